@@ -1,0 +1,42 @@
+//! The commands: one table, one function each. What needs a session (SELECT, MULTI, EVAL …) says so in its kind.
+
+use bytes::Bytes;
+
+use crate::Reply;
+
+/// What a data command works on: the selected database, the time, and what it leaves behind.
+///
+/// `now_ms` stands still for the length of one command, script or transaction.
+pub(crate) struct Ctx<'a> {
+    pub(crate) store: &'a mut crate::store::Store,
+    pub(crate) db: usize,
+    pub(crate) now_ms: u64,
+    /// The writes done, as commands that a Redis server replays to the same effect (EXPIRE as
+    /// PEXPIREAT, SPOP as SREM, a blocking pop as the pop it became). Logged as one transaction.
+    pub(crate) effects: &'a mut Vec<Effect>,
+    /// Keys that may now serve a blocked client (list pushed to, key renamed …), as (db, key).
+    pub(crate) ready: &'a mut Vec<(usize, Bytes)>,
+}
+
+/// One logged write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Effect {
+    pub(crate) db: usize,
+    pub(crate) args: Vec<Bytes>,
+}
+
+/// Why a command did not answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Stop {
+    /// The error reply, with its code.
+    Error(String),
+    /// Nothing there yet: wait for one of `keys`; `timeout_ms` 0 is for ever. In scripts and
+    /// transactions the engine answers `otherwise` at once.
+    Wait { keys: Vec<Bytes>, timeout_ms: u64, otherwise: Reply },
+}
+
+/// The outcome of a command.
+pub(crate) type Outcome = Result<Reply, Stop>;
+
+/// A command that needs no more than the data.
+pub(crate) type DataFn = fn(&mut Ctx<'_>, &[Bytes]) -> Outcome;

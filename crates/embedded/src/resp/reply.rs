@@ -1,0 +1,43 @@
+//! What a command answers, before it is encoded as RESP2 or RESP3.
+
+use bytes::Bytes;
+
+/// A reply. The RESP3 kinds degrade to RESP2 as Redis does it (map → flat array, double → bulk,
+/// null → `$-1`, boolean → integer).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// Null: `$-1` in RESP2, `_` in RESP3.
+    Nil,
+    /// Null where RESP2 has the null array `*-1`; `_` in RESP3.
+    NilArray,
+    /// A simple string such as `OK`.
+    Status(String),
+    /// An error with its code, such as `WRONGTYPE Operation …`.
+    Error(String),
+    /// An integer.
+    Int(i64),
+    /// A binary-safe string.
+    Bulk(Bytes),
+    /// An array.
+    Array(Vec<Reply>),
+    /// A map; a flat array in RESP2.
+    Map(Vec<(Reply, Reply)>),
+    /// A set; an array in RESP2.
+    Set(Vec<Reply>),
+    /// A double; a bulk string in RESP2.
+    Double(f64),
+    /// A boolean; `:1` or `:0` in RESP2.
+    Bool(bool),
+    /// An out-of-band message; an array in RESP2.
+    Push(Vec<Reply>),
+    /// Verbatim text (`INFO` and its like); a bulk string in RESP2.
+    Verbatim(String),
+}
+
+impl Reply {
+    /// The reply `+OK`.
+    #[must_use]
+    pub fn ok() -> Self {
+        Self::Status("OK".to_owned())
+    }
+}
