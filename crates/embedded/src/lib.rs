@@ -6,5 +6,6 @@
 
 mod command;
 mod resp;
+mod store;
 
 pub use resp::Reply;

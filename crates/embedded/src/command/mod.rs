@@ -1,20 +1,27 @@
 //! The commands: one table, one function each. What needs a session (SELECT, MULTI, EVAL …) says so in its kind.
 
+mod spec;
+
 use bytes::Bytes;
 
 use crate::Reply;
+pub(crate) use spec::{Flags, Keys, Run, SessionVerb, Spec};
 
 /// What a data command works on: the selected database, the time, and what it leaves behind.
 ///
-/// `now_ms` stands still for the length of one command, script or transaction.
+/// `now_ms` stands still for the length of one command, script or transaction. 0 stands for a
+/// replay of the log, in which nothing expires: what had expired is deleted by the log itself.
 pub(crate) struct Ctx<'a> {
     pub(crate) store: &'a mut crate::store::Store,
     pub(crate) db: usize,
     pub(crate) now_ms: u64,
+    /// The key for which the command of a blocked client is run again. Only this key is looked
+    /// at then; `Stop::Wait` says that it does not serve, and the client waits on.
+    pub(crate) woken_by: Option<Bytes>,
     /// The writes done, as commands that a Redis server replays to the same effect (EXPIRE as
     /// PEXPIREAT, SPOP as SREM, a blocking pop as the pop it became). Logged as one transaction.
     pub(crate) effects: &'a mut Vec<Effect>,
-    /// Keys that may now serve a blocked client (list pushed to, key renamed …), as (db, key).
+    /// Keys that may now serve a blocked client (a list came to be), as (db, key).
     pub(crate) ready: &'a mut Vec<(usize, Bytes)>,
 }
 
@@ -31,12 +38,22 @@ pub(crate) enum Stop {
     /// The error reply, with its code.
     Error(String),
     /// Nothing there yet: wait for one of `keys`; `timeout_ms` 0 is for ever. In scripts and
-    /// transactions the engine answers `otherwise` at once.
-    Wait { keys: Vec<Bytes>, timeout_ms: u64, otherwise: Reply },
+    /// transactions, and when the time is over, the engine answers `otherwise`.
+    Wait {
+        keys: Vec<Bytes>,
+        timeout_ms: u64,
+        otherwise: Reply,
+    },
 }
 
 /// The outcome of a command.
 pub(crate) type Outcome = Result<Reply, Stop>;
 
-/// A command that needs no more than the data.
+/// A command that needs no more than the data. `args[0]` is its name; the number of arguments
+/// has been checked against the table.
 pub(crate) type DataFn = fn(&mut Ctx<'_>, &[Bytes]) -> Outcome;
+
+/// The commands that need no more than the data.
+pub(crate) fn data_commands() -> &'static [Spec] {
+    &[]
+}
