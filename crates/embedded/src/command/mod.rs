@@ -15,6 +15,9 @@ pub(crate) struct Ctx<'a> {
     pub(crate) store: &'a mut crate::store::Store,
     pub(crate) db: usize,
     pub(crate) now_ms: u64,
+    /// Whether the reply goes out as RESP3: pairs with scores are nested there, flat in RESP2.
+    /// In scripts RESP2 unless the script says otherwise.
+    pub(crate) resp3: bool,
     /// The key for which the command of a blocked client is run again. Only this key is looked
     /// at then; `Stop::Wait` says that it does not serve, and the client waits on.
     pub(crate) woken_by: Option<Bytes>,
