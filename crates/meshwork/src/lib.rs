@@ -1,1 +1,3 @@
-//! placeholder
+//! Meshwork for programs: submit jobs, run workers, add runtimes.
+
+pub mod runner;

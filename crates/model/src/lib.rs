@@ -1,1 +1,11 @@
-//! placeholder
+//! Meshwork's names, records and rules. Pure: no clock, no randomness, no I/O, no Redis client.
+//!
+//! What a job is ([`job`]), where it goes ([`route`]), which changes of its status are legal ([`state`]) and
+//! what every Redis key is called ([`keys`]).
+
+pub mod job;
+pub mod keys;
+pub mod name;
+pub mod outcome;
+pub mod route;
+pub mod state;

@@ -1,0 +1,65 @@
+//! The names of a record's fields: seed 2's, `script_type` as Hero's later releases write it, and ours,
+//! which begin with `mw_` so that no field of a later Hero can mean something else.
+
+/// Field names of the hash `hero:job:{id}`.
+pub mod field {
+    /// Unique job identifier (UUID v4).
+    pub const ID: &str = "id";
+    /// Who asked for the job.
+    pub const CALLER_ID: &str = "caller_id";
+    /// Target worker.
+    pub const WORKER_ID: &str = "worker_id";
+    /// Target worker, as Hero calls it since August 2025.
+    pub const ACTOR_ID: &str = "actor_id";
+    /// Execution context.
+    pub const CONTEXT_ID: &str = "context_id";
+    /// What to execute.
+    pub const SCRIPT: &str = "script";
+    /// What executes it.
+    pub const SCRIPT_TYPE: &str = "script_type";
+    /// Seconds.
+    pub const TIMEOUT: &str = "timeout";
+    /// Number of runs after the first.
+    pub const RETRIES: &str = "retries";
+    /// `true` or `false`.
+    pub const CONCURRENT: &str = "concurrent";
+    /// A log file on the worker's host.
+    pub const LOG_PATH: &str = "log_path";
+    /// ISO 8601.
+    pub const CREATED_AT: &str = "created_at";
+    /// ISO 8601.
+    pub const UPDATED_AT: &str = "updated_at";
+    /// dispatched, started, finished or error.
+    pub const STATUS: &str = "status";
+    /// JSON object.
+    pub const ENV_VARS: &str = "env_vars";
+    /// The result.
+    pub const OUTPUT: &str = "output";
+    /// Why there is none.
+    pub const ERROR: &str = "error";
+
+    /// Ours: bytes handed to the script.
+    pub const INPUT: &str = "mw_input";
+    /// Ours: the group asked for.
+    pub const GROUP: &str = "mw_group";
+    /// Ours: the instance asked for.
+    pub const INSTANCE: &str = "mw_instance";
+    /// Ours: `0` if nobody waits on the reply list. Absent in what other clients submit: they get a reply.
+    pub const REPLY: &str = "mw_reply";
+    /// Ours: the fencing token of the claim in force.
+    pub const TOKEN: &str = "mw_token";
+    /// Ours: the worker that claimed the job last.
+    pub const WORKER: &str = "mw_worker";
+    /// Ours: the queue it was claimed from.
+    pub const QUEUE: &str = "mw_queue";
+    /// Ours: runs begun, without those that cost nothing (handed back, or lost with their worker).
+    pub const ATTEMPT: &str = "mw_attempt";
+    /// Ours: how often its worker went away.
+    pub const LOST: &str = "mw_lost";
+    /// Ours: the end of the last run's stdout.
+    pub const STDOUT: &str = "mw_stdout";
+    /// Ours: the end of the last run's stderr.
+    pub const STDERR: &str = "mw_stderr";
+    /// Ours: where in the script the error arose.
+    pub const TRACEBACK: &str = "mw_traceback";
+}

@@ -1,0 +1,23 @@
+//! The bounds of a job, each with its reason.
+
+/// The largest script, in bytes. A script is stored, sent and parsed whole on each run.
+pub const MAX_SCRIPT: usize = 1024 * 1024;
+/// The largest input, in bytes. It lives in Redis' memory until the job's record goes.
+pub const MAX_INPUT: usize = 16 * 1024 * 1024;
+/// The largest result, in bytes; what is larger belongs into a store of its own.
+pub const MAX_OUTPUT: usize = 16 * 1024 * 1024;
+/// How much of the end of stdout and of stderr is kept with the record, in bytes each.
+pub const MAX_LOG: usize = 64 * 1024;
+/// How much of an error's message, and of its traceback, is kept with the record, in bytes each.
+pub const MAX_ERROR: usize = 64 * 1024;
+/// The largest sum of all names and values in `env_vars`, in bytes: Linux hands a program no single
+/// value over 128 KiB.
+pub const MAX_ENV: usize = 64 * 1024;
+/// The longest timeout, in seconds (7 days): what runs longer is a service, not a job.
+pub const MAX_TIMEOUT: u64 = 7 * 24 * 3600;
+/// The timeout of a job that names none, in seconds.
+pub const DEFAULT_TIMEOUT: u64 = 1800;
+/// The most retries of one job.
+pub const MAX_RETRIES: u32 = 100;
+/// How often a job may lose its worker before it counts as what kills them.
+pub const MAX_LOST: u32 = 3;

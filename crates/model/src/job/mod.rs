@@ -1,0 +1,14 @@
+//! A job: what is asked for ([`NewJob`]), what the record in Redis says ([`Job`]), and the limits that hold
+//! for both ([`limits`]). How a record is stored and changed is the broker's.
+
+mod fields;
+pub mod limits;
+mod new;
+mod record;
+
+pub use fields::field;
+pub use new::{Invalid, NewJob};
+pub use record::Job;
+
+#[cfg(test)]
+mod tests;

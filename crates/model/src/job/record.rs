@@ -1,0 +1,181 @@
+//! A job as its record says, read leniently: others write these hashes too.
+
+use std::collections::BTreeMap;
+
+use super::{field, limits};
+use crate::name::{JobId, ScriptType};
+use crate::route::Route;
+use crate::state::Status;
+
+/// What a record says. A field that is missing or unreadable has its default; unknown fields are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Job {
+    /// The id in the key, not the one in the field.
+    pub id: String,
+    /// Who asked.
+    pub caller_id: String,
+    /// The target, by either of Hero's names for it.
+    pub worker_id: String,
+    /// In which context.
+    pub context_id: String,
+    /// What to execute.
+    pub script: Vec<u8>,
+    /// What executes it; absent where only the queue says it.
+    pub script_type: Option<String>,
+    /// The group asked for.
+    pub group: Option<String>,
+    /// The instance asked for.
+    pub instance: Option<String>,
+    /// Bytes for the script.
+    pub input: Option<Vec<u8>>,
+    /// Seconds that one run may take.
+    pub timeout: u64,
+    /// Runs after the first.
+    pub retries: u32,
+    /// Whether it may run beside others on its worker.
+    pub concurrent: bool,
+    /// A log file on the worker's host.
+    pub log_path: Option<String>,
+    /// ISO 8601, as written.
+    pub created_at: String,
+    /// ISO 8601, as written.
+    pub updated_at: String,
+    /// As written; see [`Job::status`].
+    pub status: String,
+    /// Environment of the script.
+    pub env_vars: BTreeMap<String, String>,
+    /// The result.
+    pub output: Option<Vec<u8>>,
+    /// Why there is none.
+    pub error: Option<String>,
+    /// Where in the script the error arose.
+    pub traceback: Option<String>,
+    /// The end of the last run's stdout.
+    pub stdout: Vec<u8>,
+    /// The end of the last run's stderr.
+    pub stderr: Vec<u8>,
+    /// Runs begun.
+    pub attempt: u32,
+    /// How often its worker went away.
+    pub lost: u32,
+    /// The worker that claimed it last.
+    pub worker: Option<String>,
+    /// The queue it was claimed from last.
+    pub queue: Option<String>,
+    /// Every field that is none of the above.
+    pub other: BTreeMap<String, Vec<u8>>,
+}
+
+fn text(value: Vec<u8>) -> String {
+    String::from_utf8(value).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
+
+fn some_text(value: Vec<u8>) -> Option<String> {
+    Some(text(value)).filter(|text| !text.is_empty())
+}
+
+fn number<T: std::str::FromStr>(value: Vec<u8>) -> Option<T> {
+    text(value).trim().parse().ok()
+}
+
+/// A JSON object with whatever values, as an environment: strings as they are, the rest as JSON.
+fn environment(value: &[u8]) -> BTreeMap<String, String> {
+    let Ok(serde_json::Value::Object(map)) = serde_json::from_slice(value) else {
+        return BTreeMap::new();
+    };
+    let plain = |value| match value {
+        serde_json::Value::String(text) => text,
+        other => other.to_string(),
+    };
+    map.into_iter()
+        .map(|(name, value)| (name, plain(value)))
+        .collect()
+}
+
+impl Job {
+    /// Reads the fields of `hero:job:{id}`.
+    #[must_use]
+    pub fn from_fields(id: &str, fields: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
+        let mut job = Self {
+            id: id.to_owned(),
+            timeout: limits::DEFAULT_TIMEOUT,
+            concurrent: true,
+            ..Self::default()
+        };
+        for (name, value) in fields {
+            job.set(name, value);
+        }
+        job
+    }
+
+    fn set(&mut self, name: String, value: Vec<u8>) {
+        match name.as_str() {
+            field::ID => {}
+            field::CALLER_ID => self.caller_id = text(value),
+            field::WORKER_ID | field::ACTOR_ID => {
+                if let Some(target) = some_text(value) {
+                    self.worker_id = target;
+                }
+            }
+            field::CONTEXT_ID => self.context_id = text(value),
+            field::SCRIPT => self.script = value,
+            field::SCRIPT_TYPE => self.script_type = some_text(value).map(|t| t.to_lowercase()),
+            field::GROUP => self.group = some_text(value),
+            field::INSTANCE => self.instance = some_text(value),
+            field::INPUT => self.input = Some(value),
+            field::TIMEOUT => {
+                self.timeout = number(value)
+                    .filter(|seconds| *seconds > 0)
+                    .unwrap_or(limits::DEFAULT_TIMEOUT);
+            }
+            field::RETRIES => self.retries = number(value).unwrap_or_default(),
+            field::CONCURRENT => self.concurrent = !text(value).eq_ignore_ascii_case("false"),
+            field::LOG_PATH => self.log_path = some_text(value),
+            field::CREATED_AT => self.created_at = text(value),
+            field::UPDATED_AT => self.updated_at = text(value),
+            field::STATUS => self.status = text(value),
+            field::ENV_VARS => self.env_vars = environment(&value),
+            field::OUTPUT => self.output = Some(value),
+            field::ERROR => self.error = some_text(value),
+            field::TRACEBACK => self.traceback = some_text(value),
+            field::STDOUT => self.stdout = value,
+            field::STDERR => self.stderr = value,
+            field::ATTEMPT => self.attempt = number(value).unwrap_or_default(),
+            field::LOST => self.lost = number(value).unwrap_or_default(),
+            field::WORKER => self.worker = some_text(value),
+            field::QUEUE => self.queue = some_text(value),
+            _ => {
+                self.other.insert(name, value);
+            }
+        }
+    }
+
+    /// The status, if it is one of seed 2's. A record without one counts as dispatched: it was pushed.
+    #[must_use]
+    pub fn status(&self) -> Option<Status> {
+        if self.status.is_empty() {
+            return Some(Status::Dispatched);
+        }
+        self.status.parse().ok()
+    }
+
+    /// The id, for keys.
+    #[must_use]
+    pub fn job_id(&self) -> JobId {
+        JobId::foreign(self.id.clone())
+    }
+
+    /// Where the job is to go, if the record says it in names that we accept.
+    #[must_use]
+    pub fn route(&self) -> Option<Route> {
+        let script_type: ScriptType = self.script_type.as_deref()?.parse().ok()?;
+        let group = self.group.as_deref().map(str::parse).transpose().ok()?;
+        let instance = self.instance.as_deref().map(str::parse).transpose().ok()?;
+        Some(Route {
+            script_type,
+            group,
+            instance,
+        })
+    }
+}

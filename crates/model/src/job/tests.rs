@@ -1,0 +1,117 @@
+//! Reading and writing records: strict out, lenient in.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::route::Route;
+use crate::state::Status;
+
+fn new_job() -> NewJob {
+    NewJob::new(
+        "j1".parse().unwrap(),
+        Route::to("osis".parse().unwrap()),
+        "40 + 2",
+    )
+}
+
+fn read(fields: &[(&str, &str)]) -> Job {
+    Job::from_fields(
+        "j1",
+        fields
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), v.as_bytes().to_vec())),
+    )
+}
+
+#[test]
+fn what_is_written_reads_back() {
+    let mut job = new_job();
+    job.env_vars.insert("A".into(), "1 \"x\"".into());
+    job.input = Some(vec![0, 255, 10]);
+    job.route.group = Some("io".parse().unwrap());
+    job.route.instance = Some("3".parse().unwrap());
+    let fields = job.fields().into_iter().map(|(k, v)| (k.to_owned(), v));
+    let read = Job::from_fields("j1", fields);
+    assert_eq!(read.script, b"40 + 2");
+    assert_eq!(read.env_vars, job.env_vars);
+    assert_eq!(read.input, job.input);
+    assert_eq!(read.route(), Some(job.route));
+    assert_eq!(read.worker_id, "3");
+}
+
+#[test]
+fn a_foreign_record_is_read_leniently() {
+    let job = read(&[
+        ("actor_id", "osis_runner_1"),
+        ("script", "1"),
+        ("timeout", "soon"),
+        ("retries", "2"),
+        ("concurrent", "false"),
+        ("env_vars", "{\"A\": 1, \"B\": \"x\"}"),
+        ("script_type", "OSIS"),
+        ("novelty", "kept"),
+    ]);
+    assert_eq!(job.worker_id, "osis_runner_1");
+    assert_eq!(job.timeout, limits::DEFAULT_TIMEOUT);
+    assert_eq!((job.retries, job.concurrent), (2, false));
+    assert_eq!(job.env_vars["A"], "1");
+    assert_eq!(job.script_type.as_deref(), Some("osis"));
+    assert_eq!(job.other["novelty"], b"kept");
+    assert_eq!(job.status(), Some(Status::Dispatched));
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let refused = |change: fn(&mut NewJob)| {
+        let mut job = new_job();
+        change(&mut job);
+        job.check().unwrap_err()
+    };
+    assert!(matches!(
+        refused(|j| j.script = " \n".into()),
+        Invalid::EmptyScript { .. }
+    ));
+    assert!(matches!(
+        refused(|j| j.script = "x".repeat(limits::MAX_SCRIPT + 1)),
+        Invalid::TooLarge { what: "script", .. }
+    ));
+    assert!(matches!(
+        refused(|j| j.input = Some(vec![0; limits::MAX_INPUT + 1])),
+        Invalid::TooLarge { what: "input", .. }
+    ));
+    assert!(matches!(
+        refused(|j| j.timeout = 0),
+        Invalid::Timeout { .. }
+    ));
+    assert!(matches!(
+        refused(|j| j.timeout = u64::MAX),
+        Invalid::Timeout { .. }
+    ));
+    assert!(matches!(
+        refused(|j| j.retries = 101),
+        Invalid::Retries { .. }
+    ));
+    assert!(matches!(
+        refused(|j| {
+            j.env_vars.insert("A=B".into(), String::new());
+        }),
+        Invalid::EnvName { .. }
+    ));
+    assert!(matches!(
+        refused(|j| {
+            j.env_vars.insert("A".into(), "\0".into());
+        }),
+        Invalid::EnvValue { .. }
+    ));
+    assert!(new_job().check().is_ok());
+}
+
+proptest! {
+    #[test]
+    fn no_record_is_too_strange_to_read(
+        fields in proptest::collection::vec(("[a-z_]{0,12}", proptest::collection::vec(any::<u8>(), 0..20)), 0..8)
+    ) {
+        let job = Job::from_fields("x", fields);
+        prop_assert_eq!(job.id, "x");
+    }
+}

@@ -1,0 +1,3 @@
+//! Every Redis name, each built by a typed function; nowhere else is a key put together.
+
+pub mod hero;

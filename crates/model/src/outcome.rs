@@ -1,0 +1,143 @@
+//! How one run of a job ended, as data: what a runner hands to the worker and the worker to the broker.
+
+use crate::job::limits;
+
+/// What a run leaves behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// How it ended.
+    pub result: Result<Vec<u8>, Failure>,
+    /// The end of what it wrote to stdout.
+    pub stdout: Vec<u8>,
+    /// The end of what it wrote to stderr.
+    pub stderr: Vec<u8>,
+}
+
+/// Why a run has no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What kind of failure; it decides whether the job runs again.
+    pub kind: FailureKind,
+    /// One line for people: `timeout`, `ValueError: …`.
+    pub message: String,
+    /// Where in the script it happened, as the language says it.
+    pub traceback: Option<String>,
+}
+
+/// The kinds of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    /// The script or handler failed: it runs again if a retry is left.
+    Script,
+    /// The run took longer than the job's timeout: it runs again if a retry is left.
+    Timeout,
+    /// It cannot succeed however often it runs (a syntax error, a missing runtime): no retry.
+    Permanent,
+}
+
+impl FailureKind {
+    /// Whether another run may end differently.
+    #[must_use]
+    pub const fn retryable(self) -> bool {
+        matches!(self, Self::Script | Self::Timeout)
+    }
+}
+
+impl Failure {
+    /// A failure without a traceback.
+    #[must_use]
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            traceback: None,
+        }
+    }
+
+    /// The run took longer than it may; seed 2's word for it.
+    #[must_use]
+    pub fn timeout() -> Self {
+        Self::new(FailureKind::Timeout, "timeout")
+    }
+}
+
+impl Report {
+    /// A run that ended well.
+    #[must_use]
+    pub fn done(output: impl Into<Vec<u8>>) -> Self {
+        Self {
+            result: Ok(output.into()),
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+        }
+    }
+
+    /// A run that did not.
+    #[must_use]
+    pub fn failed(failure: Failure) -> Self {
+        Self {
+            result: Err(failure),
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+        }
+    }
+
+    /// The same report within [`limits`]: logs and messages keep their ends, a result that is too large
+    /// becomes a failure that says so.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        keep_end(&mut self.stdout, limits::MAX_LOG);
+        keep_end(&mut self.stderr, limits::MAX_LOG);
+        self.result = match self.result {
+            Ok(output) if output.len() > limits::MAX_OUTPUT => Err(Failure::new(
+                FailureKind::Permanent,
+                format!(
+                    "the result takes {} bytes, the limit is {}",
+                    output.len(),
+                    limits::MAX_OUTPUT
+                ),
+            )),
+            Ok(output) => Ok(output),
+            Err(mut failure) => {
+                keep_start(&mut failure.message, limits::MAX_ERROR);
+                if let Some(traceback) = &mut failure.traceback {
+                    keep_start(traceback, limits::MAX_ERROR);
+                }
+                Err(failure)
+            }
+        };
+        self
+    }
+}
+
+fn keep_end(bytes: &mut Vec<u8>, most: usize) {
+    let over = bytes.len().saturating_sub(most);
+    bytes.drain(..over);
+}
+
+fn keep_start(text: &mut String, most: usize) {
+    text.truncate(text.floor_char_boundary(most));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_cut_to_its_limits() {
+        let mut report = Report::done(vec![0; limits::MAX_OUTPUT + 1]);
+        report.stdout = [vec![1; 10], vec![2; limits::MAX_LOG]].concat();
+        let report = report.bounded();
+        assert_eq!(report.stdout, vec![2; limits::MAX_LOG]);
+        let failure = report.result.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Permanent);
+        assert!(failure.message.contains("16777217"), "{}", failure.message);
+    }
+
+    #[test]
+    fn a_message_is_cut_between_characters() {
+        let long = Failure::new(FailureKind::Script, "ä".repeat(limits::MAX_ERROR));
+        let cut = Report::failed(long).bounded().result.unwrap_err().message;
+        assert!(cut.len() <= limits::MAX_ERROR && cut.chars().all(|c| c == 'ä'));
+    }
+}
