@@ -8,4 +8,4 @@ mod command;
 mod resp;
 mod store;
 
-pub use resp::Reply;
+pub use resp::{DecodeError, Protocol, Reply, decode_reply, encode_command, encode_reply};
