@@ -5,7 +5,9 @@
 //! ([`listener`]). Nothing here knows what a job is.
 
 mod command;
+mod engine;
 mod resp;
 mod store;
 
+pub use engine::{Clock, Handle, Session};
 pub use resp::{DecodeError, Protocol, Reply, decode_reply, encode_command, encode_reply};

@@ -5,7 +5,7 @@ mod spec;
 use bytes::Bytes;
 
 use crate::Reply;
-pub(crate) use spec::{Flags, Keys, Run, SessionVerb, Spec};
+pub(crate) use spec::{Flags, Keys, Run, Spec};
 
 /// What a data command works on: the selected database, the time, and what it leaves behind.
 ///
@@ -55,6 +55,9 @@ pub(crate) type Outcome = Result<Reply, Stop>;
 /// A command that needs no more than the data. `args[0]` is its name; the number of arguments
 /// has been checked against the table.
 pub(crate) type DataFn = fn(&mut Ctx<'_>, &[Bytes]) -> Outcome;
+
+/// A command that needs the session that sent it, or other parts of the engine than the data.
+pub(crate) type SessionFn = fn(&mut crate::engine::Call<'_>, &[Bytes]) -> Outcome;
 
 /// The commands that need no more than the data.
 pub(crate) fn data_commands() -> &'static [Spec] {

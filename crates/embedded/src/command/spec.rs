@@ -1,6 +1,6 @@
 //! What the table of commands knows of each: name, arity, flags, where its keys stand, what runs it.
 
-use super::DataFn;
+use super::{DataFn, SessionFn};
 
 /// One command of the table.
 pub(crate) struct Spec {
@@ -77,13 +77,10 @@ impl Flags {
 }
 
 /// What runs a command.
+#[derive(Clone, Copy)]
 pub(crate) enum Run {
     /// It needs no more than the data.
     Data(DataFn),
-    /// It needs the session that sent it.
-    Session(SessionVerb),
+    /// It needs the session that sent it, or other parts of the engine.
+    Session(SessionFn),
 }
-
-/// The commands that need a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SessionVerb {}

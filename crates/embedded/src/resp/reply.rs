@@ -32,6 +32,9 @@ pub enum Reply {
     Push(Vec<Reply>),
     /// Verbatim text (`INFO` and its like); a bulk string in RESP2.
     Verbatim(String),
+    /// No reply: what there is to say went, in order, to the pushes of the session (`SUBSCRIBE`
+    /// and its like confirm each channel there), or the client has switched replies off.
+    Nothing,
 }
 
 impl Reply {

@@ -1,0 +1,26 @@
+//! The seam to the append-only log: what the engine asks of it. The log itself is not here.
+
+use std::io;
+
+use crate::command::Effect;
+
+/// Where writes go before anybody is told of them.
+///
+/// All methods are called under the lock of the engine.
+pub(crate) trait Journal: Send {
+    /// Writes the effects of one command, script or transaction as one unit.
+    ///
+    /// All or nothing: after an error the log is as it was before the call. The engine keeps the
+    /// effects, refuses writes with `MISCONF`, and hands the same effects in again at the next one.
+    fn append(&mut self, effects: &[Effect]) -> io::Result<()>;
+
+    /// Called at the very moment of [`super::Handle::snapshot`]: what was appended so far is in
+    /// the snapshot, what is appended from here on is not.
+    fn snapshot_taken(&mut self);
+
+    /// `BGREWRITEAOF`: begins a rewrite in the background, or says why not.
+    fn start_rewrite(&mut self) -> Result<(), String>;
+
+    /// Lines for the section `persistence` of `INFO`, as `name:value`.
+    fn info(&self) -> Vec<String>;
+}
