@@ -1,1 +1,9 @@
-//! placeholder
+//! What Meshwork's tests are made of: real servers, fakes and the conformance suite.
+//!
+//! Nothing here is part of a product; no crate depends on it but for its tests.
+
+mod eventually;
+pub mod fakes;
+pub mod servers;
+
+pub use eventually::eventually;

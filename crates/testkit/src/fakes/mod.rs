@@ -1,0 +1,5 @@
+//! Things that only pretend to be a server, for what no real server does on demand.
+
+mod redis6;
+
+pub use redis6::FakeRedis6;

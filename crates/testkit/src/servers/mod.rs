@@ -1,0 +1,20 @@
+//! Real servers for tests: redis-server and valkey-server on loopback, each with its own port,
+//! socket and directory.
+//!
+//! A server lives as long as its [`RealServer`] and never longer than the process of the test,
+//! however that process ends: see [`guard`]. A test that needs a program which this machine lacks
+//! is reported as skipped by its name, and fails in CI: see [`tools`]. Servers that are no
+//! servers at all are in [`crate::fakes`].
+
+mod guard;
+mod options;
+mod server;
+mod shared;
+mod tls;
+pub mod tools;
+
+pub use options::ServerOptions;
+pub use server::RealServer;
+pub use shared::{FreshDatabase, shared, shared_for};
+pub use tls::TlsFiles;
+pub use tools::{Tool, find, need, need_for};

@@ -1,0 +1,230 @@
+//! A running server: where it listens, and what can happen to it.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use super::guard::{Guard, StartError};
+use super::options::ServerOptions;
+use super::tls::TlsFiles;
+use super::tools::Tool;
+
+/// Ports to choose from: below the range that systems give to outgoing connections, which could
+/// otherwise take the port of a server that is about to start again.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
+
+/// Another process can take a port between our look and the server's; so often in a row it does
+/// not.
+const PORT_ATTEMPTS: usize = 8;
+
+/// A redis-server or valkey-server of one test, killed when dropped.
+pub struct RealServer {
+    options: ServerOptions,
+    program: PathBuf,
+    port: u16,
+    tls: Option<TlsFiles>,
+    guard: Option<Guard>,
+    /// Removed by the guard too, which also works when the test is killed.
+    dir: TempDir,
+}
+
+impl RealServer {
+    /// A redis-server with no options yet.
+    #[must_use]
+    pub fn redis() -> ServerOptions {
+        ServerOptions::new(Tool::Redis)
+    }
+
+    /// A valkey-server with no options yet.
+    #[must_use]
+    pub fn valkey() -> ServerOptions {
+        ServerOptions::new(Tool::Valkey)
+    }
+
+    pub(super) fn start(program: &Path, options: ServerOptions) -> Self {
+        // A short name, because a socket's address holds about 100 bytes.
+        let dir = tempfile::Builder::new()
+            .prefix("mw-")
+            .tempdir()
+            .expect("a temporary directory");
+        let tls = options.tls.then(|| TlsFiles::make(dir.path()));
+        let mut attempts = PORT_ATTEMPTS;
+        let (port, guard) = loop {
+            attempts -= 1;
+            let port = free_port();
+            let line = options.command_line(port, dir.path(), tls.as_ref());
+            match Guard::start(program, &line, dir.path()) {
+                Ok(guard) => break (port, guard),
+                Err(error) if attempts > 0 && port_was_taken(&error) => {}
+                Err(error) => panic!("{}: {error}", program.display()),
+            }
+        };
+        Self {
+            options,
+            program: program.to_owned(),
+            port,
+            tls,
+            guard: Some(guard),
+            dir,
+        }
+    }
+
+    /// The URL of database 0, with user and password: `redis://…` or, with TLS, `rediss://…`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.url_of(0)
+    }
+
+    /// The URL of a database, with user and password.
+    #[must_use]
+    pub fn url_of(&self, database: u32) -> String {
+        let scheme = if self.tls.is_some() {
+            "rediss"
+        } else {
+            "redis"
+        };
+        let login = match (&self.options.user, &self.options.password) {
+            (_, None) => String::new(),
+            (user, Some(password)) => {
+                format!(
+                    "{}:{}@",
+                    encoded(user.as_deref().unwrap_or("")),
+                    encoded(password)
+                )
+            }
+        };
+        format!("{scheme}://{login}127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// The URL of database 0 without user and password.
+    #[must_use]
+    pub fn url_without_login(&self) -> String {
+        let scheme = if self.tls.is_some() {
+            "rediss"
+        } else {
+            "redis"
+        };
+        format!("{scheme}://127.0.0.1:{}/0", self.port)
+    }
+
+    /// The port on 127.0.0.1.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The path of the Unix socket, which is always there.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.dir.path().join("s")
+    }
+
+    /// The directory in which the server keeps its files.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// What a client needs to connect by TLS; `None` without [`ServerOptions::tls`].
+    #[must_use]
+    pub fn tls_files(&self) -> Option<&TlsFiles> {
+        self.tls.as_ref()
+    }
+
+    /// The number of the server's process.
+    ///
+    /// # Panics
+    /// When the server has been killed.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.running().pid()
+    }
+
+    /// Stops the process without ending it: connections stay open, and nothing is answered.
+    ///
+    /// # Panics
+    /// When the server has been killed.
+    pub fn pause(&self) {
+        self.running().signal(Signal::STOP);
+    }
+
+    /// Goes on after [`Self::pause`].
+    ///
+    /// # Panics
+    /// When the server has been killed.
+    pub fn resume(&self) {
+        self.running().signal(Signal::CONT);
+    }
+
+    /// `kill -9`; returns when the process has gone.
+    ///
+    /// # Panics
+    /// When the server has been killed before.
+    pub fn kill9(&mut self) {
+        self.end(Signal::KILL);
+    }
+
+    /// Starts the server on the same port and directory after [`Self::kill9`].
+    ///
+    /// # Panics
+    /// When the server still runs, and when it does not start.
+    pub fn start_again(&mut self) {
+        assert!(self.guard.is_none(), "the server still runs");
+        let line = self
+            .options
+            .command_line(self.port, self.dir.path(), self.tls.as_ref());
+        match Guard::start(&self.program, &line, self.dir.path()) {
+            Ok(guard) => self.guard = Some(guard),
+            Err(error) => panic!("{}: {error}", self.program.display()),
+        }
+    }
+
+    /// An orderly stop and a start on the same port and directory.
+    ///
+    /// # Panics
+    /// When the server has been killed, and when it does not start.
+    pub fn restart(&mut self) {
+        self.end(Signal::TERM);
+        self.start_again();
+    }
+
+    fn end(&mut self, signal: Signal) {
+        let mut guard = self.guard.take().expect("the server runs");
+        guard.signal(signal);
+        guard.wait_for_death();
+        guard.end_and_keep_files();
+    }
+
+    fn running(&self) -> &Guard {
+        self.guard.as_ref().expect("the server runs")
+    }
+}
+
+fn port_was_taken(error: &StartError) -> bool {
+    error.output.contains("Address already in use")
+}
+
+fn free_port() -> u16 {
+    let mut random = rand::rng();
+    loop {
+        let port = rand::RngExt::random_range(&mut random, PORTS);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+/// Percent-encoding for the login part of a URL.
+fn encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}

@@ -1,0 +1,77 @@
+//! One server for all tests of a test binary, each in a database of its own.
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::server::RealServer;
+use super::tools::{Tool, need, need_for};
+
+/// More than a test binary has tests; an empty database costs a server some hundred bytes.
+const DATABASES: u32 = 4096;
+
+struct Shared {
+    server: RealServer,
+    next: AtomicU32,
+}
+
+static REDIS: OnceLock<Shared> = OnceLock::new();
+static VALKEY: OnceLock<Shared> = OnceLock::new();
+
+/// An empty database that no other test uses. Pub/sub channels are the server's, not the
+/// database's, and `FLUSHALL` hits all tests.
+pub struct FreshDatabase {
+    /// The server, which other tests use at the same time.
+    pub server: &'static RealServer,
+    /// The number of the database.
+    pub number: u32,
+}
+
+impl FreshDatabase {
+    /// The URL of this database.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.server.url_of(self.number)
+    }
+}
+
+/// A fresh database on the shared server of this test binary, which is started at the first call.
+/// `None`: this machine lacks it, and the calling `#[test]` has been reported as skipped.
+///
+/// # Panics
+/// In CI when there is no server, for [`Tool::Python`], and after 4096 databases.
+#[must_use]
+#[track_caller]
+pub fn shared(tool: Tool) -> Option<FreshDatabase> {
+    need(tool).map(|program| fresh_database(tool, &program))
+}
+
+/// As [`shared`], for a harness of its own, where threads carry no test's name.
+///
+/// # Panics
+/// As [`shared`].
+#[must_use]
+pub fn shared_for(test: &str, tool: Tool) -> Option<FreshDatabase> {
+    need_for(test, tool).map(|program| fresh_database(tool, &program))
+}
+
+fn fresh_database(tool: Tool, program: &Path) -> FreshDatabase {
+    let (cell, options) = match tool {
+        Tool::Redis => (&REDIS, RealServer::redis()),
+        Tool::Valkey => (&VALKEY, RealServer::valkey()),
+        Tool::Python => panic!("python3 is no server"),
+    };
+    let shared = cell.get_or_init(|| Shared {
+        server: RealServer::start(program, options.databases(DATABASES)),
+        next: AtomicU32::new(0),
+    });
+    let number = shared.next.fetch_add(1, Ordering::Relaxed);
+    assert!(
+        number < DATABASES,
+        "no database is left on the shared server"
+    );
+    FreshDatabase {
+        server: &shared.server,
+        number,
+    }
+}

@@ -1,0 +1,78 @@
+//! Certificates for one server and its clients, signed by an authority made for the occasion.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
+};
+
+/// Files in PEM for a server on 127.0.0.1 and its clients.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The certificate of the authority that signed the others.
+    pub ca: PathBuf,
+    /// The client's certificate.
+    pub client_cert: PathBuf,
+    /// The client's key.
+    pub client_key: PathBuf,
+    pub(super) server_cert: PathBuf,
+    pub(super) server_key: PathBuf,
+}
+
+impl TlsFiles {
+    /// Makes a new authority, and a certificate of it for a server on 127.0.0.1 and for a client.
+    ///
+    /// # Panics
+    /// When the directory cannot be written.
+    #[must_use]
+    pub fn make(dir: &Path) -> Self {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = named("authority");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority =
+            CertifiedIssuer::self_signed(params, new_key()).expect("an authority can be made");
+        let ca = write(dir, "ca.crt", &authority.pem());
+        let (server_cert, server_key) = signed(dir, "server", &authority);
+        let (client_cert, client_key) = signed(dir, "client", &authority);
+        Self {
+            ca,
+            client_cert,
+            client_key,
+            server_cert,
+            server_key,
+        }
+    }
+}
+
+/// Each certificate needs a name of its own: one with the name of its issuer counts as signed by
+/// itself.
+fn named(name: &str) -> DistinguishedName {
+    let mut named = DistinguishedName::new();
+    named.push(DnType::CommonName, name);
+    named
+}
+
+fn new_key() -> KeyPair {
+    KeyPair::generate().expect("a key can be made")
+}
+
+fn signed(dir: &Path, name: &str, authority: &CertifiedIssuer<'_, KeyPair>) -> (PathBuf, PathBuf) {
+    let key = new_key();
+    let names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
+    let mut params = CertificateParams::new(names).expect("the names are valid");
+    params.distinguished_name = named(name);
+    let cert = params
+        .signed_by(&key, authority)
+        .expect("a certificate can be signed");
+    (
+        write(dir, &format!("{name}.crt"), &cert.pem()),
+        write(dir, &format!("{name}.key"), &key.serialize_pem()),
+    )
+}
+
+fn write(dir: &Path, name: &str, text: &str) -> PathBuf {
+    let path = dir.join(name);
+    fs::write(&path, text).expect("the server's directory can be written");
+    path
+}
