@@ -1,1 +1,72 @@
-//! placeholder
+//! Meshwork's queues. Every atomic step is a Lua script ([`script`]), the same on Redis, Valkey and the
+//! embedded engine, with one typed function each ([`Broker`]); [`conn`] is the way to the data, and the
+//! only place that talks to it. What runs the jobs is not here.
+
+mod clock;
+pub mod conn;
+mod error;
+pub mod script;
+mod verb;
+
+use meshwork_model::keys::hero::Hero;
+
+pub use clock::Clock;
+pub use error::Error;
+pub use verb::*;
+
+use conn::{Conn, ConnectError, Target};
+use script::Scripts;
+
+/// The verbs over one connection and one namespace; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Broker {
+    conn: Conn,
+    keys: Hero,
+    scripts: Scripts,
+    clock: Clock,
+}
+
+impl Broker {
+    /// Connects to `target`.
+    ///
+    /// # Errors
+    /// See [`Conn::open`].
+    pub async fn connect(target: &Target, keys: Hero) -> Result<Self, ConnectError> {
+        Ok(Self::new(Conn::open(target).await?, keys))
+    }
+
+    /// The verbs over a connection that is there already.
+    #[must_use]
+    pub fn new(conn: Conn, keys: Hero) -> Self {
+        Self {
+            conn,
+            keys,
+            scripts: Scripts::default(),
+            clock: Clock::default(),
+        }
+    }
+
+    /// With another clock than the server's.
+    #[must_use]
+    pub fn with_clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// With scripts that were altered.
+    #[must_use]
+    pub fn with_scripts(self, scripts: Scripts) -> Self {
+        Self { scripts, ..self }
+    }
+
+    /// The names in use.
+    #[must_use]
+    pub fn keys(&self) -> &Hero {
+        &self.keys
+    }
+
+    /// The connection in use.
+    #[must_use]
+    pub fn conn(&self) -> &Conn {
+        &self.conn
+    }
+}

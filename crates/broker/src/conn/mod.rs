@@ -1,0 +1,125 @@
+//! The way to the data: a server ([`remote`]) or the embedded engine ([`embedded`]), behind one type that
+//! the `redis` crate takes for a connection. What is sent over it is the verbs' business.
+
+mod check;
+mod remote;
+mod target;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use redis::{Cmd, Pipeline, RedisFuture, RedisResult, Value};
+
+pub use check::Unfit;
+pub use target::{Server, Target, TargetError, TlsFiles};
+
+/// What carries commands to the data and replies back. The seam between the verbs and the engines; tests
+/// put a faulty one in.
+pub trait Transport: Send + Sync + 'static {
+    /// Sends one command that does not block.
+    fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value>;
+
+    /// Sends several at once and returns `count` replies from the one at `offset` on.
+    fn call_many<'a>(
+        &'a self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>>;
+
+    /// A connection of its own for a command that waits: it has no time limit, and holds nobody else up.
+    fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>>;
+
+    /// The selected database.
+    fn db(&self) -> i64;
+}
+
+/// A connection; cheap to clone.
+#[derive(Clone)]
+pub struct Conn(Arc<dyn Transport>);
+
+impl Conn {
+    /// A connection over `transport`.
+    #[must_use]
+    pub fn new(transport: impl Transport) -> Self {
+        Self(Arc::new(transport))
+    }
+
+    /// Connects to `target` and makes sure that what answers there is fit to keep jobs.
+    ///
+    /// # Errors
+    /// If nobody answers, the credentials are refused, or the server would lose jobs ([`Unfit`]).
+    pub async fn open(target: &Target) -> Result<Self, ConnectError> {
+        let conn = match target {
+            Target::Server(server) => Self::new(remote::Remote::connect(server).await?),
+        };
+        check::fit(&conn, target).await?;
+        Ok(conn)
+    }
+
+    /// A connection of its own for a command that waits.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub async fn dedicated(&self) -> RedisResult<Self> {
+        self.0.dedicated().await
+    }
+}
+
+impl std::fmt::Debug for Conn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Conn").finish()
+    }
+}
+
+impl redis::aio::ConnectionLike for Conn {
+    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        self.0.call(cmd)
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        self.0.call_many(pipeline, offset, count)
+    }
+
+    fn get_db(&self) -> i64 {
+        self.0.db()
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The place was named wrongly.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// Nobody answers there.
+    #[error("no answer from {place}: {source}; is the server running, and is the address right?")]
+    Unreachable {
+        /// Where, without secrets.
+        place: String,
+        /// What the connection said.
+        source: redis::RedisError,
+    },
+    /// The server does not let us in.
+    #[error("{place} refuses the credentials: {reason}; check user and password in the URL")]
+    Refused {
+        /// Where, without secrets.
+        place: String,
+        /// What the server said.
+        reason: String,
+    },
+    /// The server answers, but is not fit to keep jobs.
+    #[error("{place} cannot be used: {reason}")]
+    Unfit {
+        /// Where, without secrets.
+        place: String,
+        /// Why not, and what to do.
+        reason: Unfit,
+    },
+}

@@ -1,0 +1,42 @@
+-- What every script begins with: time, and the record's changes that more than one verb makes.
+
+-- The time in milliseconds: the server's, or `given` (tests) where that is not '0'.
+local function clock(given)
+  if given ~= '0' then return tonumber(given) end
+  local t = redis.call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+-- A whole number as Redis takes it; `..` would print 1.7e+15.
+local function whole(n) return string.format('%.0f', n) end
+
+-- Milliseconds since 1970 as ISO 8601 in UTC: the days counted in eras of 400 years that begin in March.
+local function iso(ms)
+  local s, div = math.floor(ms / 1000), math.floor
+  local z = div(s / 86400) + 719468
+  local era = div(z / 146097)
+  local doe = z - era * 146097
+  local yoe = div((doe - div(doe / 1460) + div(doe / 36524) - div(doe / 146096)) / 365)
+  local doy = doe - (365 * yoe + div(yoe / 4) - div(yoe / 100))
+  local mp = div((5 * doy + 2) / 153)
+  local month = mp < 10 and mp + 3 or mp - 9
+  local year = yoe + era * 400 + (month <= 2 and 1 or 0)
+  return string.format('%04d-%02d-%02dT%02d:%02d:%02d.%03dZ', year, month,
+    doy - div((153 * mp + 2) / 5) + 1, div(s / 3600) % 24, div(s / 60) % 60, s % 60, ms % 1000)
+end
+
+-- Tells whoever may wait on the reply list. A record of a client that is not ours has no mw_reply: since
+-- no field asks for a reply, it always gets one.
+local function reply(wanted, list, payload, ttl)
+  if wanted == '0' then return end
+  redis.call('LPUSH', list, payload)
+  redis.call('PEXPIRE', list, ttl)
+end
+
+-- Takes an id that will not run out of its queue. A longer queue is left alone, since the walk would hold
+-- up the server; the claim drops the id when it comes up.
+local LONGEST_WALK = 10000
+local function unqueue(queue, id)
+  local length = redis.pcall('LLEN', queue)
+  if type(length) == 'number' and length <= LONGEST_WALK then redis.call('LREM', queue, 0, id) end
+end

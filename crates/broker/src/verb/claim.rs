@@ -1,0 +1,115 @@
+//! claim: take jobs off the queues, each under a lease.
+
+use std::time::Duration;
+
+use meshwork_model::job::Job;
+use meshwork_model::keys::hero::Hero;
+use redis::{FromRedisValue, ParsingError, Value};
+
+use super::{MAX_ITEMS, at_most};
+use crate::script::Verb;
+use crate::{Broker, Error};
+
+/// What a worker asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    /// The lists to take from, in this order.
+    pub queues: &'a [String],
+    /// How many jobs at most; 0 only hands back what waits in the feed lists.
+    pub want: usize,
+    /// How long a job is this worker's without a renewal.
+    pub lease: Duration,
+    /// The worker's name with its incarnation, unique among all workers there ever were. It names its feed
+    /// lists too, so it holds no blank.
+    pub worker: &'a str,
+    /// The fencing token of what is claimed: another one for each call, ever.
+    pub token: &'a str,
+}
+
+/// What a claim brought.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// The jobs, oldest first within a queue.
+    pub jobs: Vec<Claimed>,
+    /// Ids without a job that could be run (deleted, stopped, already running): they are gone from the
+    /// queue.
+    pub dropped: usize,
+    /// The call stopped at its bound; there may be more.
+    pub more: bool,
+}
+
+/// A job that is this worker's until its lease ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// The record, as it was just before; its `attempt` counts this run.
+    pub job: Job,
+    /// The queue it came from, and goes back to.
+    pub queue: String,
+    /// The proof that it is this worker's.
+    pub token: String,
+}
+
+type Row = (String, usize, u32, Vec<(String, Vec<u8>)>);
+
+/// The script's answer, read by position.
+struct Answer(usize, bool, Vec<Row>);
+
+impl FromRedisValue for Answer {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let (dropped, more, rows): (usize, usize, Vec<Row>) = redis::from_redis_value(value)?;
+        Ok(Self(dropped, more == 1, rows))
+    }
+}
+
+impl Broker {
+    /// Takes up to `want` jobs off the queues, in their order and oldest first: each id is popped, and the
+    /// job becomes `started` under a lease with the fencing token, in one step. What has already come into
+    /// this worker's feed lists is taken first; more of it than wanted goes back to its queue.
+    ///
+    /// # Errors
+    /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call. Then jobs may have been
+    /// claimed for nobody: they come back when their lease ends.
+    pub async fn claim(&self, claim: Claim<'_>) -> Result<Taken, Error> {
+        at_most("claim", MAX_ITEMS, claim.want)?;
+        let mut call = self.scripts.call(Verb::Claim).key(self.keys.lease());
+        for queue in claim.queues {
+            call.push_key(queue);
+            call.push_key(self.keys.feed(claim.worker, queue));
+        }
+        let answer: Answer = call
+            .arg(self.clock.argument())
+            .arg(claim.want)
+            .arg(claim.lease.as_millis() as u64)
+            .arg(claim.token)
+            .arg(claim.worker)
+            .arg(self.keys.job_prefix())
+            .run(&self.conn)
+            .await?;
+        let Answer(dropped, more, rows) = answer;
+        let jobs = rows
+            .into_iter()
+            .map(|(id, queue, attempt, record)| {
+                let mut job = Job::from_fields(&id, record);
+                job.attempt = attempt;
+                let queue = claim.queues.get(queue).cloned().unwrap_or_default();
+                Claimed {
+                    job,
+                    queue,
+                    token: claim.token.to_owned(),
+                }
+            })
+            .collect();
+        Ok(Taken {
+            jobs,
+            dropped,
+            more,
+        })
+    }
+}
+
+impl Claimed {
+    /// The job's key.
+    pub(crate) fn key(&self, keys: &Hero) -> String {
+        keys.job_hash_key(&self.job.job_id())
+    }
+}

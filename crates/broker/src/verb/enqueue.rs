@@ -1,0 +1,112 @@
+//! enqueue: store jobs and push their ids.
+
+use meshwork_model::job::NewJob;
+
+use super::at_most;
+use crate::script::Verb;
+use crate::{Broker, Error};
+
+/// The most jobs in one call of [`Broker::enqueue`].
+pub const MAX_ENQUEUE: usize = 1000;
+
+/// What one call of the script carries at most, in bytes, unless a single job is larger: a larger one
+/// would hold up everybody else on the server.
+const MAX_CALL_BYTES: usize = 4 * 1024 * 1024;
+
+/// What became of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enqueued {
+    /// It is stored and queued.
+    Stored,
+    /// There was a job of that id already, which was left as it is.
+    Exists,
+}
+
+impl Broker {
+    /// Stores jobs as `dispatched` and pushes their ids to their queues (seed 2: `HSET`, then `LPUSH`),
+    /// both in one step per job. A job whose id exists is left alone, so that the call may be repeated
+    /// after a broken connection.
+    ///
+    /// # Errors
+    /// If a job is invalid or there are more than [`MAX_ENQUEUE`]: nothing was written then. If the server
+    /// does not take the call, any first part of the jobs may have been stored.
+    pub async fn enqueue(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
+        at_most("enqueue", MAX_ENQUEUE, jobs.len())?;
+        for job in jobs {
+            job.check()?;
+        }
+        let mut enqueued = Vec::with_capacity(jobs.len());
+        for chunk in chunks(jobs) {
+            let mut call = self.scripts.call(Verb::Enqueue).arg(self.clock.argument());
+            for job in chunk {
+                call.push_key(self.keys.job_hash_key(&job.id));
+                call.push_key(job.route.queue(&self.keys));
+                let fields = job.fields();
+                call.push_arg(job.id.as_str());
+                call.push_arg(fields.len() * 2);
+                for (name, value) in &fields {
+                    call.push_arg(*name);
+                    call.push_arg(value.as_slice());
+                }
+            }
+            let stored: Vec<i64> = call.run(&self.conn).await?;
+            let what = |one: i64| {
+                if one == 1 {
+                    Enqueued::Stored
+                } else {
+                    Enqueued::Exists
+                }
+            };
+            enqueued.extend(stored.into_iter().map(what));
+        }
+        Ok(enqueued)
+    }
+}
+
+/// The jobs in pieces of at most [`MAX_CALL_BYTES`], each at least one job long.
+fn chunks(jobs: &[NewJob]) -> Vec<&[NewJob]> {
+    let mut chunks = Vec::new();
+    let (mut from, mut bytes) = (0, 0);
+    for (at, job) in jobs.iter().enumerate() {
+        let size = job.script.len() + job.input.as_ref().map_or(0, Vec::len);
+        if at > from && bytes + size > MAX_CALL_BYTES {
+            chunks.push(&jobs[from..at]);
+            (from, bytes) = (at, 0);
+        }
+        bytes += size;
+    }
+    if from < jobs.len() {
+        chunks.push(&jobs[from..]);
+    }
+    chunks
+}
+
+#[cfg(test)]
+mod tests {
+    use meshwork_model::route::Route;
+
+    use super::*;
+
+    #[test]
+    fn large_jobs_travel_apart() {
+        let job = |size: usize| {
+            let mut job = NewJob::new(
+                "j".parse().unwrap(),
+                Route::to("osis".parse().unwrap()),
+                "1",
+            );
+            job.input = Some(vec![0; size]);
+            job
+        };
+        let jobs = [
+            job(1),
+            job(MAX_CALL_BYTES * 2),
+            job(1),
+            job(1),
+            job(MAX_CALL_BYTES - 4),
+        ];
+        let sizes: Vec<_> = chunks(&jobs).iter().map(|chunk| chunk.len()).collect();
+        assert_eq!(sizes, [1, 1, 2, 1]);
+        assert!(chunks(&[]).is_empty());
+    }
+}

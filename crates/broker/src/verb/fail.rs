@@ -1,0 +1,59 @@
+//! fail: report a run that went wrong.
+
+use meshwork_model::outcome::Failure;
+
+use super::{Claimed, REPLY_TTL_MS, word};
+use crate::script::Verb;
+use crate::{Broker, Error};
+
+/// What became of a failed job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failed {
+    /// A retry was left: it waits at the end of its queue.
+    Requeued,
+    /// It ended in error.
+    Failed,
+    /// The job is not this worker's any more: the report was thrown away.
+    Stale,
+}
+
+impl Broker {
+    /// Reports a failure, if the fencing token is still the one in force. `retries` N means N + 1 runs:
+    /// while one is left, and the failure is one that another run may avoid, the job goes back to the end
+    /// of its queue; else it becomes `error` with the message (seed 2).
+    ///
+    /// # Errors
+    /// If the server does not take the call; repeat it then.
+    pub async fn fail(
+        &self,
+        claimed: &Claimed,
+        failure: &Failure,
+        stdout: &[u8],
+        stderr: &[u8],
+    ) -> Result<Failed, Error> {
+        let answer = self
+            .scripts
+            .call(Verb::Fail)
+            .key(claimed.key(&self.keys))
+            .key(self.keys.lease())
+            .key(&claimed.queue)
+            .key(self.keys.reply_queue_key(&claimed.job.job_id()))
+            .arg(self.clock.argument())
+            .arg(&claimed.job.id)
+            .arg(&claimed.token)
+            .arg(&failure.message)
+            .arg(failure.traceback.as_deref().unwrap_or_default())
+            .arg(u8::from(failure.kind.retryable()))
+            .arg(stdout)
+            .arg(stderr)
+            .arg(REPLY_TTL_MS)
+            .run(&self.conn)
+            .await?;
+        let known = [
+            ("requeued", Failed::Requeued),
+            ("failed", Failed::Failed),
+            ("stale", Failed::Stale),
+        ];
+        word("fail", answer, &known)
+    }
+}

@@ -1,0 +1,26 @@
+//! leave: a listener goes away in order.
+
+use meshwork_model::keys::hero::Hero;
+
+use super::Listener;
+use crate::script::Verb;
+use crate::{Broker, Error};
+
+impl Broker {
+    /// Takes a listener off the list and hands the ids that came to it meanwhile back to their queues.
+    /// Returns their number. Nothing may be parked on its feed lists any more
+    /// ([`Parking`](super::Parking)).
+    ///
+    /// # Errors
+    /// If the server does not take the call; the listener then counts as gone after a while, and
+    /// [`Broker::reclaim`] does the same.
+    pub async fn leave(&self, listener: Listener<'_>) -> Result<usize, Error> {
+        let mut call = self.scripts.call(Verb::Leave).key(self.keys.feeds());
+        for queue in listener.queues {
+            call.push_key(queue);
+            call.push_key(self.keys.feed(listener.worker, queue));
+            call.push_arg(Hero::feed_member(listener.worker, queue));
+        }
+        call.run(&self.conn).await
+    }
+}

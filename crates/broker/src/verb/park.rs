@@ -1,0 +1,105 @@
+//! park: wait for work, or for a reply, on a connection of its own. The only calls that block.
+
+use std::time::Duration;
+
+use meshwork_model::name::JobId;
+use redis::{RedisResult, Value};
+
+use crate::conn::Conn;
+use crate::{Broker, Error};
+
+/// A connection that waits.
+#[derive(Debug, Clone)]
+pub struct Parking {
+    conn: Conn,
+    client_id: u64,
+}
+
+fn failed(verb: &'static str) -> impl FnOnce(redis::RedisError) -> Error {
+    move |source| Error::Call { verb, source }
+}
+
+/// Past the time that the server was asked to wait, how long its answer may take.
+const GRACE: Duration = Duration::from_secs(2);
+
+async fn waited(
+    verb: &'static str,
+    conn: &Conn,
+    cmd: redis::Cmd,
+    wait: Duration,
+) -> Result<Value, Error> {
+    let timed_out = || redis::RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut));
+    let answer: RedisResult<Value> =
+        tokio::time::timeout(wait + GRACE, cmd.query_async(&mut conn.clone()))
+            .await
+            .unwrap_or_else(|_| Err(timed_out()));
+    answer.map_err(failed(verb))
+}
+
+impl Broker {
+    /// Makes a connection to wait on.
+    ///
+    /// # Errors
+    /// If the server does not let us.
+    pub async fn parking(&self) -> Result<Parking, Error> {
+        let conn = self.conn.dedicated().await.map_err(failed("park"))?;
+        let client_id = redis::cmd("CLIENT")
+            .arg("ID")
+            .query_async(&mut conn.clone())
+            .await
+            .map_err(failed("park"))?;
+        Ok(Parking { conn, client_id })
+    }
+
+    /// Waits until an id comes to `queue` and moves it into the worker's feed list for it, where
+    /// [`Broker::claim`] finds it: the id is in a list at every moment. Wakes one waiting worker, and sees
+    /// what any client pushes. False if none came in time.
+    ///
+    /// # Errors
+    /// If the connection breaks, or the queue is no list.
+    pub async fn park(
+        &self,
+        parking: &Parking,
+        worker: &str,
+        queue: &str,
+        wait: Duration,
+    ) -> Result<bool, Error> {
+        let mut cmd = redis::cmd("BLMOVE");
+        cmd.arg(queue)
+            .arg(self.keys.feed(worker, queue))
+            .arg("RIGHT")
+            .arg("LEFT")
+            .arg(wait.as_secs_f64());
+        Ok(waited("park", &parking.conn, cmd, wait).await? != Value::Nil)
+    }
+
+    /// Ends a wait on `parking`, if there is one.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn unpark(&self, parking: &Parking) -> Result<(), Error> {
+        redis::cmd("CLIENT")
+            .arg("UNBLOCK")
+            .arg(parking.client_id)
+            .query_async(&mut self.conn.clone())
+            .await
+            .map_err(failed("unpark"))
+    }
+
+    /// Waits for a reply on `hero:q:reply:{id}` (seed 0). It says that the job has ended; how, the record
+    /// tells. False if none came in time.
+    ///
+    /// # Errors
+    /// If the connection breaks.
+    pub async fn await_reply(
+        &self,
+        parking: &Parking,
+        id: &JobId,
+        wait: Duration,
+    ) -> Result<bool, Error> {
+        let mut cmd = redis::cmd("BLPOP");
+        cmd.arg(self.keys.reply_queue_key(id))
+            .arg(wait.as_secs_f64());
+        Ok(waited("await_reply", &parking.conn, cmd, wait).await? != Value::Nil)
+    }
+}

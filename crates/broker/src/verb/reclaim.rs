@@ -1,0 +1,51 @@
+//! reclaim: take back what workers that went away held.
+
+use meshwork_model::job::limits::MAX_LOST;
+
+use super::REPLY_TTL_MS;
+use crate::script::Verb;
+use crate::{Broker, Error};
+
+/// The most leases, and the most listeners, looked at in one call.
+const MOST: usize = 200;
+
+/// What was taken back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reclaimed {
+    /// Jobs that are first in their queue again.
+    pub requeued: Vec<String>,
+    /// Jobs that ended in error, since they lost more than [`MAX_LOST`] workers.
+    pub ended: Vec<String>,
+    /// Ids that waited in feed lists of listeners that are gone.
+    pub moved: usize,
+}
+
+impl Broker {
+    /// Takes back the jobs whose lease has ended, and the ids that waited for a listener that is gone. A
+    /// job's run does not count then, but the loss of its worker does, apart from failures; after more
+    /// than [`MAX_LOST`] losses the job ends in error, since it may be what kills them.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn reclaim(&self) -> Result<Reclaimed, Error> {
+        let (requeued, ended, moved) = self
+            .scripts
+            .call(Verb::Reclaim)
+            .key(self.keys.lease())
+            .key(self.keys.feeds())
+            .arg(self.clock.argument())
+            .arg(MOST)
+            .arg(MAX_LOST)
+            .arg(self.keys.job_prefix())
+            .arg(self.keys.reply_prefix())
+            .arg(self.keys.feed_prefix())
+            .arg(REPLY_TTL_MS)
+            .run(&self.conn)
+            .await?;
+        Ok(Reclaimed {
+            requeued,
+            ended,
+            moved,
+        })
+    }
+}

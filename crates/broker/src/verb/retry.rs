@@ -1,0 +1,47 @@
+//! retry: run an ended job again.
+
+use meshwork_model::job::Job;
+
+use super::word;
+use crate::script::Verb;
+use crate::{Broker, Error};
+
+/// What became of a job that was to run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retried {
+    /// It waits at the end of its queue, with all its runs before it.
+    Queued,
+    /// It has not ended yet.
+    Unfinished,
+    /// There is no such job, or its record does not say which queue it belongs to.
+    Missing,
+}
+
+impl Broker {
+    /// Queues an ended job again, as if it had never run.
+    ///
+    /// # Errors
+    /// If the server does not take the call. Before repeating it, look whether the job waits or has run.
+    pub async fn retry(&self, job: &Job) -> Result<Retried, Error> {
+        if job.queue.is_none() && job.route().is_none() {
+            return Ok(Retried::Missing);
+        }
+        let id = job.job_id();
+        let answer = self
+            .scripts
+            .call(Verb::Retry)
+            .key(self.keys.job_hash_key(&id))
+            .key(self.queue_of(job))
+            .key(self.keys.reply_queue_key(&id))
+            .arg(self.clock.argument())
+            .arg(id.as_str())
+            .run(&self.conn)
+            .await?;
+        let known = [
+            ("queued", Retried::Queued),
+            ("unfinished", Retried::Unfinished),
+            ("missing", Retried::Missing),
+        ];
+        word("retry", answer, &known)
+    }
+}
