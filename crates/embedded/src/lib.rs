@@ -6,8 +6,10 @@
 
 mod command;
 mod engine;
+mod log;
 mod resp;
 mod store;
 
 pub use engine::{Clock, Handle, Session};
+pub use log::{Fsync, LogError};
 pub use resp::{DecodeError, Protocol, Reply, decode_reply, encode_command, encode_reply};

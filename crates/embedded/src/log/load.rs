@@ -1,0 +1,215 @@
+//! Opens the log of a data directory: refuses what is not ours, replays what is whole, cuts off
+//! what is torn.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    LOG_FILE, LogError, TEMP_FILE,
+    read::{Item, LogReader, ReadError},
+};
+use crate::command::Effect;
+
+/// Read at a time.
+const CHUNK: usize = 64 * 1024;
+/// Torn tails that are kept aside; the oldest go first. They are evidence, not data: nobody was
+/// told that these writes were done.
+const TORN_KEPT: usize = 8;
+/// What a Redis server makes of a directory whose log it has loaded.
+const SERVER_DIR: &str = "appendonlydir";
+
+/// A log that has been replayed.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) path: PathBuf,
+    /// Open for reading and appending.
+    pub(super) file: File,
+    /// Its length.
+    pub(super) len: u64,
+    /// Its length after its last rewrite; 0 if it was never rewritten.
+    pub(super) base: u64,
+}
+
+/// Opens the log in `dir` and hands every transaction in it to `replay`.
+pub(super) fn load(
+    dir: &Path,
+    databases: usize,
+    mut replay: impl FnMut(&[Effect]) -> Result<(), String>,
+) -> Result<Loaded, LogError> {
+    if dir.join(SERVER_DIR).exists() {
+        return Err(LogError::TakenOver {
+            path: dir.to_owned(),
+        });
+    }
+    let path = dir.join(LOG_FILE);
+    let file = open_log(dir, &path)?;
+    refuse_rdb(&path, &file)?;
+    let mut reader = LogReader::new(BufReader::with_capacity(CHUNK, &file), databases);
+    let mut base = 0;
+    let torn = loop {
+        match reader.next() {
+            Ok(None) => break false,
+            Ok(Some(Item::Rewritten)) => base = reader.whole(),
+            Ok(Some(Item::Transaction { effects, start })) => {
+                replay(&effects).map_err(|reply| LogError::Replay {
+                    path: path.clone(),
+                    offset: start,
+                    reply,
+                })?;
+            }
+            Err(ReadError::Torn) => break true,
+            Err(ReadError::Garbage { start, at, what }) => {
+                // A machine that lost power may leave zeros where the file had grown already.
+                if zeros_to_the_end(&path, at)? {
+                    break true;
+                }
+                return Err(LogError::Corrupt {
+                    path,
+                    offset: start,
+                    what,
+                });
+            }
+            Err(ReadError::Database { start, index }) => {
+                return Err(LogError::Database {
+                    path,
+                    offset: start,
+                    index,
+                    count: databases,
+                });
+            }
+            Err(ReadError::Io(error)) => return Err(LogError::io(&path, "read")(error)),
+        }
+    };
+    let len = reader.whole();
+    if torn {
+        cut_torn(dir, &path, &file, len)?;
+    }
+    remove_leftover(&dir.join(TEMP_FILE))?;
+    Ok(Loaded {
+        path,
+        file,
+        len,
+        base,
+    })
+}
+
+pub(super) fn open_log(dir: &Path, path: &Path) -> Result<File, LogError> {
+    let fresh = !path.exists();
+    let file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(LogError::io(path, "open"))?;
+    if fresh {
+        // Else the name of a file that was synced could be lost with the power.
+        sync_dir(dir)?;
+    }
+    Ok(file)
+}
+
+pub(super) fn sync_dir(dir: &Path) -> Result<(), LogError> {
+    File::open(dir)
+        .and_then(|dir| dir.sync_all())
+        .map_err(LogError::io(dir, "sync"))
+}
+
+fn refuse_rdb(path: &Path, mut file: &File) -> Result<(), LogError> {
+    let mut start = Vec::new();
+    file.take(5)
+        .read_to_end(&mut start)
+        .and_then(|_| file.rewind())
+        .map_err(LogError::io(path, "read"))?;
+    if start == b"REDIS" {
+        Err(LogError::Rdb {
+            path: path.to_owned(),
+        })
+    } else {
+        Ok(())
+    }
+}
+
+fn zeros_to_the_end(path: &Path, at: u64) -> Result<bool, LogError> {
+    let zeros = || -> io::Result<bool> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(at))?;
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            match file.read(&mut chunk)? {
+                0 => return Ok(true),
+                read if chunk[..read].iter().any(|byte| *byte != 0) => return Ok(false),
+                _ => {}
+            }
+        }
+    };
+    zeros().map_err(LogError::io(path, "read"))
+}
+
+/// Keeps the torn tail aside, then cuts the log back to `len`.
+fn cut_torn(dir: &Path, path: &Path, mut file: &File, len: u64) -> Result<(), LogError> {
+    let aside = dir.join(format!("{LOG_FILE}.torn-{len}"));
+    remove_old_tails(dir, &aside)?;
+    let mut keep = || -> io::Result<u64> {
+        file.seek(SeekFrom::Start(len))?;
+        let mut copy = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&aside)?;
+        let bytes = io::copy(&mut file, &mut copy)?;
+        copy.flush()?;
+        copy.sync_all()?;
+        Ok(bytes)
+    };
+    let bytes = keep().map_err(LogError::io(&aside, "keep the torn end of the log in"))?;
+    tracing::warn!(
+        log = %path.display(),
+        bytes,
+        offset = len,
+        kept_in = %aside.display(),
+        "the log ends in the middle of a write; cut back to the last whole transaction",
+    );
+    file.set_len(len)
+        .and_then(|()| file.sync_all())
+        .map_err(LogError::io(path, "cut back"))?;
+    sync_dir(dir)
+}
+
+/// Leaves room for one more tail.
+fn remove_old_tails(dir: &Path, next: &Path) -> Result<(), LogError> {
+    let prefix = format!("{LOG_FILE}.torn-");
+    let list = || -> io::Result<Vec<_>> {
+        let mut tails = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            let tail = entry.file_name().to_string_lossy().starts_with(&prefix);
+            if tail && entry.path() != next {
+                tails.push((entry.metadata()?.modified()?, entry.path()));
+            }
+        }
+        Ok(tails)
+    };
+    let mut tails = list().map_err(LogError::io(dir, "list"))?;
+    tails.sort();
+    let surplus = (tails.len() + 1).saturating_sub(TORN_KEPT);
+    for (_, tail) in tails.drain(..surplus) {
+        fs::remove_file(&tail).map_err(LogError::io(&tail, "remove"))?;
+    }
+    Ok(())
+}
+
+/// What a rewrite left that did not come to its end.
+fn remove_leftover(temp: &Path) -> Result<(), LogError> {
+    match fs::remove_file(temp) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(LogError::io(temp, "remove")(error))
+        }
+        _ => Ok(()),
+    }
+}

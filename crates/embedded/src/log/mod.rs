@@ -1,0 +1,253 @@
+//! The append-only log: `appendonly.aof`, a plain append-only file of Redis.
+//!
+//! Every transaction is one write at its end, a group between MULTI and EXEC if it has several
+//! commands. A Redis server loads the file as it is. Opening replays it and cuts off a torn end;
+//! a rewrite in the background replaces it by the commands that make the present data. What the
+//! commands mean is not known here.
+
+mod append;
+mod error;
+mod load;
+mod read;
+mod rewrite;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    io,
+    path::Path,
+    sync::{Arc, Condvar, Mutex, MutexGuard},
+    thread::JoinHandle,
+};
+
+use append::Appender;
+pub use error::LogError;
+
+use crate::{
+    command::Effect,
+    engine::{Handle, Journal},
+};
+
+/// The file in the data directory. Redis' own default name: a server finds it without a word.
+pub(crate) const LOG_FILE: &str = "appendonly.aof";
+/// Where a rewrite builds the next log.
+pub(crate) const TEMP_FILE: &str = "appendonly.aof.rewrite";
+
+/// Databases of an engine. A Redis server has as many, and would put the keys of any other into
+/// database 0 when it takes the log over.
+pub(crate) const DATABASES: usize = 16;
+
+/// When a write reaches the disk, and not only the system.
+///
+/// A crash of the process loses nothing under any of them; a crash of the machine does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fsync {
+    /// Before the reply. Slow, and loses nothing.
+    Always,
+    /// A second after the write, in the background. Loses the last second.
+    #[default]
+    EverySecond,
+    /// When the system likes, and at the close.
+    No,
+}
+
+/// The log of an open engine. Clones are the same one: the engine appends by one, the owner of
+/// the data directory closes the other.
+#[derive(Clone)]
+pub(crate) struct Log(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    /// Something for the thread that syncs: the first write after a sync, or the end.
+    to_sync: Condvar,
+    /// Something for the thread that rewrites: a wish, or the end.
+    to_rewrite: Condvar,
+    /// A thread has done something.
+    done: Condvar,
+    fsync: Fsync,
+    rewrite_min: u64,
+}
+
+struct State {
+    appender: Appender,
+    /// Bytes appended since the start; unlike the length it never shrinks.
+    written: u64,
+    /// How many of them are on the disk.
+    synced: u64,
+    rewrite: rewrite::Phase,
+    /// The length that asks for a rewrite.
+    rewrite_at: u64,
+    /// The length after the last rewrite.
+    base: u64,
+    rewrite_failed: bool,
+    append_failed: bool,
+    closed: bool,
+}
+
+/// The threads of a log, which end when it is closed.
+pub(crate) struct Threads(Vec<JoinHandle<()>>);
+
+impl Log {
+    /// Opens the log in `dir`, which must exist, and replays it into `handle`. `rewrite_min` is
+    /// the length in bytes below which the log is not rewritten by itself.
+    ///
+    /// Only one process may do so at a time; the caller holds the lock of the directory.
+    pub(crate) fn open(
+        dir: &Path,
+        fsync: Fsync,
+        rewrite_min: u64,
+        handle: &Handle,
+    ) -> Result<(Self, Threads), LogError> {
+        let loaded = load::load(dir, DATABASES, |effects| {
+            effects
+                .iter()
+                .try_for_each(|effect| handle.replay(effect.db, &effect.args))
+        })?;
+        let state = State {
+            appender: Appender::new(&loaded.path, loaded.file, loaded.len),
+            // What was found may never have reached the disk.
+            written: loaded.len,
+            synced: 0,
+            rewrite: rewrite::Phase::Idle,
+            rewrite_at: rewrite::due_at(loaded.base, rewrite_min),
+            base: loaded.base,
+            rewrite_failed: false,
+            append_failed: false,
+            closed: false,
+        };
+        let log = Self(Arc::new(Shared {
+            state: Mutex::new(state),
+            to_sync: Condvar::new(),
+            to_rewrite: Condvar::new(),
+            done: Condvar::new(),
+            fsync,
+            rewrite_min,
+        }));
+        handle.attach(Box::new(log.clone()));
+        let mut threads = Threads(Vec::new());
+        let started = log.start(dir, handle, &mut threads);
+        if let Err(error) = started {
+            let _ = log.close(threads);
+            return Err(LogError::io(dir, "start a thread for the log of")(error));
+        }
+        Ok((log, threads))
+    }
+
+    fn start(&self, dir: &Path, handle: &Handle, threads: &mut Threads) -> io::Result<()> {
+        let name = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        if self.0.fsync == Fsync::EverySecond {
+            let shared = Arc::clone(&self.0);
+            threads
+                .0
+                .push(name("log-sync").spawn(move || sync::run(&shared))?);
+        }
+        let (shared, handle, dir) = (Arc::clone(&self.0), handle.clone(), dir.to_owned());
+        threads
+            .0
+            .push(name("log-rewrite").spawn(move || rewrite::run(&shared, &handle, &dir))?);
+        self.0.ask_if_grown(&mut self.0.lock());
+        Ok(())
+    }
+
+    /// Ends the threads (a rewrite under way is given up) and waits until everything is on the
+    /// disk. Appends are refused from here on.
+    pub(crate) fn close(&self, threads: Threads) -> io::Result<()> {
+        self.0.lock().closed = true;
+        self.0.to_sync.notify_all();
+        self.0.to_rewrite.notify_all();
+        for thread in threads.0 {
+            thread
+                .join()
+                .map_err(|_| io::Error::other("a thread of the log panicked"))?;
+        }
+        let mut state = self.0.lock();
+        if state.synced == state.written {
+            return Ok(());
+        }
+        state.appender.sync()?;
+        state.synced = state.written;
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state
+            .lock()
+            .expect("nothing that can panic is done under this lock")
+    }
+
+    fn append(&self, effects: &[Effect]) -> io::Result<()> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(io::Error::other("the data directory is closed"));
+        }
+        let before = state.appender.len();
+        let outcome = state.appender.append(effects);
+        state.append_failed = outcome.is_err();
+        outcome?;
+        let all_synced = state.synced == state.written;
+        state.written += state.appender.len() - before;
+        match self.fsync {
+            Fsync::Always => {
+                state.appender.sync()?;
+                state.synced = state.written;
+            }
+            Fsync::EverySecond if all_synced => self.to_sync.notify_all(),
+            Fsync::EverySecond | Fsync::No => {}
+        }
+        self.ask_if_grown(&mut state);
+        Ok(())
+    }
+
+    fn ask_if_grown(&self, state: &mut State) {
+        if state.rewrite == rewrite::Phase::Idle && state.appender.len() >= state.rewrite_at {
+            state.rewrite = rewrite::Phase::Asked;
+            self.to_rewrite.notify_all();
+        }
+    }
+}
+
+impl Journal for Log {
+    fn append(&mut self, effects: &[Effect]) -> io::Result<()> {
+        self.0.append(effects)
+    }
+
+    fn snapshot_taken(&mut self) {
+        self.0.lock().snapshot_taken();
+    }
+
+    fn start_rewrite(&mut self) -> Result<(), String> {
+        let mut state = self.0.lock();
+        if state.closed {
+            return Err("ERR the data directory is closed".to_owned());
+        }
+        if state.rewrite != rewrite::Phase::Idle {
+            return Err("ERR Background append only file rewriting already in progress".to_owned());
+        }
+        state.rewrite = rewrite::Phase::Asked;
+        self.0.to_rewrite.notify_all();
+        Ok(())
+    }
+
+    fn info(&self) -> Vec<String> {
+        let state = self.0.lock();
+        let status = |failed: bool| if failed { "err" } else { "ok" };
+        vec![
+            "aof_enabled:1".to_owned(),
+            format!(
+                "aof_rewrite_in_progress:{}",
+                u8::from(state.rewrite != rewrite::Phase::Idle)
+            ),
+            format!("aof_last_bgrewrite_status:{}", status(state.rewrite_failed)),
+            format!("aof_last_write_status:{}", status(state.append_failed)),
+            format!("aof_current_size:{}", state.appender.len()),
+            format!("aof_base_size:{}", state.base),
+            format!(
+                "aof_pending_bio_fsync:{}",
+                u8::from(state.synced != state.written)
+            ),
+        ]
+    }
+}

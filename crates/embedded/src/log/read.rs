@@ -1,0 +1,261 @@
+//! Reads an append-only file as a stream of transactions, holding one at a time.
+//!
+//! It tells three ends apart: the clean one, a tail that was torn off while it was written, and
+//! bytes that no writer of ours or of Redis leaves behind.
+
+use std::io::{self, BufRead, Read as _};
+
+use bytes::Bytes;
+
+use crate::{command::Effect, resp::parse_integer};
+
+/// The longest line that announces a count or a length, with its line break.
+const MAX_HEADER: u64 = 32;
+/// The longest annotation (a line that begins with `#`).
+const MAX_ANNOTATION: u64 = 1024;
+/// Arguments of one command, as Redis bounds them.
+const MAX_ARGS: i64 = 1024 * 1024;
+/// Bytes of one argument, as Redis bounds them.
+const MAX_BULK: i64 = 512 * 1024 * 1024;
+/// Room made in advance: what the file announces is not trusted.
+const MAX_RESERVE: usize = 64 * 1024;
+
+/// The annotation that ends the snapshot at the start of a rewritten log. Redis skips such lines.
+pub(super) const REWRITTEN: &[u8] = b"#REWRITTEN\r\n";
+
+/// What the file holds next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Item {
+    /// A command, or all commands between MULTI and EXEC, that begin at `start`.
+    Transaction { effects: Vec<Effect>, start: u64 },
+    /// The snapshot of a rewrite ended here.
+    Rewritten,
+}
+
+/// Why there is no next item.
+#[derive(Debug)]
+pub(super) enum ReadError {
+    Io(io::Error),
+    /// The file ends within a command or transaction.
+    Torn,
+    /// The command at `start` is wrong at the byte `at`.
+    Garbage {
+        start: u64,
+        at: u64,
+        what: String,
+    },
+    /// The command at `start` selects a database that there is not.
+    Database {
+        start: u64,
+        index: String,
+    },
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+pub(super) struct LogReader<R> {
+    input: R,
+    databases: usize,
+    db: usize,
+    /// Bytes read so far.
+    at: u64,
+    /// Where the command being read begins.
+    start: u64,
+    /// Where the last whole item or SELECT ended.
+    whole: u64,
+}
+
+impl<R: BufRead> LogReader<R> {
+    pub(super) fn new(input: R, databases: usize) -> Self {
+        Self {
+            input,
+            databases,
+            db: 0,
+            at: 0,
+            start: 0,
+            whole: 0,
+        }
+    }
+
+    /// The end of the last whole transaction: what a torn log is cut back to.
+    pub(super) fn whole(&self) -> u64 {
+        self.whole
+    }
+
+    /// The next item, or `None` at a clean end. After an error there is no next.
+    pub(super) fn next(&mut self) -> Result<Option<Item>, ReadError> {
+        loop {
+            self.start = self.at;
+            let start = self.start;
+            match self.line_kind()? {
+                None => return Ok(None),
+                Some(b'#') => {
+                    let rewritten = self.annotation()?;
+                    self.whole = self.at;
+                    if rewritten {
+                        return Ok(Some(Item::Rewritten));
+                    }
+                }
+                Some(_) => {
+                    let args = self.command()?;
+                    let effects = if is(&args, b"SELECT") {
+                        self.select(&args)?;
+                        self.whole = self.at;
+                        continue;
+                    } else if is(&args, b"MULTI") {
+                        self.group()?
+                    } else if is(&args, b"EXEC") {
+                        return Err(self.garbage(start, "EXEC without MULTI"));
+                    } else {
+                        vec![Effect { db: self.db, args }]
+                    };
+                    self.whole = self.at;
+                    return Ok(Some(Item::Transaction { effects, start }));
+                }
+            }
+        }
+    }
+
+    /// The commands up to EXEC.
+    fn group(&mut self) -> Result<Vec<Effect>, ReadError> {
+        let mut effects = Vec::new();
+        loop {
+            self.start = self.at;
+            if self.line_kind()?.ok_or(ReadError::Torn)? == b'#' {
+                self.annotation()?;
+                continue;
+            }
+            let args = self.command()?;
+            if is(&args, b"EXEC") {
+                return Ok(effects);
+            } else if is(&args, b"MULTI") {
+                return Err(self.garbage(self.start, "MULTI within MULTI"));
+            } else if is(&args, b"SELECT") {
+                self.select(&args)?;
+            } else {
+                effects.push(Effect { db: self.db, args });
+            }
+        }
+    }
+
+    fn select(&mut self, args: &[Bytes]) -> Result<(), ReadError> {
+        let [_, index] = args else {
+            return Err(self.garbage(self.start, "SELECT without one database"));
+        };
+        let known = parse_integer(index).and_then(|index| usize::try_from(index).ok());
+        match known.filter(|index| *index < self.databases) {
+            Some(index) => self.db = index,
+            None => {
+                let index = String::from_utf8_lossy(index).into_owned();
+                return Err(ReadError::Database {
+                    start: self.start,
+                    index,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn line_kind(&mut self) -> io::Result<Option<u8>> {
+        Ok(self.input.fill_buf()?.first().copied())
+    }
+
+    fn annotation(&mut self) -> Result<bool, ReadError> {
+        let mut line = Vec::new();
+        (&mut self.input)
+            .take(MAX_ANNOTATION)
+            .read_until(b'\n', &mut line)?;
+        if line.last() != Some(&b'\n') {
+            let end = self.input.fill_buf()?.is_empty();
+            let endless = || self.garbage(self.at, "an annotation without an end");
+            return Err(if end { ReadError::Torn } else { endless() });
+        }
+        self.at += line.len() as u64;
+        Ok(line == REWRITTEN)
+    }
+
+    fn command(&mut self) -> Result<Vec<Bytes>, ReadError> {
+        let count = self.header(b'*', 1..=MAX_ARGS)?;
+        let mut args = Vec::with_capacity(count.min(MAX_RESERVE));
+        for _ in 0..count {
+            let len = self.header(b'$', 0..=MAX_BULK)?;
+            args.push(self.bulk(len)?);
+        }
+        Ok(args)
+    }
+
+    /// A line with a number. Bytes that cannot become one are garbage also where the file ends.
+    fn header(
+        &mut self,
+        kind: u8,
+        range: std::ops::RangeInclusive<i64>,
+    ) -> Result<usize, ReadError> {
+        let mut line = Vec::new();
+        (&mut self.input)
+            .take(MAX_HEADER)
+            .read_until(b'\n', &mut line)?;
+        let Some((first, rest)) = line.split_first() else {
+            return Err(ReadError::Torn);
+        };
+        if *first != kind {
+            let what = format!(
+                "expected '{}', found {:?}",
+                char::from(kind),
+                char::from(*first)
+            );
+            return Err(self.garbage(self.at, what));
+        }
+        let digits = rest
+            .iter()
+            .position(|byte| !byte.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let (digits, end) = rest.split_at(digits);
+        let torn = (line.len() as u64) < MAX_HEADER && matches!(end, b"" | b"\r");
+        if torn {
+            return Err(ReadError::Torn);
+        }
+        let at = self.at + 1 + digits.len() as u64;
+        if end != b"\r\n" {
+            return Err(self.garbage(at, "a number without a line break"));
+        }
+        let number = parse_integer(digits).filter(|number| range.contains(number));
+        let Some(number) = number.and_then(|number| usize::try_from(number).ok()) else {
+            return Err(self.garbage(self.at, "a count or length out of range"));
+        };
+        self.at += line.len() as u64;
+        Ok(number)
+    }
+
+    fn bulk(&mut self, len: usize) -> Result<Bytes, ReadError> {
+        let mut bytes = Vec::with_capacity((len + 2).min(MAX_RESERVE));
+        let wanted = len as u64 + 2;
+        (&mut self.input).take(wanted).read_to_end(&mut bytes)?;
+        let end = bytes.get(len..).unwrap_or_default();
+        if !b"\r\n".starts_with(end) {
+            return Err(self.garbage(self.at + len as u64, "an argument longer than announced"));
+        }
+        if bytes.len() < len + 2 {
+            return Err(ReadError::Torn);
+        }
+        self.at += wanted;
+        bytes.truncate(len);
+        Ok(bytes.into())
+    }
+
+    fn garbage(&self, at: u64, what: impl Into<String>) -> ReadError {
+        ReadError::Garbage {
+            start: self.start,
+            at,
+            what: what.into(),
+        }
+    }
+}
+
+fn is(args: &[Bytes], name: &[u8]) -> bool {
+    args.first()
+        .is_some_and(|first| first.eq_ignore_ascii_case(name))
+}

@@ -1,0 +1,243 @@
+//! Replaces the log by the commands that make the present data, while writes go on.
+//!
+//! The engine stands still twice: while the snapshot is taken, and while the last stretch of what
+//! was written meanwhile is copied and synced. All else happens on a thread of its own. The old
+//! log stays whole and in its place until one rename; a rewrite that fails or crashes before it
+//! leaves a file that the next open removes.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    LOG_FILE, LogError, Shared, State, TEMP_FILE, append::encode_transaction, load::sync_dir,
+    read::REWRITTEN,
+};
+use crate::engine::Handle;
+
+/// Written and copied at a time; between two of them a close is noticed.
+const CHUNK: usize = 256 * 1024;
+/// What may be left to copy when the engine stands still.
+const LAST_STRETCH: u64 = 1024 * 1024;
+/// How often we try to come that near. Writers that are faster than the copy for so long make
+/// the last stretch longer.
+const CATCH_UP_ROUNDS: u32 = 16;
+
+/// How far a rewrite is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// There is none.
+    Idle,
+    /// One is wanted.
+    Asked,
+    /// The thread has begun; the snapshot is not taken yet.
+    Begun,
+    /// What was appended from byte `from` on is not in the snapshot.
+    Snapshot { from: u64 },
+}
+
+/// Why a rewrite came to nothing.
+#[derive(Debug, thiserror::Error)]
+enum RewriteError {
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error("rewrite of the log: the engine holds writes that the log has refused")]
+    Behind,
+    #[error("rewrite of the log: given up, the data directory is being closed")]
+    Closed,
+}
+
+/// The length at which a log that had `base` bytes after its last rewrite has grown enough: twice
+/// the size.
+pub(super) fn due_at(base: u64, min: u64) -> u64 {
+    (base * 2).max(min)
+}
+
+impl State {
+    /// The engine's data and the log stand at the same point now.
+    pub(super) fn snapshot_taken(&mut self) {
+        // Writes that the log has refused are in the snapshot, and will be appended again: then
+        // the phase stays, and the rewrite is given up.
+        if self.rewrite == Phase::Begun && !self.append_failed {
+            self.rewrite = Phase::Snapshot {
+                from: self.appender.len(),
+            };
+            self.appender.forget_database();
+        }
+    }
+}
+
+/// The thread: a rewrite for each wish, until the log is closed.
+pub(super) fn run(shared: &Shared, handle: &Handle, dir: &Path) {
+    loop {
+        let state = shared.lock();
+        let idle = |state: &mut State| !state.closed && state.rewrite == Phase::Idle;
+        let mut state = shared
+            .to_rewrite
+            .wait_while(state, idle)
+            .expect("no panic under it");
+        if state.closed {
+            return;
+        }
+        state.rewrite = Phase::Begun;
+        drop(state);
+        let outcome = rewrite(shared, handle, dir);
+        let mut state = shared.lock();
+        state.rewrite = Phase::Idle;
+        state.rewrite_failed = outcome.is_err();
+        if let Err(error) = outcome {
+            tracing::error!(%error, "the log was not rewritten; it stays as it is");
+            // The next attempt, unless asked for, only when it has grown by half again.
+            let len = state.appender.len();
+            state.rewrite_at = (len + len / 2).max(shared.rewrite_min);
+        }
+        shared.done.notify_all();
+    }
+}
+
+fn rewrite(shared: &Shared, handle: &Handle, dir: &Path) -> Result<(), RewriteError> {
+    let mut next = NextLog::create(dir)?;
+    let snapshot = handle.snapshot();
+    let mut buffer = Vec::with_capacity(CHUNK);
+    let mut db = None;
+    for effect in snapshot {
+        db = encode_transaction(std::slice::from_ref(&effect), db, &mut buffer);
+        if buffer.len() >= CHUNK {
+            shared.still_open()?;
+            next.write(&buffer)?;
+            buffer.clear();
+        }
+    }
+    buffer.extend_from_slice(REWRITTEN);
+    next.write(&buffer)?;
+    let base = next.len;
+    let from = match shared.lock().rewrite {
+        Phase::Snapshot { from } => from,
+        _ => return Err(RewriteError::Behind),
+    };
+    let from = catch_up(shared, &mut next, from)?;
+    next.sync()?;
+
+    let mut state = shared.lock();
+    if state.closed {
+        return Err(RewriteError::Closed);
+    }
+    let old = Arc::clone(state.appender.file());
+    next.copy(&old, from..state.appender.len())?;
+    let (file, len) = next.put_in_place(dir)?;
+    state.appender.replace(file, len);
+    state.synced = state.written;
+    state.base = base;
+    state.rewrite_at = due_at(base, shared.rewrite_min);
+    // Until then the loss of power brings the old log back, without what follows from here on.
+    sync_dir(dir).inspect_err(|error| state.appender.sync_failed(error))?;
+    tracing::info!(bytes = len, "rewrote the log");
+    Ok(())
+}
+
+/// Copies what was appended meanwhile, and returns up to where.
+fn catch_up(shared: &Shared, next: &mut NextLog, mut from: u64) -> Result<u64, RewriteError> {
+    for _ in 0..CATCH_UP_ROUNDS {
+        let (old, len) = {
+            let state = shared.lock();
+            (Arc::clone(state.appender.file()), state.appender.len())
+        };
+        if len - from <= LAST_STRETCH {
+            break;
+        }
+        shared.still_open()?;
+        next.copy(&old, from..len)?;
+        from = len;
+    }
+    Ok(from)
+}
+
+impl Shared {
+    fn still_open(&self) -> Result<(), RewriteError> {
+        if self.lock().closed {
+            Err(RewriteError::Closed)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The log that is being built. It removes itself unless it was put in place.
+struct NextLog {
+    path: PathBuf,
+    file: Option<File>,
+    len: u64,
+}
+
+impl NextLog {
+    fn create(dir: &Path) -> Result<Self, LogError> {
+        let path = dir.join(TEMP_FILE);
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(LogError::io(&path, "create"))?;
+        Ok(Self {
+            path,
+            file: Some(file),
+            len: 0,
+        })
+    }
+
+    fn file(&self) -> &File {
+        self.file
+            .as_ref()
+            .expect("taken only when it is put in place")
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), LogError> {
+        self.file()
+            .write_all(bytes)
+            .map_err(LogError::io(&self.path, "write"))?;
+        self.len += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn copy(&mut self, old: &File, range: std::ops::Range<u64>) -> Result<(), LogError> {
+        let mut chunk = vec![0; CHUNK];
+        let mut at = range.start;
+        while at < range.end {
+            let size = usize::try_from(range.end - at).unwrap_or(CHUNK).min(CHUNK);
+            let chunk = &mut chunk[..size];
+            old.read_exact_at(chunk, at)
+                .map_err(LogError::io(&self.path, "copy the log to"))?;
+            self.write(chunk)?;
+            at += size as u64;
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), LogError> {
+        self.file()
+            .sync_all()
+            .map_err(LogError::io(&self.path, "sync"))
+    }
+
+    /// Makes it the log: the one step that counts. From here on appends must go to it.
+    fn put_in_place(mut self, dir: &Path) -> Result<(File, u64), LogError> {
+        self.sync()?;
+        let log = dir.join(LOG_FILE);
+        fs::rename(&self.path, &log).map_err(LogError::io(&log, "replace"))?;
+        let file = self.file.take().expect("put in place once");
+        Ok((file, self.len))
+    }
+}
+
+impl Drop for NextLog {
+    fn drop(&mut self) {
+        if self.file.is_some() {
+            let _: io::Result<()> = fs::remove_file(&self.path);
+        }
+    }
+}
