@@ -6,10 +6,13 @@
 
 mod command;
 mod engine;
+mod listener;
 mod log;
+mod owner;
 mod resp;
 mod store;
 
 pub use engine::{Clock, Handle, Session};
 pub use log::{Fsync, LogError};
+pub use owner::{OpenError, Opened, Options, Owner, Socket, attach, open};
 pub use resp::{DecodeError, Protocol, Reply, decode_reply, encode_command, encode_reply};

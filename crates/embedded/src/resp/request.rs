@@ -84,12 +84,15 @@ impl RequestParser {
     }
 
     fn start(&mut self, input: &mut BytesMut) -> Result<Option<()>, ProtocolError> {
-        let Some(line) = length_line(input).map_err(|_| ProtocolError::LongCount)? else {
+        let Some(count) = length_line(input, ProtocolError::LongCount, ProtocolError::Count)?
+        else {
             return Ok(None);
         };
-        let count = parse_integer(&line).filter(|count| *count <= MAX_ARGS);
+        if count > MAX_ARGS {
+            return Err(ProtocolError::Count);
+        }
         // A count of 0 or below is no command, as in Redis.
-        self.missing = count.ok_or(ProtocolError::Count)?.max(0);
+        self.missing = count.max(0);
         let room = usize::try_from(self.missing).unwrap_or(MAX_RESERVE);
         self.args.reserve(room.min(MAX_RESERVE));
         Ok(Some(()))
@@ -104,13 +107,14 @@ impl RequestParser {
                     Some(b'$') => {}
                     Some(other) => return Err(ProtocolError::NotBulk(char::from(*other))),
                 }
-                let Some(line) = length_line(input).map_err(|_| ProtocolError::LongLength)? else {
+                let (long, wrong) = (ProtocolError::LongLength, ProtocolError::Length);
+                let Some(len) = length_line(input, long, wrong)? else {
                     return Ok(None);
                 };
-                let len = parse_integer(&line)
-                    .filter(|len| (0..=MAX_BULK).contains(len))
-                    .and_then(|len| usize::try_from(len).ok())
-                    .ok_or(ProtocolError::Length)?;
+                if len > MAX_BULK {
+                    return Err(ProtocolError::Length);
+                }
+                let len = usize::try_from(len).map_err(|_| ProtocolError::Length)?;
                 self.taken += len;
                 if self.taken > MAX_REQUEST {
                     return Err(ProtocolError::LongRequest);
@@ -130,17 +134,19 @@ impl RequestParser {
     }
 }
 
-struct TooLong;
-
-/// The text of a line that announces a length, without its kind.
-fn length_line(input: &mut BytesMut) -> Result<Option<BytesMut>, TooLong> {
+/// Takes off a line that announces a length or a count.
+fn length_line(
+    input: &mut BytesMut,
+    too_long: ProtocolError,
+    invalid: ProtocolError,
+) -> Result<Option<i64>, ProtocolError> {
     let Some(end) = input
         .iter()
         .take(MAX_INLINE + 1)
         .position(|byte| *byte == b'\r')
     else {
         return if input.len() > MAX_INLINE {
-            Err(TooLong)
+            Err(too_long)
         } else {
             Ok(None)
         };
@@ -148,10 +154,9 @@ fn length_line(input: &mut BytesMut) -> Result<Option<BytesMut>, TooLong> {
     if input.len() < end + 2 {
         return Ok(None);
     }
-    let mut line = input.split_to(end + 2);
-    line.truncate(end);
-    line.advance(1);
-    Ok(Some(line))
+    let number = parse_integer(&input[1..end]).ok_or(invalid)?;
+    input.advance(end + 2);
+    Ok(Some(number))
 }
 
 fn inline(input: &mut BytesMut) -> Result<Option<Vec<Bytes>>, ProtocolError> {

@@ -1,0 +1,169 @@
+//! Serves an engine to other processes as a Redis server would: over a Unix socket, and over TCP
+//! if wanted. Where the socket lies and who may listen on it is the owner's business.
+
+mod connection;
+mod wire;
+
+use std::{io, sync::Arc, time::Duration};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    task::{JoinHandle, JoinSet},
+};
+
+use crate::engine::Handle;
+
+/// Clients at the same time, as Redis by default: each costs a file descriptor and buffers.
+pub(crate) const MAX_CLIENTS: usize = 10_000;
+/// What a client beyond is told.
+const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
+/// The pause after a connection could not be accepted (no file descriptors left), so that we do
+/// not turn in a circle until one is given back.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// What connections get, when we stop, to write the replies they have.
+const STOP_GRACE: Duration = Duration::from_secs(1);
+
+/// The listening sockets and their connections. Dropped, it stops at once.
+pub(crate) struct Listener {
+    stop: watch::Sender<bool>,
+    accepting: Vec<JoinHandle<()>>,
+}
+
+impl Listener {
+    /// Begins to serve.
+    pub(crate) fn start(
+        handle: &Handle,
+        unix: UnixListener,
+        tcp: Option<TcpListener>,
+        max_clients: usize,
+    ) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let door = Door {
+            handle: handle.clone(),
+            places: Arc::new(Semaphore::new(max_clients)),
+            stopped,
+        };
+        let mut accepting = vec![tokio::spawn(accept(door.clone(), unix))];
+        accepting.extend(tcp.map(|tcp| tokio::spawn(accept(door, tcp))));
+        Self { stop, accepting }
+    }
+
+    /// Takes no more clients, lets those there are have the replies of commands that have run,
+    /// and closes. Takes no longer than a second.
+    pub(crate) async fn stop(mut self) {
+        // Without a receiver nobody is left to be told.
+        let _ = self.stop.send(true);
+        for task in std::mem::take(&mut self.accepting) {
+            // It ends by itself within its grace; that it panicked has been reported.
+            let _ = task.await;
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        for task in &self.accepting {
+            task.abort();
+        }
+    }
+}
+
+/// What every new connection needs.
+#[derive(Clone)]
+struct Door {
+    handle: Handle,
+    places: Arc<Semaphore>,
+    stopped: watch::Receiver<bool>,
+}
+
+/// A kind of listening socket.
+trait Accept: Send + 'static {
+    type Reader: AsyncRead + Unpin + Send + 'static;
+    type Writer: AsyncWrite + Unpin + Send + 'static;
+
+    fn accept(&self) -> impl Future<Output = io::Result<(Self::Reader, Self::Writer)>> + Send;
+    /// Tells a client, without waiting for it, that it is one too many.
+    fn try_write(writer: &Self::Writer, bytes: &[u8]) -> io::Result<usize>;
+}
+
+impl Accept for UnixListener {
+    type Reader = tokio::net::unix::OwnedReadHalf;
+    type Writer = tokio::net::unix::OwnedWriteHalf;
+
+    async fn accept(&self) -> io::Result<(Self::Reader, Self::Writer)> {
+        let (stream, _) = Self::accept(self).await?;
+        Ok(UnixStream::into_split(stream))
+    }
+
+    fn try_write(writer: &Self::Writer, bytes: &[u8]) -> io::Result<usize> {
+        writer.try_write(bytes)
+    }
+}
+
+impl Accept for TcpListener {
+    type Reader = tokio::net::tcp::OwnedReadHalf;
+    type Writer = tokio::net::tcp::OwnedWriteHalf;
+
+    async fn accept(&self) -> io::Result<(Self::Reader, Self::Writer)> {
+        let (stream, _) = Self::accept(self).await?;
+        stream.set_nodelay(true)?;
+        Ok(TcpStream::into_split(stream))
+    }
+
+    fn try_write(writer: &Self::Writer, bytes: &[u8]) -> io::Result<usize> {
+        writer.try_write(bytes)
+    }
+}
+
+impl Door {
+    /// Comes when the listener stops.
+    async fn stopped(&self) {
+        // An error says that the sender is gone: then we are about to be aborted.
+        let _ = self.stopped.clone().wait_for(|stopped| *stopped).await;
+    }
+}
+
+async fn accept<L: Accept>(door: Door, listener: L) {
+    let mut clients = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = door.stopped() => break,
+            Some(_) = clients.join_next() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((reader, writer)) => match Arc::clone(&door.places).try_acquire_owned() {
+                    Ok(place) => {
+                        clients.spawn(client::<L>(door.clone(), reader, writer, place));
+                    }
+                    Err(_) => {
+                        let _: io::Result<usize> = L::try_write(&writer, TOO_MANY);
+                    }
+                },
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a client");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    let _ = tokio::time::timeout(STOP_GRACE, async {
+        while clients.join_next().await.is_some() {}
+    })
+    .await;
+}
+
+async fn client<L: Accept>(
+    door: Door,
+    reader: L::Reader,
+    writer: L::Writer,
+    place: OwnedSemaphorePermit,
+) {
+    let session = door.handle.session();
+    if let Err(error) = connection::serve(session, reader, writer, door.stopped()).await {
+        tracing::debug!(%error, "a client has gone");
+    }
+    drop(place);
+}

@@ -1,0 +1,84 @@
+//! The Unix socket of a data directory, also where its path is longer than a socket address holds.
+
+use std::{
+    fs::{self, File, Permissions},
+    io,
+    os::{fd::AsRawFd as _, unix::fs::PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use tokio::net::{UnixListener, UnixStream};
+
+/// The socket in the data directory.
+const SOCKET_FILE: &str = "redis.sock";
+/// Where it is made before it takes its place.
+const FRESH_FILE: &str = "redis.sock.new";
+/// A path of so many bytes fits into a socket address everywhere (Linux holds 107 and a zero, the
+/// BSDs 103).
+const MAX_PATH: usize = 103;
+
+/// Connects to the process that owns the data directory `dir`.
+///
+/// # Errors
+/// `NotFound` and `ConnectionRefused` when nobody serves it.
+pub async fn attach(dir: &Path) -> io::Result<UnixStream> {
+    let short = ShortPath::of(dir)?;
+    UnixStream::connect(short.to(SOCKET_FILE)).await
+}
+
+/// Listens in `dir`, in place of a socket that a dead owner has left. For the holder of the lock.
+pub(super) fn listen(dir: &Path) -> io::Result<UnixListener> {
+    let fresh = dir.join(FRESH_FILE);
+    match fs::remove_file(&fresh) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let short = ShortPath::of(dir)?;
+    let listener = UnixListener::bind(short.to(FRESH_FILE))?;
+    // Nobody connects before it has its mode: it gets its name last.
+    fs::set_permissions(&fresh, Permissions::from_mode(0o600))?;
+    fs::rename(&fresh, dir.join(SOCKET_FILE))?;
+    Ok(listener)
+}
+
+/// Removes the socket. For the holder of the lock.
+pub(super) fn remove(dir: &Path) -> io::Result<()> {
+    fs::remove_file(dir.join(SOCKET_FILE))
+}
+
+/// A name of a directory that is short enough for a socket address.
+struct ShortPath {
+    dir: PathBuf,
+    /// Open as long as `dir` goes through its descriptor.
+    _open: Option<File>,
+}
+
+impl ShortPath {
+    fn of(dir: &Path) -> io::Result<Self> {
+        if dir.as_os_str().len() + 1 + FRESH_FILE.len() <= MAX_PATH {
+            return Ok(Self {
+                dir: dir.to_owned(),
+                _open: None,
+            });
+        }
+        if !cfg!(target_os = "linux") {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!(
+                    "{} is too long for a socket; name a shorter directory",
+                    dir.display()
+                ),
+            ));
+        }
+        let open = File::open(dir)?;
+        let dir = format!("/proc/self/fd/{}", open.as_raw_fd()).into();
+        Ok(Self {
+            dir,
+            _open: Some(open),
+        })
+    }
+
+    fn to(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+}
