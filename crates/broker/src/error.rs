@@ -39,6 +39,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// The call was given up because it took too long; whether it took effect is not known.
+    #[must_use]
+    pub fn timed_out(verb: &'static str) -> Self {
+        Self::Call {
+            verb,
+            source: timed_out(),
+        }
+    }
+
     /// Whether the same call may succeed a little later: the connection broke, or the server is loading,
     /// busy or changing roles.
     #[must_use]
@@ -64,4 +73,9 @@ impl Error {
                 )
             )
     }
+}
+
+/// What a connection says that took too long.
+pub(crate) fn timed_out() -> redis::RedisError {
+    std::io::Error::from(std::io::ErrorKind::TimedOut).into()
 }

@@ -46,6 +46,22 @@ impl Broker {
         }
     }
 
+    /// The same verbs over a connection of their own.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub async fn dedicated(&self) -> Result<Self, Error> {
+        let conn = self.conn.dedicated().await;
+        let conn = conn.map_err(|source| Error::Call {
+            verb: "connect",
+            source,
+        })?;
+        Ok(Self {
+            conn,
+            ..self.clone()
+        })
+    }
+
     /// With another clock than the server's.
     #[must_use]
     pub fn with_clock(self, clock: Clock) -> Self {

@@ -1,3 +1,13 @@
-//! Meshwork for programs: submit jobs, run workers, add runtimes.
+//! Meshwork for programs: submit jobs ([`Client`]), run them ([`Worker`]), add runtimes ([`runner`]).
 
+mod backoff;
+mod client;
+mod error;
 pub mod runner;
+
+pub use meshwork_broker::conn::{Target, TlsFiles};
+pub use meshwork_broker::{Cancelled, Deleted, JobPage, QueueInfo, Retried};
+pub use meshwork_model as model;
+
+pub use client::{Client, JobRequest};
+pub use error::Error;

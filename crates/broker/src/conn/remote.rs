@@ -11,6 +11,7 @@ use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisError, RedisFuture, Redis
 
 use super::target::Server;
 use super::{Conn, ConnectError, Target, Transport};
+use crate::error::timed_out;
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -77,7 +78,6 @@ fn refused(place: String, error: RedisError) -> ConnectError {
 }
 
 async fn in_time<T>(call: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
-    let timed_out = || RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut));
     tokio::time::timeout(CALL_TIMEOUT, call)
         .await
         .unwrap_or_else(|_| Err(timed_out()))

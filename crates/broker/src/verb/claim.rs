@@ -1,5 +1,6 @@
 //! claim: take jobs off the queues, each under a lease.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_model::job::Job;
@@ -42,7 +43,7 @@ pub struct Taken {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
     /// The record, as it was just before; its `attempt` counts this run.
-    pub job: Job,
+    pub job: Arc<Job>,
     /// The queue it came from, and goes back to.
     pub queue: String,
     /// The proof that it is this worker's.
@@ -93,7 +94,7 @@ impl Broker {
                 job.attempt = attempt;
                 let queue = claim.queues.get(queue).cloned().unwrap_or_default();
                 Claimed {
-                    job,
+                    job: Arc::new(job),
                     queue,
                     token: claim.token.to_owned(),
                 }

@@ -6,6 +6,7 @@ use meshwork_model::name::JobId;
 use redis::{RedisResult, Value};
 
 use crate::conn::Conn;
+use crate::error::timed_out;
 use crate::{Broker, Error};
 
 /// A connection that waits.
@@ -28,7 +29,6 @@ async fn waited(
     cmd: redis::Cmd,
     wait: Duration,
 ) -> Result<Value, Error> {
-    let timed_out = || redis::RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut));
     let answer: RedisResult<Value> =
         tokio::time::timeout(wait + GRACE, cmd.query_async(&mut conn.clone()))
             .await

@@ -1,0 +1,245 @@
+//! The client: submit jobs, wait for them, look at them, stop them.
+
+mod request;
+mod wait;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::conn::{Target, TlsFiles};
+use meshwork_broker::{
+    Broker, Cancelled, Deleted, Enqueued, JobPage, MAX_ENQUEUE, MAX_ITEMS, QueueInfo, Retried,
+};
+use meshwork_model::job::{Job, NewJob};
+use meshwork_model::keys::hero::Hero;
+use meshwork_model::name::JobId;
+use meshwork_model::route::Route;
+use meshwork_model::state::Status;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+
+use crate::Error;
+use crate::backoff::Backoff;
+pub use request::JobRequest;
+use wait::ParkingLot;
+
+/// How long a call is repeated while the server is away or the connection breaks.
+const REPEAT_FOR: Duration = Duration::from_secs(15);
+
+/// A client; cheap to clone, all clones share their connections.
+#[derive(Debug, Clone)]
+pub struct Client {
+    broker: Broker,
+    lot: Arc<ParkingLot>,
+}
+
+impl Client {
+    /// Connects to the server at `url` (as `REDIS_URL`), with the keys of the namespace `hero`.
+    ///
+    /// # Errors
+    /// If the URL is wrong, nobody answers there, or the server is not fit to keep jobs.
+    pub async fn open(url: &str) -> Result<Self, Error> {
+        Self::connect(&Target::parse(url, TlsFiles::default())?).await
+    }
+
+    /// Connects to `target`, with the keys of the namespace `hero`.
+    ///
+    /// # Errors
+    /// If nobody answers there, or the server is not fit to keep jobs.
+    pub async fn connect(target: &Target) -> Result<Self, Error> {
+        Ok(Self::new(Broker::connect(target, Hero::default()).await?))
+    }
+
+    /// A client over a broker.
+    #[must_use]
+    pub fn new(broker: Broker) -> Self {
+        Self {
+            broker,
+            lot: Arc::default(),
+        }
+    }
+
+    /// What it sends its calls through.
+    #[must_use]
+    pub fn broker(&self) -> &Broker {
+        &self.broker
+    }
+
+    /// Submits a job and returns its id. While the server is away the call is repeated for 15 s.
+    ///
+    /// # Errors
+    /// If the job is invalid (nothing was written), its id is taken, or the server does not take it.
+    pub async fn submit(&self, request: JobRequest) -> Result<JobId, Error> {
+        let job = request.build()?;
+        let id = job.id.clone();
+        let chosen = job.id.clone();
+        let (enqueued, repeated) = self.enqueue(std::slice::from_ref(&job)).await?;
+        // After a broken call the job that is there may well be this one.
+        if enqueued == [Enqueued::Exists] && !repeated {
+            return Err(Error::Exists { id: chosen });
+        }
+        Ok(id)
+    }
+
+    /// Submits several jobs, up to 1,000 in one call. Those whose id exists are left as they are: the call
+    /// may be repeated.
+    ///
+    /// # Errors
+    /// If a job is invalid, or the server does not take a call; a first part may be stored then.
+    pub async fn submit_all(&self, jobs: &[NewJob]) -> Result<(), Error> {
+        for job in jobs {
+            job.check()?;
+        }
+        for chunk in jobs.chunks(MAX_ENQUEUE) {
+            self.enqueue(chunk).await?;
+        }
+        Ok(())
+    }
+
+    async fn enqueue(&self, jobs: &[NewJob]) -> Result<(Vec<Enqueued>, bool), Error> {
+        let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
+        let mut repeated = false;
+        loop {
+            match self.broker.enqueue(jobs).await {
+                Ok(enqueued) => return Ok((enqueued, repeated)),
+                Err(error) if error.is_temporary() && Instant::now() < until => {
+                    tracing::warn!(%error, "enqueue again");
+                    repeated = true;
+                    backoff.wait().await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Submits a job for a handler and waits for its result: payload and result are JSON.
+    ///
+    /// # Errors
+    /// If the payload cannot be written as JSON or the result not read, the job fails, or it has not ended
+    /// after its timeout.
+    pub async fn call<In: Serialize + ?Sized, Out: DeserializeOwned>(
+        &self,
+        handler: &str,
+        payload: &In,
+    ) -> Result<Out, Error> {
+        let request = JobRequest::new(handler.parse()?, "").payload(payload)?;
+        let output = self.run(request).await?;
+        let id = output.job_id();
+        serde_json::from_slice(output.output.as_deref().unwrap_or_default()).map_err(|source| {
+            Error::Payload {
+                what: "result",
+                id,
+                source,
+            }
+        })
+    }
+
+    /// Submits a job and waits until it has ended well, at most as long as its timeout allows all its runs.
+    ///
+    /// # Errors
+    /// As [`Client::submit`] and [`Client::result`].
+    pub async fn run(&self, request: JobRequest) -> Result<Job, Error> {
+        let request = request.reply(true);
+        let patience = request.patience();
+        let id = self.submit(request).await?;
+        self.result(&id, patience).await
+    }
+
+    /// Waits for a job to end well.
+    ///
+    /// # Errors
+    /// If it failed ([`Error::Failed`]), does not exist, or has not ended after `patience`.
+    pub async fn result(&self, id: &JobId, patience: Duration) -> Result<Job, Error> {
+        let job = self.wait(id, patience).await?;
+        match job.status() {
+            Some(Status::Finished) => Ok(job),
+            _ => Err(Error::Failed {
+                id: id.clone(),
+                message: job.error.unwrap_or_else(|| "it says not why".to_owned()),
+                traceback: job.traceback,
+            }),
+        }
+    }
+
+    /// The job's record.
+    ///
+    /// # Errors
+    /// If there is none, or the server does not take the call.
+    pub async fn status(&self, id: &JobId) -> Result<Job, Error> {
+        self.broker
+            .inspect(id)
+            .await?
+            .ok_or_else(|| Error::NoJob { id: id.clone() })
+    }
+
+    /// The records of several jobs, in order.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn status_all(&self, ids: &[JobId]) -> Result<Vec<Option<Job>>, Error> {
+        let mut jobs = Vec::with_capacity(ids.len());
+        for chunk in ids.chunks(MAX_ITEMS) {
+            jobs.extend(self.broker.inspect_many(chunk).await?);
+        }
+        Ok(jobs)
+    }
+
+    /// A page of all jobs, in no order; begin at 0, go on at `next` until it is 0.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn list(&self, from: u64) -> Result<JobPage, Error> {
+        Ok(self.broker.list(from).await?)
+    }
+
+    /// All work queues.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn queues(&self) -> Result<Vec<QueueInfo>, Error> {
+        Ok(self.broker.queues().await?)
+    }
+
+    /// Whether a worker listens where `route` leads.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn has_worker(&self, route: &Route) -> Result<bool, Error> {
+        Ok(self
+            .broker
+            .is_listened(&route.queue(self.broker.keys()))
+            .await?)
+    }
+
+    /// Stops a job that waits or runs; it ends in error `stopped`. A run is cut off at its worker's next
+    /// renewal, a third of a lease later at the latest.
+    ///
+    /// # Errors
+    /// If there is no such job, or the server does not take a call.
+    pub async fn stop(&self, id: &JobId) -> Result<Cancelled, Error> {
+        let job = self.status(id).await?;
+        Ok(self.broker.cancel(&job, STOPPED).await?)
+    }
+
+    /// Runs an ended job again.
+    ///
+    /// # Errors
+    /// If there is no such job, or the server does not take a call.
+    pub async fn retry(&self, id: &JobId) -> Result<Retried, Error> {
+        let job = self.status(id).await?;
+        Ok(self.broker.retry(&job).await?)
+    }
+
+    /// Forgets a job that does not run.
+    ///
+    /// # Errors
+    /// If there is no such job, or the server does not take a call.
+    pub async fn delete(&self, id: &JobId) -> Result<Deleted, Error> {
+        let job = self.status(id).await?;
+        Ok(self.broker.delete(&job).await?)
+    }
+}
+
+/// The `error` of a job that somebody stopped (seed 2).
+const STOPPED: &str = "stopped";

@@ -1,0 +1,123 @@
+//! What a program asks for, put together piece by piece.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use meshwork_model::job::{Invalid, NewJob};
+use meshwork_model::name::{Group, Instance, JobId, ScriptType};
+use meshwork_model::route::Route;
+use serde::Serialize;
+
+use crate::Error;
+
+/// What waiting in the queue may take on top of the runs, before a caller gives up.
+const QUEUEING: Duration = Duration::from_secs(3600);
+
+/// A job to be submitted.
+#[derive(Debug, Clone)]
+pub struct JobRequest {
+    job: NewJob,
+}
+
+impl JobRequest {
+    /// A script for workers of `script_type`.
+    #[must_use]
+    pub fn new(script_type: ScriptType, script: impl Into<String>) -> Self {
+        let id = JobId::foreign(uuid::Uuid::new_v4().to_string());
+        Self {
+            job: NewJob::new(id, Route::to(script_type), script),
+        }
+    }
+
+    /// With an id of the caller's (default: a UUID v4). An id that exists is refused.
+    #[must_use]
+    pub fn id(mut self, id: JobId) -> Self {
+        self.job.id = id;
+        self
+    }
+
+    /// For workers of one group only.
+    #[must_use]
+    pub fn group(mut self, group: Group) -> Self {
+        self.job.route.group = Some(group);
+        self
+    }
+
+    /// For one worker only; the job waits for it.
+    #[must_use]
+    pub fn instance(mut self, instance: Instance) -> Self {
+        self.job.route.instance = Some(instance);
+        self
+    }
+
+    /// Bytes for the script: the value `INPUT` in Rhai, stdin in Python. At most 16 MiB.
+    #[must_use]
+    pub fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.job.input = Some(input.into());
+        self
+    }
+
+    /// A payload for a handler, as JSON.
+    ///
+    /// # Errors
+    /// If it cannot be written as JSON.
+    pub fn payload<T: Serialize + ?Sized>(mut self, payload: &T) -> Result<Self, Error> {
+        self.job.script = serde_json::to_string(payload).map_err(|source| Error::Payload {
+            what: "payload",
+            id: self.job.id.clone(),
+            source,
+        })?;
+        Ok(self)
+    }
+
+    /// Who asks, and in which context: `CALLER_ID` and `CONTEXT_ID` of the script.
+    #[must_use]
+    pub fn caller(mut self, caller_id: impl Into<String>, context_id: impl Into<String>) -> Self {
+        self.job.caller_id = caller_id.into();
+        self.job.context_id = context_id.into();
+        self
+    }
+
+    /// How long one run may take, in whole seconds rounded up (default: 1,800 s).
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.job.timeout = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
+        self
+    }
+
+    /// Runs after the first, should it fail (default: none).
+    #[must_use]
+    pub fn retries(mut self, retries: u32) -> Self {
+        self.job.retries = retries;
+        self
+    }
+
+    /// Environment variables of the script.
+    #[must_use]
+    pub fn env(mut self, env_vars: BTreeMap<String, String>) -> Self {
+        self.job.env_vars = env_vars;
+        self
+    }
+
+    /// Whether the result is pushed to the reply list, which spares a waiting client its polls.
+    #[must_use]
+    pub fn reply(mut self, reply: bool) -> Self {
+        self.job.reply = reply;
+        self
+    }
+
+    /// The job, checked.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn build(self) -> Result<NewJob, Invalid> {
+        self.job.check()?;
+        Ok(self.job)
+    }
+
+    /// How long a caller waits for it at most: all its runs, and an hour in the queue.
+    pub(super) fn patience(&self) -> Duration {
+        let runs = u64::from(self.job.retries) + 1;
+        Duration::from_secs(self.job.timeout.saturating_mul(runs)).saturating_add(QUEUEING)
+    }
+}

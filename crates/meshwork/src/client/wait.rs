@@ -1,0 +1,138 @@
+//! Waiting for a job to end: on its reply list where a connection is free for it, else by asking again.
+//!
+//! The record decides, never the reply: a worker of another make may write only the hash, and a reply may
+//! have been taken by somebody else.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use meshwork_broker::{Broker, Parking};
+use meshwork_model::job::Job;
+use meshwork_model::name::JobId;
+use meshwork_model::state::Status;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
+
+use super::Client;
+use crate::Error;
+use crate::backoff::Backoff;
+
+/// Connections of one client that wait on replies at the same time; who comes after asks again and again.
+const MAX_PARKED: usize = 16;
+/// How long one wait on the reply list lasts before the record is looked at.
+const SLICE: Duration = Duration::from_secs(1);
+/// Between two looks at a record whose worker may write no reply: at first, and at most.
+const POLL: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(250));
+
+/// Connections to wait on, kept for the next wait.
+#[derive(Debug)]
+pub(super) struct ParkingLot {
+    spaces: Semaphore,
+    idle: Mutex<Vec<Parking>>,
+}
+
+impl Default for ParkingLot {
+    fn default() -> Self {
+        Self {
+            spaces: Semaphore::new(MAX_PARKED),
+            idle: Mutex::default(),
+        }
+    }
+}
+
+/// One connection out of the lot, and the right to use it.
+struct Space<'a> {
+    lot: &'a ParkingLot,
+    parking: Option<Parking>,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl ParkingLot {
+    /// A connection, if one is free or may be made.
+    async fn enter(&self, broker: &Broker) -> Option<Space<'_>> {
+        let permit = self.spaces.try_acquire().ok()?;
+        let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
+        let parking = match idle {
+            Some(parking) => parking,
+            None => broker.parking().await.ok()?,
+        };
+        Some(Space {
+            lot: self,
+            parking: Some(parking),
+            _permit: permit,
+        })
+    }
+}
+
+impl Space<'_> {
+    /// Waits for the reply, for `time` at most. An error means that the connection is of no more use.
+    async fn wait(&mut self, broker: &Broker, id: &JobId, time: Duration) -> bool {
+        let Some(parking) = self.parking.take() else {
+            return false;
+        };
+        match broker.await_reply(&parking, id, time).await {
+            Ok(_) => self.parking = Some(parking),
+            Err(error) => tracing::debug!(%error, "a wait for a reply broke off"),
+        }
+        self.parking.is_some()
+    }
+}
+
+impl Drop for Space<'_> {
+    fn drop(&mut self) {
+        if let (Some(parking), Ok(mut idle)) = (self.parking.take(), self.lot.idle.lock()) {
+            idle.push(parking);
+        }
+    }
+}
+
+impl Client {
+    /// Waits until a job has ended, well or not, and returns its record.
+    ///
+    /// # Errors
+    /// If there is no such job, or it has not ended after `patience`. While the server is away the wait
+    /// goes on.
+    pub async fn wait(&self, id: &JobId, patience: Duration) -> Result<Job, Error> {
+        let until = Instant::now() + patience;
+        let mut space: Option<Space<'_>> = None;
+        let mut pause = POLL.0;
+        loop {
+            let job = self.look(id, until).await?;
+            if job.status().is_some_and(Status::is_final) {
+                return Ok(job);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Error::NotEnded {
+                    id: id.clone(),
+                    waited: patience,
+                });
+            }
+            if job.reply && space.is_none() {
+                space = self.lot.enter(&self.broker).await;
+            }
+            let waited = match &mut space {
+                Some(space) => space.wait(&self.broker, id, SLICE.min(left)).await,
+                None => false,
+            };
+            if !waited {
+                space = None;
+                tokio::time::sleep(pause.min(left)).await;
+                pause = POLL.1.min(pause * 2);
+            }
+        }
+    }
+
+    /// The record; while the server is away, it is asked for again until `until`.
+    async fn look(&self, id: &JobId, until: Instant) -> Result<Job, Error> {
+        let mut backoff = Backoff::new();
+        loop {
+            match self.status(id).await {
+                Err(Error::Broker(error)) if error.is_temporary() && Instant::now() < until => {
+                    backoff.wait().await;
+                }
+                answer => return answer,
+            }
+        }
+    }
+}

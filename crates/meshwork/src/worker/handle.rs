@@ -1,0 +1,123 @@
+//! A running worker, and how it stops.
+
+use std::sync::Arc;
+
+use meshwork_broker::Listener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use super::Setup;
+use super::feed::Feeders;
+use super::held::Held;
+use super::pull::{self, Appetite};
+use super::renew::Keeper;
+use crate::Error;
+
+/// A running worker. Dropped without [`WorkerHandle::stop`], it takes no more jobs, and what it runs comes
+/// back when the leases end.
+pub struct WorkerHandle {
+    setup: Arc<Setup>,
+    held: Arc<Held>,
+    pull: JoinHandle<()>,
+    running: TaskTracker,
+    feeders: Feeders,
+    keeper: Keeper,
+    stop: DropGuard,
+}
+
+pub(super) fn start(setup: Arc<Setup>) -> Result<WorkerHandle, Error> {
+    let held = Arc::new(Held::default());
+    let keeper = Keeper::start(Arc::clone(&setup), Arc::clone(&held))?;
+    let (appetite, running) = (Arc::new(Appetite::new()), TaskTracker::new());
+    let stop = CancellationToken::new();
+    let feeders = Feeders::start(&setup, &appetite, &keeper.alive, &stop);
+    let pull = tokio::spawn(pull::pull(
+        Arc::clone(&setup),
+        Arc::clone(&held),
+        appetite,
+        running.clone(),
+        stop.clone(),
+    ));
+    Ok(WorkerHandle {
+        setup,
+        held,
+        pull,
+        running,
+        feeders,
+        keeper,
+        stop: stop.drop_guard(),
+    })
+}
+
+impl WorkerHandle {
+    /// The worker's name with its incarnation.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.setup.identity.worker()
+    }
+
+    /// The number of jobs it runs now.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Returns when it is registered as a listener, so that clients see it.
+    pub async fn registered(&self) {
+        // The keeper that sends lives as long as `self`.
+        let _ = self.keeper.alive.clone().wait_for(Option::is_some).await;
+    }
+
+    /// Stops it in order: it takes no more, waits for what it runs as long as its grace allows, and hands
+    /// the rest back at no cost. Returns how many jobs it handed back.
+    pub async fn stop(self) -> usize {
+        let Self {
+            setup,
+            held,
+            pull,
+            running,
+            feeders,
+            keeper,
+            stop,
+        } = self;
+        drop(stop);
+        let (parted, pulled) = tokio::join!(feeders.ended(), pull);
+        if let Err(error) = pulled {
+            tracing::error!(%error, "the pull loop did not end well");
+        }
+        if parted {
+            leave(&setup).await;
+        }
+        running.close();
+        let _ = tokio::time::timeout(setup.grace, running.wait()).await;
+        let left = held.all();
+        for claimed in &left {
+            if let Err(error) = setup.broker.release(claimed).await {
+                tracing::warn!(job = claimed.job.id, %error, "not handed back; its lease will end");
+            }
+        }
+        held.stop_all();
+        running.wait().await;
+        keeper.end().await;
+        left.len()
+    }
+}
+
+async fn leave(setup: &Setup) {
+    let listener = Listener {
+        worker: setup.identity.worker(),
+        queues: &setup.queues,
+    };
+    if let Err(error) = setup.broker.leave(listener).await {
+        tracing::warn!(%error, "not taken off the list of listeners; that ends by itself");
+    }
+}
+
+impl std::fmt::Debug for WorkerHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkerHandle")
+            .field("name", &self.name())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,212 @@
+//! The worker: pull → execute → report, with the leases renewed apart from it.
+//!
+//! [`pull`] takes jobs while slots are free, [`execute`] runs one, [`report`] says how it went, [`renew`]
+//! keeps the leases on a thread of its own, [`feed`] waits for ids while the queues are empty. What a job
+//! does is a [`Runner`]'s.
+
+mod execute;
+mod feed;
+mod handle;
+mod held;
+mod identity;
+mod pull;
+mod renew;
+mod report;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::Broker;
+use meshwork_model::name::{Group, Instance, ScriptType};
+use meshwork_model::route::Listen;
+
+use crate::runner::{self, Runner};
+use crate::{Client, Error};
+pub use handle::WorkerHandle;
+use identity::Identity;
+
+/// How many jobs a worker runs at once unless it is told otherwise.
+const CONCURRENCY: usize = 10;
+/// The most jobs one worker runs at once: what one renewal can carry.
+const MAX_CONCURRENCY: usize = meshwork_broker::MAX_ITEMS;
+/// How long a job is a worker's without a renewal: so long its jobs lie idle if it is killed.
+const LEASE: Duration = Duration::from_secs(10);
+/// The shortest lease: three renewals have to fit in.
+const MIN_LEASE: Duration = Duration::from_millis(300);
+/// How long a stopping worker waits for what it runs, before it hands it back.
+const GRACE: Duration = Duration::from_secs(25);
+
+/// A worker to be started.
+#[derive(Clone)]
+pub struct Worker {
+    broker: Broker,
+    runners: Vec<(ScriptType, Arc<dyn Runner>)>,
+    refused: Option<String>,
+    group: Group,
+    instance: Option<Instance>,
+    concurrency: usize,
+    lease: Duration,
+    grace: Duration,
+}
+
+impl Worker {
+    /// A worker of the group `default` that runs nothing yet.
+    #[must_use]
+    pub fn new(client: &Client) -> Self {
+        Self {
+            broker: client.broker().clone(),
+            runners: Vec::new(),
+            refused: None,
+            group: Group::default(),
+            instance: None,
+            concurrency: CONCURRENCY,
+            lease: LEASE,
+            grace: GRACE,
+        }
+    }
+
+    /// Runs jobs of `script_type` with `runner`.
+    #[must_use]
+    pub fn runner(mut self, script_type: ScriptType, runner: Arc<dyn Runner>) -> Self {
+        self.runners.push((script_type, runner));
+        self
+    }
+
+    /// Runs scripts of a type that Meshwork has a runtime for (`osis`, `python`).
+    ///
+    /// # Errors
+    /// If it has none.
+    pub fn script_type(self, script_type: &ScriptType) -> Result<Self, Error> {
+        let unknown = || Error::UnknownType {
+            script_type: script_type.to_string(),
+            known: runner::runtimes().collect::<Vec<_>>().join(", "),
+        };
+        let found = runner::builtin(script_type.as_str()).ok_or_else(unknown)?;
+        Ok(self.runner(script_type.clone(), found))
+    }
+
+    /// Calls `handler` for jobs named `name`: its payload is read from the job's script as JSON, its result
+    /// is written as JSON. A name that is none is told by [`Worker::start`].
+    #[must_use]
+    pub fn handle<H: runner::Handler<M>, M: 'static>(mut self, name: &str, handler: H) -> Self {
+        match name.parse() {
+            Ok(name) => self.runner(name, runner::handler(handler)),
+            Err(_) => {
+                self.refused.get_or_insert_with(|| name.to_owned());
+                self
+            }
+        }
+    }
+
+    /// In another group than `default`.
+    #[must_use]
+    pub fn group(mut self, group: Group) -> Self {
+        self.group = group;
+        self
+    }
+
+    /// With a name of its own within the group, so that jobs can be pinned to it.
+    #[must_use]
+    pub fn instance(mut self, instance: Instance) -> Self {
+        self.instance = Some(instance);
+        self
+    }
+
+    /// So many jobs at once (default 10, from 1 to 1,000).
+    #[must_use]
+    pub fn concurrency(mut self, concurrency: usize) -> Self {
+        self.concurrency = concurrency.clamp(1, MAX_CONCURRENCY);
+        self
+    }
+
+    /// How long a job is this worker's without a renewal (default 10 s, at least 0.3 s): so long its jobs
+    /// lie idle if it is killed. It renews three times as often.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease.max(MIN_LEASE);
+        self
+    }
+
+    /// How long a stopping worker waits for what it runs before it hands it back (default 25 s).
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Starts it on the current runtime.
+    ///
+    /// # Errors
+    /// If it has nothing to run, or the system has no thread left.
+    pub fn start(self) -> Result<WorkerHandle, Error> {
+        if let Some(name) = &self.refused {
+            name.parse::<ScriptType>()?;
+        }
+        if self.runners.is_empty() {
+            return Err(Error::NothingToRun);
+        }
+        let mut queues = Vec::new();
+        let mut by_queue = HashMap::new();
+        for (script_type, runner) in &self.runners {
+            let listen = Listen {
+                script_type: script_type.clone(),
+                group: self.group.clone(),
+                instance: self.instance.clone(),
+            };
+            for queue in listen.queues(self.broker.keys()) {
+                if by_queue.insert(queue.clone(), Arc::clone(runner)).is_none() {
+                    queues.push(queue);
+                }
+            }
+        }
+        let name = self.instance.as_ref().map_or("worker", Instance::as_str);
+        let setup = Setup {
+            identity: Identity::new(name),
+            queues,
+            runners: by_queue,
+            concurrency: self.concurrency,
+            lease: self.lease,
+            grace: self.grace,
+            broker: self.broker,
+        };
+        handle::start(Arc::new(setup))
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let types: Vec<_> = self.runners.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Worker")
+            .field("types", &types)
+            .field("group", &self.group)
+            .finish()
+    }
+}
+
+/// What all parts of a running worker share, and none changes.
+pub(crate) struct Setup {
+    broker: Broker,
+    identity: Identity,
+    /// In the order in which they are taken from.
+    queues: Vec<String>,
+    /// The runner of each queue's jobs: the queue says the type, a foreign record may not.
+    runners: HashMap<String, Arc<dyn Runner>>,
+    concurrency: usize,
+    lease: Duration,
+    grace: Duration,
+}
+
+impl Setup {
+    /// Between two renewals: two may fail before a lease is lost.
+    fn renew_every(&self) -> Duration {
+        self.lease / 3
+    }
+
+    /// How long one wait on a queue lasts: it ends before this worker, should it fail to renew, counts as
+    /// gone, so that no id comes into a feed list that nobody looks after.
+    fn park_for(&self) -> Duration {
+        self.lease.mul_f64(0.6)
+    }
+}

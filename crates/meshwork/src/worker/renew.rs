@@ -1,0 +1,140 @@
+//! Renewal: a thread with a runtime and a connection of its own, so that no handler, however busy, can
+//! starve it. It also takes back what other workers left behind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::{Broker, Listener, Renewal};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Setup;
+use super::held::Held;
+use crate::backoff::Backoff;
+
+/// The keeper's report: until when this worker counts as alive.
+pub(super) type Alive = watch::Receiver<Option<Instant>>;
+
+/// A running keeper.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    pub(super) alive: Alive,
+    end: CancellationToken,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Keeper {
+    /// Starts the thread.
+    pub(super) fn start(setup: Arc<Setup>, held: Arc<Held>) -> std::io::Result<Self> {
+        let (report, alive) = watch::channel(None);
+        let end = CancellationToken::new();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let ended = end.clone();
+        let thread = std::thread::Builder::new()
+            .name("meshwork-renew".to_owned())
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = keep(&setup, &held, &report) => {}
+                        () = ended.cancelled() => {}
+                    }
+                });
+            })?;
+        Ok(Self {
+            alive,
+            end,
+            thread: Some(thread),
+        })
+    }
+
+    /// Ends it; returns when the thread is gone.
+    pub(super) async fn end(mut self) {
+        self.end.cancel();
+        if let Some(thread) = self.thread.take() {
+            // It is somewhere between two steps that take milliseconds, or at a call that is dropped.
+            let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+            if !matches!(joined, Ok(Ok(()))) {
+                tracing::error!("the renewal thread panicked");
+            }
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.end.cancel();
+    }
+}
+
+/// Renews for ever, over a connection that is made again whenever it breaks.
+async fn keep(setup: &Setup, held: &Held, report: &watch::Sender<Option<Instant>>) {
+    let mut backoff = Backoff::new();
+    loop {
+        match setup.broker.dedicated().await {
+            Ok(broker) => {
+                let Err(error) = keep_over(&broker, setup, held, report).await;
+                tracing::warn!(%error, "renewal failed; connecting again");
+            }
+            Err(error) => tracing::warn!(%error, "no connection for renewals"),
+        }
+        backoff.wait().await;
+    }
+}
+
+enum Never {}
+
+async fn keep_over(
+    broker: &Broker,
+    setup: &Setup,
+    held: &Held,
+    report: &watch::Sender<Option<Instant>>,
+) -> Result<Never, meshwork_broker::Error> {
+    let mut ticks = tokio::time::interval(setup.renew_every());
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let asked = held.all();
+        let began = Instant::now();
+        let gone = renew(broker, setup, &asked).await?;
+        held.lose(&asked, &gone);
+        report.send_replace(Some(began + setup.lease));
+        let taken = within(setup.renew_every(), broker.reclaim()).await?;
+        if taken != meshwork_broker::Reclaimed::default() {
+            tracing::warn!(
+                requeued = ?taken.requeued, ended = ?taken.ended, moved = taken.moved,
+                "took back what a worker that is gone left behind"
+            );
+        }
+    }
+}
+
+async fn renew(
+    broker: &Broker,
+    setup: &Setup,
+    held: &[meshwork_broker::Claimed],
+) -> Result<Vec<String>, meshwork_broker::Error> {
+    let listener = Listener {
+        worker: setup.identity.worker(),
+        queues: &setup.queues,
+    };
+    let renewal = Renewal {
+        held,
+        lease: setup.lease,
+        listener,
+        alive: setup.lease,
+    };
+    within(setup.renew_every(), broker.renew(renewal)).await
+}
+
+/// A call that may not take longer than the time between two renewals.
+async fn within<T>(
+    most: Duration,
+    call: impl Future<Output = Result<T, meshwork_broker::Error>>,
+) -> Result<T, meshwork_broker::Error> {
+    tokio::time::timeout(most, call)
+        .await
+        .unwrap_or_else(|_| Err(meshwork_broker::Error::timed_out("renew")))
+}
