@@ -35,6 +35,8 @@ pub struct Job {
     pub retries: u32,
     /// Whether it may run beside others on its worker.
     pub concurrent: bool,
+    /// Whether somebody may wait on the reply list; so with every record that does not say otherwise.
+    pub reply: bool,
     /// A log file on the worker's host.
     pub log_path: Option<String>,
     /// ISO 8601, as written.
@@ -101,6 +103,7 @@ impl Job {
             id: id.to_owned(),
             timeout: limits::DEFAULT_TIMEOUT,
             concurrent: true,
+            reply: true,
             ..Self::default()
         };
         for (name, value) in fields {
@@ -131,6 +134,7 @@ impl Job {
             }
             field::RETRIES => self.retries = number(value).unwrap_or_default(),
             field::CONCURRENT => self.concurrent = !text(value).eq_ignore_ascii_case("false"),
+            field::REPLY => self.reply = value != b"0",
             field::LOG_PATH => self.log_path = some_text(value),
             field::CREATED_AT => self.created_at = text(value),
             field::UPDATED_AT => self.updated_at = text(value),
