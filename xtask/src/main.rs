@@ -1,2 +1,75 @@
-//! placeholder
-fn main() {}
+//! The project's chores: everything that a developer or CI runs, as `cargo xtask <chore>`.
+
+#![allow(clippy::print_stderr, reason = "what a chore does is told on stderr")]
+
+mod check;
+mod long;
+mod process;
+mod suite;
+mod tidy;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::process::Failure;
+use crate::workspace::Workspace;
+
+/// The project's own chores
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Find or install what the tests need, and run every test
+    Test {
+        /// Install nothing: tests whose programs are missing are skipped by name
+        #[arg(long)]
+        no_install: bool,
+        /// Passed on to `cargo test`, as `-p meshwork-broker claim -- --nocapture`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
+    /// All that CI does: test, fmt, clippy, docs, tidy, licences
+    Check,
+    /// Check the structural rules of this repository
+    Tidy,
+    /// Compare the embedded engine with redis-server on random commands (options: --help)
+    Fuzz {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
+    /// Kill workers and engines at random moments and count the results (options: --help)
+    Chaos {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match perform(&arguments.chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(chore: &Chore) -> Result<(), Failure> {
+    let workspace = Workspace::find()?;
+    match chore {
+        Chore::Test { no_install, rest } => suite::test(&workspace, *no_install, rest),
+        Chore::Check => check::check(&workspace),
+        Chore::Tidy => tidy::tidy(&workspace),
+        Chore::Fuzz { rest } => long::run(&workspace, "fuzz", rest),
+        Chore::Chaos { rest } => long::run(&workspace, "chaos", rest),
+    }
+}

@@ -1,0 +1,59 @@
+//! `cargo xtask check`: all that CI does. Every step runs, also after one that failed, so that
+//! one run tells everything.
+
+use std::time::Duration;
+
+use crate::process::{self, Failure, ask};
+use crate::workspace::Workspace;
+use crate::{suite, tidy};
+
+/// A step builds everything again with another tool, on a small and busy machine.
+const LIMIT: Duration = Duration::from_secs(60 * 60);
+
+/// A name, and what fails or not.
+type Step<'a> = (&'a str, &'a dyn Fn() -> Result<(), Failure>);
+
+pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
+    let steps: [Step<'_>; 6] = [
+        ("test", &|| suite::test(workspace, false, &[])),
+        ("fmt", &|| cargo(workspace, "fmt --all --check")),
+        ("clippy", &|| {
+            cargo(workspace, "clippy --workspace --all-targets -- -D warnings")
+        }),
+        ("doc", &|| documents(workspace)),
+        ("tidy", &|| tidy::tidy(workspace)),
+        ("deny", &|| licences(workspace)),
+    ];
+    let mut failed = Vec::new();
+    for (name, step) in steps {
+        eprintln!("\n== {name}");
+        if let Err(failure) = step() {
+            eprintln!("xtask: {name}: {failure}");
+            failed.push(name);
+        }
+    }
+    if failed.is_empty() {
+        eprintln!("\nall checks passed");
+        return Ok(());
+    }
+    Err(Failure::new(format!("failed: {}", failed.join(", "))))
+}
+
+fn cargo(workspace: &Workspace, words: &str) -> Result<(), Failure> {
+    let words: Vec<&str> = words.split(' ').collect();
+    process::run(&mut workspace.cargo(&words), LIMIT)
+}
+
+fn documents(workspace: &Workspace) -> Result<(), Failure> {
+    let mut command = workspace.cargo(&["doc", "--workspace", "--no-deps"]);
+    process::run(command.env("RUSTDOCFLAGS", "-D warnings"), LIMIT)
+}
+
+/// Advisories are left out: they change without a change of ours.
+fn licences(workspace: &Workspace) -> Result<(), Failure> {
+    if ask(&mut workspace.cargo(&["deny", "--version"]), LIMIT).is_err() {
+        eprintln!("cargo-deny is not installed: licences and bans are not checked");
+        return Ok(());
+    }
+    cargo(workspace, "deny check licenses bans sources")
+}

@@ -1,0 +1,100 @@
+//! What the test binaries say in their closing lines, added up.
+
+use std::fmt;
+
+/// The sum over all test binaries and doc tests.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Account {
+    binaries: u32,
+    passed: u32,
+    ignored: u32,
+    failed: Vec<String>,
+    skipped: Vec<String>,
+}
+
+impl Account {
+    /// Takes notice of a line of a test binary's stdout.
+    pub(super) fn add(&mut self, line: &str) {
+        if let Some(counts) = line.strip_prefix("test result: ") {
+            self.binaries += 1;
+            self.passed += count(counts, "passed");
+            self.ignored += count(counts, "ignored");
+        } else if let Some(name) = failed_test(line) {
+            self.failed.push(name.to_owned());
+        }
+    }
+
+    /// Takes notice of the list of skipped tests.
+    pub(super) fn add_skipped(&mut self, list: &str) {
+        self.skipped.extend(list.lines().map(str::to_owned));
+        self.skipped.sort();
+        self.skipped.dedup();
+    }
+
+    pub(super) fn any_skipped(&self) -> bool {
+        !self.skipped.is_empty()
+    }
+}
+
+/// Skipped tests stand apart: they return early, and most binaries count them as passed.
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for name in &self.failed {
+            writeln!(f, "failed: {name}")?;
+        }
+        for line in &self.skipped {
+            writeln!(f, "{line}")?;
+        }
+        write!(f, "{} passed, {} failed", self.passed, self.failed.len())?;
+        write!(f, ", {} ignored, {} binaries", self.ignored, self.binaries)?;
+        match self.skipped.len() {
+            0 => Ok(()),
+            skipped => write!(f, "; {skipped} were skipped and tested nothing"),
+        }
+    }
+}
+
+/// `3` of `… ok. 3 passed; 0 failed; …`.
+fn count(counts: &str, what: &str) -> u32 {
+    let words: Vec<&str> = counts
+        .split([' ', ';', '.'])
+        .filter(|word| !word.is_empty())
+        .collect();
+    words
+        .windows(2)
+        .find(|pair| pair[1] == what)
+        .and_then(|pair| pair[0].parse().ok())
+        .unwrap_or(0)
+}
+
+/// `name` of `test name ... FAILED`.
+fn failed_test(line: &str) -> Option<&str> {
+    let (name, _) = line.strip_prefix("test ")?.rsplit_once(" ... FAILED")?;
+    Some(name.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closing_lines_add_up() {
+        let mut account = Account::default();
+        for line in [
+            "test one::works ... ok",
+            "test two::breaks ... FAILED",
+            "test result: FAILED. 11 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out",
+            "test src/lib.rs - hello (line 3) ... FAILED",
+            "test result: FAILED. 7 passed; 1 failed; 0 ignored; 0 measured; 3 filtered out",
+        ] {
+            account.add(line);
+        }
+        account.add_skipped("skipped: b: no valkey-server\nskipped: a: no valkey-server\n");
+        assert_eq!(
+            account.to_string(),
+            "failed: two::breaks\nfailed: src/lib.rs - hello (line 3)\n\
+             skipped: a: no valkey-server\nskipped: b: no valkey-server\n\
+             18 passed, 2 failed, 2 ignored, 2 binaries; 2 were skipped and tested nothing"
+        );
+    }
+}

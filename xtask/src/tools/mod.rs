@@ -1,0 +1,118 @@
+//! What the tests need from outside this repository: found, or installed and said so.
+
+mod package_manager;
+mod python;
+mod redis;
+mod valkey;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::process::{Failure, ask};
+use crate::workspace::{Workspace, in_ci};
+
+/// How long a program may take to tell its version.
+const QUESTION: Duration = Duration::from_secs(60);
+
+/// How long a package manager or a download may take.
+const INSTALLATION: Duration = Duration::from_secs(600);
+
+/// The programs that were found.
+#[derive(Default)]
+pub(crate) struct Tools {
+    python: Option<PathBuf>,
+    redis: Option<PathBuf>,
+    valkey: Option<PathBuf>,
+}
+
+impl Tools {
+    /// How the tests learn of them; the names are also in `testkit::servers::tools`.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        [
+            ("MESHWORK_TEST_PYTHON", &self.python),
+            ("MESHWORK_TEST_REDIS_SERVER", &self.redis),
+            ("MESHWORK_TEST_VALKEY_SERVER", &self.valkey),
+        ]
+        .into_iter()
+        .filter_map(|(name, path)| Some((name, path.as_deref()?)))
+    }
+}
+
+/// Finds each tool or installs it, and says a line about each.
+pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
+    let python = told("python3", python::find_or_install(install));
+    let redis = told("redis-server", redis::find_or_install(install));
+    let valkey = told(
+        "valkey-server",
+        valkey::find_or_install(workspace, python.as_deref(), install),
+    );
+    Tools {
+        python,
+        redis,
+        valkey,
+    }
+}
+
+/// A program and where it comes from, in words.
+struct Found {
+    path: PathBuf,
+    note: String,
+}
+
+fn told(program: &str, outcome: Result<Found, Failure>) -> Option<PathBuf> {
+    match outcome {
+        Ok(found) => {
+            eprintln!("{program}: {} ({})", found.path.display(), found.note);
+            Some(found.path)
+        }
+        Err(failure) => {
+            let then = if in_ci() {
+                "fail"
+            } else {
+                "are skipped by name"
+            };
+            eprintln!("{program}: none: {failure}. Tests that need it {then}.");
+            None
+        }
+    }
+}
+
+/// The path that a variable names, else the first in `PATH`.
+fn look(program: &str, variable: &str) -> Option<PathBuf> {
+    let named = env::var_os(variable).filter(|value| !value.is_empty());
+    named.map(PathBuf::from).or_else(|| in_path(program))
+}
+
+fn in_path(program: &str) -> Option<PathBuf> {
+    env::split_paths(&env::var_os("PATH")?)
+        .map(|dir| dir.join(program))
+        .find(|path| path.is_file())
+}
+
+/// The first line of what `program --version` says.
+fn version(program: &Path) -> Result<String, Failure> {
+    let said = ask(Command::new(program).arg("--version"), QUESTION)?;
+    Ok(said.lines().next().unwrap_or_default().to_owned())
+}
+
+/// Major and minor number in `… v=7.0.15 …`.
+fn server_version(line: &str) -> Option<(u32, u32)> {
+    let (_, rest) = line.split_once("v=")?;
+    let mut numbers = rest.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_tells_its_version() {
+        let line = "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64";
+        assert_eq!(server_version(line), Some((7, 0)));
+        assert_eq!(server_version("Valkey server v=9.1.2 sha=0"), Some((9, 1)));
+        assert_eq!(server_version("no server"), None);
+    }
+}
