@@ -1,6 +1,51 @@
-//! tidy
+//! `cargo xtask tidy`: the structure of this repository as rules that a machine checks.
+//!
+//! What the compiler, clippy, rustfmt or cargo-deny can check is theirs.
+
+mod rules;
+mod rust_text;
+mod tree;
+
+use std::fmt;
+
+use tree::Tree;
+
 use crate::process::Failure;
 use crate::workspace::Workspace;
-pub(crate) fn tidy(_w: &Workspace) -> Result<(), Failure> {
-    Ok(())
+
+/// A place that breaks a rule.
+#[derive(Clone, Debug)]
+struct Finding {
+    path: String,
+    /// From 1.
+    line: usize,
+    what: String,
+    /// What to do about it.
+    remedy: &'static str,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}:{}: {}; {}",
+            self.path, self.line, self.what, self.remedy
+        )
+    }
+}
+
+pub(crate) fn tidy(workspace: &Workspace) -> Result<(), Failure> {
+    let tree = Tree::read(workspace)?;
+    let mut findings = rules::check(&tree);
+    findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    for finding in &findings {
+        eprintln!("{finding}");
+    }
+    match findings.len() {
+        0 => {
+            eprintln!("tidy: {} files, all in order", tree.files().count());
+            Ok(())
+        }
+        count => Err(Failure::new(format!("tidy: {count} places break a rule"))),
+    }
 }

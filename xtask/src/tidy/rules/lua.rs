@@ -1,0 +1,75 @@
+//! Each Lua script has its contract at its top, and somebody who calls it.
+
+use super::super::rust_text::lines_of;
+use super::super::tree::File;
+use super::{Finding, Tree, finding};
+
+const HOME: &str = "crates/broker/src/";
+
+/// What every script begins with; it is called by none.
+const LIBRARY: &str = "lib.lua";
+
+const CONTRACT: [&str; 3] = ["-- KEYS", "-- ARGV", "-- Returns"];
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let included: Vec<String> = tree
+        .files()
+        .filter(|file| file.path.starts_with(HOME) && file.is(".rs"))
+        .flat_map(|file| lines_of(&file.text, false))
+        .flat_map(|line| line.literals)
+        .filter(|literal| literal.ends_with(".lua"))
+        .collect();
+    let scripts = tree
+        .files()
+        .filter(|file| file.path.starts_with(HOME) && file.is(".lua"));
+    scripts.flat_map(|file| faults(file, &included)).collect()
+}
+
+fn faults(file: &File, included: &[String]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let name = file.path.rsplit('/').next().unwrap_or_default();
+    if !included
+        .iter()
+        .any(|path| path.rsplit('/').next() == Some(name))
+    {
+        let remedy = "include it in the broker, or delete it";
+        found.push(finding(&file.path, 1, "a script that nobody calls", remedy));
+    }
+    let header: Vec<&str> = file
+        .text
+        .lines()
+        .take_while(|line| line.starts_with("--"))
+        .collect();
+    for part in CONTRACT {
+        if name != LIBRARY && !header.iter().any(|line| line.starts_with(part)) {
+            let remedy = "say in its first comment what goes in and what comes out";
+            found.push(finding(&file.path, 1, format!("no line `{part}`"), remedy));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::places_of;
+    use super::*;
+
+    #[test]
+    fn scripts_have_contracts_and_callers() {
+        let good = "-- Does.\n-- KEYS a\n-- ARGV b\n-- Returns c\nreturn 1";
+        let files = [
+            (
+                "crates/broker/src/script.rs",
+                "const A: &str = include_str!(\"lua/a.lua\");",
+            ),
+            ("crates/broker/src/lua/a.lua", good),
+            ("crates/broker/src/lua/b.lua", good),
+        ];
+        assert_eq!(places_of(check, &files), ["crates/broker/src/lua/b.lua:1"]);
+        let files = [
+            files[0],
+            ("crates/broker/src/lua/a.lua", "-- KEYS\nlocal a\n-- ARGV"),
+        ];
+        assert_eq!(places_of(check, &files).len(), 2);
+    }
+}

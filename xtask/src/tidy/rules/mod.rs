@@ -1,0 +1,58 @@
+//! One rule in each file.
+
+mod architecture;
+mod headers;
+mod keys;
+mod layers;
+mod links;
+mod lua;
+mod places;
+mod redis;
+mod sizes;
+mod sleeps;
+
+use super::Finding;
+use super::tree::Tree;
+
+type Rule = fn(&Tree) -> Vec<Finding>;
+
+const RULES: [Rule; 10] = [
+    architecture::check,
+    headers::check,
+    keys::check,
+    layers::check,
+    links::check,
+    lua::check,
+    places::check,
+    redis::check,
+    sizes::check,
+    sleeps::check,
+];
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    RULES.iter().flat_map(|rule| rule(tree)).collect()
+}
+
+fn finding(path: &str, line: usize, what: impl Into<String>, remedy: &'static str) -> Finding {
+    Finding {
+        path: path.to_owned(),
+        line,
+        what: what.into(),
+        remedy,
+    }
+}
+
+/// Whether `word` stands in `code` with no letter, digit or underscore before it.
+fn has_word(code: &str, word: &str) -> bool {
+    code.match_indices(word)
+        .any(|(at, _)| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// Findings as `path:line`, for the tests of the rules.
+#[cfg(test)]
+fn places_of(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
+    rule(&Tree::of(files))
+        .iter()
+        .map(|it| format!("{}:{}", it.path, it.line))
+        .collect()
+}

@@ -1,0 +1,48 @@
+//! Only the broker talks to Redis.
+
+use super::super::rust_text::{is_test_file, lines_of};
+use super::{Finding, Tree, finding, has_word};
+
+const REMEDY: &str = "give the broker a function for it";
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for file in tree.files() {
+        let elsewhere = file.krate().is_some_and(|krate| krate != "broker");
+        if !elsewhere || !file.is(".rs") {
+            continue;
+        }
+        for (at, line) in lines_of(&file.text, is_test_file(&file.path))
+            .iter()
+            .enumerate()
+        {
+            if !line.test && has_word(&line.code, "redis::") {
+                found.push(finding(
+                    &file.path,
+                    at + 1,
+                    "the redis crate outside broker",
+                    REMEDY,
+                ));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::places_of;
+    use super::*;
+
+    #[test]
+    fn redis_outside_the_broker_is_found() {
+        let code = "//! redis::cmd\nuse redis::Cmd;\nlet a = fakeredis::x();";
+        let files = [
+            ("crates/broker/src/conn.rs", code),
+            ("crates/testkit/src/lib.rs", code),
+            ("crates/cli/tests/it.rs", code),
+            ("crates/cli/src/main.rs", code),
+        ];
+        assert_eq!(places_of(check, &files), ["crates/cli/src/main.rs:2"]);
+    }
+}
