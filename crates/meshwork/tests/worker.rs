@@ -1,0 +1,336 @@
+//! The worker on a real Redis: what it takes, keeps, hands back and survives.
+
+mod worker_support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork::model::outcome::{Failure, FailureKind, Report};
+use meshwork::model::state::Status;
+use meshwork::{Cancelled, Client, Error, JobRequest, Worker};
+use meshwork_testkit::eventually;
+use meshwork_testkit::servers::{RealServer, Tool, shared};
+use worker_support::{Gate, Scripted, osis};
+
+/// Long enough for a busy machine, short enough to be told of a hang.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// A short lease, so that what it brings back comes soon.
+const SHORT: Duration = Duration::from_millis(400);
+
+/// A client of a database that is this test's alone, and its URL.
+async fn client() -> Option<(Client, String)> {
+    let url = shared(Tool::Redis)?.url();
+    let client = Client::open(&url).await.unwrap();
+    Some((client, url))
+}
+
+fn worker(client: &Client, runner: &Arc<Scripted>) -> Worker {
+    Worker::new(client).runner(osis(), Arc::clone(runner) as _)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_goes_in_and_its_result_comes_out() {
+    let Some((client, _)) = client().await else {
+        return;
+    };
+    let runner = Scripted::echo();
+    let worker = worker(&client, &runner).start().unwrap();
+    let job = client.run(JobRequest::new(osis(), "hello")).await.unwrap();
+    assert_eq!(job.output.as_deref(), Some(b"hello".as_slice()));
+    assert_eq!((job.status(), job.attempt), (Some(Status::Finished), 1));
+    let pong = client.run(JobRequest::new(osis(), "ping")).await.unwrap();
+    assert_eq!(pong.output.as_deref(), Some(b"pong".as_slice()));
+    assert_eq!(worker.stop().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_client_pushes_is_run_and_answered() {
+    let Some((client, _)) = client().await else {
+        return;
+    };
+    let worker = worker(&client, &Scripted::echo()).start().unwrap();
+    worker.registered().await;
+    let conn = &mut client.broker().conn().clone();
+    let push = redis_pipe(&[
+        &[
+            "HSET",
+            "hero:job:f1",
+            "id",
+            "f1",
+            "script",
+            "by hand",
+            "status",
+            "dispatched",
+        ],
+        &["LPUSH", "hero:q:work:type:osis", "f1"],
+    ]);
+    push.exec_async(conn).await.unwrap();
+    let mut pop = redis::cmd("BLPOP");
+    pop.arg("hero:q:reply:f1").arg(30);
+    let conn = &mut client.broker().conn().dedicated().await.unwrap();
+    let (_, reply): (String, String) = pop.query_async(conn).await.unwrap();
+    assert_eq!(reply, "by hand");
+    worker.stop().await;
+}
+
+fn redis_pipe(commands: &[&[&str]]) -> redis::Pipeline {
+    let mut pipe = redis::pipe();
+    for command in commands {
+        pipe.cmd(command[0]).arg(&command[1..]);
+    }
+    pipe
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn as_many_jobs_run_at_once_as_there_are_slots() {
+    let Some((client, _)) = client().await else {
+        return;
+    };
+    let gate = Gate::new();
+    let runner = Scripted::gated(&gate);
+    let worker = worker(&client, &runner).concurrency(3).start().unwrap();
+    let jobs: Vec<_> = (0..5)
+        .map(|n| JobRequest::new(osis(), format!("job {n}")).build().unwrap())
+        .collect();
+    client.submit_all(&jobs).await.unwrap();
+    gate.wait_for(3).await;
+    assert_eq!(worker.running(), 3);
+    let queues = client.queues().await.unwrap();
+    let waiting: usize = queues.iter().map(|queue| queue.waiting).sum();
+    assert_eq!(waiting, 2, "{queues:?}");
+    gate.open();
+    for job in &jobs {
+        client.result(&job.id, PATIENCE).await.unwrap();
+    }
+    worker.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopping_worker_hands_back_at_no_cost() {
+    let Some((client, _)) = client().await else {
+        return;
+    };
+    let gate = Gate::new();
+    let first = worker(&client, &Scripted::gated(&gate))
+        .grace(Duration::ZERO)
+        .start()
+        .unwrap();
+    let id = client
+        .submit(JobRequest::new(osis(), "slow"))
+        .await
+        .unwrap();
+    gate.wait_for(1).await;
+    assert_eq!(first.stop().await, 1);
+    let job = client.status(&id).await.unwrap();
+    assert_eq!(
+        (job.status(), job.attempt, job.lost),
+        (Some(Status::Dispatched), 0, 0)
+    );
+    let second = worker(&client, &Scripted::echo()).start().unwrap();
+    let job = client.result(&id, PATIENCE).await.unwrap();
+    assert_eq!((job.attempt, job.lost), (1, 0));
+    second.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_runs_is_finished_within_the_grace() {
+    let Some((client, _)) = client().await else {
+        return;
+    };
+    let gate = Gate::new();
+    let worker = worker(&client, &Scripted::gated(&gate)).start().unwrap();
+    let id = client
+        .submit(JobRequest::new(osis(), "slow"))
+        .await
+        .unwrap();
+    gate.wait_for(1).await;
+    let stopping = tokio::spawn(worker.stop());
+    gate.open();
+    assert_eq!(stopping.await.unwrap(), 0);
+    assert_eq!(
+        client.status(&id).await.unwrap().status(),
+        Some(Status::Finished)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_jobs_of_a_worker_that_is_gone_come_back() {
+    let Some((client, _)) = client().await else {
+        return;
+    };
+    let gate = Gate::new();
+    let first = worker(&client, &Scripted::gated(&gate))
+        .lease(SHORT)
+        .start()
+        .unwrap();
+    let id = client
+        .submit(JobRequest::new(osis(), "survivor"))
+        .await
+        .unwrap();
+    gate.wait_for(1).await;
+    drop(first);
+    let second = worker(&client, &Scripted::echo())
+        .lease(SHORT)
+        .start()
+        .unwrap();
+    let job = client.result(&id, PATIENCE).await.unwrap();
+    assert_eq!((job.attempt, job.lost), (1, 1));
+    // The first run ends now; its report is stale and changes nothing.
+    gate.open();
+    second.stop().await;
+    let after = client.status(&id).await.unwrap();
+    assert_eq!(after.output.as_deref(), Some(b"survivor".as_slice()));
+}
+
+#[tokio::test]
+async fn a_handler_that_hogs_the_runtime_keeps_its_lease() {
+    let Some((client, url)) = client().await else {
+        return;
+    };
+    // Returns only when the lease has been extended three times, and holds this test's only thread
+    // meanwhile.
+    let runner = Scripted::new(move |run| {
+        worker_support::block_until_renewed(&url, &run.job.id, 3);
+        Report::done("done")
+    });
+    let worker = worker(&client, &runner).lease(SHORT).start().unwrap();
+    let job = client.run(JobRequest::new(osis(), "hog")).await.unwrap();
+    assert_eq!((job.attempt, job.lost), (1, 0));
+    worker.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_job_can_be_stopped() {
+    let Some((client, _)) = client().await else {
+        return;
+    };
+    let gate = Gate::new();
+    let worker = worker(&client, &Scripted::gated(&gate))
+        .lease(SHORT)
+        .start()
+        .unwrap();
+    let id = client
+        .submit(JobRequest::new(osis(), "endless"))
+        .await
+        .unwrap();
+    gate.wait_for(1).await;
+    assert_eq!(client.stop(&id).await.unwrap(), Cancelled::Cancelled);
+    gate.wait_stopped().await;
+    eventually("the slot is free again", PATIENCE, async || {
+        (worker.running() == 0).then_some(())
+    })
+    .await;
+    let failed = client.result(&id, PATIENCE).await.unwrap_err();
+    assert!(matches!(failed, Error::Failed { message, .. } if message == "stopped"));
+    worker.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn retries_are_runs_after_the_first() {
+    let Some((client, _)) = client().await else {
+        return;
+    };
+    let runner = Scripted::new(|run| match run.job.attempt {
+        3 => Report::done("third time"),
+        n => Report::failed(Failure::new(FailureKind::Script, format!("failure {n}"))),
+    });
+    let worker = worker(&client, &runner).start().unwrap();
+    let job = client
+        .run(JobRequest::new(osis(), "x").retries(2))
+        .await
+        .unwrap();
+    assert_eq!((job.attempt, job.error), (3, None));
+    let failed = client
+        .run(JobRequest::new(osis(), "x").retries(1))
+        .await
+        .unwrap_err();
+    assert!(matches!(failed, Error::Failed { message, .. } if message == "failure 2"));
+    worker.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_is_a_failure_and_the_worker_goes_on() {
+    let Some((client, _)) = client().await else {
+        return;
+    };
+    let runner = Scripted::new(|run| {
+        assert!(run.job.script != b"panic", "as asked for");
+        Report::done("fine")
+    });
+    let worker = worker(&client, &runner).start().unwrap();
+    let failed = client
+        .run(JobRequest::new(osis(), "panic"))
+        .await
+        .unwrap_err();
+    assert!(matches!(failed, Error::Failed { message, .. } if message.contains("panicked")));
+    assert!(
+        client
+            .run(JobRequest::new(osis(), "no panic"))
+            .await
+            .is_ok()
+    );
+    worker.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_slot_and_three_queues_run_everything_once() {
+    let Some((client, _)) = client().await else {
+        return;
+    };
+    let runner = Scripted::echo();
+    let workers: Vec<_> = ["1", "2", "3"]
+        .map(|n| {
+            let worker = worker(&client, &runner).concurrency(1);
+            worker.instance(n.parse().unwrap()).start().unwrap()
+        })
+        .into();
+    let mut ids = Vec::new();
+    for n in 0..60 {
+        let request = JobRequest::new(osis(), format!("job {n}"));
+        let request = match n % 3 {
+            0 => request,
+            1 => request.group("default".parse().unwrap()),
+            _ => request.instance(format!("{}", n % 9 / 3 + 1).parse().unwrap()),
+        };
+        ids.push(client.submit(request).await.unwrap());
+    }
+    for id in &ids {
+        let job = client.result(id, PATIENCE).await.unwrap();
+        assert_eq!((job.attempt, job.lost), (1, 0), "{}", job.id);
+    }
+    assert_eq!(runner.runs(), 60);
+    for worker in workers {
+        worker.stop().await;
+    }
+    assert_eq!(client.broker().running().await.unwrap(), 0);
+    assert!(
+        client.queues().await.unwrap().is_empty(),
+        "nobody listens, nothing waits"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_of_the_server_loses_no_job() {
+    let Some(mut server) = RealServer::redis().append_only().start() else {
+        return;
+    };
+    let client = Client::open(&server.url()).await.unwrap();
+    let worker = worker(&client, &Scripted::echo())
+        .lease(SHORT)
+        .start()
+        .unwrap();
+    for round in 0..3 {
+        let id = client
+            .submit(JobRequest::new(osis(), format!("{round} a")))
+            .await
+            .unwrap();
+        client.result(&id, PATIENCE).await.unwrap();
+        tokio::task::block_in_place(|| server.restart());
+        let id = client
+            .submit(JobRequest::new(osis(), format!("{round} b")))
+            .await
+            .unwrap();
+        client.result(&id, PATIENCE).await.unwrap();
+    }
+    worker.stop().await;
+}
