@@ -1,11 +1,27 @@
 //! The commands: one table, one function each. What needs a session (SELECT, MULTI, EVAL …) says so in its kind.
 
+mod args;
+mod ctx;
+mod data;
+mod glob;
+mod hash;
+mod key;
+mod list;
+mod number;
+mod scan;
+mod set;
 mod spec;
+mod string;
+mod zset;
 
 use bytes::Bytes;
 
 use crate::Reply;
+pub(crate) use glob::glob_match;
+pub(crate) use number::parse_int;
 pub(crate) use spec::{Flags, Keys, Run, Spec};
+
+use ctx::{decimal, word};
 
 /// What a data command works on: the selected database, the time, and what it leaves behind.
 ///
@@ -61,5 +77,5 @@ pub(crate) type SessionFn = fn(&mut crate::engine::Call<'_>, &[Bytes]) -> Outcom
 
 /// The commands that need no more than the data.
 pub(crate) fn data_commands() -> &'static [Spec] {
-    &[]
+    data::COMMANDS
 }

@@ -1,4 +1,171 @@
 //! The data: databases of keys, each a value with an optional deadline. No commands here.
 
+mod database;
+mod hash;
+mod ranking;
+mod scan;
+mod set;
+mod snapshot;
+mod value;
+mod zset;
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+
+use self::database::Database;
+use crate::command::Effect;
+
+pub(crate) use hash::Hash;
+pub(crate) use ranking::{Ranked, Ranking};
+pub(crate) use scan::{ScanStep, scan_step};
+pub(crate) use set::Set;
+pub(crate) use value::{Kind, List, Value};
+pub(crate) use zset::Zset;
+
+/// How many databases there are, as in an unconfigured Redis server.
+pub(crate) const DATABASES: usize = 16;
+
 /// All databases.
-pub(crate) struct Store {}
+///
+/// The time of a deadline is in milliseconds since 1970; a key is due once that time is past.
+pub(crate) struct Store {
+    databases: Vec<Database>,
+    /// Every deadline, the earliest first, so that a sweep does not walk the keys.
+    deadlines: BTreeSet<(i64, usize, Bytes)>,
+}
+
+impl Store {
+    pub(crate) fn new() -> Self {
+        Self {
+            databases: std::iter::repeat_with(Database::default).take(DATABASES).collect(),
+            deadlines: BTreeSet::new(),
+        }
+    }
+
+    /// The number of keys of a database, those included that are due and not yet removed.
+    pub(crate) fn len(&self, db: usize) -> usize {
+        self.databases[db].keys.len()
+    }
+
+    /// How many keys of a database have a deadline.
+    pub(crate) fn volatile(&self, db: usize) -> usize {
+        self.databases[db].volatile
+    }
+
+    pub(crate) fn get(&self, db: usize, key: &[u8]) -> Option<&Value> {
+        Some(&self.databases[db].keys.get(key)?.value)
+    }
+
+    pub(crate) fn get_mut(&mut self, db: usize, key: &[u8]) -> Option<&mut Value> {
+        Some(&mut self.databases[db].keys.get_mut(key)?.value)
+    }
+
+    /// The key at a place of the order that scans and random picks go by.
+    pub(crate) fn key_at(&self, db: usize, index: usize) -> Option<&Bytes> {
+        Some(self.databases[db].keys.get_index(index)?.0)
+    }
+
+    pub(crate) fn keys(&self, db: usize) -> impl Iterator<Item = &Bytes> {
+        self.databases[db].keys.keys()
+    }
+
+    /// Sets a value; a deadline that the key has stays. Returns whether the key is new.
+    pub(crate) fn put(&mut self, db: usize, key: &Bytes, value: Value) -> bool {
+        self.databases[db].put(key, value)
+    }
+
+    pub(crate) fn remove(&mut self, db: usize, key: &Bytes) -> Option<Value> {
+        self.set_deadline(db, key, None);
+        Some(self.databases[db].keys.swap_remove(key)?.value)
+    }
+
+    pub(crate) fn deadline(&self, db: usize, key: &[u8]) -> Option<i64> {
+        self.databases[db].keys.get(key)?.deadline
+    }
+
+    /// Sets or takes away the deadline of a key that is there. Returns whether it had one.
+    pub(crate) fn set_deadline(&mut self, db: usize, key: &Bytes, deadline: Option<i64>) -> bool {
+        let database = &mut self.databases[db];
+        let Some(entry) = database.keys.get_mut(key) else {
+            return false;
+        };
+        let before = std::mem::replace(&mut entry.deadline, deadline);
+        if let Some(before) = before {
+            self.deadlines.remove(&(before, db, key.clone()));
+            database.volatile -= 1;
+        }
+        if let Some(deadline) = deadline {
+            self.deadlines.insert((deadline, db, key.clone()));
+            database.volatile += 1;
+        }
+        before.is_some()
+    }
+
+    /// Whether a key is there only because nobody has removed it since its deadline.
+    pub(crate) fn is_due(&self, db: usize, key: &[u8], now_ms: u64) -> bool {
+        self.deadline(db, key).is_some_and(|deadline| is_past(deadline, now_ms))
+    }
+
+    /// Removes up to `limit` keys that are due, the oldest first, with a DEL for each. Returns when
+    /// the next key is due: in the past when the limit was reached before the last of them.
+    pub(crate) fn expire_some(
+        &mut self,
+        now_ms: u64,
+        limit: usize,
+        effects: &mut Vec<Effect>,
+    ) -> Option<u64> {
+        for _ in 0..limit {
+            match self.deadlines.first() {
+                Some((deadline, db, key)) if is_past(*deadline, now_ms) => {
+                    let (db, key) = (*db, key.clone());
+                    self.remove(db, &key);
+                    self.touch(db, &key);
+                    effects.push(Effect { db, args: vec![Bytes::from_static(b"DEL"), key] });
+                }
+                _ => break,
+            }
+        }
+        let (deadline, ..) = self.deadlines.first()?;
+        Some(u64::try_from(deadline.saturating_add(1)).unwrap_or(0))
+    }
+
+    /// Removes all keys of a database.
+    pub(crate) fn flush(&mut self, db: usize) {
+        self.databases[db].flush();
+        self.deadlines.retain(|(_, of, _)| *of != db);
+    }
+
+    /// Begins to watch a key for a transaction: its version changes with every write to it. Ask for
+    /// a key that is due only after it has been removed, as its removal is a write too.
+    pub(crate) fn watch(&mut self, db: usize, key: &Bytes) -> u64 {
+        self.databases[db].watch(key)
+    }
+
+    /// The version of a watched key.
+    pub(crate) fn version(&self, db: usize, key: &[u8]) -> Option<u64> {
+        self.databases[db].version(key)
+    }
+
+    /// Ends one [`Self::watch`] of the key.
+    pub(crate) fn unwatch(&mut self, db: usize, key: &[u8]) {
+        self.databases[db].unwatch(key);
+    }
+
+    /// A write to the key was done.
+    pub(crate) fn touch(&mut self, db: usize, key: &[u8]) {
+        self.databases[db].touch(key);
+    }
+
+    /// All data as commands that make it in an empty server, in pieces of bounded size.
+    pub(crate) fn snapshot(&self) -> impl Iterator<Item = Effect> {
+        self.databases.iter().enumerate().flat_map(|(db, database)| snapshot::effects(db, database))
+    }
+}
+
+fn is_past(deadline: i64, now_ms: u64) -> bool {
+    i64::try_from(now_ms).unwrap_or(i64::MAX) > deadline && now_ms > 0
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Arguments of commands, and the words in which Redis refuses them.
+
+use bytes::Bytes;
+
+use super::{
+    Stop,
+    number::{Extended, parse_bound, parse_cursor, parse_int, parse_score, until_nul},
+};
+
+/// Bytes of the longest string (`proto-max-bulk-len`).
+pub(crate) const MAX_STRING: usize = 512 * 1024 * 1024;
+
+/// An error reply with the code `ERR`.
+pub(super) fn refuse(text: impl std::fmt::Display) -> Stop {
+    Stop::Error(format!("ERR {text}"))
+}
+
+pub(super) fn syntax_error() -> Stop {
+    refuse("syntax error")
+}
+
+pub(super) fn wrong_type() -> Stop {
+    Stop::Error("WRONGTYPE Operation against a key holding the wrong kind of value".to_owned())
+}
+
+pub(super) fn no_such_key() -> Stop {
+    refuse("no such key")
+}
+
+pub(super) fn string_too_long() -> Stop {
+    refuse("string exceeds maximum allowed size (proto-max-bulk-len)")
+}
+
+pub(super) fn would_overflow() -> Stop {
+    refuse("increment or decrement would overflow")
+}
+
+/// The name of the command as the errors say it.
+pub(super) fn command_name(args: &[Bytes]) -> String {
+    args.first().map(|name| String::from_utf8_lossy(name).to_lowercase()).unwrap_or_default()
+}
+
+pub(super) fn wrong_arity(args: &[Bytes]) -> Stop {
+    refuse(format_args!("wrong number of arguments for '{}' command", command_name(args)))
+}
+
+pub(super) fn bad_expire_time(args: &[Bytes]) -> Stop {
+    refuse(format_args!("invalid expire time in '{}' command", command_name(args)))
+}
+
+/// Whether an argument is this word, in any case.
+pub(super) fn is_word(arg: &[u8], word: &str) -> bool {
+    until_nul(arg).eq_ignore_ascii_case(word.as_bytes())
+}
+
+pub(super) fn int(arg: &[u8]) -> Result<i64, Stop> {
+    parse_int(arg).ok_or_else(|| refuse("value is not an integer or out of range"))
+}
+
+/// An integer of at least `min`; anything else is refused with `text`.
+pub(super) fn at_least(arg: &[u8], min: i64, text: &str) -> Result<i64, Stop> {
+    parse_int(arg).filter(|value| *value >= min).ok_or_else(|| refuse(text))
+}
+
+/// The index of a database, which may not be one that there is.
+pub(super) fn parse_index(arg: &[u8]) -> Result<i32, Stop> {
+    i32::try_from(int(arg)?).map_err(|_| {
+        let (min, max) = (i32::MIN, i32::MAX);
+        refuse(format_args!("value is out of range, value must between {min} and {max}"))
+    })
+}
+
+/// A count of 0 or more.
+pub(super) fn count(arg: &[u8]) -> Result<usize, Stop> {
+    let value = at_least(arg, 0, "value is out of range, must be positive")?;
+    Ok(usize::try_from(value).unwrap_or(usize::MAX))
+}
+
+pub(super) fn score(arg: &[u8]) -> Result<f64, Stop> {
+    parse_score(arg).ok_or_else(not_a_float)
+}
+
+pub(super) fn extended(arg: &[u8]) -> Result<Extended, Stop> {
+    Extended::parse(arg).ok_or_else(not_a_float)
+}
+
+fn not_a_float() -> Stop {
+    refuse("value is not a valid float")
+}
+
+/// A bound of a range of scores and whether it is left out itself: `5`, `(5`, `-inf`.
+pub(super) fn score_bound(arg: &[u8]) -> Result<(f64, bool), Stop> {
+    let (text, open) = match arg {
+        [b'(', rest @ ..] => (rest, true),
+        text => (text, false),
+    };
+    let value = parse_bound(text).ok_or_else(|| refuse("min or max is not a float"))?;
+    Ok((value, open))
+}
+
+pub(super) fn cursor(arg: &[u8]) -> Result<u64, Stop> {
+    parse_cursor(arg).ok_or_else(|| refuse("invalid cursor"))
+}
+
+/// How long to wait, in seconds, as milliseconds; 0 is for ever.
+pub(super) fn timeout_ms(arg: &[u8], now_ms: u64) -> Result<u64, Stop> {
+    let seconds = Extended::parse(arg)
+        .ok_or_else(|| refuse("timeout is not a float or out of range"))?
+        .to_double();
+    let ms = (seconds * 1000.0).ceil();
+    // Redis converts it to an integer, and what lies beyond the integers comes out negative.
+    if ms <= -1.0 || ms >= 2_f64.powi(63) {
+        return Err(refuse("timeout is negative"));
+    }
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 2^63")]
+    let ms = ms as u64;
+    // A point in time beyond the integers lies in the past for Redis: the wait is over at once.
+    let reachable = i64::try_from(now_ms.saturating_add(ms)).is_ok();
+    Ok(if ms == 0 || reachable { ms } else { 1 })
+}
+
+/// Places `start` to `stop` of a sequence, both counted from the end when negative, as a range;
+/// none when it is empty.
+pub(super) fn places(start: i64, stop: i64, len: usize) -> Option<std::ops::Range<usize>> {
+    let len = i64::try_from(len).unwrap_or(i64::MAX);
+    let from_end = |place: i64| if place < 0 { len + place } else { place };
+    let start = from_end(start).max(0);
+    let stop = from_end(stop).min(len - 1);
+    if start > stop || start >= len {
+        return None;
+    }
+    Some(usize::try_from(start).ok()?..usize::try_from(stop + 1).ok()?)
+}
+
+/// The place of an index that counts from the end when negative.
+pub(super) fn place(index: i64, len: usize) -> Option<usize> {
+    let len = i64::try_from(len).unwrap_or(i64::MAX);
+    let place = if index < 0 { len.checked_add(index)? } else { index };
+    usize::try_from(place).ok().filter(|_| place < len)
+}

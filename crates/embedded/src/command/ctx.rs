@@ -1,0 +1,115 @@
+//! How commands reach the data: keys that are due are removed on the way, kinds are checked, and
+//! writes are noted.
+
+use bytes::Bytes;
+
+use super::{Ctx, Effect, Stop, args::wrong_type};
+use crate::{
+    Reply,
+    store::{Kind, Value},
+};
+
+impl Ctx<'_> {
+    /// The time as the commands calculate with it.
+    pub(super) fn now(&self) -> i64 {
+        i64::try_from(self.now_ms).unwrap_or(i64::MAX)
+    }
+
+    /// Whether a new deadline means that the key is to be removed at once. In a replay it waits
+    /// for the removal that the log holds.
+    pub(super) fn is_over(&self, deadline: i64) -> bool {
+        self.now_ms > 0 && deadline <= self.now()
+    }
+
+    /// Removes the key if it is due.
+    pub(crate) fn expire(&mut self, key: &Bytes) {
+        self.expire_in(self.db, key);
+    }
+
+    pub(super) fn expire_in(&mut self, db: usize, key: &Bytes) {
+        if self.store.is_due(db, key, self.now_ms) {
+            self.store.remove(db, key);
+            self.store.touch(db, key);
+            self.effects.push(Effect { db, args: vec![Bytes::from_static(b"DEL"), key.clone()] });
+        }
+    }
+
+    pub(super) fn value(&mut self, key: &Bytes) -> Option<&Value> {
+        self.expire(key);
+        self.store.get(self.db, key)
+    }
+
+    pub(super) fn exists(&mut self, key: &Bytes) -> bool {
+        self.value(key).is_some()
+    }
+
+    /// The value of a key, which must be of this kind if it is there.
+    pub(super) fn get<K: Kind>(&mut self, key: &Bytes) -> Result<Option<&K>, Stop> {
+        self.value(key).map(|value| K::of(value).ok_or_else(wrong_type)).transpose()
+    }
+
+    pub(super) fn get_mut<K: Kind>(&mut self, key: &Bytes) -> Result<Option<&mut K>, Stop> {
+        self.expire(key);
+        let value = self.store.get_mut(self.db, key);
+        value.map(|value| K::of_mut(value).ok_or_else(wrong_type)).transpose()
+    }
+
+    /// The value of a key, which is made if it is not there. The caller puts something into it.
+    pub(super) fn get_or_make<K: Kind>(&mut self, key: &Bytes) -> Result<&mut K, Stop> {
+        if self.get::<K>(key)?.is_none() {
+            self.put(self.db, key, K::default().into_value());
+        }
+        let value = self.store.get_mut(self.db, key).and_then(K::of_mut);
+        Ok(value.expect("checked or made above"))
+    }
+
+    /// The value of a key that is known not to be due, or known to be missing.
+    pub(super) fn peek<K: Kind>(&self, key: &[u8]) -> Result<Option<&K>, Stop> {
+        let value = self.store.get(self.db, key);
+        value.map(|value| K::of(value).ok_or_else(wrong_type)).transpose()
+    }
+
+    /// Sets a value; a deadline that the key has stays.
+    pub(super) fn put(&mut self, db: usize, key: &Bytes, value: Value) {
+        if matches!(value, Value::List(_)) {
+            self.ready.push((db, key.clone()));
+        }
+        self.store.put(db, key, value);
+    }
+
+    /// Removes the key if its collection has become empty.
+    pub(super) fn drop_if_empty(&mut self, key: &Bytes) {
+        if self.store.get(self.db, key).is_some_and(Value::is_empty_collection) {
+            self.store.remove(self.db, key);
+        }
+    }
+
+    /// Notes a write to keys of the selected database, and the command that repeats it.
+    pub(super) fn wrote<'k>(
+        &mut self,
+        keys: impl IntoIterator<Item = &'k Bytes>,
+        command: Vec<Bytes>,
+    ) {
+        for key in keys {
+            self.store.touch(self.db, key);
+        }
+        self.effects.push(Effect { db: self.db, args: command });
+    }
+}
+
+/// A word of a command that repeats a write.
+pub(super) fn word(text: &'static str) -> Bytes {
+    Bytes::from_static(text.as_bytes())
+}
+
+/// A number in a command that repeats a write.
+pub(super) fn decimal(value: impl ToString) -> Bytes {
+    value.to_string().into()
+}
+
+impl Reply {
+    /// A number of things.
+    pub(crate) fn count(number: usize) -> Self {
+        Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}

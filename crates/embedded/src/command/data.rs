@@ -1,0 +1,142 @@
+//! The table of the commands that need no more than the data.
+
+use super::{DataFn, Flags, Keys, Run, Spec, hash, key, list, set, string, zset};
+
+const READ: Flags = Flags::READONLY;
+const READ_FAST: Flags = READ.or(Flags::FAST);
+const WRITE: Flags = Flags::WRITE;
+const WRITE_FAST: Flags = WRITE.or(Flags::FAST);
+/// What may need more memory.
+const GROW: Flags = WRITE.or(Flags::DENYOOM);
+const GROW_FAST: Flags = GROW.or(Flags::FAST);
+const WAIT: Flags = Flags::BLOCKING.or(Flags::NOSCRIPT);
+
+const NONE: Keys = Keys::NONE;
+const ONE: Keys = Keys::ONE;
+const TWO: Keys = Keys::TWO;
+const ALL: Keys = Keys::ALL;
+const PAIRS: Keys = Keys::range(1, -1, 2);
+const ALL_BUT_LAST: Keys = Keys::range(1, -2, 1);
+
+const fn row(name: &'static str, arity: i32, flags: Flags, keys: Keys, run: DataFn) -> Spec {
+    Spec { name, arity, flags, keys, run: Run::Data(run) }
+}
+
+/// Arity, flags and keys are those that `COMMAND INFO` of Redis 7.0 tells.
+pub(super) static COMMANDS: &[Spec] = &[
+    row("del", -2, WRITE, ALL, key::del),
+    row("unlink", -2, WRITE_FAST, ALL, key::del),
+    row("exists", -2, READ_FAST, ALL, key::exists),
+    row("touch", -2, READ_FAST, ALL, key::exists),
+    row("expire", -3, WRITE_FAST, ONE, key::expire),
+    row("pexpire", -3, WRITE_FAST, ONE, key::pexpire),
+    row("expireat", -3, WRITE_FAST, ONE, key::expireat),
+    row("pexpireat", -3, WRITE_FAST, ONE, key::pexpireat),
+    row("ttl", 2, READ_FAST, ONE, key::ttl),
+    row("pttl", 2, READ_FAST, ONE, key::pttl),
+    row("expiretime", 2, READ_FAST, ONE, key::expiretime),
+    row("pexpiretime", 2, READ_FAST, ONE, key::pexpiretime),
+    row("persist", 2, WRITE_FAST, ONE, key::persist),
+    row("type", 2, READ_FAST, ONE, key::kind),
+    row("keys", 2, READ, NONE, key::keys),
+    row("scan", -2, READ, NONE, key::scan),
+    row("rename", 3, WRITE, TWO, key::rename),
+    row("renamenx", 3, WRITE_FAST, TWO, key::renamenx),
+    row("copy", -3, GROW, TWO, key::copy),
+    row("randomkey", 1, READ, NONE, key::randomkey),
+    row("dbsize", 1, READ_FAST, NONE, key::dbsize),
+    row("flushdb", -1, WRITE, NONE, key::flushdb),
+    row("flushall", -1, WRITE, NONE, key::flushall),
+    row("get", 2, READ_FAST, ONE, string::get),
+    row("set", -3, GROW, ONE, string::set),
+    row("setex", 4, GROW, ONE, string::setex),
+    row("psetex", 4, GROW, ONE, string::psetex),
+    row("setnx", 3, GROW_FAST, ONE, string::setnx),
+    row("getset", 3, GROW_FAST, ONE, string::getset),
+    row("getdel", 2, WRITE_FAST, ONE, string::getdel),
+    row("getex", -2, WRITE_FAST, ONE, string::getex),
+    row("incr", 2, GROW_FAST, ONE, string::incr),
+    row("decr", 2, GROW_FAST, ONE, string::decr),
+    row("incrby", 3, GROW_FAST, ONE, string::incrby),
+    row("decrby", 3, GROW_FAST, ONE, string::decrby),
+    row("incrbyfloat", 3, GROW_FAST, ONE, string::incrbyfloat),
+    row("append", 3, GROW_FAST, ONE, string::append),
+    row("strlen", 2, READ_FAST, ONE, string::strlen),
+    row("mget", -2, READ_FAST, ALL, string::mget),
+    row("mset", -3, GROW, PAIRS, string::mset),
+    row("msetnx", -3, GROW, PAIRS, string::msetnx),
+    row("getrange", 4, READ, ONE, string::getrange),
+    row("setrange", 4, GROW, ONE, string::setrange),
+    row("hset", -4, GROW_FAST, ONE, hash::hset),
+    row("hmset", -4, GROW_FAST, ONE, hash::hmset),
+    row("hsetnx", 4, GROW_FAST, ONE, hash::hsetnx),
+    row("hget", 3, READ_FAST, ONE, hash::hget),
+    row("hmget", -3, READ_FAST, ONE, hash::hmget),
+    row("hgetall", 2, READ, ONE, hash::hgetall),
+    row("hdel", -3, WRITE_FAST, ONE, hash::hdel),
+    row("hexists", 3, READ_FAST, ONE, hash::hexists),
+    row("hincrby", 4, GROW_FAST, ONE, hash::hincrby),
+    row("hincrbyfloat", 4, GROW_FAST, ONE, hash::hincrbyfloat),
+    row("hkeys", 2, READ, ONE, hash::hkeys),
+    row("hvals", 2, READ, ONE, hash::hvals),
+    row("hlen", 2, READ_FAST, ONE, hash::hlen),
+    row("hstrlen", 3, READ_FAST, ONE, hash::hstrlen),
+    row("hscan", -3, READ, ONE, hash::hscan),
+    row("lpush", -3, GROW_FAST, ONE, list::lpush),
+    row("rpush", -3, GROW_FAST, ONE, list::rpush),
+    row("lpushx", -3, GROW_FAST, ONE, list::lpushx),
+    row("rpushx", -3, GROW_FAST, ONE, list::rpushx),
+    row("lpop", -2, WRITE_FAST, ONE, list::lpop),
+    row("rpop", -2, WRITE_FAST, ONE, list::rpop),
+    row("llen", 2, READ_FAST, ONE, list::llen),
+    row("lrange", 4, READ, ONE, list::lrange),
+    row("lindex", 3, READ, ONE, list::lindex),
+    row("lrem", 4, WRITE, ONE, list::lrem),
+    row("ltrim", 4, WRITE, ONE, list::ltrim),
+    row("linsert", 5, GROW, ONE, list::linsert),
+    row("lset", 4, GROW, ONE, list::lset),
+    row("lmove", 5, GROW, TWO, list::lmove),
+    row("rpoplpush", 3, GROW, TWO, list::rpoplpush),
+    row("lpos", -3, READ, ONE, list::lpos),
+    row("lmpop", -4, WRITE.or(Flags::MOVABLE), NONE, list::lmpop),
+    row("blpop", -3, WRITE.or(WAIT), ALL_BUT_LAST, list::blpop),
+    row("brpop", -3, WRITE.or(WAIT), ALL_BUT_LAST, list::brpop),
+    row("blmove", 6, GROW.or(WAIT), TWO, list::blmove),
+    row("brpoplpush", 4, GROW.or(WAIT), TWO, list::brpoplpush),
+    row("blmpop", -5, WRITE.or(Flags::BLOCKING).or(Flags::MOVABLE), NONE, list::blmpop),
+    row("sadd", -3, GROW_FAST, ONE, set::sadd),
+    row("srem", -3, WRITE_FAST, ONE, set::srem),
+    row("smembers", 2, READ, ONE, set::smembers),
+    row("sismember", 3, READ_FAST, ONE, set::sismember),
+    row("smismember", -3, READ_FAST, ONE, set::smismember),
+    row("scard", 2, READ_FAST, ONE, set::scard),
+    row("spop", -2, WRITE_FAST, ONE, set::spop),
+    row("srandmember", -2, READ, ONE, set::srandmember),
+    row("smove", 4, WRITE_FAST, TWO, set::smove),
+    row("sinter", -2, READ, ALL, set::sinter),
+    row("sunion", -2, READ, ALL, set::sunion),
+    row("sdiff", -2, READ, ALL, set::sdiff),
+    row("sscan", -3, READ, ONE, set::sscan),
+    row("zadd", -4, GROW_FAST, ONE, zset::zadd),
+    row("zrem", -3, WRITE_FAST, ONE, zset::zrem),
+    row("zscore", 3, READ_FAST, ONE, zset::zscore),
+    row("zmscore", -3, READ_FAST, ONE, zset::zmscore),
+    row("zcard", 2, READ_FAST, ONE, zset::zcard),
+    row("zcount", 4, READ_FAST, ONE, zset::zcount),
+    row("zincrby", 4, GROW_FAST, ONE, zset::zincrby),
+    row("zrange", -4, READ, ONE, zset::zrange),
+    row("zrangebyscore", -4, READ, ONE, zset::zrangebyscore),
+    row("zrevrangebyscore", -4, READ, ONE, zset::zrevrangebyscore),
+    row("zrevrange", -4, READ, ONE, zset::zrevrange),
+    row("zrangebylex", -4, READ, ONE, zset::zrangebylex),
+    row("zrevrangebylex", -4, READ, ONE, zset::zrevrangebylex),
+    row("zlexcount", 4, READ_FAST, ONE, zset::zlexcount),
+    row("zrank", 3, READ_FAST, ONE, zset::zrank),
+    row("zrevrank", 3, READ_FAST, ONE, zset::zrevrank),
+    row("zpopmin", -2, WRITE_FAST, ONE, zset::zpopmin),
+    row("zpopmax", -2, WRITE_FAST, ONE, zset::zpopmax),
+    row("zremrangebyscore", 4, WRITE, ONE, zset::zremrangebyscore),
+    row("zremrangebyrank", 4, WRITE, ONE, zset::zremrangebyrank),
+    row("zremrangebylex", 4, WRITE, ONE, zset::zremrangebylex),
+    row("zscan", -3, READ, ONE, zset::zscan),
+];

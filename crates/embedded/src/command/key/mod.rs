@@ -1,0 +1,13 @@
+//! Commands on keys, whatever they hold.
+
+mod delete;
+mod expire;
+mod find;
+mod rename;
+mod ttl;
+
+pub(super) use delete::{del, flushall, flushdb};
+pub(super) use expire::{expire, expireat, persist, pexpire, pexpireat};
+pub(super) use find::{dbsize, exists, keys, kind, randomkey, scan};
+pub(super) use rename::{copy, rename, renamenx};
+pub(super) use ttl::{expiretime, pexpiretime, pttl, ttl};

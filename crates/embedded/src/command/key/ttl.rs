@@ -1,0 +1,36 @@
+//! Deadlines: asking for them.
+
+use bytes::Bytes;
+
+use crate::{
+    Reply,
+    command::{Ctx, Outcome},
+};
+
+pub(in crate::command) fn ttl(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
+    answer(ctx, &args[1], ctx.now(), 1000)
+}
+
+pub(in crate::command) fn pttl(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
+    answer(ctx, &args[1], ctx.now(), 1)
+}
+
+pub(in crate::command) fn expiretime(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
+    answer(ctx, &args[1], 0, 1000)
+}
+
+pub(in crate::command) fn pexpiretime(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
+    answer(ctx, &args[1], 0, 1)
+}
+
+/// The time from `base` to the deadline; -1: it has none, -2: there is no such key.
+fn answer(ctx: &mut Ctx<'_>, key: &Bytes, base: i64, unit: i64) -> Outcome {
+    if !ctx.exists(key) {
+        return Ok(Reply::Int(-2));
+    }
+    Ok(Reply::Int(ctx.store.deadline(ctx.db, key).map_or(-1, |deadline| {
+        let time = deadline.saturating_sub(base).max(0);
+        // Rounded to the nearest second; a sum beyond the integers wraps, as in Redis.
+        if unit == 1 { time } else { time.wrapping_add(500) / unit }
+    })))
+}

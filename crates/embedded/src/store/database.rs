@@ -1,0 +1,75 @@
+//! One database: its keys and which of them transactions watch.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use indexmap::IndexMap;
+
+use super::Value;
+
+/// The keys are in an order in which a removal moves the last key into the gap: that keeps
+/// scans (see [`super::scan_step`]) and random picks cheap.
+#[derive(Default)]
+pub(super) struct Database {
+    pub(super) keys: IndexMap<Bytes, Entry>,
+    /// How many keys have a deadline.
+    pub(super) volatile: usize,
+    watched: HashMap<Bytes, Watched>,
+}
+
+pub(super) struct Entry {
+    pub(super) value: Value,
+    pub(super) deadline: Option<i64>,
+}
+
+/// A key that transactions watch.
+#[derive(Default)]
+struct Watched {
+    watchers: usize,
+    version: u64,
+}
+
+impl Database {
+    pub(super) fn put(&mut self, key: &Bytes, value: Value) -> bool {
+        if let Some(entry) = self.keys.get_mut(key) {
+            entry.value = value;
+            return false;
+        }
+        self.keys.insert(key.clone(), Entry { value, deadline: None });
+        true
+    }
+
+    pub(super) fn flush(&mut self) {
+        // A key that was not there is not changed by this, as in Redis.
+        for (key, watched) in &mut self.watched {
+            watched.version += u64::from(self.keys.contains_key(key));
+        }
+        self.keys = IndexMap::new();
+        self.volatile = 0;
+    }
+
+    pub(super) fn watch(&mut self, key: &Bytes) -> u64 {
+        let watched = self.watched.entry(key.clone()).or_default();
+        watched.watchers += 1;
+        watched.version
+    }
+
+    pub(super) fn version(&self, key: &[u8]) -> Option<u64> {
+        Some(self.watched.get(key)?.version)
+    }
+
+    pub(super) fn unwatch(&mut self, key: &[u8]) {
+        if let Some(watched) = self.watched.get_mut(key) {
+            watched.watchers -= 1;
+            if watched.watchers == 0 {
+                self.watched.remove(key);
+            }
+        }
+    }
+
+    pub(super) fn touch(&mut self, key: &[u8]) {
+        if let Some(watched) = self.watched.get_mut(key) {
+            watched.version += 1;
+        }
+    }
+}
