@@ -23,7 +23,13 @@ const KNOWN: [PackageManager; 6] = [
     PackageManager {
         program: "apt-get",
         refresh: Some(&["update"]),
-        install: &["install", "--yes", "--no-install-recommends"],
+        // A machine that has just started may be at its own updates.
+        install: &[
+            "-oDPkg::Lock::Timeout=120",
+            "install",
+            "--yes",
+            "--no-install-recommends",
+        ],
         python: "python3",
         pip: "python3-pip",
         redis: "redis-server",

