@@ -4,6 +4,7 @@ mod backoff;
 mod client;
 mod error;
 pub mod runner;
+mod worker;
 
 pub use meshwork_broker::conn::{Target, TlsFiles};
 pub use meshwork_broker::{Cancelled, Deleted, JobPage, QueueInfo, Retried};
@@ -11,3 +12,4 @@ pub use meshwork_model as model;
 
 pub use client::{Client, JobRequest};
 pub use error::Error;
+pub use worker::{Worker, WorkerHandle};

@@ -1,5 +1,7 @@
 //! The worker on a real Redis: what it takes, keeps, hands back and survives.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 mod worker_support;
 
 use std::sync::Arc;

@@ -29,7 +29,7 @@ pub struct Scripted {
 impl Scripted {
     /// Answers with the script.
     pub fn echo() -> Arc<Self> {
-        Self::new(|run| Report::done(run.job.script.clone()))
+        Self::new(|run| Report::done(run.job.script))
     }
 
     /// Answers with what `act` makes of the run, in the task of the worker.
@@ -118,7 +118,7 @@ impl Gate {
             _ = open.wait_for(|open| *open) => {}
             () = run.stop.cancelled() => self.stopped.send_modify(|stopped| *stopped += 1),
         }
-        Report::done(run.job.script.clone())
+        Report::done(run.job.script)
     }
 }
 

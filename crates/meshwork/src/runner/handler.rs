@@ -1,0 +1,165 @@
+//! Handlers in Rust: a function from a payload to a result, both read and written as JSON. Where the jobs
+//! come from is the worker's.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{Run, Runner};
+
+/// How long a handler may go on after [`Context::stop`] before it is cut off at its next `.await`: enough to
+/// undo something small, short of the 5 s after which the worker gives up on any runner.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What a handler may know about the run that it is called for.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Context {
+    /// The job; with it a handler can tell a repeated run from a new job.
+    pub job_id: String,
+    /// Runs of this job that were begun, this one included.
+    pub attempt: u32,
+    /// Who asked for the job.
+    pub caller_id: String,
+    /// In which context.
+    pub context_id: String,
+    /// Bytes that came with the job beside the payload.
+    pub input: Option<Arc<[u8]>>,
+    /// Cancelled at the deadline, and when nobody wants the result any more. A handler that does not end
+    /// within a second of it is cut off at its next `.await`.
+    pub stop: CancellationToken,
+}
+
+/// A function that can run jobs: `Fn(In, Context) -> impl Future<Output = Result<Out, E>>`, where `In` can
+/// be read from JSON, `Out` be written as JSON, and `E` is an error or text. `Signature` is found by the
+/// compiler.
+pub trait Handler<Signature>: Send + Sync + 'static {
+    /// Reads the payload, calls the function, writes its result.
+    ///
+    /// # Errors
+    /// If the payload is not what the function takes; it was not called then.
+    fn call(&self, payload: &[u8], context: Context) -> Result<Call, Failure>;
+}
+
+/// A call that is under way: the result as JSON.
+pub type Call = BoxFuture<'static, Result<Vec<u8>, Failure>>;
+
+impl<F, Fut, In, Out, E> Handler<(In, Out, E)> for F
+where
+    F: Fn(In, Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Out, E>> + Send + 'static,
+    In: DeserializeOwned,
+    Out: Serialize,
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    fn call(&self, payload: &[u8], context: Context) -> Result<Call, Failure> {
+        let payload = serde_json::from_slice(payload).map_err(|error| {
+            let message = format!("the payload is not what the handler takes: {error}");
+            Failure::new(FailureKind::Permanent, message)
+        })?;
+        let run = self(payload, context);
+        Ok(Box::pin(async move {
+            let output = run.await.map_err(|error| failed(&*error.into()))?;
+            serde_json::to_vec(&output).map_err(|error| {
+                let message = format!("the result cannot be written as JSON: {error}");
+                Failure::new(FailureKind::Permanent, message)
+            })
+        }))
+    }
+}
+
+/// An error with what caused it, from the outside in.
+fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    let message = causes.fold(error.to_string(), |said, cause| {
+        let cause = cause.to_string();
+        // Many errors already repeat their cause.
+        if said.ends_with(&cause) { said } else { format!("{said}: {cause}") }
+    });
+    Failure::new(FailureKind::Script, message)
+}
+
+/// Makes a runner of a function: the job's script is the payload as JSON, its output is the result as JSON
+/// (a string with its quotes, so that what is written as a type can be read as it).
+///
+/// A payload that the function cannot take fails for good, without a retry; an error of the function is the
+/// job's error, with all its causes; a panic too.
+pub fn handler<H: Handler<S>, S: 'static>(handler: H) -> Arc<dyn Runner> {
+    Arc::new(Typed { handler, signature: PhantomData::<fn(S)> })
+}
+
+struct Typed<H, S> {
+    handler: H,
+    signature: PhantomData<fn(S)>,
+}
+
+impl<H, S> fmt::Debug for Typed<H, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Typed")
+    }
+}
+
+impl<H: Handler<S>, S: 'static> Runner for Typed<H, S> {
+    fn run(&self, run: Run) -> BoxFuture<'_, Report> {
+        Box::pin(async move {
+            let Run { job, deadline, stop } = run;
+            let told = CancellationToken::new();
+            let context = Context {
+                job_id: job.id,
+                attempt: job.attempt,
+                caller_id: job.caller_id,
+                context_id: job.context_id,
+                input: job.input.map(Arc::from),
+                stop: told.clone(),
+            };
+            let call = match self.handler.call(&job.script, context) {
+                Ok(call) => call,
+                Err(failure) => return Report::failed(failure),
+            };
+            // A task of its own: a panic ends there, and a handler that never yields holds up no timer.
+            let mut task = AbortOnDropHandle::new(tokio::spawn(call));
+            let told = told.drop_guard();
+            tokio::select! {
+                ended = &mut task => report(ended),
+                () = tokio::time::sleep_until(deadline) => {
+                    end(task, told).await;
+                    Report::failed(Failure::timeout())
+                }
+                () = stop.cancelled() => {
+                    end(task, told).await;
+                    super::stopped()
+                }
+            }
+        })
+    }
+}
+
+/// Tells a handler to end, and cuts it off if it does not.
+async fn end<T>(task: AbortOnDropHandle<T>, told: DropGuard) {
+    drop(told);
+    // Whether it ended or was cut off, its result comes too late.
+    let _ = tokio::time::timeout(GRACE, task).await;
+}
+
+fn report(ended: Result<Result<Vec<u8>, Failure>, tokio::task::JoinError>) -> Report {
+    let failure = match ended {
+        Ok(Ok(output)) => return Report::done(output),
+        Ok(Err(failure)) => failure,
+        Err(error) => {
+            let message = match error.try_into_panic() {
+                Ok(panic) => format!("the handler panicked: {}", super::panic_text(&*panic)),
+                Err(error) => format!("the handler was cut off: {error}"),
+            };
+            Failure::new(FailureKind::Script, message)
+        }
+    };
+    Report::failed(failure)
+}
