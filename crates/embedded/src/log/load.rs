@@ -12,7 +12,7 @@ use super::{
     LOG_FILE, LogError, TEMP_FILE,
     read::{Item, LogReader, ReadError},
 };
-use crate::command::Effect;
+use crate::{command::Effect, store::DATABASES};
 
 /// Read at a time.
 const CHUNK: usize = 64 * 1024;
@@ -37,7 +37,6 @@ pub(super) struct Loaded {
 /// Opens the log in `dir` and hands every transaction in it to `replay`.
 pub(super) fn load(
     dir: &Path,
-    databases: usize,
     mut replay: impl FnMut(&[Effect]) -> Result<(), String>,
 ) -> Result<Loaded, LogError> {
     if dir.join(SERVER_DIR).exists() {
@@ -48,7 +47,7 @@ pub(super) fn load(
     let path = dir.join(LOG_FILE);
     let file = open_log(dir, &path)?;
     refuse_rdb(&path, &file)?;
-    let mut reader = LogReader::new(BufReader::with_capacity(CHUNK, &file), databases);
+    let mut reader = LogReader::new(BufReader::with_capacity(CHUNK, &file));
     let mut base = 0;
     let torn = loop {
         match reader.next() {
@@ -78,7 +77,7 @@ pub(super) fn load(
                     path,
                     offset: start,
                     index,
-                    count: databases,
+                    count: DATABASES,
                 });
             }
             Err(ReadError::Io(error)) => return Err(LogError::io(&path, "read")(error)),

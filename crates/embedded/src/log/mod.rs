@@ -34,10 +34,6 @@ pub(crate) const LOG_FILE: &str = "appendonly.aof";
 /// Where a rewrite builds the next log.
 pub(crate) const TEMP_FILE: &str = "appendonly.aof.rewrite";
 
-/// Databases of an engine. A Redis server has as many, and would put the keys of any other into
-/// database 0 when it takes the log over.
-pub(crate) const DATABASES: usize = 16;
-
 /// When a write reaches the disk, and not only the system.
 ///
 /// A crash of the process loses nothing under any of them; a crash of the machine does.
@@ -99,7 +95,7 @@ impl Log {
         rewrite_min: u64,
         handle: &Handle,
     ) -> Result<(Self, Threads), LogError> {
-        let loaded = load::load(dir, DATABASES, |effects| {
+        let loaded = load::load(dir, |effects| {
             effects
                 .iter()
                 .try_for_each(|effect| handle.replay(effect.db, &effect.args))
@@ -180,24 +176,30 @@ impl Shared {
 
     fn append(&self, effects: &[Effect]) -> io::Result<()> {
         let mut state = self.lock();
+        let outcome = self.append_to(&mut state, effects);
+        state.append_failed = outcome.is_err();
+        outcome
+    }
+
+    fn append_to(&self, state: &mut State, effects: &[Effect]) -> io::Result<()> {
         if state.closed {
             return Err(io::Error::other("the data directory is closed"));
         }
         let before = state.appender.len();
-        let outcome = state.appender.append(effects);
-        state.append_failed = outcome.is_err();
-        outcome?;
+        state.appender.append(effects)?;
         let all_synced = state.synced == state.written;
         state.written += state.appender.len() - before;
         match self.fsync {
             Fsync::Always => {
+                // Where this fails the log is refused for good: it may hold the transaction or
+                // not, as after a crash.
                 state.appender.sync()?;
                 state.synced = state.written;
             }
             Fsync::EverySecond if all_synced => self.to_sync.notify_all(),
             Fsync::EverySecond | Fsync::No => {}
         }
-        self.ask_if_grown(&mut state);
+        self.ask_if_grown(state);
         Ok(())
     }
 

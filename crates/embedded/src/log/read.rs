@@ -7,7 +7,7 @@ use std::io::{self, BufRead, Read as _};
 
 use bytes::Bytes;
 
-use crate::{command::Effect, resp::parse_integer};
+use crate::{command::Effect, resp::parse_integer, store::DATABASES};
 
 /// The longest line that announces a count or a length, with its line break.
 const MAX_HEADER: u64 = 32;
@@ -59,7 +59,6 @@ impl From<io::Error> for ReadError {
 
 pub(super) struct LogReader<R> {
     input: R,
-    databases: usize,
     db: usize,
     /// Bytes read so far.
     at: u64,
@@ -70,10 +69,9 @@ pub(super) struct LogReader<R> {
 }
 
 impl<R: BufRead> LogReader<R> {
-    pub(super) fn new(input: R, databases: usize) -> Self {
+    pub(super) fn new(input: R) -> Self {
         Self {
             input,
-            databases,
             db: 0,
             at: 0,
             start: 0,
@@ -147,7 +145,7 @@ impl<R: BufRead> LogReader<R> {
             return Err(self.garbage(self.start, "SELECT without one database"));
         };
         let known = parse_integer(index).and_then(|index| usize::try_from(index).ok());
-        match known.filter(|index| *index < self.databases) {
+        match known.filter(|index| *index < DATABASES) {
             Some(index) => self.db = index,
             None => {
                 let index = String::from_utf8_lossy(index).into_owned();

@@ -102,6 +102,9 @@ pub(super) fn run(shared: &Shared, handle: &Handle, dir: &Path) {
 fn rewrite(shared: &Shared, handle: &Handle, dir: &Path) -> Result<(), RewriteError> {
     let mut next = NextLog::create(dir)?;
     let snapshot = handle.snapshot();
+    let Phase::Snapshot { from } = shared.phase() else {
+        return Err(RewriteError::Behind);
+    };
     let mut buffer = Vec::with_capacity(CHUNK);
     let mut db = None;
     for effect in snapshot {
@@ -115,10 +118,6 @@ fn rewrite(shared: &Shared, handle: &Handle, dir: &Path) -> Result<(), RewriteEr
     buffer.extend_from_slice(REWRITTEN);
     next.write(&buffer)?;
     let base = next.len;
-    let from = match shared.lock().rewrite {
-        Phase::Snapshot { from } => from,
-        _ => return Err(RewriteError::Behind),
-    };
     let from = catch_up(shared, &mut next, from)?;
     next.sync()?;
 
@@ -157,6 +156,10 @@ fn catch_up(shared: &Shared, next: &mut NextLog, mut from: u64) -> Result<u64, R
 }
 
 impl Shared {
+    fn phase(&self) -> Phase {
+        self.lock().rewrite
+    }
+
     fn still_open(&self) -> Result<(), RewriteError> {
         if self.lock().closed {
             Err(RewriteError::Closed)

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::{
-    DATABASES, LOG_FILE, LogError, TEMP_FILE,
+    LOG_FILE, LogError, TEMP_FILE,
     append::{Appender, encode_transaction},
     load::{Loaded, load},
     read::REWRITTEN,
@@ -29,7 +29,7 @@ fn set(db: usize, key: &str) -> Effect {
 
 fn load_all(dir: &Path) -> Result<(Loaded, Vec<Vec<Effect>>), LogError> {
     let mut seen = Vec::new();
-    let loaded = load(dir, DATABASES, |effects| {
+    let loaded = load(dir, |effects| {
         seen.push(effects.to_vec());
         Ok(())
     })?;
@@ -207,7 +207,7 @@ fn garbage_in_the_middle_is_refused_by_name_and_place() {
 fn a_command_that_cannot_be_replayed_is_named_by_its_place() {
     let dir = tempfile::tempdir().unwrap();
     let ends = append_all(dir.path(), &[vec![set(0, "a")], vec![effect(0, &["XADD"])]]);
-    let error = load(dir.path(), DATABASES, |effects| {
+    let error = load(dir.path(), |effects| {
         if effects[0].args[0] == "XADD" {
             Err("ERR unknown".into())
         } else {

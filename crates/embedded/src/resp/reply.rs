@@ -19,17 +19,17 @@ pub enum Reply {
     /// A binary-safe string.
     Bulk(Bytes),
     /// An array.
-    Array(Vec<Reply>),
+    Array(Vec<Self>),
     /// A map; a flat array in RESP2.
-    Map(Vec<(Reply, Reply)>),
+    Map(Vec<(Self, Self)>),
     /// A set; an array in RESP2.
-    Set(Vec<Reply>),
+    Set(Vec<Self>),
     /// A double; a bulk string in RESP2.
     Double(f64),
     /// A boolean; `:1` or `:0` in RESP2.
     Bool(bool),
     /// An out-of-band message; an array in RESP2.
-    Push(Vec<Reply>),
+    Push(Vec<Self>),
     /// Verbatim text (`INFO` and its like); a bulk string in RESP2.
     Verbatim(String),
     /// No reply: what there is to say went, in order, to the pushes of the session (`SUBSCRIBE`
