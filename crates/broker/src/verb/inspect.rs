@@ -11,6 +11,9 @@ use crate::{Broker, Error};
 /// Keys looked at per step of a scan.
 const SCAN_COUNT: usize = 500;
 
+/// Listeners and running jobs looked at for a list of queues: beyond, nobody reads the numbers one by one.
+const MAX_LISTED: usize = 10 * MAX_ITEMS;
+
 /// A hash as it comes.
 type Fields = Vec<(String, Vec<u8>)>;
 
@@ -23,12 +26,14 @@ pub struct QueueInfo {
     pub waiting: usize,
     /// Workers that listen to it.
     pub listeners: usize,
+    /// Jobs from it that run now.
+    pub running: usize,
 }
 
 /// A part of all jobs.
 #[derive(Debug, Clone, Default)]
 pub struct JobPage {
-    /// The jobs, in no order.
+    /// The jobs, in no order, as [`Broker::summaries`] gives them.
     pub jobs: Vec<Job>,
     /// Where the next page begins; 0 if this was the last.
     pub next: u64,
@@ -131,7 +136,7 @@ impl Broker {
             .collect();
         let mut jobs = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(MAX_ITEMS) {
-            jobs.extend(self.inspect_many(chunk).await?.into_iter().flatten());
+            jobs.extend(self.summaries(chunk).await?.into_iter().flatten());
         }
         Ok(JobPage { jobs, next })
     }
@@ -172,7 +177,9 @@ impl Broker {
                 .await
                 .map_err(failed)?
         };
-        let info = |((queue, listeners), waiting)| QueueInfo {
+        let running = self.origins().await?;
+        let info = |((queue, listeners), waiting): ((String, usize), usize)| QueueInfo {
+            running: running.iter().filter(|origin| **origin == queue).count(),
             queue,
             waiting,
             listeners,
@@ -200,6 +207,20 @@ impl Broker {
         self.ask(redis::cmd("ZCARD").arg(self.keys.lease())).await
     }
 
+    /// The queue that each running job was claimed from, for the first [`MAX_LISTED`].
+    async fn origins(&self) -> Result<Vec<String>, Error> {
+        let mut range = redis::cmd("ZRANGE");
+        range.arg(self.keys.lease()).arg(0).arg(MAX_LISTED - 1);
+        let ids: Vec<String> = self.ask(&range).await?;
+        let ids: Vec<_> = ids.into_iter().map(JobId::foreign).collect();
+        let mut origins = Vec::with_capacity(ids.len());
+        for chunk in ids.chunks(MAX_ITEMS) {
+            let jobs = self.summaries(chunk).await?;
+            origins.extend(jobs.into_iter().filter_map(|job| job?.queue));
+        }
+        Ok(origins)
+    }
+
     /// The queue of every listener that is alive, once per listener.
     async fn listened(&self) -> Result<Vec<String>, Error> {
         let now = match self.clock.argument() {
@@ -214,7 +235,7 @@ impl Broker {
             .arg(self.keys.feeds())
             .arg(format!("({now}"))
             .arg("+inf");
-        range.arg("LIMIT").arg(0).arg(10 * MAX_ITEMS);
+        range.arg("LIMIT").arg(0).arg(MAX_LISTED);
         let members: Vec<String> = self.ask(&range).await?;
         let queue = |member: String| member.split_once(' ').map(|(_, queue)| queue.to_owned());
         Ok(members.into_iter().filter_map(queue).collect())

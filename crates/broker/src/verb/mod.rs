@@ -9,6 +9,7 @@ mod fail;
 mod finish;
 mod inspect;
 mod leave;
+mod outcome;
 mod park;
 mod reclaim;
 mod release;

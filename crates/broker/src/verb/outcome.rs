@@ -1,0 +1,88 @@
+//! outcomes: records without what went in. Inputs and scripts may be large, and who asks how a thousand
+//! jobs went needs neither.
+
+use meshwork_model::job::{Job, field};
+use meshwork_model::name::JobId;
+
+use super::{MAX_ITEMS, at_most};
+use crate::{Broker, Error};
+
+/// What a list of jobs shows: where each goes and how it went, in a few short fields.
+const SUMMARY: [&str; 19] = [
+    field::ID,
+    field::STATUS,
+    field::CALLER_ID,
+    field::WORKER_ID,
+    field::ACTOR_ID,
+    field::CONTEXT_ID,
+    field::SCRIPT_TYPE,
+    field::GROUP,
+    field::INSTANCE,
+    field::TIMEOUT,
+    field::RETRIES,
+    field::REPLY,
+    field::CREATED_AT,
+    field::UPDATED_AT,
+    field::ERROR,
+    field::ATTEMPT,
+    field::LOST,
+    field::WORKER,
+    field::QUEUE,
+];
+
+/// What came out, besides.
+const RESULT: [&str; 6] = [
+    field::OUTPUT,
+    field::TRACEBACK,
+    field::STDOUT,
+    field::STDERR,
+    field::LOG_PATH,
+    field::ENV_VARS,
+];
+
+impl Broker {
+    /// The records of several jobs, in order, without script and input.
+    ///
+    /// # Errors
+    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    pub async fn outcomes(&self, ids: &[JobId]) -> Result<Vec<Option<Job>>, Error> {
+        self.fields_of(ids, &[&SUMMARY[..], &RESULT[..]].concat())
+            .await
+    }
+
+    /// The records of several jobs, in order, without script, input, environment, result and logs.
+    ///
+    /// # Errors
+    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    pub async fn summaries(&self, ids: &[JobId]) -> Result<Vec<Option<Job>>, Error> {
+        self.fields_of(ids, &SUMMARY).await
+    }
+
+    async fn fields_of(&self, ids: &[JobId], names: &[&str]) -> Result<Vec<Option<Job>>, Error> {
+        at_most("outcomes", MAX_ITEMS, ids.len())?;
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipe = redis::pipe();
+        pipe.ignore_errors();
+        for id in ids {
+            pipe.cmd("HMGET").arg(self.keys.job_hash_key(id)).arg(names);
+        }
+        let records: Vec<redis::RedisResult<Vec<Option<Vec<u8>>>>> = pipe
+            .query_async(&mut self.conn.clone())
+            .await
+            .map_err(|source| Error::Call {
+                verb: "outcomes",
+                source,
+            })?;
+        // A list of that name is one of the old queues, which begin like jobs.
+        let job = |(id, record): (&JobId, redis::RedisResult<Vec<Option<Vec<u8>>>>)| {
+            let fields = names.iter().zip(record.ok()?);
+            let set: Vec<_> = fields
+                .filter_map(|(name, value)| Some(((*name).to_owned(), value?)))
+                .collect();
+            (!set.is_empty()).then(|| Job::from_fields(id.as_str(), set))
+        };
+        Ok(ids.iter().zip(records).map(job).collect())
+    }
+}
