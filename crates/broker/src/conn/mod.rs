@@ -3,15 +3,34 @@
 
 mod check;
 mod remote;
+mod socket;
 mod target;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use redis::{Cmd, Pipeline, RedisFuture, RedisResult, Value};
 
+use crate::error::timed_out;
 pub use check::Unfit;
 pub use target::{Server, Target, TargetError, TlsFiles};
+
+/// How long a command that does not block may take, reconnecting included: while the server is down a call
+/// would else hang through all retries.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+async fn in_time<T>(
+    limit: Option<Duration>,
+    call: impl Future<Output = RedisResult<T>>,
+) -> RedisResult<T> {
+    match limit {
+        Some(limit) => tokio::time::timeout(limit, call)
+            .await
+            .unwrap_or_else(|_| Err(timed_out())),
+        None => call.await,
+    }
+}
 
 /// What carries commands to the data and replies back. The seam between the verbs and the engines; tests
 /// put a faulty one in.
@@ -51,7 +70,7 @@ impl Conn {
     /// If nobody answers, the credentials are refused, or the server would lose jobs ([`Unfit`]).
     pub async fn open(target: &Target) -> Result<Self, ConnectError> {
         let conn = match target {
-            Target::Server(server) => Self::new(remote::Remote::connect(server).await?),
+            Target::Server(server) => remote::connect(server).await?,
         };
         check::fit(&conn, target).await?;
         Ok(conn)

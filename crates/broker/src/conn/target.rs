@@ -141,11 +141,6 @@ impl Server {
         redis::Client::build_with_tls(self.info.clone(), certificates)
             .map_err(|e| TargetError::Url(format!("its certificates cannot be used ({e})")))
     }
-
-    /// The selected database.
-    pub(crate) fn db(&self) -> i64 {
-        self.info.redis_settings().db()
-    }
 }
 
 fn pem(what: &'static str, path: &PathBuf) -> Result<Vec<u8>, TargetError> {
