@@ -82,7 +82,11 @@ fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
     let message = causes.fold(error.to_string(), |said, cause| {
         let cause = cause.to_string();
         // Many errors already repeat their cause.
-        if said.ends_with(&cause) { said } else { format!("{said}: {cause}") }
+        if said.ends_with(&cause) {
+            said
+        } else {
+            format!("{said}: {cause}")
+        }
     });
     Failure::new(FailureKind::Script, message)
 }
@@ -93,7 +97,10 @@ fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
 /// A payload that the function cannot take fails for good, without a retry; an error of the function is the
 /// job's error, with all its causes; a panic too.
 pub fn handler<H: Handler<S>, S: 'static>(handler: H) -> Arc<dyn Runner> {
-    Arc::new(Typed { handler, signature: PhantomData::<fn(S)> })
+    Arc::new(Typed {
+        handler,
+        signature: PhantomData::<fn(S)>,
+    })
 }
 
 struct Typed<H, S> {
@@ -110,7 +117,11 @@ impl<H, S> fmt::Debug for Typed<H, S> {
 impl<H: Handler<S>, S: 'static> Runner for Typed<H, S> {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         Box::pin(async move {
-            let Run { job, deadline, stop } = run;
+            let Run {
+                job,
+                deadline,
+                stop,
+            } = run;
             let told = CancellationToken::new();
             let context = Context {
                 job_id: job.id,

@@ -1,4 +1,9 @@
-//! What executes a job: one file per runtime, one line each in [`builtin`]. Queues and leases are the worker's.
+//! What executes a job: one file per runtime, one line each in `RUNTIMES`. Queues and leases
+//! are the worker's.
+
+mod handler;
+mod rhai;
+mod tail;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -10,13 +15,12 @@ use meshwork_model::outcome::{Failure, FailureKind, Report};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub use handler::{Context, Handler, handler};
+pub use handler::{Call, Context, Handler, handler};
 
 /// The runtimes that come with Meshwork, by the script type that names their queues.
-const RUNTIMES: &[(&str, fn() -> Arc<dyn Runner>)] = &[
-    (ScriptType::OSIS, rhai::runner),
-    (ScriptType::PYTHON, python::runner),
-];
+const RUNTIMES: &[(&str, Constructor)] = &[(ScriptType::OSIS, rhai::runner)];
+
+type Constructor = fn() -> Arc<dyn Runner>;
 
 /// The answer to [`is_ping`].
 pub const PONG: &str = "pong";
@@ -60,35 +64,6 @@ pub trait Runner: Send + Sync + 'static {
     /// Executes the job and says how it went. It returns soon after the deadline or the stop at the latest;
     /// a runner that does not is cut off by the worker, which then reports the timeout itself.
     fn run(&self, run: Run) -> BoxFuture<'_, Report>;
-}
-
-/// Makes a runtime's runner.
-type Make = fn() -> Arc<dyn Runner>;
-
-/// The runtimes for scripts, by script type.
-const RUNTIMES: [(&str, Make); 0] = [];
-
-/// The runner for scripts of a type, if there is one.
-#[must_use]
-pub fn builtin(script_type: &str) -> Option<Arc<dyn Runner>> {
-    RUNTIMES
-        .iter()
-        .find(|(name, _)| *name == script_type)
-        .map(|(_, make)| make())
-}
-
-/// The script types that have a runtime.
-pub fn runtimes() -> impl Iterator<Item = &'static str> {
-    RUNTIMES.iter().map(|(name, _)| *name)
-}
-
-/// What a worker answers to the script `ping`, whatever its type, without running anything.
-pub const PONG: &str = "pong";
-
-/// Whether the job only asks if somebody is there.
-#[must_use]
-pub fn is_ping(job: &Job) -> bool {
-    job.script.trim_ascii() == b"ping"
 }
 
 /// The report of a run that was stopped; nobody reads it.

@@ -10,7 +10,10 @@ pub(super) struct Tail {
 impl Tail {
     /// Keeps the last `most` bytes.
     pub(super) fn new(most: usize) -> Self {
-        Self { bytes: Vec::new(), most }
+        Self {
+            bytes: Vec::new(),
+            most,
+        }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {

@@ -1,0 +1,105 @@
+//! The engine of one run: what a script may use, and how much of it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use meshwork_model::job::Job;
+use rhai::packages::{Package, StandardPackage};
+use rhai::{Dynamic, Engine, Map, Module, OptimizationLevel, Shared};
+
+use super::bounded;
+
+/// How much a script may use. Rhai's own limits differ between debug and release builds, so all are set.
+#[derive(Debug, Clone)]
+pub(super) struct Limits {
+    /// Steps. The deadline is the real bound; this one ends an empty endless loop in minutes.
+    pub(super) operations: u64,
+    /// Calls within calls.
+    pub(super) calls: usize,
+    /// Expressions within expressions.
+    pub(super) depth: usize,
+    /// Variables in one function.
+    pub(super) variables: usize,
+    /// Functions defined by the script.
+    pub(super) functions: usize,
+    /// Bytes of all text within one value.
+    pub(super) text: usize,
+    /// Elements, and bytes of blobs, within one value. With `entries` it bounds how deep values nest, and so
+    /// what the stack must hold; Rhai counts the elements again at each change, which is slow beyond it.
+    pub(super) elements: usize,
+    /// Entries of all maps within one value.
+    pub(super) entries: usize,
+}
+
+/// Text in one value, over what the input takes.
+const TEXT: usize = 4 * 1024 * 1024;
+
+impl Limits {
+    /// The limits for a script with so many bytes of input.
+    pub(super) const fn for_input(input: usize) -> Self {
+        Self {
+            operations: 100_000_000_000,
+            calls: 128,
+            depth: 128,
+            variables: 256,
+            functions: 1000,
+            text: TEXT + input,
+            elements: 100_000,
+            entries: 30_000,
+        }
+    }
+}
+
+/// Rhai's standard functions, registered once: that takes longer than most scripts.
+static STANDARD: LazyLock<Shared<Module>> =
+    LazyLock::new(|| StandardPackage::new().as_shared_module());
+
+/// Ours, which hide standard ones of the same name.
+static BOUNDED: LazyLock<Shared<Module>> = LazyLock::new(|| bounded::functions().into());
+
+/// An engine within `limits` that ends its script soon after `cut` is set.
+pub(super) fn new(limits: &Limits, cut: &Arc<AtomicBool>) -> Engine {
+    // Raw: without the module resolver that reads files.
+    let mut engine = Engine::new_raw();
+    engine.register_global_module(Shared::clone(&STANDARD));
+    engine.register_global_module(Shared::clone(&BOUNDED));
+    for keyword in ["eval", "import", "export", "curry"] {
+        engine.disable_symbol(keyword);
+    }
+    engine
+        .set_max_operations(limits.operations)
+        .set_max_call_levels(limits.calls)
+        .set_max_expr_depths(limits.depth, limits.depth)
+        .set_max_variables(limits.variables)
+        .set_max_functions(limits.functions)
+        .set_max_modules(0)
+        .set_max_string_size(limits.text)
+        .set_max_array_size(limits.elements)
+        .set_max_map_size(limits.entries);
+    // Optimising a long script takes quadratic time, in which nothing can cut it.
+    engine.set_optimization_level(OptimizationLevel::None);
+    let cut = Arc::clone(cut);
+    engine.on_progress(move |_| cut.load(Ordering::Relaxed).then_some(Dynamic::UNIT));
+    engine
+}
+
+/// What a script may know of its job.
+pub(super) fn constants(job: Job) -> Module {
+    let mut constants = Module::new();
+    constants.set_var("CALLER_ID", job.caller_id);
+    constants.set_var("CONTEXT_ID", job.context_id);
+    constants.set_var("JOB_ID", job.id);
+    let input = job
+        .input
+        .map_or(Dynamic::UNIT, |bytes| match String::from_utf8(bytes) {
+            Ok(text) => text.into(),
+            Err(error) => Dynamic::from_blob(error.into_bytes()),
+        });
+    constants.set_var("INPUT", input);
+    let env = job
+        .env_vars
+        .into_iter()
+        .map(|(name, value)| (name.into(), value.into()));
+    constants.set_var("ENV", env.collect::<Map>());
+    constants
+}

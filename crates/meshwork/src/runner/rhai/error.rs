@@ -1,0 +1,56 @@
+//! What a script's errors say: the message in one line, and the way to it, with the script's own lines.
+
+use std::fmt::Write as _;
+
+use meshwork_model::outcome::{Failure, FailureKind};
+use rhai::{EvalAltResult, ParseError, Position};
+
+/// The most characters of a line of the script that a traceback shows.
+const MAX_LINE: usize = 200;
+
+/// The script cannot be read: it will not be the next time either.
+pub(super) fn syntax(error: &ParseError, source: &str) -> Failure {
+    let mut failure = Failure::new(FailureKind::Permanent, error.to_string());
+    failure.traceback = traceback(source, &[(None, error.position())]);
+    failure
+}
+
+/// The script went wrong.
+pub(super) fn runtime(error: &EvalAltResult, source: &str) -> Failure {
+    let mut frames = Vec::new();
+    let (mut error, mut function) = (error, None);
+    while let EvalAltResult::ErrorInFunctionCall(name, _, inner, at) = error {
+        frames.push((function, *at));
+        (error, function) = (inner, Some(name.as_str()));
+    }
+    frames.push((function, error.position()));
+    let mut failure = Failure::new(FailureKind::Script, error.to_string());
+    failure.traceback = traceback(source, &frames);
+    failure
+}
+
+/// The calls, the last one last; none if no place is known.
+fn traceback(source: &str, frames: &[(Option<&str>, Position)]) -> Option<String> {
+    let mut text = String::from("Traceback (most recent call last):");
+    let heading = text.len();
+    for (function, at) in frames {
+        let Some(line) = at.line() else { continue };
+        let _ = write!(text, "\n  line {line}");
+        if let Some(position) = at.position() {
+            let _ = write!(text, ", position {position}");
+        }
+        match function {
+            None => {}
+            Some(name) if name.starts_with("anon$") => text.push_str(", in an unnamed function"),
+            Some(name) => {
+                let _ = write!(text, ", in {name}");
+            }
+        }
+        let code = source.lines().nth(line - 1).unwrap_or_default().trim();
+        if !code.is_empty() {
+            text.push_str("\n    ");
+            text.extend(code.chars().take(MAX_LINE));
+        }
+    }
+    (text.len() > heading).then_some(text)
+}

@@ -1,0 +1,170 @@
+//! Scripts of the type `osis`: Rhai, on a thread of its own, with no way to the system. Which limits hold is
+//! in [`engine`], what a script's value becomes in [`value`], what its errors say in [`error`].
+//!
+//! A script knows the constants `CALLER_ID`, `CONTEXT_ID`, `JOB_ID`, `INPUT` (text, a blob where the bytes
+//! are no UTF-8, `()` where there is none) and `ENV` (a map of the job's `env_vars`), in functions too. What
+//! it prints is its stdout, what it gives to `debug` its stderr, its last expression the result.
+//!
+//! Missing on purpose: `sleep` (it would hold up a thread that nobody can wake), `import` (files), `eval` and
+//! `curry` (both nest without a bound), and closures that use variables from around them (they chain and
+//! form cycles without a bound): hand over what a function needs as parameters.
+
+mod bounded;
+mod engine;
+mod error;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use futures_util::future::BoxFuture;
+use meshwork_model::job::limits::MAX_LOG;
+use meshwork_model::job::{Job, limits};
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use tokio::sync::oneshot;
+
+use super::tail::Tail;
+use super::{Run, Runner};
+use engine::Limits;
+
+/// The stack of a script's thread. Rhai walks values by recursion, and bounds how deep they nest only by
+/// their size ([`Limits`]): a level takes up to 2.2 KiB, without optimisation 8.4 KiB. Only what is used
+/// takes memory. A unit test fills it.
+const STACK: usize = if cfg!(debug_assertions) {
+    1536 << 20
+} else {
+    512 << 20
+};
+
+/// The runner for Rhai.
+pub(super) fn runner() -> Arc<dyn Runner> {
+    Arc::new(Rhai)
+}
+
+struct Rhai;
+
+impl Runner for Rhai {
+    fn run(&self, run: Run) -> BoxFuture<'_, Report> {
+        Box::pin(async move {
+            let Run {
+                job,
+                deadline,
+                stop,
+            } = run;
+            let cut = CutOnDrop::default();
+            let (send, mut ended) = oneshot::channel();
+            let inner = Arc::clone(&cut.0);
+            let thread = thread::Builder::new()
+                .name("rhai".to_owned())
+                .stack_size(STACK);
+            let spawned = thread.spawn(move || {
+                // Nobody waits any more if this fails.
+                let _ = send.send(execute(job, &inner));
+            });
+            if let Err(error) = spawned {
+                let message = format!("the system has no thread for the script: {error}");
+                return Report::failed(Failure::new(FailureKind::Script, message));
+            }
+            let result = tokio::select! {
+                report = &mut ended => return report.unwrap_or_else(|_| super::stopped()),
+                () = tokio::time::sleep_until(deadline) => Err(Failure::timeout()),
+                () = stop.cancelled() => super::stopped().result,
+            };
+            cut.cut();
+            // The script ends at its next step: no thread is left behind.
+            let report = ended.await.unwrap_or_else(|_| super::stopped());
+            Report { result, ..report }
+        })
+    }
+}
+
+/// Tells the script to end, also when the run is dropped.
+#[derive(Debug, Default)]
+struct CutOnDrop(Arc<AtomicBool>);
+
+impl CutOnDrop {
+    fn cut(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for CutOnDrop {
+    fn drop(&mut self) {
+        self.cut();
+    }
+}
+
+/// What a script has printed so far.
+#[derive(Debug, Clone)]
+struct Log(Arc<Mutex<Tail>>);
+
+impl Log {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(Tail::new(MAX_LOG))))
+    }
+
+    fn line(&self, text: &str) {
+        // A panic between the two leaves a line without its end, no more.
+        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.push(text.as_bytes());
+        tail.push(b"\n");
+    }
+
+    fn take(&self) -> Vec<u8> {
+        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *tail, Tail::new(0)).into_bytes()
+    }
+}
+
+/// The whole run, on the script's thread: nothing that may be deeply nested leaves it.
+fn execute(job: Job, cut: &Arc<AtomicBool>) -> Report {
+    let (stdout, stderr) = (Log::new(), Log::new());
+    let run = AssertUnwindSafe(|| script(job, cut, &stdout, &stderr));
+    let result = catch_unwind(run).unwrap_or_else(|panic| {
+        let message = format!("Rhai panicked: {}", super::panic_text(&*panic));
+        Err(Failure::new(FailureKind::Script, message))
+    });
+    Report {
+        result,
+        stdout: stdout.take(),
+        stderr: stderr.take(),
+    }
+    .bounded()
+}
+
+fn script(job: Job, cut: &Arc<AtomicBool>, stdout: &Log, stderr: &Log) -> Result<Vec<u8>, Failure> {
+    let permanent = |message: String| Failure::new(FailureKind::Permanent, message);
+    let Ok(source) = std::str::from_utf8(&job.script) else {
+        return Err(permanent("the script is not UTF-8 text".to_owned()));
+    };
+    if source.len() > limits::MAX_SCRIPT {
+        let (size, most) = (source.len(), limits::MAX_SCRIPT);
+        return Err(permanent(format!(
+            "the script takes {size} bytes, the limit is {most}"
+        )));
+    }
+    let source = source.to_owned();
+    let limits = Limits::for_input(job.input.as_ref().map_or(0, Vec::len));
+    let mut engine = engine::new(&limits, cut);
+    engine.on_print({
+        let stdout = stdout.clone();
+        move |text| stdout.line(text)
+    });
+    engine.on_debug({
+        let stderr = stderr.clone();
+        move |text, _, _| stderr.line(text)
+    });
+    engine.register_global_module(engine::constants(job).into());
+    let ast = engine
+        .compile(&source)
+        .map_err(|error| error::syntax(&error, &source))?;
+    let value = engine
+        .eval_ast(&ast)
+        .map_err(|error| error::runtime(&error, &source))?;
+    value::output(value).map_err(|error| Failure::new(FailureKind::Script, error.to_string()))
+}
