@@ -37,16 +37,19 @@ end
 
 for k = 2, #KEYS, 2 do
   while looked < MOST do
-    local id = redis.call('RPOP', KEYS[k + 1])
+    local id
+    if want > 0 then id = redis.call('RPOP', KEYS[k + 1])
+    else id = redis.call('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT') end -- newest first
     if not id then break end
     looked = looked + 1
-    if want > 0 then admit(id, k) else redis.call('RPUSH', KEYS[k], id) end
+    if want > 0 then admit(id, k) end
   end
 end
 for k = 2, #KEYS, 2 do
   while want > 0 and looked < MOST do
-    local ids = redis.call('RPOP', KEYS[k], math.min(want, MOST - looked))
-    if not ids then break end
+    -- A key that is no list is passed over: an error would leave what is claimed already with nobody.
+    local ids = redis.pcall('RPOP', KEYS[k], math.min(want, MOST - looked))
+    if not ids or ids.err then break end
     looked = looked + #ids
     for _, id in ipairs(ids) do admit(id, k) end
   end
