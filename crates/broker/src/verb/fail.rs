@@ -1,5 +1,6 @@
 //! fail: report a run that went wrong.
 
+use meshwork_model::job::limits::MAX_RETRIES;
 use meshwork_model::outcome::Failure;
 
 use super::{Claimed, REPLY_TTL_MS, word};
@@ -47,6 +48,7 @@ impl Broker {
             .arg(stdout)
             .arg(stderr)
             .arg(REPLY_TTL_MS)
+            .arg(MAX_RETRIES)
             .run(&self.conn)
             .await?;
         let known = [
