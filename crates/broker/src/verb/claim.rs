@@ -7,7 +7,7 @@ use meshwork_model::job::Job;
 use meshwork_model::keys::hero::Hero;
 use redis::{FromRedisValue, ParsingError, Value};
 
-use super::{MAX_ITEMS, at_most};
+use super::{Fields, MAX_ITEMS, at_most, job, text};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
@@ -50,7 +50,7 @@ pub struct Claimed {
     pub token: String,
 }
 
-type Row = (String, usize, u32, Vec<(String, Vec<u8>)>);
+type Row = (Vec<u8>, usize, i64, Fields);
 
 /// The script's answer, read by position.
 struct Answer(usize, bool, Vec<Row>);
@@ -89,16 +89,7 @@ impl Broker {
         let Answer(dropped, more, rows) = answer;
         let jobs = rows
             .into_iter()
-            .map(|(id, queue, attempt, record)| {
-                let mut job = Job::from_fields(&id, record);
-                job.attempt = attempt;
-                let queue = claim.queues.get(queue).cloned().unwrap_or_default();
-                Claimed {
-                    job: Arc::new(job),
-                    queue,
-                    token: claim.token.to_owned(),
-                }
-            })
+            .filter_map(|row| claimed(&claim, row))
             .collect();
         Ok(Taken {
             jobs,
@@ -106,6 +97,26 @@ impl Broker {
             more,
         })
     }
+}
+
+/// A job of the answer. An id that is no text cannot be named in a report: its lease is left to end, and the
+/// others are not claimed for nobody because of it.
+fn claimed(claim: &Claim<'_>, (id, queue, attempt, record): Row) -> Option<Claimed> {
+    let id = match String::from_utf8(id) {
+        Ok(id) => id,
+        Err(e) => {
+            let id = text(e.into_bytes());
+            tracing::warn!(id, "a job whose id is no text cannot be run");
+            return None;
+        }
+    };
+    let mut job = job(&id, record);
+    job.attempt = u32::try_from(attempt).unwrap_or_default();
+    Some(Claimed {
+        job: Arc::new(job),
+        queue: claim.queues.get(queue).cloned().unwrap_or_default(),
+        token: claim.token.to_owned(),
+    })
 }
 
 impl Claimed {

@@ -5,17 +5,17 @@ use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 use redis::FromRedisValue;
 
-use super::{MAX_ITEMS, at_most};
+use super::{Fields, MAX_ITEMS, at_most, job};
 use crate::{Broker, Error};
 
 /// Keys looked at per step of a scan.
 const SCAN_COUNT: usize = 500;
 
-/// Listeners and running jobs looked at for a list of queues: beyond, nobody reads the numbers one by one.
-const MAX_LISTED: usize = 10 * MAX_ITEMS;
+/// Listeners looked at in one call.
+const LISTENERS: usize = 10 * MAX_ITEMS;
 
-/// A hash as it comes.
-type Fields = Vec<(String, Vec<u8>)>;
+/// Running jobs looked at for a list of queues: beyond, nobody reads the numbers one by one.
+const MAX_LISTED: usize = 10 * MAX_ITEMS;
 
 /// A queue and how much waits in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,13 +84,11 @@ impl Broker {
             .await
             .map_err(failed)?;
         // A list of that name is one of the old queues, which begin like jobs.
-        let job = |(id, record): (&JobId, redis::RedisResult<Fields>)| {
-            record
-                .ok()
-                .filter(|fields| !fields.is_empty())
-                .map(|f| Job::from_fields(id.as_str(), f))
+        let read = |(id, record): (&JobId, redis::RedisResult<Fields>)| {
+            let fields = record.ok().filter(|fields| !fields.is_empty())?;
+            Some(job(id.as_str(), fields))
         };
-        Ok(ids.iter().zip(records).map(job).collect())
+        Ok(ids.iter().zip(records).map(read).collect())
     }
 
     /// The statuses of several jobs, in order; none where there is no such job, or its status is no word
@@ -104,16 +102,20 @@ impl Broker {
             return Ok(Vec::new());
         }
         let mut pipe = redis::pipe();
+        pipe.ignore_errors();
         for id in ids {
             pipe.cmd("HGET")
                 .arg(self.keys.job_hash_key(id))
                 .arg(field::STATUS);
         }
-        let words: Vec<Option<String>> = pipe
+        let words: Vec<redis::RedisResult<Option<Vec<u8>>>> = pipe
             .query_async(&mut self.conn.clone())
             .await
             .map_err(failed)?;
-        Ok(words.into_iter().map(|word| word?.parse().ok()).collect())
+        let status = |word: redis::RedisResult<Option<Vec<u8>>>| {
+            String::from_utf8(word.ok()??).ok()?.parse().ok()
+        };
+        Ok(words.into_iter().map(status).collect())
     }
 
     /// A page of all jobs: begin at 0, go on at `next` until it is 0. Each job that is there all the time
@@ -128,11 +130,9 @@ impl Broker {
             .arg("MATCH")
             .arg(format!("{}*", glob_literal(&prefix)));
         scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("hash");
-        let (next, keys): (u64, Vec<String>) = self.ask(&scan).await?;
-        let ids: Vec<_> = keys
-            .iter()
-            .filter_map(|key| key.strip_prefix(&prefix))
-            .map(|id| JobId::foreign(id.to_owned()))
+        let (next, keys): (u64, Vec<Vec<u8>>) = self.ask(&scan).await?;
+        let ids: Vec<_> = texts(keys)
+            .filter_map(|key| Some(JobId::foreign(key.strip_prefix(&prefix)?.to_owned())))
             .collect();
         let mut jobs = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(MAX_ITEMS) {
@@ -157,8 +157,8 @@ impl Broker {
                 .arg("MATCH")
                 .arg(format!("{}*", glob_literal(&self.keys.work_prefix())));
             scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("list");
-            let (next, found): (u64, Vec<String>) = self.ask(&scan).await?;
-            for queue in found {
+            let (next, found): (u64, Vec<Vec<u8>>) = self.ask(&scan).await?;
+            for queue in texts(found) {
                 queues.entry(queue).or_insert(0);
             }
             from = next;
@@ -211,8 +211,8 @@ impl Broker {
     async fn origins(&self) -> Result<Vec<String>, Error> {
         let mut range = redis::cmd("ZRANGE");
         range.arg(self.keys.lease()).arg(0).arg(MAX_LISTED - 1);
-        let ids: Vec<String> = self.ask(&range).await?;
-        let ids: Vec<_> = ids.into_iter().map(JobId::foreign).collect();
+        let ids: Vec<Vec<u8>> = self.ask(&range).await?;
+        let ids: Vec<_> = texts(ids).map(JobId::foreign).collect();
         let mut origins = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(MAX_ITEMS) {
             let jobs = self.summaries(chunk).await?;
@@ -230,16 +230,33 @@ impl Broker {
             }
             given => given,
         };
-        let mut range = redis::cmd("ZRANGEBYSCORE");
-        range
-            .arg(self.keys.feeds())
-            .arg(format!("({now}"))
-            .arg("+inf");
-        range.arg("LIMIT").arg(0).arg(MAX_LISTED);
-        let members: Vec<String> = self.ask(&range).await?;
-        let queue = |member: String| member.split_once(' ').map(|(_, queue)| queue.to_owned());
-        Ok(members.into_iter().filter_map(queue).collect())
+        let mut queues = Vec::new();
+        loop {
+            let mut range = redis::cmd("ZRANGEBYSCORE");
+            range
+                .arg(self.keys.feeds())
+                .arg(format!("({now}"))
+                .arg("+inf");
+            range.arg("LIMIT").arg(queues.len()).arg(LISTENERS);
+            let members: Vec<String> = self.ask(&range).await?;
+            let last = members.len() < LISTENERS;
+            let queue = |member: String| match member.split_once(' ') {
+                Some((_, queue)) => queue.to_owned(),
+                None => member,
+            };
+            queues.extend(members.into_iter().map(queue));
+            if last {
+                return Ok(queues);
+            }
+        }
     }
+}
+
+/// Those names that are text; nobody can ask for another.
+fn texts(names: Vec<Vec<u8>>) -> impl Iterator<Item = String> {
+    names
+        .into_iter()
+        .filter_map(|name| String::from_utf8(name).ok())
 }
 
 /// Text in which no character is a wildcard to `MATCH`.

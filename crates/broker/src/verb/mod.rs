@@ -29,6 +29,8 @@ pub use release::Released;
 pub use renew::{Listener, Renewal};
 pub use retry::Retried;
 
+use meshwork_model::job::Job;
+
 use crate::Error;
 
 /// How long a reply waits to be fetched, in milliseconds (one hour): long enough for a client that
@@ -37,6 +39,22 @@ const REPLY_TTL_MS: u64 = 3_600_000;
 
 /// The most items that one script call handles: a longer one would hold up everybody else.
 pub const MAX_ITEMS: usize = 1000;
+
+/// A hash as it comes. Others name their fields as they like.
+type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// A record read from a hash.
+fn job(id: &str, fields: Fields) -> Job {
+    Job::from_fields(
+        id,
+        fields.into_iter().map(|(name, value)| (text(name), value)),
+    )
+}
+
+/// Bytes as text, where others may have written what is none.
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}
 
 fn at_most(verb: &'static str, most: usize, given: usize) -> Result<(), Error> {
     if given > most {

@@ -4,6 +4,8 @@
 use meshwork_model::job::{Job, field};
 use meshwork_model::name::JobId;
 
+use redis::RedisResult;
+
 use super::{MAX_ITEMS, at_most};
 use crate::{Broker, Error};
 
@@ -40,6 +42,9 @@ const RESULT: [&str; 6] = [
     field::ENV_VARS,
 ];
 
+/// The values of fields, in order.
+type Values = Vec<Option<Vec<u8>>>;
+
 impl Broker {
     /// The records of several jobs, in order, without script and input.
     ///
@@ -66,9 +71,10 @@ impl Broker {
         let mut pipe = redis::pipe();
         pipe.ignore_errors();
         for id in ids {
-            pipe.cmd("HMGET").arg(self.keys.job_hash_key(id)).arg(names);
+            let key = self.keys.job_hash_key(id);
+            pipe.cmd("HLEN").arg(&key).cmd("HMGET").arg(&key).arg(names);
         }
-        let records: Vec<redis::RedisResult<Vec<Option<Vec<u8>>>>> = pipe
+        let records: Vec<(RedisResult<usize>, RedisResult<Values>)> = pipe
             .query_async(&mut self.conn.clone())
             .await
             .map_err(|source| Error::Call {
@@ -76,12 +82,11 @@ impl Broker {
                 source,
             })?;
         // A list of that name is one of the old queues, which begin like jobs.
-        let job = |(id, record): (&JobId, redis::RedisResult<Vec<Option<Vec<u8>>>>)| {
+        let job = |(id, (length, record)): (&JobId, (RedisResult<usize>, RedisResult<Values>))| {
             let fields = names.iter().zip(record.ok()?);
-            let set: Vec<_> = fields
-                .filter_map(|(name, value)| Some(((*name).to_owned(), value?)))
-                .collect();
-            (!set.is_empty()).then(|| Job::from_fields(id.as_str(), set))
+            let set = fields.filter_map(|(name, value)| Some(((*name).to_owned(), value?)));
+            // A record may have none of these fields and be there all the same.
+            (length.ok()? > 0).then(|| Job::from_fields(id.as_str(), set))
         };
         Ok(ids.iter().zip(records).map(job).collect())
     }
