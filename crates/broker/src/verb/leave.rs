@@ -15,12 +15,19 @@ impl Broker {
     /// If the server does not take the call; the listener then counts as gone after a while, and
     /// [`Broker::reclaim`] does the same.
     pub async fn leave(&self, listener: Listener<'_>) -> Result<usize, Error> {
-        let mut call = self.scripts.call(Verb::Leave).key(self.keys.feeds());
-        for queue in listener.queues {
-            call.push_key(queue);
-            call.push_key(self.keys.feed(listener.worker, queue));
-            call.push_arg(Hero::feed_member(listener.worker, queue));
+        let mut handed_back = 0;
+        loop {
+            let mut call = self.scripts.call(Verb::Leave).key(self.keys.feeds());
+            for queue in listener.queues {
+                call.push_key(queue);
+                call.push_key(self.keys.feed(listener.worker, queue));
+                call.push_arg(Hero::feed_member(listener.worker, queue));
+            }
+            let (moved, more): (usize, u8) = call.run(&self.conn).await?;
+            handed_back += moved;
+            if more == 0 {
+                return Ok(handed_back);
+            }
         }
-        call.run(&self.conn).await
     }
 }

@@ -9,6 +9,10 @@ use crate::conn::Conn;
 use crate::error::timed_out;
 use crate::{Broker, Error};
 
+/// The longest that one [`Broker::park`] waits. A listener that died is watched for as long, since an id may
+/// come to it until then.
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(30);
+
 /// A connection that waits.
 #[derive(Debug, Clone)]
 pub struct Parking {
@@ -53,7 +57,7 @@ impl Broker {
 
     /// Waits until an id comes to `queue` and moves it into the worker's feed list for it, where
     /// [`Broker::claim`] finds it: the id is in a list at every moment. Wakes one waiting worker, and sees
-    /// what any client pushes. False if none came in time.
+    /// what any client pushes. False if none came in time, which is 30 seconds at the longest.
     ///
     /// # Errors
     /// If the connection breaks, or the queue is no list.
@@ -64,6 +68,7 @@ impl Broker {
         queue: &str,
         wait: Duration,
     ) -> Result<bool, Error> {
+        let wait = wait.min(MAX_WAIT);
         let mut cmd = redis::cmd("BLMOVE");
         cmd.arg(queue)
             .arg(self.keys.feed(worker, queue))

@@ -2,12 +2,17 @@
 
 use meshwork_model::job::limits::MAX_LOST;
 
-use super::REPLY_TTL_MS;
+use super::park::MAX_WAIT;
+use super::{MAX_ITEMS, REPLY_TTL_MS, text};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// The most leases, and the most listeners, looked at in one call.
+/// The most leases looked at in one call.
 const MOST: usize = 200;
+
+/// The most listeners looked at in one call. Those that died lately stay for a while, and should leave room
+/// for others.
+const MOST_LISTENERS: usize = MAX_ITEMS;
 
 /// What was taken back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +33,7 @@ impl Broker {
     /// # Errors
     /// If the server does not take the call.
     pub async fn reclaim(&self) -> Result<Reclaimed, Error> {
-        let (requeued, ended, moved) = self
+        let (requeued, ended, moved): (Vec<Vec<u8>>, Vec<Vec<u8>>, usize) = self
             .scripts
             .call(Verb::Reclaim)
             .key(self.keys.lease())
@@ -40,11 +45,13 @@ impl Broker {
             .arg(self.keys.reply_prefix())
             .arg(self.keys.feed_prefix())
             .arg(REPLY_TTL_MS)
+            .arg(MOST_LISTENERS)
+            .arg(MAX_WAIT.as_millis() as u64)
             .run(&self.conn)
             .await?;
         Ok(Reclaimed {
-            requeued,
-            ended,
+            requeued: requeued.into_iter().map(text).collect(),
+            ended: ended.into_iter().map(text).collect(),
             moved,
         })
     }
