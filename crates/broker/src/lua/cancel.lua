@@ -2,9 +2,9 @@
 -- KEYS    the job's hash, leases, the queue it waits in, the reply list
 -- ARGV    now, id, reason, how long the reply is kept in ms
 -- Returns 'cancelled', 'ended' if it had ended already, or 'missing'
+if not there(KEYS[1]) then return 'missing' end
 local record = redis.call('HMGET', KEYS[1], 'status', 'mw_reply')
 local status = record[1]
-if redis.call('EXISTS', KEYS[1]) == 0 then return 'missing' end
 if status == 'finished' or status == 'error' then return 'ended' end
 redis.call('ZREM', KEYS[2], ARGV[2])
 redis.call('HDEL', KEYS[1], 'mw_token')

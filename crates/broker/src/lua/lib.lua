@@ -25,6 +25,9 @@ local function iso(ms)
     doy - div((153 * mp + 2) / 5) + 1, div(s / 3600) % 24, div(s / 60) % 60, s % 60, ms % 1000)
 end
 
+-- Whether there is a job: a list of an old client may be called like one.
+local function there(key) return redis.call('TYPE', key).ok == 'hash' end
+
 -- Tells whoever may wait on the reply list. A record of a client that is not ours has no mw_reply: since
 -- no field asks for a reply, it always gets one.
 local function reply(wanted, list, payload, ttl)

@@ -2,7 +2,7 @@
 -- KEYS    the job's hash, its queue, the reply list
 -- ARGV    now, id
 -- Returns 'queued', 'unfinished' if it has not ended, or 'missing'
-if redis.call('EXISTS', KEYS[1]) == 0 then return 'missing' end
+if not there(KEYS[1]) then return 'missing' end
 local status = redis.call('HGET', KEYS[1], 'status')
 if status ~= 'finished' and status ~= 'error' then return 'unfinished' end
 redis.call('LPUSH', KEYS[2], ARGV[2])
