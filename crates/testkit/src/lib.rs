@@ -2,8 +2,10 @@
 //!
 //! Nothing here is part of a product; no crate depends on it but for its tests.
 
+pub mod conformance;
 mod eventually;
 pub mod fakes;
 pub mod servers;
+pub mod snapshot;
 
 pub use eventually::eventually;

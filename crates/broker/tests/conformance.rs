@@ -1,0 +1,42 @@
+//! The conformance suite on every engine: one trial per case, `redis::claim::pops_the_id`.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use meshwork_broker::script::Scripts;
+use meshwork_testkit::conformance::{Case, Engine, GROUPS};
+use tokio::runtime::Runtime;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let runtime = Arc::new(Runtime::new().expect("threads can be started"));
+    let mut trials = Vec::new();
+    for engine in Engine::ALL {
+        for group in GROUPS {
+            for case in group.cases {
+                let name = format!("{}::{}::{}", engine.name(), group.name, case.name);
+                trials.push(trial(name, engine, case, Arc::clone(&runtime)));
+            }
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn trial(name: String, engine: Engine, case: &'static Case, runtime: Arc<Runtime>) -> Trial {
+    Trial::ignorable_test(name.clone(), move || {
+        runtime.block_on(async {
+            let place = engine
+                .place(&name)
+                .await
+                .map_err(|why| Failed::from(&why))?;
+            let Some(place) = place else {
+                return Ok(Completion::ignored_with(format!("no {}", engine.program())));
+            };
+            case.run_on(&place, Scripts::default())
+                .await
+                .map_err(|why| Failed::from(&why))?;
+            Ok(Completion::Completed)
+        })
+    })
+}

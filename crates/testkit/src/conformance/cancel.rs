@@ -1,0 +1,175 @@
+//! cancel: a job that waits or runs is stopped.
+
+use meshwork_broker::{Cancelled, Finished};
+use meshwork_model::outcome::FailureKind;
+
+use super::world::WORKER;
+use super::{Outcome, World, cases, check, same};
+
+cases![
+    stops_a_job_that_waits,
+    stops_a_job_that_runs,
+    a_stopped_job_does_not_run,
+    the_stopped_run_is_thrown_away,
+    an_ended_job_stays_as_it_is,
+    a_job_that_is_not_there_does_not_appear,
+    said_twice_it_changes_nothing,
+    leaves_the_other_jobs,
+    stops_a_job_that_came_to_a_worker,
+    stops_a_job_that_waits_for_its_retry,
+    leaves_what_is_no_job,
+];
+
+/// It ends in error with the reason, and its id waits no more.
+async fn stops_a_job_that_waits(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let job = world.read("j1").await?;
+    same!(
+        world.broker.cancel(&job, "stopped").await?,
+        Cancelled::Cancelled
+    );
+    let job = world.read("j1").await?;
+    same!(job.status, "error");
+    same!(job.error.as_deref(), Some("stopped"));
+    check!(world.waiting().await?.is_empty());
+    Ok(())
+}
+
+/// It ends in error, and is nobody's any more.
+async fn stops_a_job_that_runs(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    same!(
+        world.broker.cancel(&claimed.job, "stopped").await?,
+        Cancelled::Cancelled
+    );
+    same!(world.status("j1").await?, "error");
+    same!(world.lease("j1").await?, None);
+    same!(world.field("j1", "mw_token").await?, None);
+    same!(world.renew(WORKER, &[claimed]).await?, ["j1"]);
+    Ok(())
+}
+
+/// Not even if its id is still in a queue.
+async fn a_stopped_job_does_not_run(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    world
+        .broker
+        .cancel(&world.read("j1").await?, "stopped")
+        .await?;
+    world.push("j1").await?;
+    check!(world.take(1).await?.is_empty());
+    same!(world.status("j1").await?, "error");
+    Ok(())
+}
+
+/// Its worker may report what it likes.
+async fn the_stopped_run_is_thrown_away(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    world.broker.cancel(&claimed.job, "stopped").await?;
+    let before = world.all().await?;
+    world.pass(1);
+    same!(world.finish(&claimed, "42").await?, Finished::Stale);
+    world.lose_all().await?;
+    world.unchanged(&before).await
+}
+
+/// What has ended cannot be stopped, however it ended.
+async fn an_ended_job_stays_as_it_is(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    world.finish(&claimed, "42").await?;
+    let claimed = world.started("j2").await?;
+    world.fail(&claimed, FailureKind::Script).await?;
+    let before = world.all().await?;
+    world.pass(1);
+    for id in ["j1", "j2"] {
+        let job = world.read(id).await?;
+        same!(
+            world.broker.cancel(&job, "stopped").await?,
+            Cancelled::Ended
+        );
+    }
+    world.unchanged(&before).await
+}
+
+/// Nothing is written for an id without a job.
+async fn a_job_that_is_not_there_does_not_appear(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let job = world.read("j1").await?;
+    world.broker.delete(&job).await?;
+    same!(
+        world.broker.cancel(&job, "stopped").await?,
+        Cancelled::Missing
+    );
+    world.unchanged("").await
+}
+
+/// The first reason stays.
+async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let job = world.read("j1").await?;
+    world.broker.cancel(&job, "stopped").await?;
+    let before = world.all().await?;
+    world.pass(1);
+    same!(world.broker.cancel(&job, "again").await?, Cancelled::Ended);
+    world.unchanged(&before).await
+}
+
+/// Of many jobs in a queue, one.
+async fn leaves_the_other_jobs(world: &World) -> Outcome {
+    world.put(&["j1", "j2", "j3"]).await?;
+    world
+        .broker
+        .cancel(&world.read("j2").await?, "stopped")
+        .await?;
+    same!(world.waiting().await?, ["j1", "j3"]);
+    Ok(())
+}
+
+/// Its id may be in a feed list: it does not run from there either.
+async fn stops_a_job_that_came_to_a_worker(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let (queue, feed) = (world.queue(), world.feed(WORKER));
+    world
+        .raw::<()>(&["LMOVE", &queue, &feed, "RIGHT", "LEFT"])
+        .await?;
+    world
+        .broker
+        .cancel(&world.read("j1").await?, "stopped")
+        .await?;
+    check!(world.take(1).await?.is_empty());
+    same!(world.status("j1").await?, "error");
+    Ok(())
+}
+
+/// Its id is taken from the queue that it was claimed from.
+async fn stops_a_job_that_waits_for_its_retry(world: &World) -> Outcome {
+    let mut job = world.job("j1")?;
+    job.retries = 3;
+    world.put_jobs(&[job]).await?;
+    let claimed = world.take_one().await?;
+    world.fail(&claimed, FailureKind::Script).await?;
+    world
+        .broker
+        .cancel(&world.read("j1").await?, "stopped")
+        .await?;
+    check!(world.waiting().await?.is_empty());
+    same!(
+        world.field("j1", "error").await?.as_deref(),
+        Some("stopped")
+    );
+    Ok(())
+}
+
+/// A list of an older client may be called like a job.
+async fn leaves_what_is_no_job(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let job = world.read("j1").await?;
+    world.broker.delete(&job).await?;
+    world.raw::<()>(&["LPUSH", &world.key("j1"), "x"]).await?;
+    let before = world.all().await?;
+    same!(
+        world.broker.cancel(&job, "stopped").await?,
+        Cancelled::Missing
+    );
+    world.unchanged(&before).await
+}

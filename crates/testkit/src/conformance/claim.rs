@@ -1,0 +1,269 @@
+//! claim: ids are popped and become this worker's jobs, each under a lease, in one step.
+
+use std::time::Duration;
+
+use meshwork_broker::{Claim, Error, MAX_ITEMS};
+use meshwork_model::outcome::FailureKind;
+
+use super::world::{LEASE, LEASE_MS, START, WORKER, ids};
+use super::{Outcome, World, cases, check, same};
+
+cases![
+    takes_as_many_as_there_are_slots,
+    takes_what_there_is,
+    pops_the_id,
+    leaves_an_empty_queue_alone,
+    takes_nothing_without_a_slot,
+    refuses_more_than_a_thousand,
+    puts_each_job_under_a_lease,
+    lease_is_as_long_as_asked_for,
+    counts_the_attempt,
+    writes_the_fencing_token,
+    says_who_has_the_job_and_from_where,
+    returns_the_records,
+    never_runs_a_job_beside_itself,
+    never_runs_an_ended_job,
+    drops_ids_without_a_job,
+    tells_whether_it_stopped_at_its_bound,
+    two_workers_share_no_job,
+    passes_over_a_queue_that_is_no_list,
+];
+
+/// No more jobs than there are free slots; the rest waits on.
+async fn takes_as_many_as_there_are_slots(world: &World) -> Outcome {
+    world.put(&["j1", "j2", "j3", "j4", "j5"]).await?;
+    let taken = world.claim(WORKER, &[world.queue()], 3).await?;
+    same!(ids(&taken.jobs), ["j1", "j2", "j3"]);
+    same!((taken.dropped, taken.more), (0, false));
+    same!(world.waiting().await?, ["j4", "j5"]);
+    same!(world.status("j4").await?, "dispatched");
+    Ok(())
+}
+
+/// Fewer, if there are no more.
+async fn takes_what_there_is(world: &World) -> Outcome {
+    world.put(&["j1", "j2"]).await?;
+    let jobs = world.take(10).await?;
+    same!(ids(&jobs), ["j1", "j2"]);
+    Ok(())
+}
+
+/// A claimed id is in no queue any more.
+async fn pops_the_id(world: &World) -> Outcome {
+    world.started("j1").await?;
+    check!(world.waiting().await?.is_empty());
+    check!(world.take(1).await?.is_empty());
+    Ok(())
+}
+
+/// Nothing to take, nothing written.
+async fn leaves_an_empty_queue_alone(world: &World) -> Outcome {
+    check!(world.take(10).await?.is_empty());
+    world.unchanged("").await
+}
+
+/// A worker that is full takes nothing.
+async fn takes_nothing_without_a_slot(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let before = world.all().await?;
+    check!(world.take(0).await?.is_empty());
+    world.unchanged(&before).await
+}
+
+/// No call may hold the server up.
+async fn refuses_more_than_a_thousand(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let before = world.all().await?;
+    let claim = Claim {
+        queues: &[world.queue()],
+        want: MAX_ITEMS + 1,
+        lease: LEASE,
+        worker: WORKER,
+        token: "t",
+    };
+    let refused = world.broker.claim(claim).await;
+    check!(matches!(refused, Err(Error::TooMany { verb: "claim", .. })));
+    world.unchanged(&before).await
+}
+
+/// Each claimed job is in the lease set with the time at which the lease ends.
+async fn puts_each_job_under_a_lease(world: &World) -> Outcome {
+    world.put(&["j1", "j2", "j3"]).await?;
+    world.pass(7);
+    world.take(2).await?;
+    for id in ["j1", "j2"] {
+        same!(world.lease(id).await?, Some(START + 7 + LEASE_MS));
+    }
+    same!(world.lease("j3").await?, None);
+    same!(world.broker.running().await?, 2);
+    Ok(())
+}
+
+/// The lease lasts for the time that the worker named.
+async fn lease_is_as_long_as_asked_for(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let claim = Claim {
+        queues: &[world.queue()],
+        want: 1,
+        lease: Duration::from_millis(1_234),
+        worker: WORKER,
+        token: "t",
+    };
+    world.broker.claim(claim).await?;
+    same!(world.lease("j1").await?, Some(START + 1_234));
+    Ok(())
+}
+
+/// Each run that begins is counted, and the worker is told which one it is.
+async fn counts_the_attempt(world: &World) -> Outcome {
+    let mut job = world.job("j1")?;
+    job.retries = 2;
+    world.put_jobs(&[job]).await?;
+    for attempt in 1..=3 {
+        let claimed = world.take_one().await?;
+        same!(claimed.job.attempt, attempt);
+        same!(world.read("j1").await?.attempt, attempt);
+        world.fail(&claimed, FailureKind::Script).await?;
+    }
+    Ok(())
+}
+
+/// The token of the claim in force stands in the record, and each claim has its own.
+async fn writes_the_fencing_token(world: &World) -> Outcome {
+    let first = world.started("j1").await?;
+    same!(
+        world.field("j1", "mw_token").await?.as_ref(),
+        Some(&first.token)
+    );
+    world.lose_all().await?;
+    let second = world.take_one().await?;
+    check!(first.token != second.token);
+    same!(
+        world.field("j1", "mw_token").await?.as_ref(),
+        Some(&second.token)
+    );
+    Ok(())
+}
+
+/// The record says which worker has the job, and which queue it goes back to.
+async fn says_who_has_the_job_and_from_where(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let queues = [world.queue_of("osis:group:default"), world.queue()];
+    let taken = world.claim("w9-x", &queues, 1).await?;
+    same!(taken.jobs.len(), 1);
+    same!(taken.jobs[0].queue, world.queue());
+    let job = world.read("j1").await?;
+    same!(job.worker.as_deref(), Some("w9-x"));
+    same!(job.queue, Some(world.queue()));
+    Ok(())
+}
+
+/// The worker gets the whole record in the same call, any bytes in it unharmed.
+async fn returns_the_records(world: &World) -> Outcome {
+    let mut job = world.job("j1")?;
+    job.script = "40 + 2".to_owned();
+    job.input = Some((0..=255).collect());
+    job.caller_id = "ä".to_owned();
+    job.env_vars.insert("A".to_owned(), "1".to_owned());
+    job.retries = 4;
+    job.timeout = 77;
+    world.put_jobs(std::slice::from_ref(&job)).await?;
+    let claimed = world.take_one().await?;
+    same!(claimed.job.script, job.script.as_bytes());
+    same!(claimed.job.input, job.input);
+    same!(claimed.job.caller_id, job.caller_id);
+    same!(claimed.job.env_vars, job.env_vars);
+    same!((claimed.job.retries, claimed.job.timeout), (4, 77));
+    same!(claimed.job.route(), Some(job.route));
+    Ok(())
+}
+
+/// An id that comes up again while its job runs is dropped, whichever queue it is in.
+async fn never_runs_a_job_beside_itself(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    world.push("j1").await?;
+    let other = world.queue_of("osis:group:default");
+    world.raw::<()>(&["LPUSH", &other, "j1"]).await?;
+    let taken = world.claim(WORKER, &[world.queue(), other], 5).await?;
+    same!((ids(&taken.jobs), taken.dropped), (vec!["j1"], 2));
+    world.push("j1").await?;
+    let before = world.record("j1").await?;
+    let taken = world.claim("w2-b", &[world.queue()], 5).await?;
+    same!((taken.jobs.len(), taken.dropped), (0, 1));
+    same!(world.record("j1").await?, before);
+    same!(world.read("j1").await?.attempt, 1);
+    Ok(())
+}
+
+/// An id whose job has ended is dropped, and the job stays as it is.
+async fn never_runs_an_ended_job(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    world.finish(&claimed, "42").await?;
+    let claimed = world.started("j2").await?;
+    world.fail(&claimed, FailureKind::Permanent).await?;
+    let before = world.all().await?;
+    world.pass(1);
+    world.push("j1").await?;
+    world.push("j2").await?;
+    let taken = world.claim(WORKER, &[world.queue()], 5).await?;
+    same!((taken.jobs.len(), taken.dropped), (0, 2));
+    world.unchanged(&before).await
+}
+
+/// An id that names no job is dropped and costs no slot.
+async fn drops_ids_without_a_job(world: &World) -> Outcome {
+    for id in ["ghost", "spook"] {
+        world.push(id).await?;
+    }
+    world.put(&["j1"]).await?;
+    let taken = world.claim(WORKER, &[world.queue()], 1).await?;
+    same!((ids(&taken.jobs), taken.dropped), (vec!["j1"], 2));
+    same!(world.lease("ghost").await?, None);
+    check!(world.record("ghost").await?.is_empty());
+    Ok(())
+}
+
+/// A call looks at no more than 1,000 ids, and says when it stopped there.
+async fn tells_whether_it_stopped_at_its_bound(world: &World) -> Outcome {
+    let queue = world.queue();
+    let ghosts: Vec<_> = (0..1500).map(|n| format!("g{n}")).collect();
+    let mut push = vec!["LPUSH", &queue];
+    push.extend(ghosts.iter().map(String::as_str));
+    world.raw::<()>(&push).await?;
+    world.put(&["j1"]).await?;
+    let first = world.claim(WORKER, &[world.queue()], 2).await?;
+    same!(
+        (first.jobs.len(), first.dropped, first.more),
+        (0, 1000, true)
+    );
+    let second = world.claim(WORKER, &[world.queue()], 2).await?;
+    same!((ids(&second.jobs), second.dropped), (vec!["j1"], 500));
+    check!(!second.more);
+    Ok(())
+}
+
+/// Workers that claim one after the other get different jobs.
+async fn two_workers_share_no_job(world: &World) -> Outcome {
+    world.put(&["j1", "j2", "j3"]).await?;
+    let one = world.claim("w1-a", &[world.queue()], 2).await?;
+    let two = world.claim("w2-b", &[world.queue()], 2).await?;
+    same!(ids(&one.jobs), ["j1", "j2"]);
+    same!(ids(&two.jobs), ["j3"]);
+    Ok(())
+}
+
+/// A key of another kind in the place of a queue keeps nobody from the other queues, and no job is
+/// claimed for nobody because of it.
+async fn passes_over_a_queue_that_is_no_list(world: &World) -> Outcome {
+    let (first, last) = (world.queue_of("osis:group:io"), world.queue_of("sal"));
+    let mut jobs = [world.job("j1")?, world.job("j2")?];
+    jobs[0].route.group = Some("io".parse()?);
+    jobs[1].route.script_type = "sal".parse()?;
+    world.put_jobs(&jobs).await?;
+    world.raw::<()>(&["SET", &world.queue(), "x"]).await?;
+    let taken = world
+        .claim(WORKER, &[first, world.queue(), last], 3)
+        .await?;
+    same!(ids(&taken.jobs), ["j1", "j2"]);
+    Ok(())
+}

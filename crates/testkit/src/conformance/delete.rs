@@ -1,0 +1,104 @@
+//! delete: a job that does not run is forgotten.
+
+use meshwork_broker::{Deleted, Finished};
+
+use super::world::LEASE_MS;
+use super::{Outcome, World, cases, check, same};
+
+cases![
+    forgets_a_job_that_waits,
+    forgets_a_job_that_ended,
+    leaves_a_job_that_runs,
+    forgets_a_job_whose_lease_ended,
+    the_old_worker_cannot_bring_it_back,
+    a_job_that_is_not_there_is_missing,
+    leaves_the_other_jobs,
+    its_id_may_be_used_again,
+    leaves_what_is_no_job,
+];
+
+/// Neither its record nor its id is left.
+async fn forgets_a_job_that_waits(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let job = world.read("j1").await?;
+    same!(world.broker.delete(&job).await?, Deleted::Deleted);
+    world.unchanged("").await
+}
+
+/// Nor its reply.
+async fn forgets_a_job_that_ended(world: &World) -> Outcome {
+    let mut job = world.job("j1")?;
+    job.reply = true;
+    world.put_jobs(&[job]).await?;
+    let claimed = world.take_one().await?;
+    world.finish(&claimed, "42").await?;
+    let job = world.read("j1").await?;
+    same!(world.broker.delete(&job).await?, Deleted::Deleted);
+    world.unchanged("").await
+}
+
+/// It is to be stopped first.
+async fn leaves_a_job_that_runs(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    let before = world.all().await?;
+    world.pass(LEASE_MS - 1);
+    same!(world.broker.delete(&claimed.job).await?, Deleted::Running);
+    world.unchanged(&before).await
+}
+
+/// A worker that is gone holds nothing.
+async fn forgets_a_job_whose_lease_ended(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    world.pass(LEASE_MS);
+    same!(world.broker.delete(&claimed.job).await?, Deleted::Deleted);
+    world.unchanged("").await
+}
+
+/// Reports about it are refused and leave no half record.
+async fn the_old_worker_cannot_bring_it_back(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    world.broker.cancel(&claimed.job, "stopped").await?;
+    world.broker.delete(&claimed.job).await?;
+    same!(world.finish(&claimed, "42").await?, Finished::Stale);
+    world.unchanged("").await
+}
+
+/// Twice is no error.
+async fn a_job_that_is_not_there_is_missing(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let job = world.read("j1").await?;
+    world.broker.delete(&job).await?;
+    same!(world.broker.delete(&job).await?, Deleted::Missing);
+    world.unchanged("").await
+}
+
+/// Of many jobs in a queue, one.
+async fn leaves_the_other_jobs(world: &World) -> Outcome {
+    world.put(&["j1", "j3"]).await?;
+    let before = world.all().await?;
+    world.put(&["j2"]).await?;
+    world.broker.delete(&world.read("j2").await?).await?;
+    world.unchanged(&before).await
+}
+
+/// It is a new job then.
+async fn its_id_may_be_used_again(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    world.finish(&claimed, "42").await?;
+    world.broker.delete(&claimed.job).await?;
+    let claimed = world.started("j1").await?;
+    same!(claimed.job.attempt, 1);
+    check!(claimed.job.output.is_none());
+    Ok(())
+}
+
+/// A list of an older client may be called like a job: its entries are not ours to throw away.
+async fn leaves_what_is_no_job(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let job = world.read("j1").await?;
+    world.broker.delete(&job).await?;
+    world.raw::<()>(&["LPUSH", &world.key("j1"), "x"]).await?;
+    let before = world.all().await?;
+    same!(world.broker.delete(&job).await?, Deleted::Missing);
+    world.unchanged(&before).await
+}

@@ -1,0 +1,240 @@
+//! fail: a run went wrong; the job runs again while a retry is left, else it ends in error.
+
+use meshwork_broker::Failed;
+use meshwork_model::job::limits::MAX_RETRIES;
+use meshwork_model::outcome::{Failure, FailureKind};
+
+use super::{Outcome, World, cases, check, same};
+
+cases![
+    retries_n_means_n_plus_one_runs,
+    a_timeout_is_retried,
+    what_cannot_succeed_is_not_retried,
+    a_job_without_retries_ends,
+    ends_in_error_with_the_message,
+    tells_of_the_last_run_only,
+    a_requeued_job_is_nobodys,
+    an_ended_job_has_no_lease,
+    refuses_another_token,
+    a_last_failure_said_twice_changes_nothing,
+    a_requeue_said_twice_changes_nothing,
+    a_result_after_it_changes_nothing,
+    reads_odd_retries_as_none,
+    bounds_absurd_retries,
+];
+
+/// Puts a job with so many retries.
+async fn put(world: &World, retries: u32) -> Outcome {
+    let mut job = world.job("j1")?;
+    job.retries = retries;
+    world.put_jobs(&[job]).await
+}
+
+/// A job with N retries runs N + 1 times, no more and no less.
+async fn retries_n_means_n_plus_one_runs(world: &World) -> Outcome {
+    for retries in [0, 1, 2, 5] {
+        put(world, retries).await?;
+        for _ in 0..retries {
+            let claimed = world.take_one().await?;
+            let said = world.fail(&claimed, FailureKind::Script).await?;
+            same!(said, Failed::Requeued);
+            same!(world.status("j1").await?, "dispatched");
+        }
+        let claimed = world.take_one().await?;
+        same!(claimed.job.attempt, retries + 1);
+        let said = world.fail(&claimed, FailureKind::Script).await?;
+        same!(said, Failed::Failed);
+        check!(world.waiting().await?.is_empty());
+        world.broker.delete(&world.read("j1").await?).await?;
+    }
+    Ok(())
+}
+
+/// A run that took too long may be quicker the next time.
+async fn a_timeout_is_retried(world: &World) -> Outcome {
+    put(world, 1).await?;
+    let claimed = world.take_one().await?;
+    let said = world
+        .broker
+        .fail(&claimed, &Failure::timeout(), b"", b"")
+        .await?;
+    same!(said, Failed::Requeued);
+    same!(world.waiting().await?, ["j1"]);
+    Ok(())
+}
+
+/// A script that cannot be parsed never will be: the job ends at once.
+async fn what_cannot_succeed_is_not_retried(world: &World) -> Outcome {
+    put(world, 5).await?;
+    let claimed = world.take_one().await?;
+    let said = world.fail(&claimed, FailureKind::Permanent).await?;
+    same!(said, Failed::Failed);
+    same!(world.status("j1").await?, "error");
+    check!(world.waiting().await?.is_empty());
+    Ok(())
+}
+
+/// No retry was asked for: the first failure is the last.
+async fn a_job_without_retries_ends(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    let said = world.fail(&claimed, FailureKind::Script).await?;
+    same!(said, Failed::Failed);
+    same!(world.status("j1").await?, "error");
+    Ok(())
+}
+
+/// The record says what went wrong, and has no output.
+async fn ends_in_error_with_the_message(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    let mut failure = Failure::new(FailureKind::Script, "ValueError: ä");
+    failure.traceback = Some("line 1\nline 2".to_owned());
+    world
+        .broker
+        .fail(&claimed, &failure, b"\x00out", b"err\xff")
+        .await?;
+    let job = world.read("j1").await?;
+    same!(job.status, "error");
+    same!(job.error.as_deref(), Some("ValueError: ä"));
+    same!(job.traceback.as_deref(), Some("line 1\nline 2"));
+    same!(job.stdout, b"\x00out");
+    same!(job.stderr, b"err\xff");
+    same!(job.output, None);
+    Ok(())
+}
+
+/// What an earlier run left is replaced, also by nothing.
+async fn tells_of_the_last_run_only(world: &World) -> Outcome {
+    put(world, 1).await?;
+    let claimed = world.take_one().await?;
+    let mut failure = Failure::new(FailureKind::Script, "first");
+    failure.traceback = Some("line 1".to_owned());
+    world.broker.fail(&claimed, &failure, b"o", b"e").await?;
+    let job = world.read("j1").await?;
+    same!(job.error.as_deref(), Some("first"));
+    same!((job.stdout, job.stderr), (b"o".to_vec(), b"e".to_vec()));
+    let claimed = world.take_one().await?;
+    let failure = Failure::new(FailureKind::Script, "second");
+    world.broker.fail(&claimed, &failure, b"", b"").await?;
+    let record = world.record("j1").await?;
+    same!(record.get("error").map(String::as_str), Some("second"));
+    for field in ["mw_traceback", "mw_stdout", "mw_stderr"] {
+        check!(!record.contains_key(field));
+    }
+    Ok(())
+}
+
+/// While it waits for its retry a job has neither lease nor token.
+async fn a_requeued_job_is_nobodys(world: &World) -> Outcome {
+    put(world, 1).await?;
+    let claimed = world.take_one().await?;
+    world.fail(&claimed, FailureKind::Script).await?;
+    same!(world.lease("j1").await?, None);
+    same!(world.field("j1", "mw_token").await?, None);
+    same!(
+        world.lose_all().await?,
+        meshwork_broker::Reclaimed::default()
+    );
+    same!(world.waiting().await?, ["j1"]);
+    Ok(())
+}
+
+/// An ended job is nobody's either.
+async fn an_ended_job_has_no_lease(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    world.fail(&claimed, FailureKind::Script).await?;
+    same!(world.lease("j1").await?, None);
+    Ok(())
+}
+
+/// Without the token that is in force nothing is written.
+async fn refuses_another_token(world: &World) -> Outcome {
+    put(world, 1).await?;
+    let mut claimed = world.take_one().await?;
+    claimed.token = "t0".to_owned();
+    let before = world.all().await?;
+    world.pass(1);
+    for kind in [FailureKind::Script, FailureKind::Permanent] {
+        same!(world.fail(&claimed, kind).await?, Failed::Stale);
+        world.unchanged(&before).await?;
+    }
+    Ok(())
+}
+
+/// A report repeated after a broken connection is answered as before, and writes nothing.
+async fn a_last_failure_said_twice_changes_nothing(world: &World) -> Outcome {
+    let mut job = world.job("j1")?;
+    job.reply = true;
+    world.put_jobs(&[job]).await?;
+    let claimed = world.take_one().await?;
+    same!(
+        world.fail(&claimed, FailureKind::Script).await?,
+        Failed::Failed
+    );
+    let before = world.all().await?;
+    world.pass(1);
+    same!(
+        world.fail(&claimed, FailureKind::Script).await?,
+        Failed::Failed
+    );
+    world.unchanged(&before).await
+}
+
+/// A job that waits again has left the worker: the repeated report is refused, and it waits once.
+async fn a_requeue_said_twice_changes_nothing(world: &World) -> Outcome {
+    put(world, 5).await?;
+    let claimed = world.take_one().await?;
+    world.fail(&claimed, FailureKind::Script).await?;
+    let before = world.all().await?;
+    world.pass(1);
+    same!(
+        world.fail(&claimed, FailureKind::Script).await?,
+        Failed::Stale
+    );
+    world.unchanged(&before).await
+}
+
+/// A result that the same worker reports after the failure is refused.
+async fn a_result_after_it_changes_nothing(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    world.fail(&claimed, FailureKind::Script).await?;
+    let before = world.all().await?;
+    world.pass(1);
+    same!(
+        world.finish(&claimed, "42").await?,
+        meshwork_broker::Finished::Stale
+    );
+    world.unchanged(&before).await
+}
+
+/// A number of retries that is none means no retry.
+async fn reads_odd_retries_as_none(world: &World) -> Outcome {
+    for retries in ["", "many", "-1", "nan", "1 2"] {
+        world
+            .put_foreign("j1", &[("script", "1"), ("retries", retries)])
+            .await?;
+        let claimed = world.take_one().await?;
+        let said = world.fail(&claimed, FailureKind::Script).await?;
+        same!((retries, said), (retries, Failed::Failed));
+        world.broker.delete(&world.read("j1").await?).await?;
+    }
+    Ok(())
+}
+
+/// A record from elsewhere that asks for endless retries gets the most that a job of ours may have.
+async fn bounds_absurd_retries(world: &World) -> Outcome {
+    for retries in ["1000000", "inf", "1e9"] {
+        let most = MAX_RETRIES.to_string();
+        world
+            .put_foreign(
+                "j1",
+                &[("script", "1"), ("retries", retries), ("mw_attempt", &most)],
+            )
+            .await?;
+        let claimed = world.take_one().await?;
+        same!(claimed.job.attempt, MAX_RETRIES + 1);
+        let said = world.fail(&claimed, FailureKind::Script).await?;
+        same!((retries, said), (retries, Failed::Failed));
+        world.broker.delete(&world.read("j1").await?).await?;
+    }
+    Ok(())
+}

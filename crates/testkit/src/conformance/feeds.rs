@@ -1,0 +1,244 @@
+//! Waiting for work: an id that comes to a queue wakes one worker and moves into its feed list, from
+//! where a claim takes it. It is in a list at every moment.
+
+use std::time::Duration;
+
+use meshwork_broker::Parking;
+
+use super::world::{PATIENCE, WORKER, ids};
+use super::{Failure, Outcome, World, cases, check, same};
+
+cases![
+    an_id_that_is_there_comes_at_once,
+    a_push_by_any_client_wakes_the_worker,
+    an_enqueued_job_wakes_the_worker,
+    a_requeued_job_wakes_the_worker,
+    one_id_wakes_one_worker,
+    a_wait_ends,
+    a_wait_can_be_ended,
+    the_oldest_comes_first,
+    a_claim_takes_what_came,
+    what_came_goes_before_what_waits,
+    more_than_wanted_goes_back_in_order,
+    without_a_slot_all_goes_back,
+    ids_without_a_job_are_dropped,
+    another_workers_feed_is_not_ours,
+    a_reply_ends_the_wait_for_it,
+    a_wait_for_a_reply_ends,
+];
+
+/// For waits that are to end without a result.
+const SHORT: Duration = Duration::from_millis(30);
+
+/// Waits on the queue of plain jobs.
+async fn park(world: &World, parking: &Parking, worker: &str) -> Result<bool, Failure> {
+    let queue = world.queue();
+    Ok(world.broker.park(parking, worker, &queue, PATIENCE).await?)
+}
+
+/// Work that waits already is not waited for.
+async fn an_id_that_is_there_comes_at_once(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let parking = world.broker.parking().await?;
+    check!(park(world, &parking, WORKER).await?);
+    same!(world.list(&world.feed(WORKER)).await?, ["j1"]);
+    check!(world.waiting().await?.is_empty());
+    Ok(())
+}
+
+/// Runs `act` beside a worker that waits; the worker must be woken.
+async fn wakes(world: &World, act: impl Future<Output = Outcome>) -> Outcome {
+    let parking = world.broker.parking().await?;
+    let (came, acted) = tokio::join!(park(world, &parking, WORKER), act);
+    acted?;
+    check!(came?);
+    same!(world.list(&world.feed(WORKER)).await?, ["j1"]);
+    Ok(())
+}
+
+/// An id pushed by a client that knows nothing of us, such as a command line.
+async fn a_push_by_any_client_wakes_the_worker(world: &World) -> Outcome {
+    wakes(world, world.push("j1")).await
+}
+
+/// An id pushed by our own script.
+async fn an_enqueued_job_wakes_the_worker(world: &World) -> Outcome {
+    wakes(world, world.put(&["j1"])).await
+}
+
+/// A job that comes back from a worker that stops.
+async fn a_requeued_job_wakes_the_worker(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    wakes(world, async {
+        world.broker.release(&claimed).await?;
+        Ok(())
+    })
+    .await
+}
+
+/// Of two workers that wait, one id wakes one; the other waits on until the next id.
+async fn one_id_wakes_one_worker(world: &World) -> Outcome {
+    let (one, two) = tokio::try_join!(world.broker.parking(), world.broker.parking())?;
+    let (one, two) = (park(world, &one, "w1-a"), park(world, &two, "w2-b"));
+    tokio::pin!(one, two);
+    let first = async {
+        tokio::select! {
+            woke = &mut one => (true, woke),
+            woke = &mut two => (false, woke),
+        }
+    };
+    let ((one_woke, woke), pushed) = tokio::join!(first, world.push("j1"));
+    pushed?;
+    check!(woke?);
+    same!(fed(world).await?, ["j1"]);
+    world.push("j2").await?;
+    check!(if one_woke { two.await? } else { one.await? });
+    let expected = if one_woke { ["j1", "j2"] } else { ["j2", "j1"] };
+    same!(fed(world).await?, expected);
+    Ok(())
+}
+
+/// What came to the first worker, then what came to the second.
+async fn fed(world: &World) -> Result<Vec<String>, Failure> {
+    let mut fed = world.list(&world.feed("w1-a")).await?;
+    fed.extend(world.list(&world.feed("w2-b")).await?);
+    Ok(fed)
+}
+
+/// No wait is without end: a server that is gone is noticed.
+async fn a_wait_ends(world: &World) -> Outcome {
+    let parking = world.broker.parking().await?;
+    let came = world
+        .broker
+        .park(&parking, WORKER, &world.queue(), SHORT)
+        .await?;
+    check!(!came);
+    world.unchanged("").await
+}
+
+/// A worker that stops ends its wait, and no id comes to it afterwards.
+async fn a_wait_can_be_ended(world: &World) -> Outcome {
+    let parking = world.broker.parking().await?;
+    let waiting = park(world, &parking, WORKER);
+    tokio::pin!(waiting);
+    // The wait may not have reached the server yet when it is to end, so it is ended until it does.
+    let came = loop {
+        tokio::select! {
+            came = &mut waiting => break came?,
+            ended = world.broker.unpark(&parking) => ended?,
+        }
+    };
+    check!(!came);
+    world.push("j1").await?;
+    same!(world.waiting().await?, ["j1"]);
+    check!(world.list(&world.feed(WORKER)).await?.is_empty());
+    Ok(())
+}
+
+/// Ids come in the order in which they waited.
+async fn the_oldest_comes_first(world: &World) -> Outcome {
+    world.put(&["j1", "j2", "j3"]).await?;
+    let parking = world.broker.parking().await?;
+    for _ in 0..3 {
+        check!(park(world, &parking, WORKER).await?);
+    }
+    same!(world.list(&world.feed(WORKER)).await?, ["j1", "j2", "j3"]);
+    same!(ids(&world.take(3).await?), ["j1", "j2", "j3"]);
+    Ok(())
+}
+
+/// Moves ids into a worker's feed list, as if they had come while it waited.
+async fn feed(world: &World, worker: &str, ids: &[&str]) -> Outcome {
+    for id in ids {
+        world.raw::<()>(&["LPUSH", &world.feed(worker), id]).await?;
+        world.raw::<()>(&["LREM", &world.queue(), "0", id]).await?;
+    }
+    Ok(())
+}
+
+/// A job that came while the worker waited is claimed like any other, and belongs to its queue.
+async fn a_claim_takes_what_came(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    feed(world, WORKER, &["j1"]).await?;
+    let claimed = world.take_one().await?;
+    same!(claimed.queue, world.queue());
+    same!(world.read("j1").await?.queue, Some(world.queue()));
+    same!(claimed.job.attempt, 1);
+    check!(world.lease("j1").await?.is_some());
+    check!(world.list(&world.feed(WORKER)).await?.is_empty());
+    world.lose_all().await?;
+    same!(world.waiting().await?, ["j1"]);
+    Ok(())
+}
+
+/// It waited before the others did.
+async fn what_came_goes_before_what_waits(world: &World) -> Outcome {
+    world.put(&["j1", "j2", "j3"]).await?;
+    feed(world, WORKER, &["j1", "j2"]).await?;
+    same!(ids(&world.take(3).await?), ["j1", "j2", "j3"]);
+    Ok(())
+}
+
+/// A worker never holds more ids than it has slots: the surplus is the next to be taken again.
+async fn more_than_wanted_goes_back_in_order(world: &World) -> Outcome {
+    world.put(&["j1", "j2", "j3", "j4"]).await?;
+    feed(world, WORKER, &["j1", "j2", "j3"]).await?;
+    same!(ids(&world.take(1).await?), ["j1"]);
+    check!(world.list(&world.feed(WORKER)).await?.is_empty());
+    same!(world.waiting().await?, ["j2", "j3", "j4"]);
+    Ok(())
+}
+
+/// A full worker hands back all that came to it.
+async fn without_a_slot_all_goes_back(world: &World) -> Outcome {
+    world.put(&["j1", "j2", "j3"]).await?;
+    let before = world.all().await?;
+    feed(world, WORKER, &["j1", "j2"]).await?;
+    check!(world.take(0).await?.is_empty());
+    world.unchanged(&before).await
+}
+
+/// As in a queue, they cost no slot.
+async fn ids_without_a_job_are_dropped(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    feed(world, WORKER, &["ghost", "j1"]).await?;
+    let taken = world.claim(WORKER, &[world.queue()], 1).await?;
+    same!((ids(&taken.jobs), taken.dropped), (vec!["j1"], 1));
+    check!(world.list(&world.feed(WORKER)).await?.is_empty());
+    Ok(())
+}
+
+/// What came to one worker is not taken by another that lives.
+async fn another_workers_feed_is_not_ours(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    feed(world, "w2-b", &["j1"]).await?;
+    check!(world.take(5).await?.is_empty());
+    same!(world.list(&world.feed("w2-b")).await?, ["j1"]);
+    Ok(())
+}
+
+/// A client that waits for a result is woken when the job ends.
+async fn a_reply_ends_the_wait_for_it(world: &World) -> Outcome {
+    let mut job = world.job("j1")?;
+    job.reply = true;
+    let id = job.id.clone();
+    world.put_jobs(&[job]).await?;
+    let claimed = world.take_one().await?;
+    let parking = world.broker.parking().await?;
+    let (came, said) = tokio::join!(
+        world.broker.await_reply(&parking, &id, PATIENCE),
+        world.finish(&claimed, "42")
+    );
+    said?;
+    check!(came?);
+    same!(world.status("j1").await?, "finished");
+    Ok(())
+}
+
+/// Nor is that wait without end.
+async fn a_wait_for_a_reply_ends(world: &World) -> Outcome {
+    let parking = world.broker.parking().await?;
+    let id = "j1".parse()?;
+    check!(!world.broker.await_reply(&parking, &id, SHORT).await?);
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! finish: a result is written once, by the worker that holds the job.
+
+use meshwork_broker::Finished;
+use meshwork_model::outcome::FailureKind;
+
+use super::world::LEASE_MS;
+use super::{Outcome, World, cases, check, same};
+
+cases![
+    writes_the_result,
+    keeps_any_bytes,
+    an_empty_result_is_a_result,
+    ends_the_lease,
+    keeps_the_ends_of_the_logs,
+    forgets_the_failure_before,
+    takes_a_result_after_the_lease_ended_untaken,
+    refuses_another_token,
+    said_twice_it_changes_nothing,
+    a_failure_after_it_changes_nothing,
+];
+
+/// The job is finished, and its output is in the record.
+async fn writes_the_result(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    let job = world.read("j1").await?;
+    same!(job.status, "finished");
+    same!(job.output.as_deref(), Some(&b"42"[..]));
+    same!(job.error, None);
+    Ok(())
+}
+
+/// A result is bytes.
+async fn keeps_any_bytes(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    let bytes: Vec<u8> = (0..=255).collect();
+    world
+        .broker
+        .finish(&claimed, &bytes, &bytes, &bytes)
+        .await?;
+    let job = world.read("j1").await?;
+    same!(job.output.as_ref(), Some(&bytes));
+    same!((&job.stdout, &job.stderr), (&bytes, &bytes));
+    Ok(())
+}
+
+/// A script may return nothing.
+async fn an_empty_result_is_a_result(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    same!(world.finish(&claimed, "").await?, Finished::Finished);
+    let job = world.read("j1").await?;
+    same!(job.output.as_deref(), Some(&b""[..]));
+    same!(job.status, "finished");
+    Ok(())
+}
+
+/// An ended job is nobody's.
+async fn ends_the_lease(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    world.finish(&claimed, "42").await?;
+    same!(world.lease("j1").await?, None);
+    same!(world.broker.running().await?, 0);
+    let before = world.all().await?;
+    same!(
+        world.lose_all().await?,
+        meshwork_broker::Reclaimed::default()
+    );
+    world.unchanged(&before).await
+}
+
+/// What the run wrote is kept beside the result, and no empty field for what it did not write.
+async fn keeps_the_ends_of_the_logs(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    world.broker.finish(&claimed, b"42", b"out", b"").await?;
+    same!(world.read("j1").await?.stdout, b"out");
+    same!(world.field("j1", "mw_stderr").await?, None);
+    let claimed = world.started("j2").await?;
+    world.broker.finish(&claimed, b"42", b"", b"err").await?;
+    same!(world.read("j2").await?.stderr, b"err");
+    same!(world.field("j2", "mw_stdout").await?, None);
+    Ok(())
+}
+
+/// A job that failed first and then succeeded tells nothing of the failure.
+async fn forgets_the_failure_before(world: &World) -> Outcome {
+    let mut job = world.job("j1")?;
+    job.retries = 1;
+    world.put_jobs(&[job]).await?;
+    let claimed = world.take_one().await?;
+    let mut failure = meshwork_model::outcome::Failure::new(FailureKind::Script, "boom");
+    failure.traceback = Some("line 1".to_owned());
+    world.broker.fail(&claimed, &failure, b"o", b"e").await?;
+    let claimed = world.take_one().await?;
+    world.finish(&claimed, "42").await?;
+    let record = world.record("j1").await?;
+    for field in ["error", "mw_traceback", "mw_stdout", "mw_stderr"] {
+        check!(!record.contains_key(field));
+    }
+    Ok(())
+}
+
+/// A lease that ended, but was not taken back, is still in force: the run was not for nothing.
+async fn takes_a_result_after_the_lease_ended_untaken(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    world.pass(LEASE_MS * 10);
+    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    check!(world.broker.reclaim().await?.requeued.is_empty());
+    same!(world.status("j1").await?, "finished");
+    Ok(())
+}
+
+/// Without the token that is in force nothing is written.
+async fn refuses_another_token(world: &World) -> Outcome {
+    let mut claimed = world.started("j1").await?;
+    claimed.token = "t0".to_owned();
+    let before = world.all().await?;
+    world.pass(1);
+    same!(world.finish(&claimed, "42").await?, Finished::Stale);
+    world.unchanged(&before).await
+}
+
+/// A report repeated after a broken connection is answered as before, and writes nothing.
+async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+    let mut job = world.job("j1")?;
+    job.reply = true;
+    world.put_jobs(&[job]).await?;
+    let claimed = world.take_one().await?;
+    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    let before = world.all().await?;
+    world.pass(1);
+    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    world.unchanged(&before).await
+}
+
+/// Nor does a failure that the same worker reports afterwards.
+async fn a_failure_after_it_changes_nothing(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    world.finish(&claimed, "42").await?;
+    let before = world.all().await?;
+    world.pass(1);
+    let said = world.fail(&claimed, FailureKind::Script).await?;
+    same!(said, meshwork_broker::Failed::Stale);
+    world.unchanged(&before).await
+}

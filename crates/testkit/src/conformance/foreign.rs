@@ -1,0 +1,322 @@
+//! Records and ids that other clients wrote, by hand or in their own way: run where they can be, left
+//! where not, and never in the way of the rest.
+
+use meshwork_broker::Finished;
+use meshwork_model::job::limits::MAX_LOST;
+
+use super::world::{WORKER, ids};
+use super::{Outcome, World, cases, check, same};
+
+cases![
+    a_job_written_by_hand_runs,
+    a_job_as_seed_2_writes_it_runs,
+    a_job_of_later_heros_runs,
+    a_missing_or_empty_status_means_it_waits,
+    a_started_job_that_is_pushed_again_runs,
+    a_status_of_another_word_is_left,
+    a_hash_that_is_a_list_is_left,
+    an_id_without_a_record_is_dropped,
+    the_same_id_again_and_again_is_one_job,
+    an_id_in_two_queues_is_one_job,
+    an_id_pushed_again_after_its_end_does_nothing,
+    odd_fields_do_not_matter,
+    fields_we_do_not_know_stay,
+    a_field_name_that_is_no_text_costs_nobody_a_run,
+    an_id_that_is_no_text_costs_nobody_a_run,
+    an_id_of_any_characters_runs,
+    a_worker_of_theirs_may_take_our_job,
+];
+
+/// Two commands, as from a command line: `HSET` and `LPUSH`.
+async fn a_job_written_by_hand_runs(world: &World) -> Outcome {
+    world.put_foreign("j1", &[("script", "40 + 2")]).await?;
+    let claimed = world.take_one().await?;
+    same!(claimed.job.script, b"40 + 2");
+    same!((claimed.job.attempt, claimed.job.retries), (1, 0));
+    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.list(&world.reply("j1")).await?, ["42"]);
+    same!(world.status("j1").await?, "finished");
+    Ok(())
+}
+
+/// All fields of seed 2.
+async fn a_job_as_seed_2_writes_it_runs(world: &World) -> Outcome {
+    let fields = [
+        ("id", "j1"),
+        ("caller_id", "alice"),
+        ("worker_id", "osis_runner_1"),
+        ("context_id", "home"),
+        ("script", "40 + 2"),
+        ("timeout", "30"),
+        ("retries", "1"),
+        ("concurrent", "false"),
+        ("log_path", "/var/log/j1"),
+        ("created_at", "2025-07-29T10:00:00Z"),
+        ("updated_at", "2025-07-29T10:00:00Z"),
+        ("status", "dispatched"),
+        ("env_vars", r#"{"A":"1"}"#),
+        ("prerequisites", "[]"),
+        ("dependents", "[]"),
+        ("dependencies", "[]"),
+    ];
+    world.put_foreign("j1", &fields).await?;
+    let claimed = world.take_one().await?;
+    let job = &claimed.job;
+    same!(
+        (job.caller_id.as_str(), job.context_id.as_str()),
+        ("alice", "home")
+    );
+    same!((job.timeout, job.retries, job.concurrent), (30, 1, false));
+    same!(job.env_vars.get("A").map(String::as_str), Some("1"));
+    world.finish(&claimed, "42").await?;
+    let record = world.record("j1").await?;
+    for (name, value) in fields {
+        if !matches!(name, "status" | "updated_at") {
+            same!(
+                (name, record.get(name).map(String::as_str)),
+                (name, Some(value))
+            );
+        }
+    }
+    Ok(())
+}
+
+/// With their word for the target, and the script's type.
+async fn a_job_of_later_heros_runs(world: &World) -> Outcome {
+    let fields = [
+        ("script", "1"),
+        ("actor_id", "osis_runner_1"),
+        ("script_type", "OSIS"),
+        ("status", "dispatched"),
+    ];
+    world.put_foreign("j1", &fields).await?;
+    let claimed = world.take_one().await?;
+    same!(claimed.job.worker_id, "osis_runner_1");
+    same!(claimed.job.script_type.as_deref(), Some("osis"));
+    Ok(())
+}
+
+/// It was pushed, so it is to run.
+async fn a_missing_or_empty_status_means_it_waits(world: &World) -> Outcome {
+    world.put_foreign("j1", &[("script", "1")]).await?;
+    world
+        .put_foreign("j2", &[("script", "1"), ("status", "")])
+        .await?;
+    same!(ids(&world.take(5).await?), ["j1", "j2"]);
+    same!(world.status("j1").await?, "started");
+    Ok(())
+}
+
+/// A worker without leases died with it, and somebody queued it again, as seed 2 says.
+async fn a_started_job_that_is_pushed_again_runs(world: &World) -> Outcome {
+    let fields = [("script", "1"), ("status", "started")];
+    world.put_foreign("j1", &fields).await?;
+    let claimed = world.take_one().await?;
+    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    Ok(())
+}
+
+/// What it means is not ours to guess.
+async fn a_status_of_another_word_is_left(world: &World) -> Outcome {
+    let fields = [("script", "1"), ("status", "waiting_for_prerequisites")];
+    world.put_foreign("j1", &fields).await?;
+    let before = world.record("j1").await?;
+    let taken = world.claim(WORKER, &[world.queue()], 1).await?;
+    same!((taken.jobs.len(), taken.dropped), (0, 1));
+    same!(world.record("j1").await?, before);
+    Ok(())
+}
+
+/// Old queues are lists that are called like jobs.
+async fn a_hash_that_is_a_list_is_left(world: &World) -> Outcome {
+    let list = world.key("osis_runner_1");
+    world.raw::<()>(&["LPUSH", &list, "a", "b"]).await?;
+    world.push("osis_runner_1").await?;
+    world.put(&["j1"]).await?;
+    let taken = world.claim(WORKER, &[world.queue()], 5).await?;
+    same!((ids(&taken.jobs), taken.dropped), (vec!["j1"], 1));
+    same!(world.list(&list).await?, ["a", "b"]);
+    same!(world.lease("osis_runner_1").await?, None);
+    Ok(())
+}
+
+/// Nothing is made up for it.
+async fn an_id_without_a_record_is_dropped(world: &World) -> Outcome {
+    world.push("ghost").await?;
+    let taken = world.claim(WORKER, &[world.queue()], 5).await?;
+    same!((taken.jobs.len(), taken.dropped), (0, 1));
+    world.unchanged("").await
+}
+
+/// However often it is pushed before and while it runs.
+async fn the_same_id_again_and_again_is_one_job(world: &World) -> Outcome {
+    world.put_foreign("j1", &[("script", "1")]).await?;
+    for _ in 0..3 {
+        world.push("j1").await?;
+    }
+    let claimed = world.take_one().await?;
+    check!(world.take(10).await?.is_empty());
+    world.push("j1").await?;
+    check!(
+        world
+            .claim("w2-b", &[world.queue()], 10)
+            .await?
+            .jobs
+            .is_empty()
+    );
+    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    Ok(())
+}
+
+/// In one call and in two.
+async fn an_id_in_two_queues_is_one_job(world: &World) -> Outcome {
+    let queues = [world.queue_of("osis:group:default"), world.queue()];
+    for id in ["j1", "j2"] {
+        world.put_foreign(id, &[("script", "1")]).await?;
+        world.raw::<()>(&["LPUSH", &queues[0], id]).await?;
+    }
+    let first = world.claim(WORKER, &queues[..1], 1).await?;
+    same!(ids(&first.jobs), ["j1"]);
+    let rest = world.claim("w2-b", &queues, 5).await?;
+    same!((ids(&rest.jobs), rest.dropped), (vec!["j2"], 2));
+    Ok(())
+}
+
+/// A client that repeats itself late runs nothing twice.
+async fn an_id_pushed_again_after_its_end_does_nothing(world: &World) -> Outcome {
+    world.put_foreign("j1", &[("script", "1")]).await?;
+    let claimed = world.take_one().await?;
+    world.finish(&claimed, "42").await?;
+    let before = world.all().await?;
+    world.push("j1").await?;
+    check!(world.take(5).await?.is_empty());
+    world.unchanged(&before).await
+}
+
+/// What cannot be read has its default.
+async fn odd_fields_do_not_matter(world: &World) -> Outcome {
+    let fields = [
+        ("script", "1"),
+        ("timeout", "soon"),
+        ("retries", "many"),
+        ("concurrent", "perhaps"),
+        ("env_vars", "[1,2"),
+        ("script_type", ""),
+    ];
+    world.put_foreign("j1", &fields).await?;
+    let claimed = world.take_one().await?;
+    same!((claimed.job.retries, claimed.job.concurrent), (0, true));
+    check!(claimed.job.env_vars.is_empty());
+    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    Ok(())
+}
+
+/// From the claim to the end.
+async fn fields_we_do_not_know_stay(world: &World) -> Outcome {
+    let fields = [
+        ("script", "1"),
+        ("novelty", "[]"),
+        ("big", "9007199254740993"),
+    ];
+    world.put_foreign("j1", &fields).await?;
+    let claimed = world.take_one().await?;
+    same!(
+        claimed.job.other.get("novelty").map(Vec::as_slice),
+        Some(&b"[]"[..])
+    );
+    world.finish(&claimed, "42").await?;
+    let record = world.record("j1").await?;
+    same!(record.get("novelty").map(String::as_str), Some("[]"));
+    same!(
+        record.get("big").map(String::as_str),
+        Some("9007199254740993")
+    );
+    Ok(())
+}
+
+/// The jobs that were claimed with it are not claimed for nobody.
+async fn a_field_name_that_is_no_text_costs_nobody_a_run(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let mut set = redis::cmd("HSET");
+    set.arg(world.key("j2"))
+        .arg(b"\xff")
+        .arg(b"\xfe")
+        .arg("script")
+        .arg("1");
+    set.query_async::<()>(&mut world.conn().clone()).await?;
+    world.push("j2").await?;
+    let jobs = world.take(5).await?;
+    same!(ids(&jobs), ["j1", "j2"]);
+    for claimed in &jobs {
+        same!(world.finish(claimed, "42").await?, Finished::Finished);
+    }
+    Ok(())
+}
+
+/// Nor with this one, which nobody can name: it ends as lost, and takes nothing along.
+async fn an_id_that_is_no_text_costs_nobody_a_run(world: &World) -> Outcome {
+    let id = b"\xff\xfe".as_slice();
+    let key = [world.key("").as_bytes(), id].concat();
+    let conn = &mut world.conn().clone();
+    let mut set = redis::cmd("HSET");
+    set.arg(&key).arg("script").arg("1");
+    set.query_async::<()>(conn).await?;
+    let mut push = redis::cmd("LPUSH");
+    push.arg(world.queue()).arg(id);
+    push.query_async::<()>(conn).await?;
+    world.put(&["j1"]).await?;
+    let claimed = world.take(5).await?;
+    same!(ids(&claimed), ["j1"]);
+    same!(world.finish(&claimed[0], "42").await?, Finished::Finished);
+    for _ in 0..=MAX_LOST {
+        world.lose_all().await?;
+        check!(world.take(5).await?.is_empty());
+    }
+    let mut status = redis::cmd("HGET");
+    status.arg(&key).arg("status");
+    same!(status.query_async::<String>(conn).await?, "error");
+    Ok(())
+}
+
+/// An id is whatever its client says.
+async fn an_id_of_any_characters_runs(world: &World) -> Outcome {
+    let odd = "jöb:{1} [x]*?\\ \n%s";
+    world
+        .put_foreign(odd, &[("script", "1"), ("retries", "1")])
+        .await?;
+    world.take_one().await?;
+    same!(world.lose_all().await?.requeued, [odd]);
+    let claimed = world.take_one().await?;
+    same!(claimed.job.id, odd);
+    check!(
+        world
+            .renew(WORKER, std::slice::from_ref(&claimed))
+            .await?
+            .is_empty()
+    );
+    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.list(&world.reply(odd)).await?, ["42"]);
+    Ok(())
+}
+
+/// One that pops and writes plainly: its result is a result, and we do not run the job again.
+async fn a_worker_of_theirs_may_take_our_job(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let (queue, key) = (world.queue(), world.key("j1"));
+    let popped: (String, String) = world.raw(&["BRPOP", &queue, "1"]).await?;
+    same!(popped.1, "j1");
+    world
+        .raw::<()>(&["HSET", &key, "status", "started"])
+        .await?;
+    check!(world.take(5).await?.is_empty());
+    let end = ["HSET", &key, "status", "finished", "output", "42"];
+    world.raw::<()>(&end).await?;
+    world.push("j1").await?;
+    check!(world.take(5).await?.is_empty());
+    let job = world.read("j1").await?;
+    same!(
+        (job.status.as_str(), job.output.as_deref()),
+        ("finished", Some(&b"42"[..]))
+    );
+    Ok(())
+}

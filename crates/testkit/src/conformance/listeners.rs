@@ -1,0 +1,212 @@
+//! Who listens where: what came to a worker that stops or dies goes back to its queue.
+
+use meshwork_broker::{Listener, Reclaimed};
+
+use super::world::{LEASE_MS, PATIENCE, WORKER, ids};
+use super::{Failure, Outcome, World, cases, check, same};
+
+cases![
+    leaving_hands_back_in_order,
+    leaving_takes_the_listener_off_the_list,
+    leaving_leaves_the_others,
+    leaving_hands_back_from_every_queue,
+    leaving_hands_back_more_than_one_call_may,
+    leaving_twice_changes_nothing,
+    a_listener_that_lives_keeps_what_came,
+    a_dead_listeners_ids_go_back_in_order,
+    a_dead_listener_is_taken_off_the_list,
+    a_dead_listener_with_many_ids_takes_several_calls,
+    an_id_that_comes_after_death_goes_back,
+    dead_listeners_of_several_queues_are_told_apart,
+];
+
+/// Long after a listener died, in milliseconds.
+const LONG: u64 = 3_600_000;
+
+async fn leave(world: &World, worker: &str) -> Result<usize, Failure> {
+    let queues = [world.queue()];
+    let listener = Listener {
+        worker,
+        queues: &queues,
+    };
+    Ok(world.broker.leave(listener).await?)
+}
+
+/// Ids in a feed list, the first one the oldest.
+async fn fed(world: &World, worker: &str, ids: &[&str]) -> Outcome {
+    let feed = world.feed(worker);
+    let push: Vec<_> = ["LPUSH", feed.as_str()]
+        .iter()
+        .chain(ids)
+        .copied()
+        .collect();
+    world.raw(&push).await
+}
+
+/// What came to a worker that stops is next in its queue.
+async fn leaving_hands_back_in_order(world: &World) -> Outcome {
+    world.push("j3").await?;
+    fed(world, WORKER, &["j1", "j2"]).await?;
+    same!(leave(world, WORKER).await?, 2);
+    same!(world.waiting().await?, ["j1", "j2", "j3"]);
+    check!(world.list(&world.feed(WORKER)).await?.is_empty());
+    Ok(())
+}
+
+/// A worker that left does not listen any more.
+async fn leaving_takes_the_listener_off_the_list(world: &World) -> Outcome {
+    world.renew(WORKER, &[]).await?;
+    check!(world.broker.is_listened(&world.queue()).await?);
+    same!(leave(world, WORKER).await?, 0);
+    check!(!world.broker.is_listened(&world.queue()).await?);
+    world.unchanged("").await
+}
+
+/// Another worker's feed and entry stay.
+async fn leaving_leaves_the_others(world: &World) -> Outcome {
+    world.renew("w2-b", &[]).await?;
+    fed(world, "w2-b", &["j1"]).await?;
+    let before = world.all().await?;
+    world.renew(WORKER, &[]).await?;
+    leave(world, WORKER).await?;
+    world.unchanged(&before).await
+}
+
+/// Each id goes back to the queue that it came from.
+async fn leaving_hands_back_from_every_queue(world: &World) -> Outcome {
+    let queues = [world.queue_of("osis:group:io"), world.queue()];
+    for (queue, id) in queues.iter().zip(["g1", "t1"]) {
+        let feed = world.keys().feed(WORKER, queue);
+        world.raw::<()>(&["LPUSH", &feed, id]).await?;
+    }
+    let listener = Listener {
+        worker: WORKER,
+        queues: &queues,
+    };
+    same!(world.broker.leave(listener).await?, 2);
+    same!(world.list(&queues[0]).await?, ["g1"]);
+    same!(world.list(&queues[1]).await?, ["t1"]);
+    Ok(())
+}
+
+/// However many came, all go back.
+async fn leaving_hands_back_more_than_one_call_may(world: &World) -> Outcome {
+    let names: Vec<_> = (0..2500).map(|n| format!("j{n}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    world.renew(WORKER, &[]).await?;
+    fed(world, WORKER, &names).await?;
+    same!(leave(world, WORKER).await?, 2500);
+    same!(world.waiting().await?, names);
+    same!(world.listener(WORKER).await?, None);
+    Ok(())
+}
+
+/// A call repeated after a broken connection finds nothing to do.
+async fn leaving_twice_changes_nothing(world: &World) -> Outcome {
+    fed(world, WORKER, &["j1"]).await?;
+    leave(world, WORKER).await?;
+    let before = world.all().await?;
+    same!(leave(world, WORKER).await?, 0);
+    world.unchanged(&before).await
+}
+
+/// As long as a worker says that it is there, nobody takes what came to it.
+async fn a_listener_that_lives_keeps_what_came(world: &World) -> Outcome {
+    world.renew(WORKER, &[]).await?;
+    fed(world, WORKER, &["j1"]).await?;
+    let before = world.all().await?;
+    world.pass(LEASE_MS - 1);
+    same!(world.broker.reclaim().await?, Reclaimed::default());
+    world.unchanged(&before).await
+}
+
+/// What came to a worker that died is next in its queue, within one lease.
+async fn a_dead_listeners_ids_go_back_in_order(world: &World) -> Outcome {
+    world.put(&["j1", "j2", "j3"]).await?;
+    world.renew(WORKER, &[]).await?;
+    fed(world, WORKER, &["j1", "j2"]).await?;
+    for id in ["j1", "j2"] {
+        world.raw::<()>(&["LREM", &world.queue(), "0", id]).await?;
+    }
+    world.pass(LEASE_MS);
+    let back = world.broker.reclaim().await?;
+    same!(back.moved, 2);
+    same!(world.waiting().await?, ["j1", "j2", "j3"]);
+    let taken = world.claim("w2-b", &[world.queue()], 3).await?;
+    same!(ids(&taken.jobs), ["j1", "j2", "j3"]);
+    Ok(())
+}
+
+/// It does not listen from the moment on at which its time is over, and leaves nothing for ever.
+async fn a_dead_listener_is_taken_off_the_list(world: &World) -> Outcome {
+    world.renew(WORKER, &[]).await?;
+    world.pass(LEASE_MS);
+    check!(!world.broker.is_listened(&world.queue()).await?);
+    world.broker.reclaim().await?;
+    check!(!world.broker.is_listened(&world.queue()).await?);
+    world.pass(LONG);
+    world.broker.reclaim().await?;
+    world.unchanged("").await
+}
+
+/// One call moves 1,000 ids; the listener stays until all are moved.
+async fn a_dead_listener_with_many_ids_takes_several_calls(world: &World) -> Outcome {
+    let names: Vec<_> = (0..2500).map(|n| format!("j{n}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    world.renew(WORKER, &[]).await?;
+    fed(world, WORKER, &names).await?;
+    world.pass(LONG);
+    let mut moved = Vec::new();
+    for _ in 0..4 {
+        moved.push(world.broker.reclaim().await?.moved);
+    }
+    same!(moved, [1000, 1000, 500, 0]);
+    same!(world.waiting().await?, names);
+    same!(world.listener(WORKER).await?, None);
+    Ok(())
+}
+
+/// A worker that hangs still waits on its queue in the server's eyes, and an id may come to it after
+/// it was taken for dead: that id goes back as well.
+async fn an_id_that_comes_after_death_goes_back(world: &World) -> Outcome {
+    world.renew(WORKER, &[]).await?;
+    let parking = world.broker.parking().await?;
+    let queue = world.queue();
+    let hung = world.broker.park(&parking, WORKER, &queue, PATIENCE);
+    let others = async {
+        world.pass(LEASE_MS);
+        world.broker.reclaim().await?;
+        world.put(&["j1"]).await
+    };
+    let (came, done) = tokio::join!(hung, others);
+    done?;
+    check!(came?);
+    same!(world.list(&world.feed(WORKER)).await?, ["j1"]);
+    same!(world.broker.reclaim().await?.moved, 1);
+    same!(world.waiting().await?, ["j1"]);
+    Ok(())
+}
+
+/// One worker on two queues that died: each id goes back to its own.
+async fn dead_listeners_of_several_queues_are_told_apart(world: &World) -> Outcome {
+    let queues = [world.queue_of("osis:group:io"), world.queue()];
+    let renewal = meshwork_broker::Renewal {
+        held: &[],
+        lease: super::world::LEASE,
+        listener: Listener {
+            worker: WORKER,
+            queues: &queues,
+        },
+        alive: super::world::LEASE,
+    };
+    world.broker.renew(renewal).await?;
+    for (queue, id) in queues.iter().zip(["g1", "t1"]) {
+        let feed = world.keys().feed(WORKER, queue);
+        world.raw::<()>(&["LPUSH", &feed, id]).await?;
+    }
+    world.pass(LEASE_MS);
+    same!(world.broker.reclaim().await?.moved, 2);
+    same!(world.list(&queues[0]).await?, ["g1"]);
+    same!(world.list(&queues[1]).await?, ["t1"]);
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! What every engine must do, told as cases over the real scripts: one file per verb, and files for
+//! what goes across verbs. A case gets an empty namespace and a clock that it sets, and says what it
+//! found wrong as a value. Which engines there are is in [`engine`]; how engines are started, in
+//! [`crate::servers`].
+
+mod engine;
+mod failure;
+mod run;
+mod world;
+
+mod batches;
+mod cancel;
+mod claim;
+mod clocks;
+mod delete;
+mod enqueue;
+mod fail;
+mod feeds;
+mod finish;
+mod foreign;
+mod heavy;
+mod inspect;
+mod lifecycle;
+mod listeners;
+mod order;
+mod reclaim;
+mod records;
+mod release;
+mod renew;
+mod replies;
+mod retry;
+mod stale;
+mod states;
+
+use futures_util::future::BoxFuture;
+
+pub use engine::{Engine, Place};
+pub use failure::{Failure, Outcome};
+pub use world::World;
+
+use failure::{cases, check, same};
+
+/// One thing that must hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    /// What it is about, as the name of its function.
+    pub name: &'static str,
+    /// The case itself, over an empty namespace.
+    pub run: for<'a> fn(&'a World) -> BoxFuture<'a, Outcome>,
+}
+
+/// The cases of one file.
+#[derive(Debug, Clone, Copy)]
+pub struct Group {
+    /// The file.
+    pub name: &'static str,
+    /// Its cases.
+    pub cases: &'static [Case],
+    /// Whether they fill queues with 100,000 items.
+    pub heavy: bool,
+}
+
+const fn group(name: &'static str, cases: &'static [Case]) -> Group {
+    Group {
+        name,
+        cases,
+        heavy: false,
+    }
+}
+
+/// All cases, by file.
+pub const GROUPS: &[Group] = &[
+    group("enqueue", enqueue::CASES),
+    group("claim", claim::CASES),
+    group("order", order::CASES),
+    group("renew", renew::CASES),
+    group("finish", finish::CASES),
+    group("fail", fail::CASES),
+    group("release", release::CASES),
+    group("reclaim", reclaim::CASES),
+    group("feeds", feeds::CASES),
+    group("listeners", listeners::CASES),
+    group("cancel", cancel::CASES),
+    group("retry", retry::CASES),
+    group("delete", delete::CASES),
+    group("batches", batches::CASES),
+    group("inspect", inspect::CASES),
+    group("records", records::CASES),
+    group("replies", replies::CASES),
+    group("states", states::CASES),
+    group("stale", stale::CASES),
+    group("clocks", clocks::CASES),
+    group("foreign", foreign::CASES),
+    group("lifecycle", lifecycle::CASES),
+    Group {
+        name: "heavy",
+        cases: heavy::CASES,
+        heavy: true,
+    },
+];

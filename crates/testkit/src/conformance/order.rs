@@ -1,0 +1,111 @@
+//! In which order jobs run: oldest first within a queue, the most specific queue first.
+
+use meshwork_model::name::Group;
+use meshwork_model::outcome::FailureKind;
+use meshwork_model::route::Listen;
+
+use super::world::{WORKER, ids};
+use super::{Outcome, World, cases, same};
+
+cases![
+    oldest_first,
+    oldest_first_in_one_call,
+    most_specific_queue_first,
+    most_specific_queue_first_in_one_call,
+    a_full_queue_hides_none_after_it,
+    a_retry_goes_to_the_end,
+    what_is_handed_back_is_next,
+    what_was_lost_is_next,
+];
+
+/// First in, first out: no job starves.
+async fn oldest_first(world: &World) -> Outcome {
+    world.put(&["j1", "j2", "j3"]).await?;
+    for id in ["j1", "j2", "j3"] {
+        same!(world.take_one().await?.job.id, id);
+    }
+    Ok(())
+}
+
+/// Also when several are taken at once.
+async fn oldest_first_in_one_call(world: &World) -> Outcome {
+    world.put(&["j1", "j2"]).await?;
+    world.put(&["j3"]).await?;
+    let jobs = world.take(3).await?;
+    same!(ids(&jobs), ["j1", "j2", "j3"]);
+    Ok(())
+}
+
+/// Puts `t` into the type's queue, then `g` into the group's, then `i` into the instance's, and
+/// names the queues as a worker listens to them.
+async fn three_levels(world: &World) -> Result<Vec<String>, super::Failure> {
+    let mut jobs = [world.job("t")?, world.job("g")?, world.job("i")?];
+    jobs[1].route.group = Some(Group::default());
+    jobs[2].route.instance = Some("7".parse()?);
+    world.put_jobs(&jobs).await?;
+    let listen = Listen {
+        script_type: "osis".parse()?,
+        group: Group::default(),
+        instance: Some("7".parse()?),
+    };
+    Ok(listen.queues(world.keys()))
+}
+
+/// Instance, then group, then type, whichever was pushed first.
+async fn most_specific_queue_first(world: &World) -> Outcome {
+    let queues = three_levels(world).await?;
+    for id in ["i", "g", "t"] {
+        let taken = world.claim(WORKER, &queues, 1).await?;
+        same!(ids(&taken.jobs), [id]);
+    }
+    Ok(())
+}
+
+/// Also when several are taken at once.
+async fn most_specific_queue_first_in_one_call(world: &World) -> Outcome {
+    let queues = three_levels(world).await?;
+    let taken = world.claim(WORKER, &queues, 3).await?;
+    same!(ids(&taken.jobs), ["i", "g", "t"]);
+    let from: Vec<_> = taken.jobs.iter().map(|job| job.queue.clone()).collect();
+    same!(from, queues);
+    Ok(())
+}
+
+/// Slots that the first queues leave free are filled from the later ones.
+async fn a_full_queue_hides_none_after_it(world: &World) -> Outcome {
+    let queues = three_levels(world).await?;
+    world.put(&["t2", "t3"]).await?;
+    let taken = world.claim(WORKER, &queues, 4).await?;
+    same!(ids(&taken.jobs), ["i", "g", "t", "t2"]);
+    Ok(())
+}
+
+/// A job that failed lets the others go first.
+async fn a_retry_goes_to_the_end(world: &World) -> Outcome {
+    let mut job = world.job("j1")?;
+    job.retries = 1;
+    world.put_jobs(&[job]).await?;
+    world.put(&["j2", "j3"]).await?;
+    let claimed = world.take_one().await?;
+    world.fail(&claimed, FailureKind::Script).await?;
+    same!(world.waiting().await?, ["j2", "j3", "j1"]);
+    Ok(())
+}
+
+/// A job that was handed back had its turn already: it is the next.
+async fn what_is_handed_back_is_next(world: &World) -> Outcome {
+    world.put(&["j1", "j2", "j3"]).await?;
+    let claimed = world.take_one().await?;
+    world.broker.release(&claimed).await?;
+    same!(world.waiting().await?, ["j1", "j2", "j3"]);
+    Ok(())
+}
+
+/// So is a job whose worker went away.
+async fn what_was_lost_is_next(world: &World) -> Outcome {
+    world.put(&["j1", "j2", "j3"]).await?;
+    world.take_one().await?;
+    world.lose_all().await?;
+    same!(world.waiting().await?, ["j1", "j2", "j3"]);
+    Ok(())
+}

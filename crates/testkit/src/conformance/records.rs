@@ -1,0 +1,353 @@
+//! All that is there after each verb, word by word: what other clients read, and what we add to it.
+
+use meshwork_broker::{Claimed, Reclaimed};
+use meshwork_model::job::NewJob;
+use meshwork_model::outcome::FailureKind;
+
+use super::failure::same_text;
+use super::world::{LEASE_MS, WORKER};
+use super::{Failure, Outcome, World, cases, same};
+
+cases![
+    after_enqueue,
+    after_enqueue_with_everything,
+    after_claim,
+    after_renew,
+    after_finish,
+    after_fail_with_a_retry_left,
+    after_fail_without,
+    after_release,
+    after_reclaim,
+    after_the_last_reclaim,
+    after_cancel_of_a_waiting_job,
+    after_cancel_of_a_running_job,
+    after_retry,
+    after_delete,
+    after_leave,
+];
+
+/// The fields that a plain job has from its beginning to its end.
+const PLAIN: [&str; 9] = [
+    "caller_id =",
+    "concurrent = true",
+    "context_id =",
+    "created_at = 2023-11-14T22:13:20.123Z",
+    "id = j1",
+    "retries = 0",
+    "script = j1",
+    "script_type = osis",
+    "timeout = 1800",
+];
+
+/// A hash `j1` of the plain fields, where `others` do not replace them, and of `others`.
+fn record(others: &[&str]) -> String {
+    let name = |line: &str| line.split(' ').next().map(str::to_owned);
+    let replaced = |line: &&&str| others.iter().any(|other| name(other) == name(line));
+    let kept = PLAIN.iter().filter(|line| !replaced(line));
+    let mut lines: Vec<_> = kept.chain(["worker_id ="].iter()).chain(others).collect();
+    lines.sort();
+    let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+    format!("~:job:j1 hash\n{lines}")
+}
+
+/// `j1` in its queue.
+const QUEUED: &str = "~:q:work:type:osis list\n  j1\n";
+
+/// Under a lease from the start on.
+const LEASED: &str = "~:q:lease zset\n  j1 = 1700000010123\n";
+
+async fn is(world: &World, parts: &[&str]) -> Outcome {
+    same_text(&world.all().await?, &parts.concat())
+}
+
+async fn running(world: &World, change: fn(&mut NewJob)) -> Result<Claimed, Failure> {
+    let mut job = world.job("j1")?;
+    change(&mut job);
+    world.put_jobs(&[job]).await?;
+    let claimed = world.take_one().await?;
+    world.pass(1_000);
+    Ok(claimed)
+}
+
+/// Seed 2's fields, the script's type, and whether we want a reply.
+async fn after_enqueue(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    let record = record(&[
+        "mw_reply = 0",
+        "status = dispatched",
+        "updated_at = 2023-11-14T22:13:20.123Z",
+    ]);
+    is(world, &[&record, QUEUED]).await
+}
+
+/// Each part of a job has its field; the environment is one JSON object.
+async fn after_enqueue_with_everything(world: &World) -> Outcome {
+    let mut job = world.job("j1")?;
+    job.script = "print(1)\n".to_owned();
+    job.input = Some(vec![0, b'a', 255]);
+    job.caller_id = "alice".to_owned();
+    job.context_id = "home".to_owned();
+    job.timeout = 30;
+    job.retries = 2;
+    job.concurrent = false;
+    job.reply = true;
+    job.env_vars.insert("B".to_owned(), "\"q\"".to_owned());
+    job.env_vars.insert("A".to_owned(), "1".to_owned());
+    job.route.script_type = "python".parse()?;
+    job.route.group = Some("io".parse()?);
+    job.route.instance = Some("3".parse()?);
+    world.put_jobs(&[job]).await?;
+    let expected = r#"~:job:j1 hash
+  caller_id = alice
+  concurrent = false
+  context_id = home
+  created_at = 2023-11-14T22:13:20.123Z
+  env_vars = {\"A\":\"1\",\"B\":\"\\\"q\\\"\"}
+  id = j1
+  mw_group = io
+  mw_input = \x00a\xff
+  mw_instance = 3
+  mw_reply = 1
+  retries = 2
+  script = print(1)\n
+  script_type = python
+  status = dispatched
+  timeout = 30
+  updated_at = 2023-11-14T22:13:20.123Z
+  worker_id = 3
+~:q:work:type:python:group:io:inst:3 list
+  j1
+"#;
+    is(world, &[expected]).await
+}
+
+/// Started, by whom, from where, the how manieth run, and the token.
+async fn after_claim(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    world.pass(1_000);
+    world.take_one().await?;
+    let record = record(&[
+        "mw_attempt = 1",
+        "mw_queue = ~:q:work:type:osis",
+        "mw_reply = 0",
+        "mw_token = t1",
+        "mw_worker = w1-a",
+        "status = started",
+        "updated_at = 2023-11-14T22:13:21.123Z",
+    ]);
+    is(world, &[&record, "~:q:lease zset\n  j1 = 1700000011123\n"]).await
+}
+
+/// A lease and a listener, each one lease from now.
+async fn after_renew(world: &World) -> Outcome {
+    let claimed = running(world, |_| {}).await?;
+    same!(world.renew(WORKER, &[claimed]).await?.len(), 0);
+    let record = record(&[
+        "mw_attempt = 1",
+        "mw_queue = ~:q:work:type:osis",
+        "mw_reply = 0",
+        "mw_token = t1",
+        "mw_worker = w1-a",
+        "status = started",
+        "updated_at = 2023-11-14T22:13:20.123Z",
+    ]);
+    let feeds = "~:q:feeds zset\n  w1-a ~:q:work:type:osis = 1700000011123\n";
+    let lease = "~:q:lease zset\n  j1 = 1700000011123\n";
+    is(world, &[&record, feeds, lease]).await
+}
+
+/// Status and output as seed 2 has them; the token stays, so that a repeated report is known.
+async fn after_finish(world: &World) -> Outcome {
+    let claimed = running(world, |job| job.reply = true).await?;
+    world.broker.finish(&claimed, b"42", b"out", b"err").await?;
+    let record = record(&[
+        "mw_attempt = 1",
+        "mw_queue = ~:q:work:type:osis",
+        "mw_reply = 1",
+        "mw_stderr = err",
+        "mw_stdout = out",
+        "mw_token = t1",
+        "mw_worker = w1-a",
+        "output = 42",
+        "status = finished",
+        "updated_at = 2023-11-14T22:13:21.123Z",
+    ]);
+    is(world, &[&record, "~:q:reply:j1 list for 60 min\n  42\n"]).await
+}
+
+/// It waits again, with what went wrong, and without a token.
+async fn after_fail_with_a_retry_left(world: &World) -> Outcome {
+    let claimed = running(world, |job| job.retries = 1).await?;
+    let mut failure = meshwork_model::outcome::Failure::new(FailureKind::Script, "boom");
+    failure.traceback = Some("line 1".to_owned());
+    world
+        .broker
+        .fail(&claimed, &failure, b"out", b"err")
+        .await?;
+    let record = record(&[
+        "error = boom",
+        "mw_attempt = 1",
+        "mw_queue = ~:q:work:type:osis",
+        "mw_reply = 0",
+        "mw_stderr = err",
+        "mw_stdout = out",
+        "mw_traceback = line 1",
+        "mw_worker = w1-a",
+        "retries = 1",
+        "status = dispatched",
+        "updated_at = 2023-11-14T22:13:21.123Z",
+    ]);
+    is(world, &[&record, QUEUED]).await
+}
+
+/// Status and error as seed 2 has them, and the reply.
+async fn after_fail_without(world: &World) -> Outcome {
+    let claimed = running(world, |job| job.reply = true).await?;
+    world.fail(&claimed, FailureKind::Script).await?;
+    let record = record(&[
+        "error = boom",
+        "mw_attempt = 1",
+        "mw_queue = ~:q:work:type:osis",
+        "mw_reply = 1",
+        "mw_token = t1",
+        "mw_worker = w1-a",
+        "status = error",
+        "updated_at = 2023-11-14T22:13:21.123Z",
+    ]);
+    is(world, &[&record, "~:q:reply:j1 list for 60 min\n  boom\n"]).await
+}
+
+/// As it was before the claim, but for who had it last.
+async fn after_release(world: &World) -> Outcome {
+    let claimed = running(world, |_| {}).await?;
+    world.broker.release(&claimed).await?;
+    let record = record(&[
+        "mw_attempt = 0",
+        "mw_queue = ~:q:work:type:osis",
+        "mw_reply = 0",
+        "mw_worker = w1-a",
+        "status = dispatched",
+        "updated_at = 2023-11-14T22:13:21.123Z",
+    ]);
+    is(world, &[&record, QUEUED]).await
+}
+
+/// Likewise, with the loss counted.
+async fn after_reclaim(world: &World) -> Outcome {
+    running(world, |_| {}).await?;
+    world.lose_all().await?;
+    let record = record(&[
+        "mw_attempt = 0",
+        "mw_lost = 1",
+        "mw_queue = ~:q:work:type:osis",
+        "mw_reply = 0",
+        "mw_worker = w1-a",
+        "status = dispatched",
+        "updated_at = 2023-11-14T22:13:31.123Z",
+    ]);
+    is(world, &[&record, QUEUED]).await
+}
+
+/// The job ends, and says why.
+async fn after_the_last_reclaim(world: &World) -> Outcome {
+    running(world, |job| job.reply = true).await?;
+    for _ in 0..3 {
+        world.lose_all().await?;
+        world.take_one().await?;
+    }
+    let ended = Reclaimed {
+        ended: vec!["j1".to_owned()],
+        ..Reclaimed::default()
+    };
+    same!(world.lose_all().await?, ended);
+    let record = record(&[
+        "error = lost: 4 workers went away while they ran this job",
+        "mw_attempt = 0",
+        "mw_lost = 4",
+        "mw_queue = ~:q:work:type:osis",
+        "mw_reply = 1",
+        "mw_worker = w1-a",
+        "status = error",
+        "updated_at = 2023-11-14T22:14:01.123Z",
+    ]);
+    let reply =
+        "~:q:reply:j1 list for 60 min\n  lost: 4 workers went away while they ran this job\n";
+    is(world, &[&record, reply]).await
+}
+
+/// Nothing of a run that never was.
+async fn after_cancel_of_a_waiting_job(world: &World) -> Outcome {
+    world.put(&["j1"]).await?;
+    world.pass(1_000);
+    world
+        .broker
+        .cancel(&world.read("j1").await?, "stopped")
+        .await?;
+    let record = record(&[
+        "error = stopped",
+        "mw_reply = 0",
+        "status = error",
+        "updated_at = 2023-11-14T22:13:21.123Z",
+    ]);
+    is(world, &[&record]).await
+}
+
+/// No token, so that the run's report is refused.
+async fn after_cancel_of_a_running_job(world: &World) -> Outcome {
+    let claimed = running(world, |job| job.reply = true).await?;
+    world.broker.cancel(&claimed.job, "stopped").await?;
+    let record = record(&[
+        "error = stopped",
+        "mw_attempt = 1",
+        "mw_queue = ~:q:work:type:osis",
+        "mw_reply = 1",
+        "mw_worker = w1-a",
+        "status = error",
+        "updated_at = 2023-11-14T22:13:21.123Z",
+    ]);
+    is(
+        world,
+        &[&record, "~:q:reply:j1 list for 60 min\n  stopped\n"],
+    )
+    .await
+}
+
+/// As when it was new, but for who had it last.
+async fn after_retry(world: &World) -> Outcome {
+    let claimed = running(world, |job| job.reply = true).await?;
+    world.broker.finish(&claimed, b"42", b"out", b"err").await?;
+    world.pass(1_000);
+    world.broker.retry(&world.read("j1").await?).await?;
+    let record = record(&[
+        "mw_queue = ~:q:work:type:osis",
+        "mw_reply = 1",
+        "mw_worker = w1-a",
+        "status = dispatched",
+        "updated_at = 2023-11-14T22:13:22.123Z",
+    ]);
+    is(world, &[&record, QUEUED]).await
+}
+
+/// Nothing.
+async fn after_delete(world: &World) -> Outcome {
+    let claimed = running(world, |job| job.reply = true).await?;
+    same!(world.all().await?.contains(LEASED), true);
+    world.finish(&claimed, "42").await?;
+    world.broker.delete(&world.read("j1").await?).await?;
+    world.pass(LEASE_MS);
+    is(world, &[]).await
+}
+
+/// The queue, and nothing that names the worker.
+async fn after_leave(world: &World) -> Outcome {
+    world.renew(WORKER, &[]).await?;
+    let feed = world.feed(WORKER);
+    world.raw::<()>(&["LPUSH", &feed, "j1"]).await?;
+    let queues = [world.queue()];
+    let listener = meshwork_broker::Listener {
+        worker: WORKER,
+        queues: &queues,
+    };
+    world.broker.leave(listener).await?;
+    is(world, &[QUEUED]).await
+}

@@ -1,0 +1,161 @@
+//! renew: a worker that lives keeps what is its own, and learns what is not.
+
+use meshwork_broker::{Error, MAX_ITEMS};
+
+use super::world::{LEASE_MS, START, WORKER};
+use super::{Outcome, World, cases, check, same};
+
+cases![
+    extends_the_leases,
+    keeps_a_long_job_for_as_long_as_it_lasts,
+    saves_a_lease_that_ended_untaken,
+    tells_what_was_stopped,
+    tells_what_was_taken_back,
+    tells_what_another_worker_has,
+    tells_what_has_ended,
+    tells_what_was_deleted,
+    gives_no_lease_to_what_has_none,
+    keeps_the_rest,
+    changes_nothing_but_the_lease,
+    registers_the_listener_without_jobs,
+    refuses_more_than_a_thousand,
+];
+
+/// Each job's lease ends one lease from now.
+async fn extends_the_leases(world: &World) -> Outcome {
+    world.put(&["j1", "j2"]).await?;
+    let held = world.take(2).await?;
+    world.pass(4_000);
+    check!(world.renew(WORKER, &held).await?.is_empty());
+    for id in ["j1", "j2"] {
+        same!(world.lease(id).await?, Some(START + 4_000 + LEASE_MS));
+    }
+    Ok(())
+}
+
+/// A job that is renewed in time is never taken back.
+async fn keeps_a_long_job_for_as_long_as_it_lasts(world: &World) -> Outcome {
+    let held = [world.started("j1").await?];
+    for _ in 0..10 {
+        world.pass(LEASE_MS - 1);
+        check!(world.renew(WORKER, &held).await?.is_empty());
+        check!(world.broker.reclaim().await?.requeued.is_empty());
+    }
+    same!(world.status("j1").await?, "started");
+    world.pass(LEASE_MS);
+    same!(world.broker.reclaim().await?.requeued, ["j1"]);
+    Ok(())
+}
+
+/// A lease that ended unnoticed is still the worker's to renew.
+async fn saves_a_lease_that_ended_untaken(world: &World) -> Outcome {
+    let held = [world.started("j1").await?];
+    world.pass(LEASE_MS + 1);
+    check!(world.renew(WORKER, &held).await?.is_empty());
+    check!(world.broker.reclaim().await?.requeued.is_empty());
+    Ok(())
+}
+
+/// Somebody stopped the job: its worker learns so here.
+async fn tells_what_was_stopped(world: &World) -> Outcome {
+    let held = [world.started("j1").await?];
+    world.broker.cancel(&held[0].job, "stopped").await?;
+    same!(world.renew(WORKER, &held).await?, ["j1"]);
+    same!(world.lease("j1").await?, None);
+    Ok(())
+}
+
+/// A job that went back to its queue is not the old worker's, not even while nobody else has it.
+async fn tells_what_was_taken_back(world: &World) -> Outcome {
+    let held = [world.started("j1").await?];
+    world.lose_all().await?;
+    same!(world.renew(WORKER, &held).await?, ["j1"]);
+    same!(world.lease("j1").await?, None);
+    same!(world.waiting().await?, ["j1"]);
+    Ok(())
+}
+
+/// A stale worker does not extend the lease of the one that has the job now.
+async fn tells_what_another_worker_has(world: &World) -> Outcome {
+    let stale = [world.started("j1").await?];
+    world.lose_all().await?;
+    world.claim("w2-b", &[world.queue()], 1).await?;
+    let lease = world.lease("j1").await?;
+    world.pass(5_000);
+    same!(world.renew(WORKER, &stale).await?, ["j1"]);
+    same!(world.lease("j1").await?, lease);
+    Ok(())
+}
+
+/// A job that has ended gets no lease again.
+async fn tells_what_has_ended(world: &World) -> Outcome {
+    let held = [world.started("j1").await?];
+    world.finish(&held[0], "42").await?;
+    same!(world.renew(WORKER, &held).await?, ["j1"]);
+    same!(world.lease("j1").await?, None);
+    Ok(())
+}
+
+/// A job that is gone does not come back as half a record.
+async fn tells_what_was_deleted(world: &World) -> Outcome {
+    let held = [world.started("j1").await?];
+    world.raw::<()>(&["DEL", &world.key("j1")]).await?;
+    same!(world.renew(WORKER, &held).await?, ["j1"]);
+    check!(world.record("j1").await?.is_empty());
+    Ok(())
+}
+
+/// Without an entry in the lease set there is nothing to renew.
+async fn gives_no_lease_to_what_has_none(world: &World) -> Outcome {
+    let held = [world.started("j1").await?];
+    world
+        .raw::<()>(&["ZREM", &world.keys().lease(), "j1"])
+        .await?;
+    same!(world.renew(WORKER, &held).await?, ["j1"]);
+    same!(world.lease("j1").await?, None);
+    Ok(())
+}
+
+/// One job that is gone costs the others nothing.
+async fn keeps_the_rest(world: &World) -> Outcome {
+    world.put(&["j1", "j2", "j3"]).await?;
+    let held = world.take(3).await?;
+    world.broker.cancel(&held[1].job, "stopped").await?;
+    world.pass(1_000);
+    same!(world.renew(WORKER, &held).await?, ["j2"]);
+    for id in ["j1", "j3"] {
+        same!(world.lease(id).await?, Some(START + 1_000 + LEASE_MS));
+    }
+    Ok(())
+}
+
+/// The record is not written: renewals are many.
+async fn changes_nothing_but_the_lease(world: &World) -> Outcome {
+    let held = [world.started("j1").await?];
+    let before = world.record("j1").await?;
+    world.pass(1_000);
+    world.renew(WORKER, &held).await?;
+    same!(world.record("j1").await?, before);
+    Ok(())
+}
+
+/// A worker that runs nothing says that it is there all the same.
+async fn registers_the_listener_without_jobs(world: &World) -> Outcome {
+    check!(world.renew(WORKER, &[]).await?.is_empty());
+    same!(world.listener(WORKER).await?, Some(START + LEASE_MS));
+    world.pass(3_000);
+    world.renew(WORKER, &[]).await?;
+    same!(
+        world.listener(WORKER).await?,
+        Some(START + 3_000 + LEASE_MS)
+    );
+    Ok(())
+}
+
+/// No call may hold the server up.
+async fn refuses_more_than_a_thousand(world: &World) -> Outcome {
+    let held = vec![world.started("j1").await?; MAX_ITEMS + 1];
+    let refused = world.try_renew(WORKER, &held).await;
+    check!(matches!(refused, Err(Error::TooMany { verb: "renew", .. })));
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! Replies: who waits for the end of a job is told, and nothing is left behind for ever.
+
+use meshwork_broker::Claimed;
+use meshwork_model::job::limits::MAX_LOST;
+use meshwork_model::outcome::FailureKind;
+
+use super::{Failure, Outcome, World, cases, check, same};
+
+cases![
+    our_jobs_get_one_if_asked_for,
+    our_jobs_get_none_otherwise,
+    jobs_of_others_always_get_one,
+    a_run_that_is_repeated_sends_none,
+    a_job_handed_or_taken_back_sends_none,
+    a_repeated_report_sends_none,
+    a_stale_report_sends_none,
+    a_retry_takes_the_old_one_away,
+];
+
+/// The ways in which a job ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Finished,
+    Failed,
+    StoppedWaiting,
+    StoppedRunning,
+    Lost,
+}
+
+const ENDS: [End; 5] = [
+    End::Finished,
+    End::Failed,
+    End::StoppedWaiting,
+    End::StoppedRunning,
+    End::Lost,
+];
+
+/// Ends a job that waits, and says what it should tell.
+async fn end(world: &World, id: &str, end: End) -> Result<&'static str, Failure> {
+    match end {
+        End::Finished => {
+            let claimed = world.take_one().await?;
+            world.finish(&claimed, "42").await?;
+            Ok("42")
+        }
+        End::Failed => {
+            let claimed = world.take_one().await?;
+            world.fail(&claimed, FailureKind::Permanent).await?;
+            Ok("boom")
+        }
+        End::StoppedWaiting | End::StoppedRunning => {
+            if matches!(end, End::StoppedRunning) {
+                world.take_one().await?;
+            }
+            world
+                .broker
+                .cancel(&world.read(id).await?, "stopped")
+                .await?;
+            Ok("stopped")
+        }
+        End::Lost => {
+            for _ in 0..=MAX_LOST {
+                world.take_one().await?;
+                world.lose_all().await?;
+            }
+            Ok("lost: 4 workers went away while they ran this job")
+        }
+    }
+}
+
+/// One payload, which is what the record says, for an hour.
+async fn told(world: &World, id: &str, payload: &str) -> Outcome {
+    same!(world.list(&world.reply(id)).await?, [payload]);
+    let ttl: i64 = world.raw(&["PTTL", &world.reply(id)]).await?;
+    check!((3_500_000..=3_600_000).contains(&ttl));
+    Ok(())
+}
+
+async fn silent(world: &World, id: &str) -> Outcome {
+    check!(world.list(&world.reply(id)).await?.is_empty());
+    Ok(())
+}
+
+/// However the job ends: result or reason, with a time to live.
+async fn our_jobs_get_one_if_asked_for(world: &World) -> Outcome {
+    for (n, how) in ENDS.into_iter().enumerate() {
+        let id = format!("j{n}");
+        let mut job = world.job(&id)?;
+        job.reply = true;
+        world.put_jobs(&[job]).await?;
+        let payload = end(world, &id, how).await?;
+        told(world, &id, payload).await?;
+    }
+    Ok(())
+}
+
+/// Nobody waits: nothing is left to be fetched.
+async fn our_jobs_get_none_otherwise(world: &World) -> Outcome {
+    for (n, how) in ENDS.into_iter().enumerate() {
+        let id = format!("j{n}");
+        world.put(&[&id]).await?;
+        end(world, &id, how).await?;
+        silent(world, &id).await?;
+    }
+    Ok(())
+}
+
+/// No field of theirs asks for a reply, and somebody may wait.
+async fn jobs_of_others_always_get_one(world: &World) -> Outcome {
+    for (n, how) in ENDS.into_iter().enumerate() {
+        let id = format!("j{n}");
+        let fields = [("script", "1"), ("script_type", "osis")];
+        world.put_foreign(&id, &fields).await?;
+        let payload = end(world, &id, how).await?;
+        told(world, &id, payload).await?;
+    }
+    Ok(())
+}
+
+async fn wanted(world: &World, retries: u32) -> Result<Claimed, Failure> {
+    let mut job = world.job("j1")?;
+    (job.reply, job.retries) = (true, retries);
+    world.put_jobs(&[job]).await?;
+    world.take_one().await
+}
+
+/// The job has not ended yet.
+async fn a_run_that_is_repeated_sends_none(world: &World) -> Outcome {
+    let claimed = wanted(world, 1).await?;
+    world.fail(&claimed, FailureKind::Script).await?;
+    silent(world, "j1").await?;
+    let claimed = world.take_one().await?;
+    world.fail(&claimed, FailureKind::Script).await?;
+    told(world, "j1", "boom").await
+}
+
+/// Nor here.
+async fn a_job_handed_or_taken_back_sends_none(world: &World) -> Outcome {
+    let claimed = wanted(world, 0).await?;
+    world.broker.release(&claimed).await?;
+    silent(world, "j1").await?;
+    world.take_one().await?;
+    world.lose_all().await?;
+    silent(world, "j1").await
+}
+
+/// A client that fetched its reply does not find a second one.
+async fn a_repeated_report_sends_none(world: &World) -> Outcome {
+    let claimed = wanted(world, 0).await?;
+    for _ in 0..2 {
+        world.finish(&claimed, "42").await?;
+    }
+    told(world, "j1", "42").await?;
+    world.raw::<()>(&["DEL", &world.reply("j1")]).await?;
+    world.finish(&claimed, "42").await?;
+    silent(world, "j1").await
+}
+
+/// A report that is thrown away tells nobody anything.
+async fn a_stale_report_sends_none(world: &World) -> Outcome {
+    let claimed = wanted(world, 0).await?;
+    world.lose_all().await?;
+    world.finish(&claimed, "42").await?;
+    world.fail(&claimed, FailureKind::Permanent).await?;
+    silent(world, "j1").await
+}
+
+/// Whoever waits for the new end is not told of the old one.
+async fn a_retry_takes_the_old_one_away(world: &World) -> Outcome {
+    let claimed = wanted(world, 0).await?;
+    world.finish(&claimed, "42").await?;
+    world.broker.retry(&world.read("j1").await?).await?;
+    silent(world, "j1").await?;
+    let claimed = world.take_one().await?;
+    world.finish(&claimed, "43").await?;
+    told(world, "j1", "43").await
+}

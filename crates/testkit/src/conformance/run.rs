@@ -1,0 +1,52 @@
+//! One case on one place: its namespace, its time limit, and what must hold after every case.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use meshwork_broker::script::Scripts;
+
+use super::{Case, Failure, Outcome, Place, World};
+use crate::snapshot::keys;
+
+/// Far more than a case takes, so that only one that hangs meets it.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Namespaces so far, so that no two cases of a process have the same.
+static NAMESPACES: AtomicU32 = AtomicU32::new(0);
+
+impl Case {
+    /// Runs the case with `scripts`. A panic and a case that does not end are failures too.
+    ///
+    /// # Errors
+    /// What the case found wrong.
+    pub async fn run_on(&'static self, place: &Place, scripts: Scripts) -> Outcome {
+        let number = NAMESPACES.fetch_add(1, Ordering::Relaxed);
+        // The braces keep all keys in one slot of a cluster.
+        let namespace = format!("{{c{number}}}");
+        let world = World::new(place.conn().clone(), namespace.clone(), scripts)?;
+        let run = tokio::spawn(async move { (self.run)(&world).await });
+        let stop = run.abort_handle();
+        match tokio::time::timeout(LIMIT, run).await {
+            Ok(Ok(outcome)) => outcome?,
+            Ok(Err(panic)) => return Err(Failure::new(panic)),
+            Err(_) => {
+                stop.abort();
+                return Err(Failure::new(format!("it did not end within {LIMIT:?}")));
+            }
+        }
+        alone(place, &namespace).await
+    }
+}
+
+/// Nothing is ever written outside of the namespace.
+async fn alone(place: &Place, namespace: &str) -> Outcome {
+    let ours = keys(place.conn(), namespace).await?.len();
+    let all: usize = redis::cmd("DBSIZE")
+        .query_async(&mut place.conn().clone())
+        .await?;
+    if all != ours {
+        let what = format!("{} keys lie outside of the namespace", all - ours);
+        return Err(Failure::new(what));
+    }
+    Ok(())
+}

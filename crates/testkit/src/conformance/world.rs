@@ -1,0 +1,317 @@
+//! What a case has to hand: the verbs with a clock that it sets, and the data as it lies there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use meshwork_broker::conn::Conn;
+use meshwork_broker::script::Scripts;
+use meshwork_broker::{
+    Broker, Claim, Claimed, Clock, Enqueued, Failed, Finished, Listener, Reclaimed, Renewal, Taken,
+};
+use meshwork_model::job::{Job, NewJob};
+use meshwork_model::keys::hero::Hero;
+use meshwork_model::name::JobId;
+use meshwork_model::outcome::{Failure as Wrong, FailureKind};
+use meshwork_model::route::Route;
+
+use super::Failure;
+use super::failure::same_text;
+use crate::snapshot::snapshot;
+
+/// Where the clock stands at first: 2023-11-14T22:13:20.123Z, in milliseconds.
+pub(super) const START: u64 = 1_700_000_000_123;
+/// The lease that cases claim with.
+pub(super) const LEASE: Duration = Duration::from_secs(10);
+/// The same in milliseconds, for sums with the clock.
+pub(super) const LEASE_MS: u64 = 10_000;
+/// The worker that claims where a case does not say who.
+pub(super) const WORKER: &str = "w1-a";
+/// How long cases wait for what does come.
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// One case's namespace, clock and verbs.
+#[derive(Debug)]
+pub struct World {
+    /// The verbs.
+    pub(super) broker: Broker,
+    namespace: String,
+    hand: Arc<AtomicU64>,
+    tokens: AtomicU64,
+}
+
+type Got<T> = Result<T, Failure>;
+
+impl World {
+    /// An empty namespace over `conn`, with the clock at [`START`].
+    pub(super) fn new(conn: Conn, namespace: String, scripts: Scripts) -> Got<Self> {
+        let (clock, hand) = Clock::manual(START);
+        let broker = Broker::new(conn, Hero::new(namespace.parse()?))
+            .with_clock(clock)
+            .with_scripts(scripts);
+        Ok(Self {
+            broker,
+            namespace,
+            hand,
+            tokens: AtomicU64::new(0),
+        })
+    }
+
+    /// Another namespace beside this one, within it as far as key names go.
+    pub(super) fn neighbour(&self) -> Got<Self> {
+        let scripts = Scripts::default();
+        Self::new(self.conn().clone(), format!("{}-", self.namespace), scripts)
+    }
+
+    /// The same namespace and clock with scripts that no server has seen: each ends with a comment
+    /// that no other script has.
+    pub(super) fn with_unknown_scripts(&self) -> Self {
+        let mark = format!(
+            "\n-- {} of process {}\n",
+            self.namespace,
+            std::process::id()
+        );
+        let scripts = Scripts::altered(|_, source| source + &mark);
+        Self {
+            broker: self.broker.clone().with_scripts(scripts),
+            namespace: self.namespace.clone(),
+            hand: Arc::clone(&self.hand),
+            tokens: AtomicU64::new(1_000),
+        }
+    }
+
+    pub(super) fn keys(&self) -> &Hero {
+        self.broker.keys()
+    }
+
+    pub(super) fn conn(&self) -> &Conn {
+        self.broker.conn()
+    }
+
+    /// Sets the clock.
+    pub(super) fn at(&self, ms: u64) {
+        self.hand.store(ms, Ordering::SeqCst);
+    }
+
+    /// Moves the clock.
+    pub(super) fn pass(&self, ms: u64) {
+        self.hand.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    /// A token that no other claim of this case has: `t1`, `t2` …
+    pub(super) fn token(&self) -> String {
+        format!("t{}", self.tokens.fetch_add(1, Ordering::SeqCst) + 1)
+    }
+
+    // What is to be done.
+
+    /// A job for any worker of type `osis`; its script is its id.
+    pub(super) fn job(&self, id: &str) -> Got<NewJob> {
+        Ok(NewJob::new(id.parse()?, Route::to("osis".parse()?), id))
+    }
+
+    /// The queue of such jobs.
+    pub(super) fn queue(&self) -> String {
+        self.queue_of("osis")
+    }
+
+    /// The queue of another type.
+    pub(super) fn queue_of(&self, script_type: &str) -> String {
+        format!("{}{script_type}", self.keys().work_prefix())
+    }
+
+    /// Enqueues jobs that are not there yet.
+    pub(super) async fn put_jobs(&self, jobs: &[NewJob]) -> Got<()> {
+        let stored = self.broker.enqueue(jobs).await?;
+        if stored != vec![Enqueued::Stored; jobs.len()] {
+            return Err(Failure::new(format!("not all were stored: {stored:?}")));
+        }
+        Ok(())
+    }
+
+    /// Enqueues jobs as [`Self::job`] makes them.
+    pub(super) async fn put(&self, ids: &[&str]) -> Got<()> {
+        let jobs: Got<Vec<_>> = ids.iter().map(|id| self.job(id)).collect();
+        self.put_jobs(&jobs?).await
+    }
+
+    /// One job as another client writes it: the fields given, no more, and its id pushed.
+    pub(super) async fn put_foreign(&self, id: &str, fields: &[(&str, &str)]) -> Got<()> {
+        let mut set = redis::cmd("HSET");
+        set.arg(self.key(id));
+        for (name, value) in fields {
+            set.arg(*name).arg(*value);
+        }
+        set.query_async::<()>(&mut self.conn().clone()).await?;
+        self.push(id).await
+    }
+
+    /// Pushes an id by hand.
+    pub(super) async fn push(&self, id: &str) -> Got<()> {
+        self.raw(&["LPUSH", &self.queue(), id]).await
+    }
+
+    // The verbs, shortened.
+
+    pub(super) async fn claim(&self, worker: &str, queues: &[String], want: usize) -> Got<Taken> {
+        let claim = Claim {
+            queues,
+            want,
+            lease: LEASE,
+            worker,
+            token: &self.token(),
+        };
+        Ok(self.broker.claim(claim).await?)
+    }
+
+    /// Claims from the queue of [`Self::job`].
+    pub(super) async fn take(&self, want: usize) -> Got<Vec<Claimed>> {
+        Ok(self.claim(WORKER, &[self.queue()], want).await?.jobs)
+    }
+
+    /// The next job; it is an error if there is none.
+    pub(super) async fn take_one(&self) -> Got<Claimed> {
+        let mut jobs = self.take(1).await?;
+        match (jobs.pop(), jobs.pop()) {
+            (Some(job), None) => Ok(job),
+            _ => Err(Failure::new("no job was claimed, or more than one")),
+        }
+    }
+
+    /// Enqueues a job and claims it.
+    pub(super) async fn started(&self, id: &str) -> Got<Claimed> {
+        self.put(&[id]).await?;
+        self.take_one().await
+    }
+
+    pub(super) async fn finish(&self, claimed: &Claimed, output: &str) -> Got<Finished> {
+        Ok(self
+            .broker
+            .finish(claimed, output.as_bytes(), b"", b"")
+            .await?)
+    }
+
+    /// Fails with the message `boom`.
+    pub(super) async fn fail(&self, claimed: &Claimed, kind: FailureKind) -> Got<Failed> {
+        let failure = Wrong::new(kind, "boom");
+        Ok(self.broker.fail(claimed, &failure, b"", b"").await?)
+    }
+
+    /// Renews jobs and a listener on the queue of [`Self::job`].
+    pub(super) async fn renew(&self, worker: &str, held: &[Claimed]) -> Got<Vec<String>> {
+        Ok(self.try_renew(worker, held).await?)
+    }
+
+    /// The same, where the error matters.
+    pub(super) async fn try_renew(
+        &self,
+        worker: &str,
+        held: &[Claimed],
+    ) -> Result<Vec<String>, meshwork_broker::Error> {
+        let queues = [self.queue()];
+        let renewal = Renewal {
+            held,
+            lease: LEASE,
+            listener: Listener {
+                worker,
+                queues: &queues,
+            },
+            alive: LEASE,
+        };
+        self.broker.renew(renewal).await
+    }
+
+    /// Lets all leases end and takes back what they covered.
+    pub(super) async fn lose_all(&self) -> Got<Reclaimed> {
+        self.pass(LEASE_MS);
+        Ok(self.broker.reclaim().await?)
+    }
+
+    /// A job as its record says; it is an error if there is none.
+    pub(super) async fn read(&self, id: &str) -> Got<Job> {
+        self.broker
+            .inspect(&JobId::foreign(id.to_owned()))
+            .await?
+            .ok_or_else(|| Failure::new(format!("job {id} is not there")))
+    }
+
+    // What lies there.
+
+    /// Any command.
+    pub(super) async fn raw<T: redis::FromRedisValue>(&self, words: &[&str]) -> Got<T> {
+        let mut cmd = redis::Cmd::new();
+        for word in words {
+            cmd.arg(*word);
+        }
+        Ok(cmd.query_async(&mut self.conn().clone()).await?)
+    }
+
+    /// A job's key.
+    pub(super) fn key(&self, id: &str) -> String {
+        format!("{}{id}", self.keys().job_prefix())
+    }
+
+    /// A job's fields.
+    pub(super) async fn record(&self, id: &str) -> Got<BTreeMap<String, String>> {
+        self.raw(&["HGETALL", &self.key(id)]).await
+    }
+
+    /// One field of a job.
+    pub(super) async fn field(&self, id: &str, name: &str) -> Got<Option<String>> {
+        self.raw(&["HGET", &self.key(id), name]).await
+    }
+
+    /// A job's status.
+    pub(super) async fn status(&self, id: &str) -> Got<String> {
+        Ok(self.field(id, "status").await?.unwrap_or_default())
+    }
+
+    /// A list, from the end that is taken first.
+    pub(super) async fn list(&self, key: &str) -> Got<Vec<String>> {
+        let mut items: Vec<String> = self.raw(&["LRANGE", key, "0", "-1"]).await?;
+        items.reverse();
+        Ok(items)
+    }
+
+    /// The ids in the queue of [`Self::job`], the next one first.
+    pub(super) async fn waiting(&self) -> Got<Vec<String>> {
+        self.list(&self.queue()).await
+    }
+
+    /// When a job's lease ends.
+    pub(super) async fn lease(&self, id: &str) -> Got<Option<u64>> {
+        self.raw(&["ZSCORE", &self.keys().lease(), id]).await
+    }
+
+    /// When a listener on the queue of [`Self::job`] counts as gone.
+    pub(super) async fn listener(&self, worker: &str) -> Got<Option<u64>> {
+        let member = Hero::feed_member(worker, &self.queue());
+        self.raw(&["ZSCORE", &self.keys().feeds(), &member]).await
+    }
+
+    /// The feed list of a worker for the queue of [`Self::job`].
+    pub(super) fn feed(&self, worker: &str) -> String {
+        self.keys().feed(worker, &self.queue())
+    }
+
+    /// The reply list of a job.
+    pub(super) fn reply(&self, id: &str) -> String {
+        format!("{}{id}", self.keys().reply_prefix())
+    }
+
+    /// All there is, as text.
+    pub(super) async fn all(&self) -> Got<String> {
+        Ok(snapshot(self.conn(), &self.namespace).await?)
+    }
+
+    /// Checks all there is against an earlier text.
+    pub(super) async fn unchanged(&self, before: &str) -> Got<()> {
+        same_text(&self.all().await?, before)
+    }
+}
+
+/// The ids of claimed jobs, in order.
+pub(super) fn ids(jobs: &[Claimed]) -> Vec<&str> {
+    jobs.iter().map(|claimed| claimed.job.id.as_str()).collect()
+}

@@ -1,0 +1,107 @@
+//! All that a namespace holds, as text: what a test compares to see that nothing else changed. It
+//! decides nothing about what is right.
+
+use std::fmt::Write as _;
+
+use meshwork_broker::conn::Conn;
+use redis::{RedisResult, Value};
+
+/// Keys that one step of the scan looks at.
+const SCAN_COUNT: usize = 1000;
+
+/// Every key of `namespace`, sorted, with its type, what is left of its life in minutes (rounded
+/// up), and its whole value. The namespace itself is written `~`, so that the texts of two
+/// namespaces can be compared; bytes that are not printable are escaped.
+///
+/// # Errors
+/// When the server does not take a command.
+pub async fn snapshot(conn: &Conn, namespace: &str) -> RedisResult<String> {
+    let keys = keys(conn, namespace).await?;
+    if keys.is_empty() {
+        return Ok(String::new());
+    }
+    let mut about = redis::pipe();
+    for key in &keys {
+        about.cmd("TYPE").arg(key).cmd("PTTL").arg(key);
+    }
+    let about: Vec<(String, i64)> = about.query_async(&mut conn.clone()).await?;
+    let mut values = redis::pipe();
+    for (key, (kind, _)) in keys.iter().zip(&about) {
+        read(&mut values, kind, key);
+    }
+    let values: Vec<Value> = values.query_async(&mut conn.clone()).await?;
+    let mut text = String::new();
+    for ((key, (kind, ttl)), value) in keys.iter().zip(&about).zip(values) {
+        let name = key.escape_ascii();
+        let _ = write!(text, "{name} {kind}");
+        if *ttl >= 0 {
+            let _ = write!(text, " for {} min", (ttl + 59_999) / 60_000);
+        }
+        text.push('\n');
+        for line in lines(kind, value)? {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    Ok(text.replace(namespace, "~"))
+}
+
+/// The keys of `namespace`, sorted.
+///
+/// # Errors
+/// When the server does not take a command.
+pub async fn keys(conn: &Conn, namespace: &str) -> RedisResult<Vec<Vec<u8>>> {
+    let mut keys = Vec::new();
+    let mut from = 0_u64;
+    loop {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(from).arg("MATCH").arg(format!("{namespace}:*"));
+        scan.arg("COUNT").arg(SCAN_COUNT);
+        let (next, found): (u64, Vec<Vec<u8>>) = scan.query_async(&mut conn.clone()).await?;
+        keys.extend(found);
+        from = next;
+        if from == 0 {
+            break;
+        }
+    }
+    keys.sort();
+    // A scan may name a key twice.
+    keys.dedup();
+    Ok(keys)
+}
+
+fn read(pipe: &mut redis::Pipeline, kind: &str, key: &[u8]) {
+    match kind {
+        "hash" => pipe.cmd("HGETALL").arg(key),
+        "list" => pipe.cmd("LRANGE").arg(key).arg(0).arg(-1),
+        "zset" => pipe.cmd("ZRANGE").arg(key).arg(0).arg(-1).arg("WITHSCORES"),
+        "set" => pipe.cmd("SMEMBERS").arg(key),
+        _ => pipe.cmd("GET").arg(key),
+    };
+}
+
+fn lines(kind: &str, value: Value) -> RedisResult<Vec<String>> {
+    let shown = |bytes: &[u8]| bytes.escape_ascii().to_string();
+    if matches!(kind, "hash" | "zset") {
+        let pairs: Vec<(Vec<u8>, Vec<u8>)> = redis::from_redis_value(value)?;
+        let line = |(name, value): &(Vec<u8>, Vec<u8>)| {
+            format!("{} = {}", shown(name), shown(value))
+                .trim_end()
+                .to_owned()
+        };
+        let mut lines: Vec<_> = pairs.iter().map(line).collect();
+        if kind == "hash" {
+            lines.sort();
+        }
+        return Ok(lines);
+    }
+    if kind == "string" {
+        let value: Vec<u8> = redis::from_redis_value(value)?;
+        return Ok(vec![shown(&value)]);
+    }
+    let items: Vec<Vec<u8>> = redis::from_redis_value(value)?;
+    let mut lines: Vec<_> = items.iter().map(|item| shown(item)).collect();
+    if kind == "set" {
+        lines.sort();
+    }
+    Ok(lines)
+}
