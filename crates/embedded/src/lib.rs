@@ -10,6 +10,7 @@ mod listener;
 mod log;
 mod owner;
 mod resp;
+mod script;
 mod store;
 
 pub use engine::{Clock, Handle, Session};

@@ -1,25 +1,36 @@
 //! The commands: one table, one function each. What needs a session (SELECT, MULTI, EVAL …) says so in its kind.
 
 mod args;
+mod client;
+mod config;
+mod connection;
 mod ctx;
 mod data;
 mod glob;
 mod hash;
+mod info;
 mod key;
 mod list;
 mod number;
+mod pubsub;
 mod scan;
+mod scripting;
+mod server;
 mod set;
 mod spec;
 mod string;
+mod table;
+mod transaction;
 mod zset;
 
 use bytes::Bytes;
 
 use crate::Reply;
+pub(crate) use connection::REDIS_VERSION;
 pub(crate) use glob::glob_match;
 pub(crate) use number::parse_int;
 pub(crate) use spec::{Flags, Keys, Run, Spec};
+pub(crate) use table::find;
 
 use ctx::{decimal, word};
 

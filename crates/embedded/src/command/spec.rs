@@ -1,10 +1,12 @@
 //! What the table of commands knows of each: name, arity, flags, where its keys stand, what runs it.
 
+use bytes::Bytes;
+
 use super::{DataFn, SessionFn};
 
 /// One command of the table.
 pub(crate) struct Spec {
-    /// Lower case.
+    /// Lower case; of a subcommand both words, as in `client|id`.
     pub(crate) name: &'static str,
     /// The number of arguments with the name; negative: at least so many.
     pub(crate) arity: i32,
@@ -14,6 +16,42 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
+    /// A command that needs the session.
+    pub(super) const fn session(
+        name: &'static str,
+        arity: i32,
+        flags: Flags,
+        keys: Keys,
+        run: SessionFn,
+    ) -> Self {
+        Self {
+            name,
+            arity,
+            flags,
+            keys,
+            run: Run::Session(run),
+        }
+    }
+
+    /// The keys of a request that stand in fixed places.
+    pub(crate) fn keys_in<'a>(&self, args: &'a [Bytes]) -> impl Iterator<Item = &'a Bytes> {
+        let Keys { first, last, step } = self.keys;
+        let place = |place: i32| {
+            let len = i32::try_from(args.len()).unwrap_or(i32::MAX);
+            usize::try_from(if place < 0 { len + place } else { place }).unwrap_or(0)
+        };
+        let (first, end) = if first == 0 {
+            (0, 0)
+        } else {
+            (place(first), place(last) + 1)
+        };
+        let step = usize::try_from(step).unwrap_or(1).max(1);
+        args.get(first..end.min(args.len()))
+            .unwrap_or_default()
+            .iter()
+            .step_by(step)
+    }
+
     /// Whether a call with `args` arguments (the name counts) has the right number of them.
     pub(crate) fn takes(&self, args: usize) -> bool {
         let need = usize::try_from(self.arity.unsigned_abs()).unwrap_or(usize::MAX);
@@ -22,6 +60,17 @@ impl Spec {
         } else {
             args == need
         }
+    }
+
+    /// The error of a call with another number of arguments.
+    pub(crate) fn check_arity(&self, args: usize) -> Result<(), String> {
+        if self.takes(args) {
+            return Ok(());
+        }
+        Err(format!(
+            "ERR wrong number of arguments for '{}' command",
+            self.name
+        ))
     }
 }
 
@@ -66,15 +115,41 @@ impl Flags {
     pub(crate) const LOADING: Self = Self(1 << 9);
     pub(crate) const STALE: Self = Self(1 << 10);
     pub(crate) const NO_MULTI: Self = Self(1 << 11);
+    /// Its second argument is the name of a subcommand, which has an entry of its own, such as
+    /// `client|id`, whose arity counts both words.
+    pub(crate) const CONTAINER: Self = Self(1 << 12);
 
     pub(crate) const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// Their names.
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
+        NAMES
+            .iter()
+            .filter(move |(flag, _)| self.has(*flag))
+            .map(|(_, name)| *name)
     }
 
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
+
+const NAMES: [(Flags, &str); 12] = [
+    (Flags::WRITE, "write"),
+    (Flags::READONLY, "readonly"),
+    (Flags::DENYOOM, "denyoom"),
+    (Flags::ADMIN, "admin"),
+    (Flags::PUBSUB, "pubsub"),
+    (Flags::NOSCRIPT, "noscript"),
+    (Flags::BLOCKING, "blocking"),
+    (Flags::LOADING, "loading"),
+    (Flags::STALE, "stale"),
+    (Flags::FAST, "fast"),
+    (Flags::MOVABLE, "movablekeys"),
+    (Flags::NO_MULTI, "no_multi"),
+];
 
 /// What runs a command.
 #[derive(Clone, Copy)]

@@ -32,7 +32,9 @@ impl Clock {
     /// Microseconds since 1970.
     #[must_use]
     pub fn now_us(&self) -> u64 {
-        self.0.as_ref().map_or_else(system_us, |now| now.load(Ordering::SeqCst) * 1_000)
+        self.0
+            .as_ref()
+            .map_or_else(system_us, |now| now.load(Ordering::SeqCst) * 1_000)
     }
 
     /// Milliseconds since 1970.
@@ -42,8 +44,13 @@ impl Clock {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "the one clock that the engine's time comes from")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the one clock that the engine's time comes from"
+)]
 fn system_us() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+    since.map_or(0, |since| {
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    })
 }

@@ -2,97 +2,142 @@
 //! all of it; commands run in the task of the caller, so that a sequential caller pays no hop to
 //! another thread. The commands are in `command`, the data in `store`, the file in `log`.
 
+mod blocking;
+mod clients;
 mod clock;
+mod dispatch;
+mod expire;
 mod journal;
+mod pubsub;
+mod session;
+mod settings;
+mod watch;
+mod world;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
 pub use clock::Clock;
-pub(crate) use journal::Journal;
+pub use session::Session;
 
-use crate::{Reply, command::Effect};
+pub(crate) use clients::{Client, Clients, Queue, Replies};
+pub(crate) use journal::Journal;
+pub(crate) use pubsub::Scope;
+pub(crate) use settings::Refused;
+pub(crate) use world::{Call, Origin, World};
+
+use crate::{
+    command::{Effect, Run, Stop, find},
+    script::Scripts,
+};
 
 /// An engine. Clones are cheap and stand for the same one; it ends with the last of them.
 #[derive(Clone)]
-pub struct Handle {}
+pub struct Handle {
+    shared: Arc<Shared>,
+}
+
+/// What all handles and sessions share.
+struct Shared {
+    core: Mutex<Core>,
+}
+
+impl Shared {
+    /// Locks the engine; never held over an await. A panic in a command does not end the engine
+    /// for everybody else.
+    fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something under the lock that may set deadlines.
+    fn with<T>(self: &Arc<Self>, work: impl FnOnce(&mut Core) -> T) -> T {
+        let mut core = self.lock();
+        let done = work(&mut core);
+        expire::ensure_sweeping(self, &mut core);
+        done
+    }
+}
+
+/// What the lock guards.
+struct Core {
+    world: World,
+    /// None until the first script comes.
+    scripts: Option<Scripts>,
+    /// Whether the task that removes expired keys runs.
+    sweeping: bool,
+}
 
 impl Handle {
     /// An empty engine that keeps nothing on disk.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self {}
+        Self::with_clock(Clock::system())
     }
 
-    /// An empty engine whose time is `clock`.
+    /// An empty engine that keeps nothing on disk and whose time is `clock`.
     #[must_use]
     pub fn with_clock(clock: Clock) -> Self {
-        let _ = clock;
-        Self {}
+        let core = Core {
+            world: World::new(clock),
+            scripts: None,
+            sweeping: false,
+        };
+        Self {
+            shared: Arc::new(Shared {
+                core: Mutex::new(core),
+            }),
+        }
     }
 
     /// A new session: database 0, RESP2.
     #[must_use]
     pub fn session(&self) -> Session {
-        Session {}
+        Session::new(self.shared.clone())
     }
 
     /// Runs one command of the log, before [`Self::attach`]. Nothing expires and nothing is
     /// logged. An error reply comes back as the error: such a log was not written by an engine.
     pub(crate) fn replay(&self, db: usize, args: &[Bytes]) -> Result<(), String> {
-        let _ = (db, args);
-        Ok(())
+        let spec = find(args)?;
+        spec.check_arity(args.len())?;
+        if matches!(spec.run, Run::Session(_)) {
+            return Err(format!(
+                "ERR the command '{}' has no place in a log",
+                spec.name
+            ));
+        }
+        let mut core = self.shared.lock();
+        let mut call = Call::detached(&mut core.world, 0, 0);
+        call.db = db;
+        let outcome = call.run(spec, args);
+        core.world.effects.clear();
+        core.world.ready.clear();
+        match outcome {
+            Ok(_) => Ok(()),
+            Err(Stop::Error(text)) => Err(text),
+            Err(Stop::Wait { .. }) => Err("ERR a log cannot wait".to_owned()),
+        }
     }
 
     /// From here on every write goes to `journal` before anybody is told of it.
     pub(crate) fn attach(&self, journal: Box<dyn Journal>) {
-        drop(journal);
+        self.shared.with(|core| core.world.journal = Some(journal));
     }
 
     /// All data as the commands that make it, and at the same moment [`Journal::snapshot_taken`].
     pub(crate) fn snapshot(&self) -> Vec<Effect> {
-        Vec::new()
+        let mut core = self.shared.lock();
+        let effects = core.world.store.snapshot().collect();
+        if let Some(journal) = &mut core.world.journal {
+            journal.snapshot_taken();
+        }
+        effects
     }
 }
 
-/// What one client has with the engine: its database, protocol, transaction and subscriptions.
-pub struct Session {}
-
-impl Session {
-    /// Runs one command. A blocking one waits; dropped while it waits, it takes nothing: an
-    /// element that had already been popped for it goes back to where it was.
-    ///
-    /// Messages that were pushed to this session before the reply are in the queue of
-    /// [`Self::try_push`] when the call returns: write them before the reply.
-    pub async fn call(&mut self, args: &[Bytes]) -> Reply {
-        let _ = args;
-        Reply::Nothing
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").finish_non_exhaustive()
     }
-
-    /// The next message pushed to this session (pub/sub), or none when the session is over:
-    /// after `QUIT`, killed by `CLIENT KILL`, or cut off because it let too many messages lie.
-    pub async fn next_push(&mut self) -> Option<Reply> {
-        None
-    }
-
-    /// The next message that already lies there.
-    pub fn try_push(&mut self) -> Option<Reply> {
-        None
-    }
-
-    /// Whether the session is over; the connection closes after the reply has been written.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        false
-    }
-
-    /// The protocol that replies and pushes are to be encoded in from now on.
-    #[must_use]
-    pub fn protocol(&self) -> crate::Protocol {
-        crate::Protocol::Resp2
-    }
-}
-
-/// What a session command works on.
-pub(crate) struct Call<'a> {
-    core: std::marker::PhantomData<&'a mut ()>,
 }

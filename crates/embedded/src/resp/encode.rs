@@ -48,6 +48,8 @@ pub fn encode_reply(reply: &Reply, protocol: Protocol, out: &mut Vec<u8>) {
             out.extend_from_slice(b"\r\n");
         }
         Reply::Verbatim(text) => bulk(text.as_bytes(), out),
+        Reply::BigNumber(digits) if resp3 => line(b'(', digits, out),
+        Reply::BigNumber(digits) => bulk(digits.as_bytes(), out),
         Reply::Nothing => {}
     }
 }

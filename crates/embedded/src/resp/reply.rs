@@ -32,6 +32,8 @@ pub enum Reply {
     Push(Vec<Self>),
     /// Verbatim text (`INFO` and its like); a bulk string in RESP2.
     Verbatim(String),
+    /// An integer of any length, as its digits; a bulk string in RESP2.
+    BigNumber(String),
     /// No reply: what there is to say went, in order, to the pushes of the session (`SUBSCRIBE`
     /// and its like confirm each channel there), or the client has switched replies off.
     Nothing,

@@ -1,0 +1,95 @@
+//! The table of all commands, and how a request finds its entry.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use bytes::Bytes;
+
+use super::{
+    Flags, Spec, client, config, connection, data_commands, info, pubsub, scripting, server,
+    transaction,
+};
+
+/// No name of a command, with its subcommand, is longer.
+const NAME_MAX: usize = 40;
+
+/// Bytes of the arguments that the error about an unknown command quotes, as in Redis.
+const QUOTED_MAX: usize = 128;
+
+static BY_NAME: LazyLock<HashMap<&'static [u8], &'static Spec>> =
+    LazyLock::new(|| all().map(|spec| (spec.name.as_bytes(), spec)).collect());
+
+/// All commands.
+pub(crate) fn all() -> impl Iterator<Item = &'static Spec> {
+    let session = [
+        client::SPECS,
+        config::SPECS,
+        connection::SPECS,
+        info::SPECS,
+        pubsub::SPECS,
+        scripting::SPECS,
+        server::SPECS,
+        transaction::SPECS,
+    ];
+    data_commands().iter().chain(session.into_iter().flatten())
+}
+
+/// The entry of the command that a request names, or the error for the client.
+pub(crate) fn find(args: &[Bytes]) -> Result<&'static Spec, String> {
+    let name = args.first().map_or(&b""[..], |name| name);
+    let unknown = || unknown_command(name, args.get(1..).unwrap_or_default());
+    if name.contains(&b'|') {
+        return Err(unknown());
+    }
+    let spec = by_name(&[name]).ok_or_else(unknown)?;
+    match args.get(1) {
+        Some(sub) if spec.flags.has(Flags::CONTAINER) => {
+            by_name(&[spec.name.as_bytes(), b"|", sub]).ok_or_else(|| {
+                let (sub, name) = (quoted(sub), spec.name.to_uppercase());
+                format!("ERR unknown subcommand '{sub}'. Try {name} HELP.")
+            })
+        }
+        _ => Ok(spec),
+    }
+}
+
+fn by_name(parts: &[&[u8]]) -> Option<&'static Spec> {
+    let mut name = [0; NAME_MAX];
+    let mut len = 0;
+    for part in parts {
+        name.get_mut(len..len + part.len())?.copy_from_slice(part);
+        len += part.len();
+    }
+    let name = &mut name[..len];
+    name.make_ascii_lowercase();
+    BY_NAME.get(&*name).copied()
+}
+
+fn unknown_command(name: &[u8], args: &[Bytes]) -> String {
+    let mut beginning = Vec::new();
+    for arg in args {
+        if beginning.len() >= QUOTED_MAX {
+            break;
+        }
+        let room = (QUOTED_MAX - beginning.len()).min(arg.len());
+        beginning.push(b'\'');
+        beginning.extend_from_slice(until_nul(&arg[..room]));
+        beginning.extend_from_slice(b"' ");
+    }
+    let (name, beginning) = (quoted(name), String::from_utf8_lossy(&beginning));
+    format!("ERR unknown command '{name}', with args beginning with: {beginning}")
+}
+
+/// A name as the errors quote it.
+fn quoted(name: &[u8]) -> String {
+    let name = until_nul(name);
+    String::from_utf8_lossy(&name[..name.len().min(QUOTED_MAX)]).into_owned()
+}
+
+/// Redis quotes by the rules of C: up to the first NUL.
+fn until_nul(text: &[u8]) -> &[u8] {
+    let end = text
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(text.len());
+    &text[..end]
+}

@@ -1,0 +1,225 @@
+//! Clients that wait for a key: who waits, in which order they are served, and what becomes of an
+//! element that was popped for a client that has gone.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use super::{Call, World};
+use crate::{
+    Protocol, Reply,
+    command::{Spec, Stop, find},
+};
+
+/// A client that waits.
+struct Waiter {
+    db: usize,
+    protocol: Protocol,
+    spec: &'static Spec,
+    args: Vec<Bytes>,
+    keys: Vec<Bytes>,
+    /// When it came: the order in which it is served.
+    turn: u64,
+    reply: oneshot::Sender<Reply>,
+}
+
+/// All that wait, and for which keys.
+#[derive(Default)]
+pub(crate) struct Waiters {
+    by_client: HashMap<u64, Waiter>,
+    by_key: HashMap<(usize, Bytes), BTreeMap<u64, u64>>,
+    turns: u64,
+}
+
+impl Waiters {
+    pub(crate) fn len(&self) -> usize {
+        self.by_client.len()
+    }
+
+    pub(crate) fn has(&self, client: u64) -> bool {
+        self.by_client.contains_key(&client)
+    }
+
+    /// Takes a client off; nothing is told to it.
+    pub(crate) fn forget(&mut self, client: u64) {
+        self.take(client);
+    }
+
+    /// Ends the waiting of a client with `reply`; whether it waited at all.
+    pub(crate) fn answer(&mut self, client: u64, reply: Reply) -> bool {
+        self.take(client)
+            .is_some_and(|waiter| waiter.reply.send(reply).is_ok())
+    }
+
+    fn take(&mut self, client: u64) -> Option<Waiter> {
+        let waiter = self.by_client.remove(&client)?;
+        for key in &waiter.keys {
+            let place = (waiter.db, key.clone());
+            if let Some(turns) = self.by_key.get_mut(&place) {
+                turns.remove(&waiter.turn);
+                if turns.is_empty() {
+                    self.by_key.remove(&place);
+                }
+            }
+        }
+        Some(waiter)
+    }
+
+    fn for_key(&self, place: &(usize, Bytes)) -> Vec<u64> {
+        self.by_key
+            .get(place)
+            .map(|turns| turns.values().copied().collect())
+            .unwrap_or_default()
+    }
+}
+
+impl Call<'_> {
+    /// Lets the client of this call wait until one of `keys` serves it.
+    pub(super) fn wait(
+        &mut self,
+        spec: &'static Spec,
+        args: &[Bytes],
+        keys: Vec<Bytes>,
+    ) -> oneshot::Receiver<Reply> {
+        let (reply, receiver) = oneshot::channel();
+        let waiters = &mut self.world.waiters;
+        waiters.turns += 1;
+        for key in &keys {
+            let turns = waiters.by_key.entry((self.db, key.clone())).or_default();
+            turns.insert(waiters.turns, self.client);
+        }
+        let (db, protocol, turn) = (self.db, self.protocol, waiters.turns);
+        let args = args.to_vec();
+        waiters.by_client.insert(
+            self.client,
+            Waiter {
+                db,
+                protocol,
+                spec,
+                args,
+                keys,
+                turn,
+                reply,
+            },
+        );
+        receiver
+    }
+}
+
+impl World {
+    /// Serves who waits for the keys that became ready, first come first served, and for those
+    /// that become ready by it (BLMOVE). Only now, after the whole command, script or
+    /// transaction: so Redis does it.
+    pub(super) fn serve_ready(&mut self, now_us: u64) {
+        while !self.ready.is_empty() {
+            for place in std::mem::take(&mut self.ready) {
+                for client in self.waiters.for_key(&place) {
+                    self.serve(client, &place.1, now_us);
+                }
+            }
+        }
+    }
+
+    fn serve(&mut self, id: u64, key: &Bytes, now_us: u64) {
+        let Some(waiter) = self.waiters.by_client.get(&id) else {
+            return;
+        };
+        let (db, protocol, spec) = (waiter.db, waiter.protocol, waiter.spec);
+        let args = waiter.args.clone();
+        let mut call = Call::detached(self, id, now_us).with(db, protocol);
+        call.woken_by = Some(key.clone());
+        let reply = match call.run(spec, &args) {
+            Err(Stop::Wait { .. }) => return,
+            Err(Stop::Error(text)) => Reply::Error(text),
+            Ok(reply) => reply,
+        };
+        let reply = match self.log_effects() {
+            Ok(()) => reply,
+            Err(trouble) => {
+                self.give_back(db, &args, &reply, now_us);
+                Reply::Error(trouble)
+            }
+        };
+        let Some(waiter) = self.waiters.take(id) else {
+            return;
+        };
+        if let Err(reply) = waiter.reply.send(reply) {
+            // Its future was dropped, and has not come to take itself off yet.
+            self.give_back(db, &args, &reply, now_us);
+        }
+    }
+
+    /// Puts back what was popped for a client that will never see it. What BLMOVE moved stays
+    /// where it is now: it is in a list, nothing is lost.
+    pub(super) fn give_back(&mut self, db: usize, args: &[Bytes], reply: &Reply, now_us: u64) {
+        let Some(undo) = undo(args, reply) else {
+            return;
+        };
+        let Ok(spec) = find(&undo) else { return };
+        let outcome = Call::detached(self, 0, now_us)
+            .with(db, Protocol::Resp2)
+            .run(spec, &undo);
+        if let Err(Stop::Error(error)) = outcome {
+            tracing::error!(
+                error,
+                "an element popped for a client that left cannot go back"
+            );
+        }
+    }
+}
+
+/// The command that undoes a blocking pop.
+fn undo(args: &[Bytes], reply: &Reply) -> Option<Vec<Bytes>> {
+    let Reply::Array(items) = reply else {
+        return None;
+    };
+    let name = args.first()?.to_ascii_lowercase();
+    let (Reply::Bulk(key), rest) = items.split_first()? else {
+        return None;
+    };
+    let from_left = |where_at: usize| args.get(where_at).is_some_and(|word| word.len() == 4);
+    let (verb, popped): (&'static str, Vec<Bytes>) = match (name.as_slice(), rest) {
+        (b"blpop", [Reply::Bulk(element)]) => ("lpush", vec![element.clone()]),
+        (b"brpop", [Reply::Bulk(element)]) => ("rpush", vec![element.clone()]),
+        (b"bzpopmin" | b"bzpopmax", [member, score]) => ("zadd", vec![text(score)?, text(member)?]),
+        (b"blmpop", [Reply::Array(elements)]) => {
+            // BLMPOP timeout numkeys key … LEFT|RIGHT [COUNT n]: the end stands after the keys.
+            let keys: usize = std::str::from_utf8(args.get(2)?).ok()?.parse().ok()?;
+            let verb = if from_left(3 + keys) {
+                "lpush"
+            } else {
+                "rpush"
+            };
+            (verb, elements.iter().rev().filter_map(text).collect())
+        }
+        (b"bzmpop", [Reply::Array(pairs)]) => ("zadd", scored(pairs)?),
+        _ => return None,
+    };
+    let head = [Bytes::from_static(verb.as_bytes()), key.clone()];
+    Some(head.into_iter().chain(popped).collect())
+}
+
+/// Pairs of member and score as ZADD takes them.
+fn scored(pairs: &[Reply]) -> Option<Vec<Bytes>> {
+    let mut args = Vec::with_capacity(pairs.len() * 2);
+    for pair in pairs {
+        let Reply::Array(pair) = pair else {
+            return None;
+        };
+        let [member, score] = pair.as_slice() else {
+            return None;
+        };
+        args.push(text(score)?);
+        args.push(text(member)?);
+    }
+    Some(args)
+}
+
+fn text(reply: &Reply) -> Option<Bytes> {
+    match reply {
+        Reply::Bulk(bytes) => Some(bytes.clone()),
+        Reply::Double(value) => Some(Bytes::from(crate::resp::double_text(*value))),
+        _ => None,
+    }
+}

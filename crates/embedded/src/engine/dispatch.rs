@@ -1,0 +1,212 @@
+//! What happens to a request before and after its command runs: the checks in the order in which
+//! Redis makes them, queueing after MULTI, waiting, logging.
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use super::{
+    Core,
+    clients::{QUEUE_MAX, Replies},
+    world::{Call, Origin},
+};
+use crate::{
+    Reply,
+    command::{Flags, Spec, Stop, find},
+};
+
+/// How far a request got.
+pub(super) enum Step {
+    Done(Reply),
+    Waits {
+        timeout_ms: u64,
+        reply: oneshot::Receiver<Reply>,
+    },
+}
+
+/// The commands that are not queued after MULTI.
+const NEVER_QUEUED: [&str; 6] = ["exec", "discard", "multi", "watch", "quit", "reset"];
+
+/// What RESP2 allows to a client that listens.
+const WHILE_LISTENING: [&str; 9] = [
+    "ping",
+    "subscribe",
+    "unsubscribe",
+    "psubscribe",
+    "punsubscribe",
+    "ssubscribe",
+    "sunsubscribe",
+    "quit",
+    "reset",
+];
+
+impl Core {
+    /// Runs one request of a client.
+    pub(super) fn request(&mut self, id: u64, args: &[Bytes]) -> Step {
+        let now_us = self.world.clock.now_us();
+        let Some(client) = self.world.clients.get_mut(id) else {
+            return Step::Done(Reply::Nothing);
+        };
+        if client.is_over() || args.is_empty() {
+            return Step::Done(Reply::Nothing);
+        }
+        if client.replies == Replies::SkipNext {
+            client.replies = Replies::Skip;
+        }
+        client.last_ms = now_us / 1_000;
+        let (db, protocol) = (client.db, client.protocol);
+        self.world.commands_done += 1;
+        let scripts = Some(&mut self.scripts);
+        let mut call = Call {
+            scripts,
+            ..Call::detached(&mut self.world, id, now_us)
+        };
+        (call.db, call.protocol) = (db, protocol);
+        match call.request(args) {
+            Ok(Step::Done(reply)) => Step::Done(self.mute(id, reply)),
+            Ok(waits) => waits,
+            Err(text) => Step::Done(self.mute(id, Reply::Error(text))),
+        }
+    }
+
+    /// Drops the reply if the client does not want it.
+    pub(super) fn mute(&mut self, id: u64, reply: Reply) -> Reply {
+        let Some(client) = self.world.clients.get_mut(id) else {
+            return reply;
+        };
+        match client.replies {
+            Replies::On => reply,
+            Replies::Off | Replies::SkipNext => Reply::Nothing,
+            Replies::Skip => {
+                client.replies = Replies::On;
+                Reply::Nothing
+            }
+        }
+    }
+}
+
+impl Call<'_> {
+    fn request(&mut self, args: &[Bytes]) -> Result<Step, String> {
+        let spec = match find(args) {
+            Ok(spec) => spec,
+            Err(text) => return Err(self.refuse(None, text)),
+        };
+        if let Err(text) = self.admit(spec, args) {
+            return Err(self.refuse(Some(spec), text));
+        }
+        self.me().last_command = spec.name;
+        if self.me().multi.is_some() && !NEVER_QUEUED.contains(&spec.name) {
+            return self.queue(spec, args);
+        }
+        let outcome = self.run(spec, args);
+        self.keep_state();
+        let reply = match outcome {
+            Ok(reply) => reply,
+            Err(Stop::Error(text)) => Reply::Error(text),
+            Err(Stop::Wait {
+                keys, timeout_ms, ..
+            }) => {
+                let reply = self.wait(spec, args, keys);
+                self.world.settle(self.now_us)?;
+                return Ok(Step::Waits { timeout_ms, reply });
+            }
+        };
+        match self.world.settle(self.now_us) {
+            // A reader's reply is true even if the expiry that it noticed could not be logged.
+            Err(trouble) if !spec.flags.has(Flags::READONLY) => Err(trouble),
+            _ => Ok(Step::Done(reply)),
+        }
+    }
+
+    /// What the command changed about the client itself.
+    fn keep_state(&mut self) {
+        let (db, protocol) = (self.db, self.protocol);
+        let me = self.me();
+        (me.db, me.protocol) = (db, protocol);
+    }
+
+    /// The checks before a command runs or is queued.
+    fn admit(&mut self, spec: &'static Spec, args: &[Bytes]) -> Result<(), String> {
+        spec.check_arity(args.len())?;
+        let in_multi = self.me().multi.is_some();
+        if in_multi && spec.flags.has(Flags::NO_MULTI) {
+            return Err("ERR Command not allowed inside a transaction".to_owned());
+        }
+        if self.world.trouble.is_some() {
+            // It may take writes again: what is missing in it comes first.
+            let _ = self.world.settle(self.now_us);
+        }
+        if let Some(trouble) = self.world.trouble.clone()
+            && (self.writes(spec) || spec.name == "ping")
+        {
+            return Err(trouble);
+        }
+        if self.me().only_listens() && !WHILE_LISTENING.contains(&spec.name) {
+            return Err(format!(
+                "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / \
+                 RESET are allowed in this context",
+                spec.name
+            ));
+        }
+        Ok(())
+    }
+
+    fn writes(&mut self, spec: &Spec) -> bool {
+        let queued = |me: &super::Client| {
+            let queue = me.multi.as_ref();
+            queue.is_some_and(|q| {
+                q.commands
+                    .iter()
+                    .any(|(spec, _)| spec.flags.has(Flags::WRITE))
+            })
+        };
+        spec.flags.has(Flags::WRITE) || (spec.name == "exec" && queued(self.me()))
+    }
+
+    /// A refused command spoils the transaction that it was meant for.
+    fn refuse(&mut self, spec: Option<&Spec>, text: String) -> String {
+        let Some(queue) = &mut self.me().multi else {
+            return text;
+        };
+        queue.broken = true;
+        if spec.is_none_or(|spec| spec.name != "exec") {
+            return text;
+        }
+        self.end_transaction();
+        let reason = text.strip_prefix("ERR ").unwrap_or(&text);
+        format!("EXECABORT Transaction discarded because of: {reason}")
+    }
+
+    /// Leaves MULTI, and stops watching.
+    pub(crate) fn end_transaction(&mut self) {
+        self.me().multi = None;
+        self.world.unwatch(self.client);
+    }
+
+    fn queue(&mut self, spec: &'static Spec, args: &[Bytes]) -> Result<Step, String> {
+        let queue = self.me().multi.get_or_insert_default();
+        if queue.commands.len() >= QUEUE_MAX {
+            queue.broken = true;
+            return Err(format!(
+                "ERR a transaction holds at most {QUEUE_MAX} commands"
+            ));
+        }
+        if !queue.broken {
+            queue.commands.push((spec, args.to_vec()));
+        }
+        Ok(Step::Done(Reply::Status("QUEUED".to_owned())))
+    }
+
+    /// Runs one command of a transaction, for its place in the reply of EXEC.
+    pub(crate) fn run_queued(&mut self, spec: &'static Spec, args: &[Bytes]) -> Reply {
+        let origin = std::mem::replace(&mut self.origin, Origin::Transaction);
+        let reply = match self.run(spec, args) {
+            Ok(reply)
+            | Err(Stop::Wait {
+                otherwise: reply, ..
+            }) => reply,
+            Err(Stop::Error(text)) => Reply::Error(text),
+        };
+        self.origin = origin;
+        reply
+    }
+}

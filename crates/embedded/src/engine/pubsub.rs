@@ -1,0 +1,140 @@
+//! Publish and subscribe: who listens to what, and how a message reaches them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use bytes::Bytes;
+
+use super::{Clients, World, clients::Subscriptions};
+use crate::{Reply, command::glob_match};
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Channel,
+    Pattern,
+    ShardChannel,
+}
+
+impl Scope {
+    /// The words for subscribing, unsubscribing and a message.
+    pub(crate) fn words(self) -> [&'static str; 3] {
+        match self {
+            Self::Channel => ["subscribe", "unsubscribe", "message"],
+            Self::Pattern => ["psubscribe", "punsubscribe", "pmessage"],
+            Self::ShardChannel => ["ssubscribe", "sunsubscribe", "smessage"],
+        }
+    }
+}
+
+/// Everybody who listens.
+#[derive(Default)]
+pub(crate) struct PubSub {
+    channels: Listeners,
+    patterns: Listeners,
+    shard_channels: Listeners,
+}
+
+type Listeners = HashMap<Bytes, BTreeSet<u64>>;
+
+impl PubSub {
+    pub(crate) fn of(&self, scope: Scope) -> &Listeners {
+        match scope {
+            Scope::Channel => &self.channels,
+            Scope::Pattern => &self.patterns,
+            Scope::ShardChannel => &self.shard_channels,
+        }
+    }
+
+    fn of_mut(&mut self, scope: Scope) -> &mut Listeners {
+        match scope {
+            Scope::Channel => &mut self.channels,
+            Scope::Pattern => &mut self.patterns,
+            Scope::ShardChannel => &mut self.shard_channels,
+        }
+    }
+}
+
+impl Subscriptions {
+    pub(crate) fn of(&mut self, scope: Scope) -> &mut BTreeSet<Bytes> {
+        match scope {
+            Scope::Channel => &mut self.channels,
+            Scope::Pattern => &mut self.patterns,
+            Scope::ShardChannel => &mut self.shard_channels,
+        }
+    }
+
+    /// The number that a confirmation carries.
+    pub(crate) fn count(&self, scope: Scope) -> i64 {
+        let count = match scope {
+            Scope::Channel | Scope::Pattern => self.channels.len() + self.patterns.len(),
+            Scope::ShardChannel => self.shard_channels.len(),
+        };
+        i64::try_from(count).unwrap_or(i64::MAX)
+    }
+}
+
+impl World {
+    pub(crate) fn subscribe(&mut self, id: u64, scope: Scope, name: &Bytes) {
+        let Some(client) = self.clients.get_mut(id) else {
+            return;
+        };
+        if client.subscribed.of(scope).insert(name.clone()) {
+            self.pubsub
+                .of_mut(scope)
+                .entry(name.clone())
+                .or_default()
+                .insert(id);
+        }
+    }
+
+    pub(crate) fn unsubscribe(&mut self, id: u64, scope: Scope, name: &Bytes) {
+        if let Some(client) = self.clients.get_mut(id) {
+            client.subscribed.of(scope).remove(name);
+        }
+        let listeners = self.pubsub.of_mut(scope);
+        if let Some(ids) = listeners.get_mut(name) {
+            ids.remove(&id);
+            if ids.is_empty() {
+                listeners.remove(name);
+            }
+        }
+    }
+
+    /// Ends every subscription of a client, without a word to it.
+    pub(crate) fn unsubscribe_all(&mut self, id: u64) {
+        for scope in [Scope::Channel, Scope::Pattern, Scope::ShardChannel] {
+            let Some(client) = self.clients.get_mut(id) else {
+                return;
+            };
+            for name in client.subscribed.of(scope).clone() {
+                self.unsubscribe(id, scope, &name);
+            }
+        }
+    }
+
+    /// Hands a message to all that listen; returns how often.
+    pub(crate) fn publish(&mut self, scope: Scope, channel: &Bytes, message: &Bytes) -> usize {
+        let word = |scope: Scope| Reply::Bulk(Bytes::from_static(scope.words()[2].as_bytes()));
+        let content = [Reply::Bulk(channel.clone()), Reply::Bulk(message.clone())];
+        let mut receivers = 0;
+        let mut push = |clients: &mut Clients, ids: &BTreeSet<u64>, head: &[Reply]| {
+            for id in ids {
+                if let Some(client) = clients.get_mut(*id) {
+                    client.push(Reply::Push(head.iter().chain(&content).cloned().collect()));
+                    receivers += 1;
+                }
+            }
+        };
+        if let Some(ids) = self.pubsub.of(scope).get(channel) {
+            push(&mut self.clients, ids, &[word(scope)]);
+        }
+        if scope == Scope::Channel {
+            let patterns = &self.pubsub.patterns;
+            for (pattern, ids) in patterns.iter().filter(|(p, _)| glob_match(p, channel)) {
+                let head = [word(Scope::Pattern), Reply::Bulk(pattern.clone())];
+                push(&mut self.clients, ids, &head);
+            }
+        }
+        receivers
+    }
+}

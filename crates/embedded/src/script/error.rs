@@ -1,0 +1,130 @@
+//! Errors within scripts: raised by the engine, caught by `pcall`, or the end of the script.
+
+use mlua::{Lua, Result, Table, Value};
+
+/// An error that `redis.call` and its like raise: its text with the code.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Raised(pub(super) String);
+
+impl From<Raised> for mlua::Error {
+    fn from(raised: Raised) -> Self {
+        Self::external(raised)
+    }
+}
+
+/// The chunk name of the code that stands between the engine and scripts.
+pub(super) const SANDBOX: &str = "=sandbox";
+
+/// Frames looked at to find the line of a script in which an error came up.
+const FRAMES_MAX: usize = 16;
+
+/// An error reply as a table, as `redis.pcall` returns it.
+pub(super) fn error_table(lua: &Lua, text: &str) -> Result<Table> {
+    let table = lua.create_table_with_capacity(0, 2)?;
+    table.raw_set("err", text)?;
+    table.raw_set("ignore_error_stats_update", true)?;
+    Ok(table)
+}
+
+/// The text of an error with its code: a word, then the rest. Without two words it gets `ERR`.
+pub(super) fn with_code(text: &str) -> String {
+    let (code, message) = text.split_once(' ').unwrap_or(("ERR", text));
+    format!("{code} {}", message.trim_matches(['\r', '\n']))
+}
+
+fn text_of(error: &mlua::Error) -> String {
+    match error.downcast_ref::<Raised>() {
+        Some(Raised(text)) => text.clone(),
+        None => {
+            let text = error.to_string();
+            format!("ERR {}", text.lines().next().unwrap_or_default())
+        }
+    }
+}
+
+/// An error as a handler of `xpcall` and `coroutine.resume` see it: what the engine raised is a
+/// table with the field `err`.
+pub(super) fn tabled(lua: &Lua, error: Value) -> Result<Value> {
+    match error {
+        Value::Error(error) => Ok(Value::Table(error_table(lua, &text_of(&error))?)),
+        other => Ok(other),
+    }
+}
+
+/// An error as `pcall` returns it: the text alone.
+pub(super) fn plain(lua: &Lua, error: Value) -> Result<Value> {
+    match error {
+        Value::Error(error) => Ok(Value::String(lua.create_string(text_of(&error))?)),
+        Value::Table(table) => match table.get::<Value>("err")? {
+            text @ (Value::String(_) | Value::Integer(_) | Value::Number(_)) => Ok(text),
+            _ => Ok(Value::Table(table)),
+        },
+        other => Ok(other),
+    }
+}
+
+/// The handler of what a script lets through: a table that also says where it came up.
+pub(super) fn located(lua: &Lua, error: Value) -> Result<Value> {
+    let table = match tabled(lua, error)? {
+        Value::Table(table) => table,
+        other => {
+            let text = other
+                .to_string()
+                .unwrap_or_else(|_| other.type_name().to_owned());
+            error_table(lua, &format!("ERR {text}"))?
+        }
+    };
+    if let Some((source, line)) = place(lua) {
+        table.raw_set("source", source)?;
+        table.raw_set("line", line)?;
+    }
+    Ok(Value::Table(table))
+}
+
+/// The source and line that an error is reported at: those of the function that raised it, or of
+/// its caller if that was not written in Lua.
+fn place(lua: &Lua) -> Option<(String, i64)> {
+    let frame = |level| {
+        lua.inspect_stack(level, |debug| {
+            let source = debug.source();
+            let name = source
+                .source
+                .map(|name| name.into_owned())
+                .unwrap_or_default();
+            let line = debug
+                .current_line()
+                .and_then(|line| i64::try_from(line).ok());
+            (source.what == "C", name, line.unwrap_or(-1))
+        })
+    };
+    let mut level = 1;
+    if frame(level)?.0 {
+        level += 1;
+    }
+    for level in level..FRAMES_MAX {
+        let (_, source, line) = frame(level)?;
+        if source != SANDBOX {
+            return Some((source, line));
+        }
+    }
+    None
+}
+
+/// The error reply of a script that ended with `error`, a table made by [`located`].
+pub(super) fn reply_text(error: &Table, sha: &str) -> Result<String> {
+    let field = |name: &str| -> Result<Option<String>> {
+        Ok(match error.get::<Value>(name)? {
+            Value::String(text) => Some(text.to_string_lossy()),
+            Value::Integer(value) => Some(value.to_string()),
+            Value::Number(value) => Some(value.to_string()),
+            _ => None,
+        })
+    };
+    let text = field("err")?.unwrap_or_else(|| "ERR a table without the field 'err'".to_owned());
+    let text = text.trim_end_matches(['\r', '\n']);
+    Ok(match (field("source")?, field("line")?) {
+        (Some(source), Some(line)) => format!("{text} script: {sha}, on {source}:{line}."),
+        _ => text.to_owned(),
+    })
+}

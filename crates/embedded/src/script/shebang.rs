@@ -1,0 +1,46 @@
+//! The first line of a script that says how it may be run: `#!lua flags=no-writes,allow-oom`.
+
+/// What a script declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Declared {
+    /// There is such a line at all. Without it nothing is promised, and nothing is checked before
+    /// the script runs.
+    pub(super) any: bool,
+    /// It only reads.
+    pub(super) no_writes: bool,
+}
+
+/// What a script declares, and where its Lua begins: at the end of the first line, so that the
+/// numbers of the lines stay.
+pub(super) fn parse(body: &[u8]) -> Result<(Declared, usize), String> {
+    if !body.starts_with(b"#!") {
+        return Ok((Declared::default(), 0));
+    }
+    let Some(end) = body.iter().position(|byte| *byte == b'\n') else {
+        return Err("Invalid script shebang".to_owned());
+    };
+    let line = String::from_utf8_lossy(&body[..end]);
+    let mut words = line.split_ascii_whitespace();
+    let engine = words.next().unwrap_or_default();
+    if engine != "#!lua" {
+        return Err(format!("Unexpected engine in script shebang: {engine}"));
+    }
+    let mut declared = Declared {
+        any: true,
+        ..Declared::default()
+    };
+    for word in words {
+        let Some(flags) = word.strip_prefix("flags=") else {
+            return Err(format!("Unknown lua shebang option: {word}"));
+        };
+        for flag in flags.split(',').filter(|_| !flags.is_empty()) {
+            match flag {
+                "no-writes" => declared.no_writes = true,
+                // There is no limit on memory, no stale replica and no cluster here.
+                "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" => {}
+                _ => return Err(format!("Unexpected flag in script shebang: {flag}")),
+            }
+        }
+    }
+    Ok((declared, end))
+}

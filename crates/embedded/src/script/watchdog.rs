@@ -1,0 +1,91 @@
+//! The time a script may take: nothing else runs beside it.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use mlua::{HookTriggers, Lua, VmState};
+
+use super::error::Raised;
+
+/// A script that runs longer is stopped: Redis would begin to answer `BUSY` then.
+pub(super) const TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Instructions between two looks at the clock: about a millisecond.
+const EVERY: u32 = 100_000;
+
+/// Watches over the script that runs.
+pub(super) struct Watchdog(Arc<Mutex<Watched>>);
+
+#[derive(Default)]
+struct Watched {
+    deadline: Option<Instant>,
+    /// It is over: every line raises the error now, so that no `pcall` outlives it.
+    over: bool,
+}
+
+/// A script runs for as long as this is there.
+pub(super) struct Running<'a> {
+    watchdog: &'a Watchdog,
+    lua: &'a Lua,
+}
+
+impl Watchdog {
+    pub(super) fn new(lua: &Lua) -> mlua::Result<Self> {
+        let watchdog = Self(Arc::default());
+        watchdog.look_every(lua, HookTriggers::new().every_nth_instruction(EVERY))?;
+        Ok(watchdog)
+    }
+
+    fn look_every(&self, lua: &Lua, triggers: HookTriggers) -> mlua::Result<()> {
+        let watched = self.0.clone();
+        lua.set_global_hook(triggers, move |lua, _| {
+            look(lua, &watched).map(|()| VmState::Continue)
+        })
+    }
+
+    pub(super) fn start<'a>(&'a self, lua: &'a Lua) -> Running<'a> {
+        lock(&self.0).deadline = Some(Instant::now() + TIME_MAX);
+        Running {
+            watchdog: self,
+            lua,
+        }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let over = std::mem::take(&mut *lock(&self.watchdog.0)).over;
+        let triggers = HookTriggers::new().every_nth_instruction(EVERY);
+        if over && let Err(error) = self.watchdog.look_every(self.lua, triggers) {
+            tracing::error!(%error, "scripts run without a limit of time from here on");
+        }
+    }
+}
+
+fn lock(watched: &Mutex<Watched>) -> std::sync::MutexGuard<'_, Watched> {
+    watched.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn look(lua: &Lua, shared: &Arc<Mutex<Watched>>) -> mlua::Result<()> {
+    let mut watched = lock(shared);
+    if watched
+        .deadline
+        .is_none_or(|deadline| Instant::now() < deadline)
+    {
+        return Ok(());
+    }
+    if !watched.over {
+        watched.over = true;
+        let shared = shared.clone();
+        let triggers = HookTriggers::new().every_line().every_nth_instruction(1);
+        lua.set_global_hook(triggers, move |lua, _| {
+            look(lua, &shared).map(|()| VmState::Continue)
+        })?;
+    }
+    let seconds = TIME_MAX.as_secs();
+    let text =
+        format!("ERR the script was stopped after {seconds} seconds; its writes so far stay");
+    Err(Raised(text).into())
+}
