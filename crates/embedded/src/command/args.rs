@@ -37,15 +37,23 @@ pub(super) fn would_overflow() -> Stop {
 
 /// The name of the command as the errors say it.
 pub(super) fn command_name(args: &[Bytes]) -> String {
-    args.first().map(|name| String::from_utf8_lossy(name).to_lowercase()).unwrap_or_default()
+    args.first()
+        .map(|name| String::from_utf8_lossy(name).to_lowercase())
+        .unwrap_or_default()
 }
 
 pub(super) fn wrong_arity(args: &[Bytes]) -> Stop {
-    refuse(format_args!("wrong number of arguments for '{}' command", command_name(args)))
+    refuse(format_args!(
+        "wrong number of arguments for '{}' command",
+        command_name(args)
+    ))
 }
 
 pub(super) fn bad_expire_time(args: &[Bytes]) -> Stop {
-    refuse(format_args!("invalid expire time in '{}' command", command_name(args)))
+    refuse(format_args!(
+        "invalid expire time in '{}' command",
+        command_name(args)
+    ))
 }
 
 /// Whether an argument is this word, in any case.
@@ -59,14 +67,18 @@ pub(super) fn int(arg: &[u8]) -> Result<i64, Stop> {
 
 /// An integer of at least `min`; anything else is refused with `text`.
 pub(super) fn at_least(arg: &[u8], min: i64, text: &str) -> Result<i64, Stop> {
-    parse_int(arg).filter(|value| *value >= min).ok_or_else(|| refuse(text))
+    parse_int(arg)
+        .filter(|value| *value >= min)
+        .ok_or_else(|| refuse(text))
 }
 
 /// The index of a database, which may not be one that there is.
 pub(super) fn parse_index(arg: &[u8]) -> Result<i32, Stop> {
     i32::try_from(int(arg)?).map_err(|_| {
         let (min, max) = (i32::MIN, i32::MAX);
-        refuse(format_args!("value is out of range, value must between {min} and {max}"))
+        refuse(format_args!(
+            "value is out of range, value must between {min} and {max}"
+        ))
     })
 }
 
@@ -104,16 +116,11 @@ pub(super) fn cursor(arg: &[u8]) -> Result<u64, Stop> {
 
 /// How long to wait, in seconds, as milliseconds; 0 is for ever.
 pub(super) fn timeout_ms(arg: &[u8], now_ms: u64) -> Result<u64, Stop> {
-    let seconds = Extended::parse(arg)
-        .ok_or_else(|| refuse("timeout is not a float or out of range"))?
-        .to_double();
-    let ms = (seconds * 1000.0).ceil();
-    // Redis converts it to an integer, and what lies beyond the integers comes out negative.
-    if ms <= -1.0 || ms >= 2_f64.powi(63) {
-        return Err(refuse("timeout is negative"));
-    }
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 2^63")]
-    let ms = ms as u64;
+    let seconds =
+        Extended::parse(arg).ok_or_else(|| refuse("timeout is not a float or out of range"))?;
+    // What lies beyond the integers comes out negative in Redis.
+    let ms = seconds.thousandfold().and_then(|ms| u64::try_from(ms).ok());
+    let ms = ms.ok_or_else(|| refuse("timeout is negative"))?;
     // A point in time beyond the integers lies in the past for Redis: the wait is over at once.
     let reachable = i64::try_from(now_ms.saturating_add(ms)).is_ok();
     Ok(if ms == 0 || reachable { ms } else { 1 })
@@ -135,6 +142,10 @@ pub(super) fn places(start: i64, stop: i64, len: usize) -> Option<std::ops::Rang
 /// The place of an index that counts from the end when negative.
 pub(super) fn place(index: i64, len: usize) -> Option<usize> {
     let len = i64::try_from(len).unwrap_or(i64::MAX);
-    let place = if index < 0 { len.checked_add(index)? } else { index };
+    let place = if index < 0 {
+        len.checked_add(index)?
+    } else {
+        index
+    };
     usize::try_from(place).ok().filter(|_| place < len)
 }

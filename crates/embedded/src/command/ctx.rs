@@ -30,7 +30,10 @@ impl Ctx<'_> {
         if self.store.is_due(db, key, self.now_ms) {
             self.store.remove(db, key);
             self.store.touch(db, key);
-            self.effects.push(Effect { db, args: vec![Bytes::from_static(b"DEL"), key.clone()] });
+            self.effects.push(Effect {
+                db,
+                args: vec![Bytes::from_static(b"DEL"), key.clone()],
+            });
         }
     }
 
@@ -45,13 +48,17 @@ impl Ctx<'_> {
 
     /// The value of a key, which must be of this kind if it is there.
     pub(super) fn get<K: Kind>(&mut self, key: &Bytes) -> Result<Option<&K>, Stop> {
-        self.value(key).map(|value| K::of(value).ok_or_else(wrong_type)).transpose()
+        self.value(key)
+            .map(|value| K::of(value).ok_or_else(wrong_type))
+            .transpose()
     }
 
     pub(super) fn get_mut<K: Kind>(&mut self, key: &Bytes) -> Result<Option<&mut K>, Stop> {
         self.expire(key);
         let value = self.store.get_mut(self.db, key);
-        value.map(|value| K::of_mut(value).ok_or_else(wrong_type)).transpose()
+        value
+            .map(|value| K::of_mut(value).ok_or_else(wrong_type))
+            .transpose()
     }
 
     /// The value of a key, which is made if it is not there. The caller puts something into it.
@@ -66,7 +73,9 @@ impl Ctx<'_> {
     /// The value of a key that is known not to be due, or known to be missing.
     pub(super) fn peek<K: Kind>(&self, key: &[u8]) -> Result<Option<&K>, Stop> {
         let value = self.store.get(self.db, key);
-        value.map(|value| K::of(value).ok_or_else(wrong_type)).transpose()
+        value
+            .map(|value| K::of(value).ok_or_else(wrong_type))
+            .transpose()
     }
 
     /// Sets a value; a deadline that the key has stays.
@@ -79,7 +88,11 @@ impl Ctx<'_> {
 
     /// Removes the key if its collection has become empty.
     pub(super) fn drop_if_empty(&mut self, key: &Bytes) {
-        if self.store.get(self.db, key).is_some_and(Value::is_empty_collection) {
+        if self
+            .store
+            .get(self.db, key)
+            .is_some_and(Value::is_empty_collection)
+        {
             self.store.remove(self.db, key);
         }
     }
@@ -93,7 +106,10 @@ impl Ctx<'_> {
         for key in keys {
             self.store.touch(self.db, key);
         }
-        self.effects.push(Effect { db: self.db, args: command });
+        self.effects.push(Effect {
+            db: self.db,
+            args: command,
+        });
     }
 }
 

@@ -19,7 +19,13 @@ const PAIRS: Keys = Keys::range(1, -1, 2);
 const ALL_BUT_LAST: Keys = Keys::range(1, -2, 1);
 
 const fn row(name: &'static str, arity: i32, flags: Flags, keys: Keys, run: DataFn) -> Spec {
-    Spec { name, arity, flags, keys, run: Run::Data(run) }
+    Spec {
+        name,
+        arity,
+        flags,
+        keys,
+        run: Run::Data(run),
+    }
 }
 
 /// Arity, flags and keys are those that `COMMAND INFO` of Redis 7.0 tells.
@@ -103,7 +109,13 @@ pub(super) static COMMANDS: &[Spec] = &[
     row("brpop", -3, WRITE.or(WAIT), ALL_BUT_LAST, list::brpop),
     row("blmove", 6, GROW.or(WAIT), TWO, list::blmove),
     row("brpoplpush", 4, GROW.or(WAIT), TWO, list::brpoplpush),
-    row("blmpop", -5, WRITE.or(Flags::BLOCKING).or(Flags::MOVABLE), NONE, list::blmpop),
+    row(
+        "blmpop",
+        -5,
+        WRITE.or(Flags::BLOCKING).or(Flags::MOVABLE),
+        NONE,
+        list::blmpop,
+    ),
     row("sadd", -3, GROW_FAST, ONE, set::sadd),
     row("srem", -3, WRITE_FAST, ONE, set::srem),
     row("smembers", 2, READ, ONE, set::smembers),

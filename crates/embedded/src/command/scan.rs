@@ -25,7 +25,11 @@ impl<'a> Options<'a> {
     pub(super) fn parse(args: &'a [Bytes], of_keys: bool) -> Result<Self, Stop> {
         /// What Redis looks at where no COUNT is given.
         const DEFAULT_COUNT: usize = 10;
-        let mut options = Self { count: DEFAULT_COUNT, pattern: None, kind: None };
+        let mut options = Self {
+            count: DEFAULT_COUNT,
+            pattern: None,
+            kind: None,
+        };
         let mut rest = args;
         while let [option, value, tail @ ..] = rest {
             rest = tail;
@@ -41,12 +45,20 @@ impl<'a> Options<'a> {
                 return Err(syntax_error());
             }
         }
-        if rest.is_empty() { Ok(options) } else { Err(syntax_error()) }
+        if rest.is_empty() {
+            Ok(options)
+        } else {
+            Err(syntax_error())
+        }
     }
 
     /// The places to look at; all of them in a collection that is `compact`, as in Redis.
     pub(super) fn step(&self, cursor: u64, len: usize, compact: bool) -> ScanStep {
-        if compact { ScanStep::all(len) } else { scan_step(cursor, len, self.count) }
+        if compact {
+            ScanStep::all(len)
+        } else {
+            scan_step(cursor, len, self.count)
+        }
     }
 
     /// Whether the pattern, if there is one, matches.
@@ -56,5 +68,8 @@ impl<'a> Options<'a> {
 }
 
 pub(super) fn scan_reply(cursor: u64, items: Vec<Reply>) -> Reply {
-    Reply::Array(vec![Reply::Bulk(cursor.to_string().into()), Reply::Array(items)])
+    Reply::Array(vec![
+        Reply::Bulk(cursor.to_string().into()),
+        Reply::Array(items),
+    ])
 }

@@ -53,13 +53,16 @@ impl Zset {
 
     /// Sets the score of a member. `score` is a number.
     pub(crate) fn set(&mut self, member: &Bytes, score: f64) {
-        if let Some(slot) = self.scores.get_mut(member) {
-            let before = std::mem::replace(slot, score);
-            self.ranking.remove(before, member);
-        } else {
-            self.scores.insert(member.clone(), score);
-            self.big |= self.scores.len() > COMPACT_ENTRIES || member.len() > COMPACT_BYTES;
+        let before = self.scores.get(member).copied();
+        if before.is_none() {
+            self.big |= self.len() >= COMPACT_ENTRIES || member.len() > COMPACT_BYTES;
         }
+        // Redis keeps the sign of a zero in tables only.
+        let score = if self.big { score } else { score + 0.0 };
+        if let Some(before) = before {
+            self.ranking.remove(before, member);
+        }
+        self.scores.insert(member.clone(), score);
         self.ranking.insert(Ranked { score, member: member.clone() });
     }
 

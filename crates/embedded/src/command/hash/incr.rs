@@ -34,15 +34,18 @@ pub(in crate::command) fn hincrbyfloat(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Out
         return Err(refuse("value is NaN or Infinity"));
     }
     let value = match ctx.get::<Hash>(key)?.and_then(|hash| hash.get(field)) {
-        Some(text) => {
-            Extended::parse(text).ok_or_else(|| refuse("hash value is not a float"))?
-        }
+        Some(text) => Extended::parse(text).ok_or_else(|| refuse("hash value is not a float"))?,
         None => Extended::ZERO,
     };
-    let sum = value.add(by).ok_or_else(|| refuse("increment would produce NaN or Infinity"))?;
+    let sum = value
+        .add(by)
+        .ok_or_else(|| refuse("increment would produce NaN or Infinity"))?;
     let text: Bytes = sum.to_text().into();
     ctx.get_or_make::<Hash>(key)?.set(field, text.clone());
     // The result and not the increment, so that a replay need not calculate as we do.
-    ctx.wrote([key], vec![word("HSET"), key.clone(), field.clone(), text.clone()]);
+    ctx.wrote(
+        [key],
+        vec![word("HSET"), key.clone(), field.clone(), text.clone()],
+    );
     Ok(Reply::Bulk(text))
 }

@@ -17,12 +17,17 @@ fn bulk(value: Option<&Bytes>) -> Reply {
 }
 
 pub(in crate::command) fn hget(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
-    Ok(bulk(ctx.get::<Hash>(&args[1])?.and_then(|hash| hash.get(&args[2]))))
+    Ok(bulk(
+        ctx.get::<Hash>(&args[1])?
+            .and_then(|hash| hash.get(&args[2])),
+    ))
 }
 
 pub(in crate::command) fn hmget(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let hash = ctx.get::<Hash>(&args[1])?;
-    let values = args[2..].iter().map(|field| bulk(hash.and_then(|hash| hash.get(field))));
+    let values = args[2..]
+        .iter()
+        .map(|field| bulk(hash.and_then(|hash| hash.get(field))));
     Ok(Reply::Array(values.collect()))
 }
 
@@ -39,26 +44,36 @@ pub(in crate::command) fn hgetall(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome 
 pub(in crate::command) fn hkeys(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let hash = ctx.get::<Hash>(&args[1])?;
     let pairs = hash.into_iter().flat_map(Hash::iter);
-    Ok(Reply::Array(pairs.map(|(field, _)| Reply::Bulk(field.clone())).collect()))
+    Ok(Reply::Array(
+        pairs.map(|(field, _)| Reply::Bulk(field.clone())).collect(),
+    ))
 }
 
 pub(in crate::command) fn hvals(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let hash = ctx.get::<Hash>(&args[1])?;
     let pairs = hash.into_iter().flat_map(Hash::iter);
-    Ok(Reply::Array(pairs.map(|(_, value)| Reply::Bulk(value.clone())).collect()))
+    Ok(Reply::Array(
+        pairs.map(|(_, value)| Reply::Bulk(value.clone())).collect(),
+    ))
 }
 
 pub(in crate::command) fn hlen(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
-    Ok(Reply::count(ctx.get::<Hash>(&args[1])?.map_or(0, Hash::len)))
+    Ok(Reply::count(
+        ctx.get::<Hash>(&args[1])?.map_or(0, Hash::len),
+    ))
 }
 
 pub(in crate::command) fn hexists(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
-    let found = ctx.get::<Hash>(&args[1])?.is_some_and(|hash| hash.get(&args[2]).is_some());
+    let found = ctx
+        .get::<Hash>(&args[1])?
+        .is_some_and(|hash| hash.get(&args[2]).is_some());
     Ok(Reply::Int(i64::from(found)))
 }
 
 pub(in crate::command) fn hstrlen(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
-    let value = ctx.get::<Hash>(&args[1])?.and_then(|hash| hash.get(&args[2]));
+    let value = ctx
+        .get::<Hash>(&args[1])?
+        .and_then(|hash| hash.get(&args[2]));
     Ok(Reply::count(value.map_or(0, Bytes::len)))
 }
 
@@ -71,6 +86,9 @@ pub(in crate::command) fn hscan(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let step = options.step(cursor, hash.len(), hash.is_compact());
     let pairs = step.places.rev().filter_map(|place| hash.at(place));
     let found = pairs.filter(|(field, _)| options.takes(field));
-    let items = found.flat_map(|(field, value)| [field, value]).cloned().map(Reply::Bulk);
+    let items = found
+        .flat_map(|(field, value)| [field, value])
+        .cloned()
+        .map(Reply::Bulk);
     Ok(scan_reply(step.cursor, items.collect()))
 }

@@ -24,14 +24,20 @@ fn set_fields(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Result<usize, Stop> {
         return Err(wrong_arity(args));
     };
     let hash = ctx.get_or_make::<Hash>(key)?;
-    let new = pairs.iter().filter(|[field, value]| hash.set(field, value.clone())).count();
+    let new = pairs
+        .iter()
+        .filter(|[field, value]| hash.set(field, value.clone()))
+        .count();
     ctx.wrote([key], args.to_vec());
     Ok(new)
 }
 
 pub(in crate::command) fn hsetnx(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let (key, field) = (&args[1], &args[2]);
-    if ctx.get::<Hash>(key)?.is_some_and(|hash| hash.get(field).is_some()) {
+    if ctx
+        .get::<Hash>(key)?
+        .is_some_and(|hash| hash.get(field).is_some())
+    {
         return Ok(Reply::Int(0));
     }
     ctx.get_or_make::<Hash>(key)?.set(field, args[3].clone());

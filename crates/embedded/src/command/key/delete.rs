@@ -32,7 +32,10 @@ pub(in crate::command) fn del(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
 pub(in crate::command) fn flushdb(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     check_flush(args)?;
     ctx.store.flush(ctx.db);
-    ctx.effects.push(Effect { db: ctx.db, args: vec![word("FLUSHDB")] });
+    ctx.effects.push(Effect {
+        db: ctx.db,
+        args: vec![word("FLUSHDB")],
+    });
     Ok(Reply::ok())
 }
 
@@ -41,7 +44,10 @@ pub(in crate::command) fn flushall(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome
     for db in 0..DATABASES {
         ctx.store.flush(db);
     }
-    ctx.effects.push(Effect { db: ctx.db, args: vec![word("FLUSHALL")] });
+    ctx.effects.push(Effect {
+        db: ctx.db,
+        args: vec![word("FLUSHALL")],
+    });
     Ok(Reply::ok())
 }
 

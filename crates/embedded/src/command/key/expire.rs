@@ -60,7 +60,9 @@ impl Condition {
             ));
         }
         if condition.later && condition.earlier {
-            return Err(refuse("GT and LT options at the same time are not compatible"));
+            return Err(refuse(
+                "GT and LT options at the same time are not compatible",
+            ));
         }
         Ok(condition)
     }
@@ -81,7 +83,9 @@ impl Condition {
 fn set_deadline(ctx: &mut Ctx<'_>, args: &[Bytes], unit: i64, base: i64) -> Outcome {
     let key = &args[1];
     let condition = Condition::parse(&args[3..])?;
-    let time = int(&args[2])?.checked_mul(unit).and_then(|time| time.checked_add(base));
+    let time = int(&args[2])?
+        .checked_mul(unit)
+        .and_then(|time| time.checked_add(base));
     let deadline = time.ok_or_else(|| bad_expire_time(args))?;
     if !ctx.exists(key) || !condition.holds(ctx.store.deadline(ctx.db, key), deadline) {
         return Ok(Reply::Int(0));
@@ -91,7 +95,10 @@ fn set_deadline(ctx: &mut Ctx<'_>, args: &[Bytes], unit: i64, base: i64) -> Outc
         ctx.wrote([key], vec![word("DEL"), key.clone()]);
     } else {
         ctx.store.set_deadline(ctx.db, key, Some(deadline));
-        ctx.wrote([key], vec![word("PEXPIREAT"), key.clone(), decimal(deadline)]);
+        ctx.wrote(
+            [key],
+            vec![word("PEXPIREAT"), key.clone(), decimal(deadline)],
+        );
     }
     Ok(Reply::Int(1))
 }

@@ -14,7 +14,9 @@ use crate::{
 
 /// EXISTS and TOUCH.
 pub(in crate::command) fn exists(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
-    Ok(Reply::count(args[1..].iter().filter(|key| ctx.exists(key)).count()))
+    Ok(Reply::count(
+        args[1..].iter().filter(|key| ctx.exists(key)).count(),
+    ))
 }
 
 /// TYPE.
@@ -30,8 +32,7 @@ pub(in crate::command) fn dbsize(ctx: &mut Ctx<'_>, _args: &[Bytes]) -> Outcome 
 pub(in crate::command) fn keys(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let pattern = &args[1][..];
     let found = ctx.store.keys(ctx.db).filter(|key| {
-        (pattern == b"*" || glob_match(pattern, key))
-            && !ctx.store.is_due(ctx.db, key, ctx.now_ms)
+        (pattern == b"*" || glob_match(pattern, key)) && !ctx.store.is_due(ctx.db, key, ctx.now_ms)
     });
     Ok(Reply::Array(found.cloned().map(Reply::Bulk).collect()))
 }
@@ -56,12 +57,15 @@ pub(in crate::command) fn scan(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let options = Options::parse(&args[2..], true)?;
     let step = options.step(cursor, ctx.store.len(ctx.db), false);
     let places = step.places.rev();
-    let keys: Vec<_> =
-        places.filter_map(|place| ctx.store.key_at(ctx.db, place).cloned()).collect();
+    let keys: Vec<_> = places
+        .filter_map(|place| ctx.store.key_at(ctx.db, place).cloned())
+        .collect();
     let found = keys.into_iter().filter(|key| {
         options.takes(key)
             && ctx.value(key).is_some_and(|value| {
-                options.kind.is_none_or(|wanted| is_word(wanted, value.kind()))
+                options
+                    .kind
+                    .is_none_or(|wanted| is_word(wanted, value.kind()))
             })
     });
     let found = found.map(Reply::Bulk).collect();

@@ -68,12 +68,17 @@ pub(in crate::command) fn copy(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     ctx.put(db, to, value);
     ctx.store.set_deadline(db, to, deadline);
     ctx.store.touch(db, to);
-    ctx.effects.push(Effect { db: ctx.db, args: args.to_vec() });
+    ctx.effects.push(Effect {
+        db: ctx.db,
+        args: args.to_vec(),
+    });
     Ok(Reply::Int(1))
 }
 
 fn database(index: &[u8]) -> Result<usize, Stop> {
     let index = parse_index(index)?;
-    let index = usize::try_from(index).ok().filter(|index| *index < DATABASES);
+    let index = usize::try_from(index)
+        .ok()
+        .filter(|index| *index < DATABASES);
     index.ok_or_else(|| refuse("DB index is out of range"))
 }

@@ -24,13 +24,15 @@ pub(in crate::command) fn pexpiretime(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outc
 }
 
 /// The time from `base` to the deadline; -1: it has none, -2: there is no such key.
-fn answer(ctx: &mut Ctx<'_>, key: &Bytes, base: i64, unit: i64) -> Outcome {
+fn answer(ctx: &mut Ctx<'_>, key: &Bytes, base: i64, unit: u64) -> Outcome {
     if !ctx.exists(key) {
         return Ok(Reply::Int(-2));
     }
-    Ok(Reply::Int(ctx.store.deadline(ctx.db, key).map_or(-1, |deadline| {
-        let time = deadline.saturating_sub(base).max(0);
-        // Rounded to the nearest second; a sum beyond the integers wraps, as in Redis.
-        if unit == 1 { time } else { time.wrapping_add(500) / unit }
-    })))
+    let Some(deadline) = ctx.store.deadline(ctx.db, key) else {
+        return Ok(Reply::Int(-1));
+    };
+    let time = deadline.saturating_sub(base).max(0).unsigned_abs();
+    // Rounded to the nearest second.
+    let time = if unit == 1 { time } else { (time + 500) / unit };
+    Ok(Reply::Int(i64::try_from(time).unwrap_or(i64::MAX)))
 }

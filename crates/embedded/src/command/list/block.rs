@@ -33,7 +33,11 @@ fn pop(ctx: &mut Ctx<'_>, args: &[Bytes], end: End) -> Outcome {
             return Ok(Reply::Array(pair));
         }
     }
-    Err(Stop::Wait { keys: keys.to_vec(), timeout_ms, otherwise: Reply::NilArray })
+    Err(Stop::Wait {
+        keys: keys.to_vec(),
+        timeout_ms,
+        otherwise: Reply::NilArray,
+    })
 }
 
 pub(in crate::command) fn blmpop(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
@@ -69,7 +73,11 @@ fn transfer_or_wait(
             return Ok(Reply::Bulk(element));
         }
     }
-    Err(Stop::Wait { keys: keys.to_vec(), timeout_ms, otherwise: Reply::Nil })
+    Err(Stop::Wait {
+        keys: keys.to_vec(),
+        timeout_ms,
+        otherwise: Reply::Nil,
+    })
 }
 
 /// The keys to look at: all, or the one that the client was woken for if it is a list.

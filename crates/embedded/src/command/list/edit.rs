@@ -45,7 +45,11 @@ pub(in crate::command) fn lrem(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let Some(list) = ctx.get_mut::<List>(key)? else {
         return Ok(Reply::Int(0));
     };
-    let limit = if count == 0 { u64::MAX } else { count.unsigned_abs() };
+    let limit = if count == 0 {
+        u64::MAX
+    } else {
+        count.unsigned_abs()
+    };
     let removed = remove(list, element, limit, count < 0);
     if removed > 0 {
         ctx.drop_if_empty(key);

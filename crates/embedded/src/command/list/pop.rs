@@ -60,7 +60,10 @@ pub(super) fn pop_many(
     let elements = end.pop_many(list, count);
     if !elements.is_empty() {
         ctx.drop_if_empty(key);
-        ctx.wrote([key], vec![word(end.pop_name()), key.clone(), decimal(elements.len())]);
+        ctx.wrote(
+            [key],
+            vec![word(end.pop_name()), key.clone(), decimal(elements.len())],
+        );
     }
     Ok(Some(elements.into_iter().map(Reply::Bulk).collect()))
 }
@@ -77,7 +80,9 @@ impl<'a> Wanted<'a> {
     pub(super) fn parse(args: &'a [Bytes]) -> Result<Self, Stop> {
         let number = at_least(&args[0], 1, "numkeys should be greater than 0")?;
         let number = usize::try_from(number).unwrap_or(usize::MAX);
-        let (keys, rest) = args[1..].split_at_checked(number).ok_or_else(syntax_error)?;
+        let (keys, rest) = args[1..]
+            .split_at_checked(number)
+            .ok_or_else(syntax_error)?;
         let [end, options @ ..] = rest else {
             return Err(syntax_error());
         };

@@ -12,7 +12,9 @@ use crate::{
 };
 
 pub(in crate::command) fn llen(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
-    Ok(Reply::count(ctx.get::<List>(&args[1])?.map_or(0, List::len)))
+    Ok(Reply::count(
+        ctx.get::<List>(&args[1])?.map_or(0, List::len),
+    ))
 }
 
 pub(in crate::command) fn lindex(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
@@ -27,7 +29,14 @@ pub(in crate::command) fn lrange(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let (start, stop) = (int(&args[2])?, int(&args[3])?);
     let list = ctx.get::<List>(&args[1])?;
     let range = list.and_then(|list| Some(list.range(places(start, stop, list.len())?)));
-    Ok(Reply::Array(range.into_iter().flatten().cloned().map(Reply::Bulk).collect()))
+    Ok(Reply::Array(
+        range
+            .into_iter()
+            .flatten()
+            .cloned()
+            .map(Reply::Bulk)
+            .collect(),
+    ))
 }
 
 /// What LPOS looks for.
@@ -43,7 +52,12 @@ struct Search {
 
 impl Search {
     fn parse(args: &[Bytes]) -> Result<Self, Stop> {
-        let mut search = Self { rank: 1, from_right: false, count: None, look_at: 0 };
+        let mut search = Self {
+            rank: 1,
+            from_right: false,
+            count: None,
+            look_at: 0,
+        };
         let positive = |arg, text| at_least(arg, 0, text).map(i64::unsigned_abs);
         let mut rank = 1;
         let mut rest = args;

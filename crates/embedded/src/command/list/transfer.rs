@@ -31,7 +31,10 @@ pub(super) fn transfer(
     }
     // The kind of the other key is checked before anything is taken.
     ctx.get::<List>(to)?;
-    let Some(element) = ctx.get_mut::<List>(from)?.and_then(|list| pop_end.pop(list)) else {
+    let Some(element) = ctx
+        .get_mut::<List>(from)?
+        .and_then(|list| pop_end.pop(list))
+    else {
         return Ok(None);
     };
     push_end.push(ctx.get_or_make::<List>(to)?, element.clone());

@@ -27,7 +27,8 @@ impl Big {
         let mut carry = 0;
         self.0.resize(self.0.len().max(other.0.len()), 0);
         for (index, part) in self.0.iter_mut().enumerate() {
-            let value = u64::from(*part) + u64::from(other.0.get(index).copied().unwrap_or(0)) + carry;
+            let value =
+                u64::from(*part) + u64::from(other.0.get(index).copied().unwrap_or(0)) + carry;
             *part = low(value);
             carry = value >> 32;
         }
@@ -96,11 +97,15 @@ impl Big {
 
     /// The number of bits up to the highest one that is set.
     pub(super) fn bits(&self) -> usize {
-        self.0.last().map_or(0, |top| self.0.len() * 32 - top.leading_zeros() as usize)
+        self.0
+            .last()
+            .map_or(0, |top| self.0.len() * 32 - top.leading_zeros() as usize)
     }
 
     fn bit(&self, index: usize) -> bool {
-        self.0.get(index / 32).is_some_and(|part| part >> (index % 32) & 1 == 1)
+        self.0
+            .get(index / 32)
+            .is_some_and(|part| part >> (index % 32) & 1 == 1)
     }
 
     /// The nearest number of at most `bits` (64 or fewer) bits and the power of two that it is
@@ -109,7 +114,9 @@ impl Big {
     pub(super) fn round(&self, bits: usize, more: bool) -> (u64, i64) {
         let total = self.bits();
         let drop = total.saturating_sub(bits);
-        let kept = (drop..total).rev().fold(0, |kept, index| (kept << 1) | u64::from(self.bit(index)));
+        let kept = (drop..total)
+            .rev()
+            .fold(0, |kept, index| (kept << 1) | u64::from(self.bit(index)));
         let shift = i64::try_from(drop).unwrap_or(i64::MAX);
         if drop == 0 {
             return (kept, shift);
@@ -135,7 +142,9 @@ impl Big {
         let Some(first) = chunks.pop() else {
             return "0".to_owned();
         };
-        chunks.iter().rev().fold(first.to_string(), |text, chunk| text + &format!("{chunk:09}"))
+        chunks.iter().rev().fold(first.to_string(), |text, chunk| {
+            text + &format!("{chunk:09}")
+        })
     }
 
     fn trim(&mut self) {

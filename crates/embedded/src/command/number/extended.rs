@@ -30,10 +30,16 @@ enum Size {
     Infinite,
 }
 
-const NOTHING: Size = Size::Finite { mantissa: 0, exponent: 0 };
+const NOTHING: Size = Size::Finite {
+    mantissa: 0,
+    exponent: 0,
+};
 
 impl Extended {
-    pub(crate) const ZERO: Self = Self { negative: false, size: NOTHING };
+    pub(crate) const ZERO: Self = Self {
+        negative: false,
+        size: NOTHING,
+    };
 
     /// Reads what C's `strtold` reads, if it can be held and is a number or an infinity.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
@@ -48,14 +54,23 @@ impl Extended {
             Number::Decimal { .. } => in_range(decimal(&scanned)?)?,
             Number::Hex { .. } => in_range(hex(&scanned))?,
         };
-        Some(Self { negative: scanned.negative, size })
+        Some(Self {
+            negative: scanned.negative,
+            size,
+        })
     }
 
     /// The sum, or none where it is not a finite number.
     pub(crate) fn add(self, other: Self) -> Option<Self> {
         let (
-            Size::Finite { mantissa: a, exponent: a_exponent },
-            Size::Finite { mantissa: b, exponent: b_exponent },
+            Size::Finite {
+                mantissa: a,
+                exponent: a_exponent,
+            },
+            Size::Finite {
+                mantissa: b,
+                exponent: b_exponent,
+            },
         ) = (self.size, other.size)
         else {
             return None;
@@ -84,20 +99,33 @@ impl Extended {
             return Some(Self::ZERO);
         }
         let size = in_range((mantissa, exponent + a_exponent - 63))?;
-        Some(Self { negative: self.negative, size })
+        Some(Self {
+            negative: self.negative,
+            size,
+        })
     }
 
     pub(crate) fn is_infinite(self) -> bool {
         self.size == Size::Infinite
     }
 
-    /// The nearest double, or one of the two nearest.
-    pub(crate) fn to_double(self) -> f64 {
-        let size = match self.size {
-            Size::Infinite => f64::INFINITY,
-            Size::Finite { mantissa, exponent } => scale(mantissa, exponent),
+    /// A thousand times the number, rounded up to an integer, if that is one of 64 bits.
+    pub(crate) fn thousandfold(self) -> Option<i64> {
+        let Size::Finite { mantissa, exponent } = self.size else {
+            return None;
         };
-        if self.negative { -size } else { size }
+        let wide = u128::from(mantissa) * 1000;
+        let by = u32::try_from(exponent.unsigned_abs()).unwrap_or(u32::MAX);
+        let size = if exponent >= 0 {
+            // The mantissa of a number that is not 0 fills its 64 bits.
+            wide.checked_shl(by).filter(|_| by < 32 || mantissa == 0)?
+        } else {
+            let whole = wide.checked_shr(by).unwrap_or(0);
+            let exact = whole.checked_shl(by) == Some(wide);
+            whole + u128::from(!exact && !self.negative)
+        };
+        let size = i128::try_from(size).ok()?;
+        i64::try_from(if self.negative { -size } else { size }).ok()
     }
 
     /// As Redis writes it: no exponent, 17 digits after the point, without zeros at the end.
@@ -113,7 +141,11 @@ impl Extended {
                 Err(_) => fraction_text(mantissa, exponent.unsigned_abs()),
             },
         };
-        if self.negative && text != "0" { format!("-{text}") } else { text }
+        if self.negative && text != "0" {
+            format!("-{text}")
+        } else {
+            text
+        }
     }
 }
 
@@ -142,7 +174,10 @@ fn in_range((mantissa, exponent): (u64, i64)) -> Option<Size> {
     let mantissa = mantissa << up;
     let too_small = top < TOO_SMALL || (top == TOO_SMALL && mantissa == 1 << 63);
     let held = top <= MAX_EXPONENT && !too_small;
-    held.then(|| Size::Finite { mantissa, exponent: top - 63 })
+    held.then(|| Size::Finite {
+        mantissa,
+        exponent: top - 63,
+    })
 }
 
 fn decimal(scanned: &Scanned<'_>) -> Option<(u64, i64)> {
@@ -217,7 +252,10 @@ mod tests {
     use super::*;
 
     fn sum(a: &str, b: &str) -> Option<String> {
-        let (a, b) = (Extended::parse(a.as_bytes())?, Extended::parse(b.as_bytes())?);
+        let (a, b) = (
+            Extended::parse(a.as_bytes())?,
+            Extended::parse(b.as_bytes())?,
+        );
         a.add(b).map(Extended::to_text)
     }
 
@@ -230,13 +268,36 @@ mod tests {
             ("-0", "-0", "0"),
             ("1e-18", "0", "0"),
             ("-1e-18", "0", "0"),
-            ("5e-18", "0", "0.00000000000000001"),
+            ("5e-18", "0", "0"),
+            ("4e-18", "2e-18", "0.00000000000000001"),
+            ("123456789.123456789", "0", "123456789.12345678899873747"),
+            ("9007199254740993", "0.5", "9007199254740993.5"),
+            ("1e17", "0.1", "100000000000000000.1015625"),
+            ("99999999999999999999", "1", "100000000000000000000"),
             ("1e30", "1", "1000000000000000000024696061952"),
         ] {
             assert_eq!(sum(a, b).as_deref(), Some(result), "{a} + {b}");
         }
         assert_eq!(sum("1.1e4932", "1.1e4932"), None);
         assert_eq!(sum("inf", "1"), None);
+    }
+
+    #[test]
+    fn thousandfold_is_rounded_up() {
+        for (text, ms) in [
+            ("0", Some(0)),
+            ("1.5", Some(1500)),
+            ("1e-300", Some(1)),
+            ("-1e-300", Some(0)),
+            ("-0.0015", Some(-1)),
+            ("9223372036854775", Some(9_223_372_036_854_775_000)),
+            ("9223372036854776", None),
+            ("1e300", None),
+            ("-inf", None),
+        ] {
+            let number = Extended::parse(text.as_bytes()).unwrap();
+            assert_eq!(number.thousandfold(), ms, "{text}");
+        }
     }
 
     #[test]

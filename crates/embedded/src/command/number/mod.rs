@@ -59,7 +59,11 @@ pub(crate) fn parse_cursor(text: &[u8]) -> Option<u64> {
         return None;
     }
     let value: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
-    Some(if negative { value.wrapping_neg() } else { value })
+    Some(if negative {
+        value.wrapping_neg()
+    } else {
+        value
+    })
 }
 
 /// What a C string function sees of an argument.
@@ -76,7 +80,18 @@ mod tests {
         for text in ["0", "-1", "9223372036854775807", "-9223372036854775808"] {
             assert_eq!(parse_int(text.as_bytes()), text.parse().ok());
         }
-        for text in ["", "-", "+1", "-0", "01", " 1", "1 ", "1.0", "9223372036854775808", "1\0"] {
+        for text in [
+            "",
+            "-",
+            "+1",
+            "-0",
+            "01",
+            " 1",
+            "1 ",
+            "1.0",
+            "9223372036854775808",
+            "1\0",
+        ] {
             assert_eq!(parse_int(text.as_bytes()), None, "{text}");
         }
     }
@@ -99,18 +114,22 @@ mod tests {
         ] {
             assert_eq!(parse_score(text.as_bytes()), Some(value), "{text}");
         }
-        for text in
-            ["", " 1", "1 ", "nan", "1e999", "1e-999", "abc", "1e", "0x", "0xg", ".", "1\0", "--1"]
-        {
+        for text in [
+            "", " 1", "1 ", "nan", "1e999", "1e-999", "abc", "1e", "0x", "0xg", ".", "1\0", "--1",
+        ] {
             assert_eq!(parse_score(text.as_bytes()), None, "{text}");
         }
     }
 
     #[test]
     fn bounds_are_lenient() {
-        for (text, value) in
-            [("", 0.0), (" 1", 1.0), ("1\0x", 1.0), ("1e999", f64::INFINITY), ("1e-999", 0.0)]
-        {
+        for (text, value) in [
+            ("", 0.0),
+            (" 1", 1.0),
+            ("1\0x", 1.0),
+            ("1e999", f64::INFINITY),
+            ("1e-999", 0.0),
+        ] {
             assert_eq!(parse_bound(text.as_bytes()), Some(value), "{text}");
         }
         for text in [" ", "nan", "1 ", "x"] {

@@ -14,9 +14,15 @@ pub(super) enum Number<'a> {
     Infinite,
     Nan,
     /// Digits, with a point or without, times ten to the exponent.
-    Decimal { mantissa: &'a [u8], exponent: i64 },
+    Decimal {
+        mantissa: &'a [u8],
+        exponent: i64,
+    },
     /// Hexadecimal digits, with a point or without, times two to the exponent.
-    Hex { mantissa: &'a [u8], exponent: i64 },
+    Hex {
+        mantissa: &'a [u8],
+        exponent: i64,
+    },
 }
 
 /// Reads a number, after spaces, at the start of `text`.
@@ -28,7 +34,11 @@ pub(super) fn scan(text: &[u8]) -> Option<Scanned<'_>> {
         rest => (false, rest),
     };
     let (number, rest) = word(text).or_else(|| hex(text)).or_else(|| decimal(text))?;
-    Some(Scanned { negative, number, rest })
+    Some(Scanned {
+        negative,
+        number,
+        rest,
+    })
 }
 
 pub(super) fn is_space(byte: u8) -> bool {
@@ -37,7 +47,8 @@ pub(super) fn is_space(byte: u8) -> bool {
 
 fn word(text: &[u8]) -> Option<(Number<'_>, &[u8])> {
     let starts = |word: &str| {
-        text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
+        text.get(..word.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
     };
     if starts("infinity") {
         return Some((Number::Infinite, &text[8..]));
@@ -49,7 +60,10 @@ fn word(text: &[u8]) -> Option<(Number<'_>, &[u8])> {
         return None;
     }
     let rest = &text[3..];
-    let inner = rest.iter().skip(1).take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_');
+    let inner = rest
+        .iter()
+        .skip(1)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_');
     let close = 1 + inner.count();
     if rest.first() == Some(&b'(') && rest.get(close) == Some(&b')') {
         return Some((Number::Nan, &rest[close + 1..]));
@@ -78,7 +92,10 @@ fn mantissa(text: &[u8], is_digit: fn(&u8) -> bool) -> Option<(&[u8], &[u8])> {
     let mut end = whole;
     let mut digits = whole;
     if text.get(whole) == Some(&b'.') {
-        let fraction = text[whole + 1..].iter().take_while(|byte| is_digit(byte)).count();
+        let fraction = text[whole + 1..]
+            .iter()
+            .take_while(|byte| is_digit(byte))
+            .count();
         digits += fraction;
         end = whole + 1 + fraction;
     }
@@ -96,12 +113,17 @@ fn exponent(text: &[u8], letter: u8) -> (i64, &[u8]) {
         [b'+', rest @ ..] => (false, rest),
         rest => (false, rest),
     };
-    let len = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let len = digits
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
     if len == 0 {
         return (0, text);
     }
     let value = digits[..len].iter().fold(0_i64, |value, digit| {
-        value.saturating_mul(10).saturating_add(i64::from(digit - b'0'))
+        value
+            .saturating_mul(10)
+            .saturating_add(i64::from(digit - b'0'))
     });
     (if negative { -value } else { value }, &digits[len..])
 }
@@ -135,7 +157,9 @@ impl Scanned<'_> {
         let (digits, exponent) = self.digits();
         let digits = Big::from_digits(&digits, 16);
         // The smallest doubles have fewer bits than 53.
-        let top = i64::try_from(digits.bits()).unwrap_or(i64::MAX).saturating_add(exponent);
+        let top = i64::try_from(digits.bits())
+            .unwrap_or(i64::MAX)
+            .saturating_add(exponent);
         let bits = (top + 1074).clamp(0, 53);
         let (mantissa, shift) = digits.round(usize::try_from(bits).unwrap_or(53), false);
         scale(mantissa, shift.saturating_add(exponent))

@@ -19,7 +19,9 @@ fn sets<'a>(ctx: &'a mut Ctx<'_>, keys: &[Bytes]) -> Result<Vec<Option<&'a Set>>
 }
 
 fn reply<'a>(members: impl IntoIterator<Item = &'a Bytes>) -> Outcome {
-    Ok(Reply::Set(members.into_iter().cloned().map(Reply::Bulk).collect()))
+    Ok(Reply::Set(
+        members.into_iter().cloned().map(Reply::Bulk).collect(),
+    ))
 }
 
 pub(in crate::command) fn sinter(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {

@@ -67,7 +67,11 @@ pub(in crate::command) fn srandmember(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outc
         _ => return Err(syntax_error()),
     };
     let set = ctx.get::<Set>(&args[1])?;
-    let pick = |set: &Set| set.at(rand::random_range(0..set.len())).cloned().map(Reply::Bulk);
+    let pick = |set: &Set| {
+        set.at(rand::random_range(0..set.len()))
+            .cloned()
+            .map(Reply::Bulk)
+    };
     let Some(count) = count else {
         return Ok(set.and_then(pick).unwrap_or(Reply::Nil));
     };

@@ -19,13 +19,19 @@ pub(in crate::command) fn smembers(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome
 
 pub(in crate::command) fn sismember(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let set = ctx.get::<Set>(&args[1])?;
-    Ok(Reply::Int(i64::from(set.is_some_and(|set| set.contains(&args[2])))))
+    Ok(Reply::Int(i64::from(
+        set.is_some_and(|set| set.contains(&args[2])),
+    )))
 }
 
 pub(in crate::command) fn smismember(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let set = ctx.get::<Set>(&args[1])?;
-    let found = args[2..].iter().map(|member| set.is_some_and(|set| set.contains(member)));
-    Ok(Reply::Array(found.map(|found| Reply::Int(i64::from(found))).collect()))
+    let found = args[2..]
+        .iter()
+        .map(|member| set.is_some_and(|set| set.contains(member)));
+    Ok(Reply::Array(
+        found.map(|found| Reply::Int(i64::from(found))).collect(),
+    ))
 }
 
 pub(in crate::command) fn scard(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
@@ -41,5 +47,8 @@ pub(in crate::command) fn sscan(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let step = options.step(cursor, set.len(), set.is_compact());
     let members = step.places.rev().filter_map(|place| set.at(place));
     let found = members.filter(|member| options.takes(member));
-    Ok(scan_reply(step.cursor, found.cloned().map(Reply::Bulk).collect()))
+    Ok(scan_reply(
+        step.cursor,
+        found.cloned().map(Reply::Bulk).collect(),
+    ))
 }

@@ -56,5 +56,6 @@ pub(in crate::command) fn setrange(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome
 /// The text to change: in place where nobody else holds it, as an answer that is still to be
 /// sent may.
 fn into_mut(text: Bytes) -> BytesMut {
-    text.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]))
+    text.try_into_mut()
+        .unwrap_or_else(|shared| BytesMut::from(&shared[..]))
 }

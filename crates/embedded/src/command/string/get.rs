@@ -14,7 +14,10 @@ use crate::{
 };
 
 pub(in crate::command) fn get(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
-    Ok(ctx.get::<Bytes>(&args[1])?.cloned().map_or(Reply::Nil, Reply::Bulk))
+    Ok(ctx
+        .get::<Bytes>(&args[1])?
+        .cloned()
+        .map_or(Reply::Nil, Reply::Bulk))
 }
 
 pub(in crate::command) fn getdel(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
@@ -90,7 +93,10 @@ pub(in crate::command) fn getex(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
                 remove(ctx, key);
             } else {
                 ctx.store.set_deadline(ctx.db, key, Some(deadline));
-                ctx.wrote([key], vec![word("PEXPIREAT"), key.clone(), decimal(deadline)]);
+                ctx.wrote(
+                    [key],
+                    vec![word("PEXPIREAT"), key.clone(), decimal(deadline)],
+                );
             }
         }
     }
@@ -98,7 +104,9 @@ pub(in crate::command) fn getex(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
 }
 
 pub(in crate::command) fn strlen(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
-    Ok(Reply::count(ctx.get::<Bytes>(&args[1])?.map_or(0, Bytes::len)))
+    Ok(Reply::count(
+        ctx.get::<Bytes>(&args[1])?.map_or(0, Bytes::len),
+    ))
 }
 
 pub(in crate::command) fn mget(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
@@ -117,9 +125,17 @@ pub(in crate::command) fn getrange(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome
     }
     // Unlike the ranges of lists, an end before the first byte is the first byte.
     let place = |place: i64| {
-        let from_end = if place < 0 { i64::try_from(text.len()).unwrap_or(i64::MAX) } else { 0 };
+        let from_end = if place < 0 {
+            i64::try_from(text.len()).unwrap_or(i64::MAX)
+        } else {
+            0
+        };
         usize::try_from(place.saturating_add(from_end)).unwrap_or(0)
     };
     let (start, stop) = (place(start), place(stop).saturating_add(1).min(text.len()));
-    Ok(Reply::Bulk(if start < stop { text.slice(start..stop) } else { Bytes::new() }))
+    Ok(Reply::Bulk(if start < stop {
+        text.slice(start..stop)
+    } else {
+        Bytes::new()
+    }))
 }

@@ -4,12 +4,12 @@ use bytes::Bytes;
 
 use crate::{
     Reply,
+    command::number::Extended,
     command::{
         Ctx, Outcome,
         args::{extended, int, refuse, would_overflow},
         decimal, word,
     },
-    command::number::Extended,
     store::Value,
 };
 
@@ -26,7 +26,9 @@ pub(in crate::command) fn incrby(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
 }
 
 pub(in crate::command) fn decrby(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
-    let by = int(&args[2])?.checked_neg().ok_or_else(|| refuse("decrement would overflow"))?;
+    let by = int(&args[2])?
+        .checked_neg()
+        .ok_or_else(|| refuse("decrement would overflow"))?;
     change(ctx, args, by)
 }
 
@@ -53,6 +55,9 @@ pub(in crate::command) fn incrbyfloat(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outc
     let text: Bytes = sum.to_text().into();
     ctx.put(ctx.db, key, Value::Str(text.clone()));
     // The result and not the increment, so that a replay need not calculate as we do.
-    ctx.wrote([key], vec![word("SET"), key.clone(), text.clone(), word("KEEPTTL")]);
+    ctx.wrote(
+        [key],
+        vec![word("SET"), key.clone(), text.clone(), word("KEEPTTL")],
+    );
     Ok(Reply::Bulk(text))
 }

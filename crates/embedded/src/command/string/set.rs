@@ -66,7 +66,11 @@ pub(in crate::command) fn set(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
         Some((unit, time)) => Some(deadline(ctx, args, unit, time)?),
         None => None,
     };
-    let old = if options.get { Some(ctx.get::<Bytes>(key)?.cloned()) } else { None };
+    let old = if options.get {
+        Some(ctx.get::<Bytes>(key)?.cloned())
+    } else {
+        None
+    };
     let found = ctx.exists(key);
     let skip = (options.only_new && found) || (options.only_existing && !found);
     if !skip {

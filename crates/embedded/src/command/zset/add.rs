@@ -19,7 +19,14 @@ pub(in crate::command) fn zadd(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
 
 /// ZINCRBY is ZADD with INCR, down to the options, which Redis takes here too.
 pub(in crate::command) fn zincrby(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
-    add(ctx, args, Options { incr: true, ..Options::default() })
+    add(
+        ctx,
+        args,
+        Options {
+            incr: true,
+            ..Options::default()
+        },
+    )
 }
 
 #[derive(Default)]
@@ -91,9 +98,16 @@ fn add(ctx: &mut Ctx<'_>, args: &[Bytes], mut options: Options) -> Outcome {
         return Err(syntax_error());
     }
     options.check(pairs.len())?;
-    let scores = pairs.iter().map(|[given, _]| score(given)).collect::<Result<Vec<_>, _>>()?;
+    let scores = pairs
+        .iter()
+        .map(|[given, _]| score(given))
+        .collect::<Result<Vec<_>, _>>()?;
     if ctx.get::<Zset>(key)?.is_none() && options.only_existing {
-        return Ok(if options.incr { Reply::Nil } else { Reply::Int(0) });
+        return Ok(if options.incr {
+            Reply::Nil
+        } else {
+            Reply::Int(0)
+        });
     }
     let zset = ctx.get_or_make::<Zset>(key)?;
     let (mut added, mut last, mut changes) = (0, None, Vec::new());
@@ -115,6 +129,10 @@ fn add(ctx: &mut Ctx<'_>, args: &[Bytes], mut options: Options) -> Outcome {
     Ok(match last {
         Some(score) if options.incr => Reply::Double(score),
         None if options.incr => Reply::Nil,
-        _ => Reply::count(if options.count_changed { changed } else { added }),
+        _ => Reply::count(if options.count_changed {
+            changed
+        } else {
+            added
+        }),
     })
 }

@@ -35,7 +35,10 @@ impl<'a> Edge<'a> {
             [b'-'] | [b'-', 0, ..] => Ok(Self::Start),
             [b'+'] | [b'+', 0, ..] => Ok(Self::End),
             [b'(', member @ ..] => Ok(Self::At { member, open: true }),
-            [b'[', member @ ..] => Ok(Self::At { member, open: false }),
+            [b'[', member @ ..] => Ok(Self::At {
+                member,
+                open: false,
+            }),
             _ => Err(refuse("min or max not valid string range item")),
         }
     }
@@ -67,18 +70,30 @@ impl<'a> Edge<'a> {
 
 impl<'a> Bounds<'a> {
     pub(super) fn scores(min: &[u8], max: &[u8]) -> Result<Self, Stop> {
-        Ok(Self::Scores { min: score_bound(min)?, max: score_bound(max)? })
+        Ok(Self::Scores {
+            min: score_bound(min)?,
+            max: score_bound(max)?,
+        })
     }
 
     pub(super) fn members(min: &'a Bytes, max: &'a Bytes) -> Result<Self, Stop> {
-        Ok(Self::Members { min: Edge::parse(min)?, max: Edge::parse(max)? })
+        Ok(Self::Members {
+            min: Edge::parse(min)?,
+            max: Edge::parse(max)?,
+        })
     }
 
     /// Whether a member is not below the range.
     pub(super) fn reaches(&self, ranked: &Ranked) -> bool {
         match self {
-            Self::Scores { min: (min, open), .. } => {
-                if *open { ranked.score > *min } else { ranked.score >= *min }
+            Self::Scores {
+                min: (min, open), ..
+            } => {
+                if *open {
+                    ranked.score > *min
+                } else {
+                    ranked.score >= *min
+                }
             }
             Self::Members { min, .. } => {
                 let order = min.compare(&ranked.member);
@@ -90,8 +105,14 @@ impl<'a> Bounds<'a> {
     /// Whether a member is not above the range.
     pub(super) fn admits(&self, ranked: &Ranked) -> bool {
         match self {
-            Self::Scores { max: (max, open), .. } => {
-                if *open { ranked.score < *max } else { ranked.score <= *max }
+            Self::Scores {
+                max: (max, open), ..
+            } => {
+                if *open {
+                    ranked.score < *max
+                } else {
+                    ranked.score <= *max
+                }
             }
             Self::Members { max, .. } => {
                 let order = max.compare(&ranked.member);
@@ -105,7 +126,9 @@ impl<'a> Bounds<'a> {
         let rank = if self.is_monotone(zset) {
             zset.ranking().count_while(|ranked| !self.reaches(ranked))
         } else {
-            zset.ranking().range(0..zset.len()).position(|ranked| self.reaches(ranked))?
+            zset.ranking()
+                .range(0..zset.len())
+                .position(|ranked| self.reaches(ranked))?
         };
         self.found(zset, rank)
     }
@@ -113,17 +136,28 @@ impl<'a> Bounds<'a> {
     /// The rank of the last member of the range.
     fn last(&self, zset: &Zset) -> Option<usize> {
         let rank = if self.is_monotone(zset) {
-            zset.ranking().count_while(|ranked| self.admits(ranked)).checked_sub(1)?
+            zset.ranking()
+                .count_while(|ranked| self.admits(ranked))
+                .checked_sub(1)?
         } else {
             let from_end = |ranked| self.admits(ranked);
-            zset.len() - 1 - zset.ranking().range(0..zset.len()).rev().position(from_end)?
+            zset.len()
+                - 1
+                - zset
+                    .ranking()
+                    .range(0..zset.len())
+                    .rev()
+                    .position(from_end)?
         };
         self.found(zset, rank)
     }
 
     fn found(&self, zset: &Zset, rank: usize) -> Option<usize> {
         let mut there = zset.ranking().range(rank..rank + 1);
-        there.next().filter(|ranked| self.reaches(ranked) && self.admits(ranked)).map(|_| rank)
+        there
+            .next()
+            .filter(|ranked| self.reaches(ranked) && self.admits(ranked))
+            .map(|_| rank)
     }
 
     /// Whether the members of the range follow each other. A range of members is only promised to
@@ -173,12 +207,21 @@ impl<'a> Bounds<'a> {
         // The members left out are not compared, as in Redis.
         if backwards {
             let last = self.last(zset).and_then(|last| last.checked_sub(skip));
-            let rest = zset.ranking().range(0..last.map_or(0, |last| last + 1)).rev();
-            rest.take_while(|ranked| self.reaches(ranked)).take(take).collect()
+            let rest = zset
+                .ranking()
+                .range(0..last.map_or(0, |last| last + 1))
+                .rev();
+            rest.take_while(|ranked| self.reaches(ranked))
+                .take(take)
+                .collect()
         } else {
-            let first = self.first(zset).map_or(zset.len(), |first| first.saturating_add(skip));
+            let first = self
+                .first(zset)
+                .map_or(zset.len(), |first| first.saturating_add(skip));
             let rest = zset.ranking().range(first..zset.len());
-            rest.take_while(|ranked| self.admits(ranked)).take(take).collect()
+            rest.take_while(|ranked| self.admits(ranked))
+                .take(take)
+                .collect()
         }
     }
 }

@@ -32,7 +32,9 @@ fn scored<'a>(
     Reply::Array(if !with_scores {
         members.map(member).collect()
     } else if nested {
-        members.map(|ranked| Reply::Array(pair(ranked).into())).collect()
+        members
+            .map(|ranked| Reply::Array(pair(ranked).into()))
+            .collect()
     } else {
         members.flat_map(pair).collect()
     })

@@ -58,7 +58,13 @@ pub(in crate::command) fn zrevrangebylex(ctx: &mut Ctx<'_>, args: &[Bytes]) -> O
 
 impl Options {
     fn parse(args: &[Bytes], by: Option<By>, backwards: Option<bool>) -> Result<Self, Stop> {
-        let mut options = Self { by, backwards, with_scores: false, skip: 0, take: -1 };
+        let mut options = Self {
+            by,
+            backwards,
+            with_scores: false,
+            skip: 0,
+            take: -1,
+        };
         let mut rest = args;
         while let [option, tail @ ..] = rest {
             rest = tail;
@@ -95,15 +101,14 @@ impl Options {
     }
 }
 
-fn range(
-    ctx: &mut Ctx<'_>,
-    args: &[Bytes],
-    by: Option<By>,
-    backwards: Option<bool>,
-) -> Outcome {
+fn range(ctx: &mut Ctx<'_>, args: &[Bytes], by: Option<By>, backwards: Option<bool>) -> Outcome {
     let options = Options::parse(&args[4..], by, backwards)?;
     let backwards = options.backwards.unwrap_or(false);
-    let (min, max) = if backwards { (&args[3], &args[2]) } else { (&args[2], &args[3]) };
+    let (min, max) = if backwards {
+        (&args[3], &args[2])
+    } else {
+        (&args[2], &args[3])
+    };
     let bounds = match options.by.unwrap_or(By::Rank) {
         By::Rank => return by_rank(ctx, args, backwards, options.with_scores),
         By::Score => Bounds::scores(min, max)?,

@@ -19,7 +19,10 @@ pub(in crate::command) fn zrem(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let Some(zset) = ctx.get_mut::<Zset>(key)? else {
         return Ok(Reply::Int(0));
     };
-    let removed = args[2..].iter().filter(|member| zset.remove(member)).count();
+    let removed = args[2..]
+        .iter()
+        .filter(|member| zset.remove(member))
+        .count();
     if removed > 0 {
         ctx.drop_if_empty(key);
         ctx.wrote([key], args.to_vec());
@@ -29,7 +32,9 @@ pub(in crate::command) fn zrem(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
 
 pub(in crate::command) fn zremrangebyrank(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let (start, stop) = (int(&args[2])?, int(&args[3])?);
-    remove(ctx, args, |zset| places(start, stop, zset.len()).unwrap_or(0..0))
+    remove(ctx, args, |zset| {
+        places(start, stop, zset.len()).unwrap_or(0..0)
+    })
 }
 
 pub(in crate::command) fn zremrangebyscore(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
@@ -42,11 +47,7 @@ pub(in crate::command) fn zremrangebylex(ctx: &mut Ctx<'_>, args: &[Bytes]) -> O
     remove(ctx, args, |zset| bounds.ranks(zset))
 }
 
-fn remove(
-    ctx: &mut Ctx<'_>,
-    args: &[Bytes],
-    ranks: impl FnOnce(&Zset) -> Range<usize>,
-) -> Outcome {
+fn remove(ctx: &mut Ctx<'_>, args: &[Bytes], ranks: impl FnOnce(&Zset) -> Range<usize>) -> Outcome {
     let key = &args[1];
     let Some(zset) = ctx.get_mut::<Zset>(key)? else {
         return Ok(Reply::Int(0));
