@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::wire::Wire;
+use super::wire::{MAX_PUSHES, MAX_REPLIES, Wire};
 use crate::{
     engine::Session,
     resp::{ProtocolError, Reply, RequestParser, encode_reply},
@@ -50,8 +50,7 @@ where
             push = session.next_push() => match push {
                 Some(push) => {
                     put(session, &push, wire);
-                    put_pushes(session, wire);
-                    wire.make_room().await?;
+                    wire.make_room(MAX_PUSHES).await?;
                 }
                 None => return Ok(()),
             },
@@ -79,7 +78,7 @@ where
         let reply = wire.until(session.call(&args)).await?;
         put_pushes(session, wire);
         put(session, &reply, wire);
-        wire.make_room().await?;
+        wire.make_room(MAX_REPLIES).await?;
         // A long pipeline must not keep the others of this thread waiting.
         tokio::task::consume_budget().await;
     }

@@ -4,11 +4,11 @@
 mod connection;
 mod wire;
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, TcpStream, UnixListener, UnixStream},
+    net::{TcpListener, UnixListener},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::{JoinHandle, JoinSet},
 };
@@ -33,9 +33,11 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// Begins to serve.
+    ///
+    /// `path` is what clients of the Unix socket are told about it.
     pub(crate) fn start(
         handle: &Handle,
-        unix: UnixListener,
+        (unix, path): (UnixListener, PathBuf),
         tcp: Option<TcpListener>,
         max_clients: usize,
     ) -> Self {
@@ -44,6 +46,10 @@ impl Listener {
             handle: handle.clone(),
             places: Arc::new(Semaphore::new(max_clients)),
             stopped,
+        };
+        let unix = Unix {
+            listener: unix,
+            address: format!("{}:0", path.display()),
         };
         let mut accepting = vec![tokio::spawn(accept(door.clone(), unix))];
         accepting.extend(tcp.map(|tcp| tokio::spawn(accept(door, tcp))));
@@ -83,18 +89,36 @@ trait Accept: Send + 'static {
     type Reader: AsyncRead + Unpin + Send + 'static;
     type Writer: AsyncWrite + Unpin + Send + 'static;
 
-    fn accept(&self) -> impl Future<Output = io::Result<(Self::Reader, Self::Writer)>> + Send;
+    fn accept(&self) -> impl Future<Output = io::Result<Client<Self>>> + Send;
     /// Tells a client, without waiting for it, that it is one too many.
     fn try_write(writer: &Self::Writer, bytes: &[u8]) -> io::Result<usize>;
 }
 
-impl Accept for UnixListener {
+/// One who has just come.
+struct Client<L: Accept + ?Sized> {
+    reader: L::Reader,
+    writer: L::Writer,
+    /// As `CLIENT LIST` shows it.
+    address: String,
+}
+
+struct Unix {
+    listener: UnixListener,
+    address: String,
+}
+
+impl Accept for Unix {
     type Reader = tokio::net::unix::OwnedReadHalf;
     type Writer = tokio::net::unix::OwnedWriteHalf;
 
-    async fn accept(&self) -> io::Result<(Self::Reader, Self::Writer)> {
-        let (stream, _) = Self::accept(self).await?;
-        Ok(UnixStream::into_split(stream))
+    async fn accept(&self) -> io::Result<Client<Self>> {
+        let (stream, _) = self.listener.accept().await?;
+        let (reader, writer) = stream.into_split();
+        Ok(Client {
+            reader,
+            writer,
+            address: self.address.clone(),
+        })
     }
 
     fn try_write(writer: &Self::Writer, bytes: &[u8]) -> io::Result<usize> {
@@ -106,10 +130,15 @@ impl Accept for TcpListener {
     type Reader = tokio::net::tcp::OwnedReadHalf;
     type Writer = tokio::net::tcp::OwnedWriteHalf;
 
-    async fn accept(&self) -> io::Result<(Self::Reader, Self::Writer)> {
-        let (stream, _) = Self::accept(self).await?;
+    async fn accept(&self) -> io::Result<Client<Self>> {
+        let (stream, address) = Self::accept(self).await?;
         stream.set_nodelay(true)?;
-        Ok(TcpStream::into_split(stream))
+        let (reader, writer) = stream.into_split();
+        Ok(Client {
+            reader,
+            writer,
+            address: address.to_string(),
+        })
     }
 
     fn try_write(writer: &Self::Writer, bytes: &[u8]) -> io::Result<usize> {
@@ -133,12 +162,12 @@ async fn accept<L: Accept>(door: Door, listener: L) {
             () = door.stopped() => break,
             Some(_) = clients.join_next() => {}
             accepted = listener.accept() => match accepted {
-                Ok((reader, writer)) => match Arc::clone(&door.places).try_acquire_owned() {
+                Ok(client) => match Arc::clone(&door.places).try_acquire_owned() {
                     Ok(place) => {
-                        clients.spawn(client::<L>(door.clone(), reader, writer, place));
+                        clients.spawn(serve(door.clone(), client, place));
                     }
                     Err(_) => {
-                        let _: io::Result<usize> = L::try_write(&writer, TOO_MANY);
+                        let _: io::Result<usize> = L::try_write(&client.writer, TOO_MANY);
                     }
                 },
                 Err(error) => {
@@ -155,13 +184,14 @@ async fn accept<L: Accept>(door: Door, listener: L) {
     .await;
 }
 
-async fn client<L: Accept>(
-    door: Door,
-    reader: L::Reader,
-    writer: L::Writer,
-    place: OwnedSemaphorePermit,
-) {
-    let session = door.handle.session();
+async fn serve<L: Accept>(door: Door, client: Client<L>, place: OwnedSemaphorePermit) {
+    let Client {
+        reader,
+        writer,
+        address,
+    } = client;
+    let mut session = door.handle.session();
+    session.set_address(address);
     if let Err(error) = connection::serve(session, reader, writer, door.stopped()).await {
         tracing::debug!(%error, "a client has gone");
     }

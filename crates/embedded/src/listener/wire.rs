@@ -12,8 +12,11 @@ const READ_CHUNK: usize = 16 * 1024;
 /// Buffers larger than this are given back when they are empty.
 const KEPT_BUFFER: usize = 1024 * 1024;
 /// Replies that may wait for a client to take them. Beyond, we neither read nor run its commands
-/// until it has taken some. One reply more may lie here, so that it need not be cut in pieces.
-const MAX_OUTPUT: usize = 64 * 1024 * 1024;
+/// until it has taken them. One reply more may lie here, so that it need not be cut in pieces.
+pub(super) const MAX_REPLIES: usize = 64 * 1024 * 1024;
+/// Pushed messages that may wait. Beyond, they stay with the session, which ends when it has too
+/// many.
+pub(super) const MAX_PUSHES: usize = 1024 * 1024;
 /// Commands that a client may send behind one that waits. Beyond, its hanging up is noticed only
 /// when the wait is over.
 const MAX_INPUT_WAITING: usize = 1024 * 1024;
@@ -82,13 +85,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
         }
     }
 
-    /// Where too many replies wait: waits until the client has taken them.
-    pub(super) async fn make_room(&mut self) -> io::Result<()> {
-        if self.output.len() - self.sent < MAX_OUTPUT {
-            Ok(())
-        } else {
-            self.flush().await
+    /// Where more than `max` bytes wait: waits until the client has taken them.
+    pub(super) async fn make_room(&mut self, max: usize) -> io::Result<()> {
+        if self.output.len() - self.sent > max {
+            self.flush().await?;
         }
+        Ok(())
     }
 
     /// Writes all that waits.

@@ -112,6 +112,7 @@ pub async fn open(dir: &Path, options: Options) -> Result<Opened, OpenError> {
     let dir = std::path::absolute(dir).map_err(refused(dir, "find"))?;
     let start = Instant::now();
     let mut pause = FIRST_PAUSE;
+    let mut told = false;
     loop {
         create(&dir)?;
         if let Some(lock) = Lock::try_take(&dir).map_err(refused(&dir, "lock"))? {
@@ -219,6 +220,7 @@ impl Owner {
                 return Err(refused(&dir, "listen in")(error));
             }
         };
+        let unix = (unix, socket::path(&dir));
         let listener = Listener::start(&handle, unix, tcp, options.max_clients);
         let open = Some(Parts {
             listener,

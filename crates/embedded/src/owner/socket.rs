@@ -17,6 +17,11 @@ const FRESH_FILE: &str = "redis.sock.new";
 /// BSDs 103).
 const MAX_PATH: usize = 103;
 
+/// Where the socket of `dir` lies.
+pub(super) fn path(dir: &Path) -> PathBuf {
+    dir.join(SOCKET_FILE)
+}
+
 /// Connects to the process that owns the data directory `dir`.
 ///
 /// # Errors
@@ -37,13 +42,13 @@ pub(super) fn listen(dir: &Path) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(short.to(FRESH_FILE))?;
     // Nobody connects before it has its mode: it gets its name last.
     fs::set_permissions(&fresh, Permissions::from_mode(0o600))?;
-    fs::rename(&fresh, dir.join(SOCKET_FILE))?;
+    fs::rename(&fresh, path(dir))?;
     Ok(listener)
 }
 
 /// Removes the socket. For the holder of the lock.
 pub(super) fn remove(dir: &Path) -> io::Result<()> {
-    fs::remove_file(dir.join(SOCKET_FILE))
+    fs::remove_file(path(dir))
 }
 
 /// A name of a directory that is short enough for a socket address.
