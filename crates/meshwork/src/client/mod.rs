@@ -173,6 +173,13 @@ impl Client {
             .ok_or_else(|| Error::NoJob { id: id.clone() })
     }
 
+    /// Where a job goes and how it goes, without what may be large.
+    async fn summary(&self, id: &JobId) -> Result<Job, Error> {
+        let summaries = self.broker.summaries(std::slice::from_ref(id)).await?;
+        let summary = summaries.into_iter().next().flatten();
+        summary.ok_or_else(|| Error::NoJob { id: id.clone() })
+    }
+
     /// The records of several jobs, in order.
     ///
     /// # Errors
@@ -185,7 +192,8 @@ impl Client {
         Ok(jobs)
     }
 
-    /// A page of all jobs, in no order; begin at 0, go on at `next` until it is 0.
+    /// A page of all jobs, in no order, each without script, input, result and logs; begin at 0, go on at
+    /// `next` until it is 0.
     ///
     /// # Errors
     /// If the server does not take the call.
@@ -218,7 +226,7 @@ impl Client {
     /// # Errors
     /// If there is no such job, or the server does not take a call.
     pub async fn stop(&self, id: &JobId) -> Result<Cancelled, Error> {
-        let job = self.status(id).await?;
+        let job = self.summary(id).await?;
         Ok(self.broker.cancel(&job, STOPPED).await?)
     }
 
@@ -227,7 +235,7 @@ impl Client {
     /// # Errors
     /// If there is no such job, or the server does not take a call.
     pub async fn retry(&self, id: &JobId) -> Result<Retried, Error> {
-        let job = self.status(id).await?;
+        let job = self.summary(id).await?;
         Ok(self.broker.retry(&job).await?)
     }
 
@@ -236,7 +244,7 @@ impl Client {
     /// # Errors
     /// If there is no such job, or the server does not take a call.
     pub async fn delete(&self, id: &JobId) -> Result<Deleted, Error> {
-        let job = self.status(id).await?;
+        let job = self.summary(id).await?;
         Ok(self.broker.delete(&job).await?)
     }
 }

@@ -40,6 +40,13 @@ impl Default for ParkingLot {
     }
 }
 
+/// How much of a record is read: while the job runs, not what may be large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Summary,
+    Whole,
+}
+
 /// One connection out of the lot, and the right to use it.
 struct Space<'a> {
     lot: &'a ParkingLot,
@@ -65,16 +72,19 @@ impl ParkingLot {
 }
 
 impl Space<'_> {
-    /// Waits for the reply, for `time` at most. An error means that the connection is of no more use.
-    async fn wait(&mut self, broker: &Broker, id: &JobId, time: Duration) -> bool {
-        let Some(parking) = self.parking.take() else {
-            return false;
-        };
+    /// Waits for the reply, for `time` at most, and says whether it came. None if the connection broke.
+    async fn wait(&mut self, broker: &Broker, id: &JobId, time: Duration) -> Option<bool> {
+        let parking = self.parking.take()?;
         match broker.await_reply(&parking, id, time).await {
-            Ok(_) => self.parking = Some(parking),
-            Err(error) => tracing::debug!(%error, "a wait for a reply broke off"),
+            Ok(replied) => {
+                self.parking = Some(parking);
+                Some(replied)
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a wait for a reply broke off");
+                None
+            }
         }
-        self.parking.is_some()
     }
 }
 
@@ -95,11 +105,15 @@ impl Client {
     pub async fn wait(&self, id: &JobId, patience: Duration) -> Result<Job, Error> {
         let until = Instant::now() + patience;
         let mut space: Option<Space<'_>> = None;
-        let mut pause = POLL.0;
+        let (mut pause, mut part) = (POLL.0, Part::Summary);
         loop {
-            let job = self.look(id, until).await?;
+            let job = self.look(id, until, part).await?;
             if job.status().is_some_and(Status::is_final) {
-                return Ok(job);
+                if part == Part::Whole {
+                    return Ok(job);
+                }
+                part = Part::Whole;
+                continue;
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -113,9 +127,13 @@ impl Client {
             }
             let waited = match &mut space {
                 Some(space) => space.wait(&self.broker, id, SLICE.min(left)).await,
-                None => false,
+                None => None,
             };
-            if !waited {
+            part = match waited {
+                Some(true) => Part::Whole,
+                _ => Part::Summary,
+            };
+            if waited.is_none() {
                 space = None;
                 tokio::time::sleep(pause.min(left)).await;
                 pause = POLL.1.min(pause * 2);
@@ -124,10 +142,14 @@ impl Client {
     }
 
     /// The record; while the server is away, it is asked for again until `until`.
-    async fn look(&self, id: &JobId, until: Instant) -> Result<Job, Error> {
+    async fn look(&self, id: &JobId, until: Instant, part: Part) -> Result<Job, Error> {
         let mut backoff = Backoff::new();
         loop {
-            match self.status(id).await {
+            let answer = match part {
+                Part::Summary => self.summary(id).await,
+                Part::Whole => self.status(id).await,
+            };
+            match answer {
                 Err(Error::Broker(error)) if error.is_temporary() && Instant::now() < until => {
                     backoff.wait().await;
                 }
