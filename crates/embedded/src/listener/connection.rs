@@ -29,7 +29,8 @@ where
         gone = talk(&mut session, &mut wire) => gone?,
         _ = stopped => {}
     }
-    wire.flush().await
+    // Also one whose session is over, as after QUIT, is to have its last replies.
+    wire.flush(|| false).await
 }
 
 async fn talk<R, W>(session: &mut Session, wire: &mut Wire<R, W>) -> io::Result<()>
@@ -50,7 +51,7 @@ where
             push = session.next_push() => match push {
                 Some(push) => {
                     put(session, &push, wire);
-                    wire.make_room(MAX_PUSHES).await?;
+                    wire.make_room(MAX_PUSHES, || session.is_over()).await?;
                 }
                 None => return Ok(()),
             },
@@ -78,7 +79,7 @@ where
         let reply = wire.until(session.call(&args)).await?;
         put_pushes(session, wire);
         put(session, &reply, wire);
-        wire.make_room(MAX_REPLIES).await?;
+        wire.make_room(MAX_REPLIES, || session.is_over()).await?;
         // A long pipeline must not keep the others of this thread waiting.
         tokio::task::consume_budget().await;
     }

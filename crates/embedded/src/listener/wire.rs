@@ -5,7 +5,10 @@
 use std::{io, pin::pin, time::Duration};
 
 use bytes::BytesMut;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    time::timeout,
+};
 
 /// Read at a time.
 const READ_CHUNK: usize = 16 * 1024;
@@ -22,6 +25,8 @@ pub(super) const MAX_PUSHES: usize = 1024 * 1024;
 const MAX_INPUT_WAITING: usize = 1024 * 1024;
 /// A client that takes nothing for so long, while we wait for it, is cut off.
 const STALL: Duration = Duration::from_secs(60);
+/// How often we look meanwhile whether it has been killed.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// A connection's streams and what is buffered between them and us.
 pub(super) struct Wire<R, W> {
@@ -85,20 +90,36 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
         }
     }
 
-    /// Where more than `max` bytes wait: waits until the client has taken them.
-    pub(super) async fn make_room(&mut self, max: usize) -> io::Result<()> {
-        if self.output.len() - self.sent > max {
-            self.flush().await?;
+    /// Where more than `max` bytes wait: waits until the client has taken them, or until `over`.
+    pub(super) async fn make_room(
+        &mut self,
+        max: usize,
+        over: impl Fn() -> bool,
+    ) -> io::Result<()> {
+        if self.output.len() - self.sent <= max {
+            Ok(())
+        } else {
+            self.flush(over).await
         }
-        Ok(())
     }
 
-    /// Writes all that waits.
-    pub(super) async fn flush(&mut self) -> io::Result<()> {
+    /// Writes all that waits; an error when the client takes nothing for too long, or it is `over`
+    /// while it takes nothing.
+    pub(super) async fn flush(&mut self, over: impl Fn() -> bool) -> io::Result<()> {
+        let mut stalled = Duration::ZERO;
         while self.sent < self.output.len() {
-            let write = self.writer.write(&self.output[self.sent..]);
-            let written = tokio::time::timeout(STALL, write).await??;
-            self.took(written)?;
+            match timeout(LOOK, self.writer.write(&self.output[self.sent..])).await {
+                Ok(written) => {
+                    self.took(written?)?;
+                    stalled = Duration::ZERO;
+                }
+                Err(_) => {
+                    stalled += LOOK;
+                    if stalled >= STALL || over() {
+                        return Err(io::ErrorKind::TimedOut.into());
+                    }
+                }
+            }
         }
         self.writer.flush().await
     }

@@ -235,15 +235,13 @@ impl Journal for Log {
 
     fn info(&self) -> Vec<String> {
         let state = self.0.lock();
-        let status = |failed: bool| if failed { "err" } else { "ok" };
+        let status = if state.rewrite_failed { "err" } else { "ok" };
         vec![
-            "aof_enabled:1".to_owned(),
             format!(
                 "aof_rewrite_in_progress:{}",
                 u8::from(state.rewrite != rewrite::Phase::Idle)
             ),
-            format!("aof_last_bgrewrite_status:{}", status(state.rewrite_failed)),
-            format!("aof_last_write_status:{}", status(state.append_failed)),
+            format!("aof_last_bgrewrite_status:{status}"),
             format!("aof_current_size:{}", state.appender.len()),
             format!("aof_base_size:{}", state.base),
             format!(

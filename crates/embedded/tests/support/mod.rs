@@ -15,7 +15,8 @@ use std::{
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use meshwork_embedded::{
-    Opened, Options, Owner, Reply, Session, Socket, decode_reply, encode_command, open,
+    Opened, Options, Owner, Protocol, Reply, Session, Socket, decode_reply, encode_command,
+    encode_reply, open,
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -60,7 +61,10 @@ pub(crate) trait Runs {
 impl Runs for Session {
     async fn run(&mut self, args: &[&[u8]]) -> Reply {
         let args: Vec<_> = args.iter().map(|arg| Bytes::copy_from_slice(arg)).collect();
-        self.call(&args).await
+        // As a client of RESP2 sees it.
+        let mut bytes = Vec::new();
+        encode_reply(&self.call(&args).await, Protocol::Resp2, &mut bytes);
+        decode_reply(&bytes).unwrap().expect("a whole reply").0
     }
 }
 
