@@ -2,6 +2,7 @@
 //! are the worker's.
 
 mod handler;
+mod python;
 mod rhai;
 mod tail;
 
@@ -18,7 +19,10 @@ use tokio_util::sync::CancellationToken;
 pub use handler::{Call, Context, Handler, handler};
 
 /// The runtimes that come with Meshwork, by the script type that names their queues.
-const RUNTIMES: &[(&str, Constructor)] = &[(ScriptType::OSIS, rhai::runner)];
+const RUNTIMES: &[(&str, Constructor)] = &[
+    (ScriptType::OSIS, rhai::runner),
+    (ScriptType::PYTHON, python::runner),
+];
 
 type Constructor = fn() -> Arc<dyn Runner>;
 

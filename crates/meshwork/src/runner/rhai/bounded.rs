@@ -54,6 +54,9 @@ fn replaced(
     find: &str,
     with: &str,
 ) -> Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
     let added = with.len().saturating_sub(find.len());
     let size = text
         .len()

@@ -1,0 +1,105 @@
+# Runs ./script.py as __main__ and leaves in a file how it ended. Given to the interpreter with -c; its
+# arguments: the descriptor of the lifeline, the file for the outcome, the largest result in bytes.
+
+
+def _meshwork():
+    import _thread
+    import builtins
+    import os
+    import sys
+
+    lifeline, outcome, most = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    group = os.getpid()
+
+    def watch():
+        # Nobody ever writes: the end of it means that the worker is gone, and then so are we.
+        try:
+            while os.read(lifeline, 1):
+                pass
+        except OSError:
+            return
+        os.killpg(group, 9)
+
+    def leave(kind, *parts):
+        # Whole or not at all, and not by a copy that the script has forked.
+        if os.getpid() != group:
+            return
+        with open(outcome + ".part", "wb") as file:
+            file.write(kind + b"\n" + b"".join(parts))
+        os.replace(outcome + ".part", outcome)
+
+    def fail(kind, message, traceback=""):
+        message, traceback = (text.encode("utf-8", "backslashreplace") for text in (message, traceback))
+        leave(kind, b"%d\n" % len(message), message, traceback)
+
+    def fail_with(kind, error):
+        import linecache
+        import traceback
+
+        # The lines of the script, wherever it has changed to by now; and no frames of this file.
+        lines = source.decode("utf-8", "replace").splitlines(True)
+        linecache.cache["script.py"] = (len(source), None, lines, "script.py")
+        told = traceback.TracebackException(type(error), error, error.__traceback__.tb_next)
+        if isinstance(error, SyntaxError):
+            message = "%s: %s" % (type(error).__name__, error)
+        else:
+            message = "".join(told.format_exception_only()).strip()
+        fail(kind, message, "".join(told.format()))
+
+    def hand_over(result):
+        if result is None:
+            return leave(b"nothing")
+        if isinstance(result, str):
+            data = result.encode("utf-8", "surrogateescape")
+        elif isinstance(result, (bytes, bytearray, memoryview)):
+            data = bytes(result)
+        else:
+            import json
+
+            text = json.dumps(result, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            data = text.encode("utf-8")
+        if len(data) > most:
+            fail(b"permanent", "the result takes %d bytes, the limit is %d" % (len(data), most))
+        else:
+            leave(b"result", data)
+
+    os.set_inheritable(lifeline, False)
+    _thread.start_new_thread(watch, ())
+    if sys.version_info >= (3, 12):
+        import warnings
+
+        # That thread neither holds a lock nor touches Python's state while it waits: to fork is safe.
+        warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded", DeprecationWarning)
+
+    # What was printed is there also when the script is killed.
+    sys.stdout.reconfigure(line_buffering=True)
+    sys.argv[:] = ["script.py"]
+    main = type(sys)("__main__")
+    names = ("CALLER_ID", "CONTEXT_ID", "JOB_ID")
+    main.__dict__.update(((name, os.environ[name]) for name in names), __file__="script.py", __builtins__=builtins)
+    sys.modules["__main__"] = main
+    with open("script.py", "rb") as file:
+        source = file.read()
+    try:
+        code = compile(source, "script.py", "exec", dont_inherit=True)
+    except BaseException as error:
+        fail_with(b"permanent", error)
+        sys.exit(1)
+    try:
+        exec(code, main.__dict__)
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            fail(b"script", "exit status 1: " + end.code)
+        if end.code:
+            raise
+    except BaseException as error:
+        fail_with(b"script", error)
+        sys.exit(1)
+    try:
+        hand_over(main.__dict__.get("result"))
+    except Exception as error:
+        fail(b"script", "the result cannot be handed over: %s: %s" % (type(error).__name__, error))
+        sys.exit(1)
+
+
+_meshwork()

@@ -1,0 +1,105 @@
+//! What a script prints, taken in while it runs: the end as its log, and all of it, up to the limit, in case
+//! it is the result.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use meshwork_model::job::limits::{MAX_LOG, MAX_OUTPUT};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::super::tail::Tail;
+
+/// How much is taken at once: what a pipe holds.
+const CHUNK: usize = 64 * 1024;
+
+/// What was printed.
+#[derive(Debug)]
+pub(super) struct Printed {
+    /// The end of it.
+    pub(super) log: Vec<u8>,
+    /// All of it, unless that is more than a result may be.
+    pub(super) whole: Option<Vec<u8>>,
+    /// How many bytes it was.
+    pub(super) size: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    tail: Tail,
+    whole: Option<Vec<u8>>,
+    size: u64,
+}
+
+/// A stream that is being taken in, also while nobody looks.
+#[derive(Debug)]
+pub(super) struct Capture {
+    state: Arc<Mutex<State>>,
+    task: AbortOnDropHandle<()>,
+}
+
+impl Capture {
+    /// Takes in the end of a stream.
+    pub(super) fn end_of(stream: impl AsyncRead + Unpin + Send + 'static) -> Self {
+        Self::start(stream, None)
+    }
+
+    /// Takes in the end of a stream, and all of it up to the limit of a result.
+    pub(super) fn whole_of(stream: impl AsyncRead + Unpin + Send + 'static) -> Self {
+        Self::start(stream, Some(Vec::new()))
+    }
+
+    fn start(mut stream: impl AsyncRead + Unpin + Send + 'static, whole: Option<Vec<u8>>) -> Self {
+        let tail = Tail::new(MAX_LOG);
+        let state = Arc::new(Mutex::new(State {
+            tail,
+            whole,
+            size: 0,
+        }));
+        let into = Arc::clone(&state);
+        let task: JoinHandle<()> = tokio::spawn(async move {
+            let mut chunk = vec![0; CHUNK];
+            // A stream that cannot be read any more has ended.
+            while let Ok(length @ 1..) = stream.read(&mut chunk).await {
+                into.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .take_in(&chunk[..length]);
+            }
+        });
+        Self {
+            state,
+            task: AbortOnDropHandle::new(task),
+        }
+    }
+
+    /// Waits for the end of the stream.
+    pub(super) async fn ended(&mut self) {
+        // It panics no more than it is cut off before this.
+        let _ = (&mut self.task).await;
+    }
+
+    /// What has come in so far; no more is taken in.
+    pub(super) fn finish(self) -> Printed {
+        self.task.abort();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let tail = std::mem::replace(&mut state.tail, Tail::new(0));
+        Printed {
+            log: tail.into_bytes(),
+            whole: state.whole.take(),
+            size: state.size,
+        }
+    }
+}
+
+impl State {
+    fn take_in(&mut self, bytes: &[u8]) {
+        self.tail.push(bytes);
+        self.size += bytes.len() as u64;
+        if self.size > MAX_OUTPUT as u64 {
+            self.whole = None;
+        }
+        if let Some(whole) = &mut self.whole {
+            whole.extend_from_slice(bytes);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Scripts of the type `python`: each in a process group and a folder of its own. How the process is kept is
+//! in [`child`], what it leaves in [`outcome`], what runs in it before the script in `bootstrap.py`.
+//!
+//! A script finds its input on stdin (empty where there is none), `CALLER_ID`, `CONTEXT_ID` and `JOB_ID` as
+//! variables, and these and the job's `env_vars` as its environment, besides `PATH`, `LANG`, and `HOME` and
+//! `TMPDIR`, which are its folder. Its result is the variable `result`: text and bytes as they are, anything
+//! else as JSON. If it sets none, the result is what it printed, as in Hero.
+//!
+//! When the script ends, and when its time is over, all that it started is killed; what left the process
+//! group is not reached. When the worker itself is killed, the script learns it from [`lifeline`].
+
+mod capture;
+mod child;
+mod folder;
+mod interpreter;
+mod lifeline;
+mod outcome;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use meshwork_model::job::Job;
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{Run, Runner};
+use capture::Capture;
+use child::Child;
+use folder::Folder;
+
+/// How long the last output may take to come in once the group is killed: only a process that left the group
+/// can hold it open longer.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// The runner for Python.
+pub(super) fn runner() -> Arc<dyn Runner> {
+    Arc::new(Python {
+        interpreter: Arc::default(),
+    })
+}
+
+struct Python {
+    /// Found at the first script; looked for again while there is none.
+    interpreter: Arc<OnceCell<PathBuf>>,
+}
+
+impl Runner for Python {
+    fn run(&self, run: Run) -> BoxFuture<'_, Report> {
+        let interpreter = Arc::clone(&self.interpreter);
+        Box::pin(async move {
+            let Run {
+                job,
+                deadline,
+                stop,
+            } = run;
+            // A task of its own, so that a run that is dropped still ends in order.
+            let stop = stop.child_token();
+            let _stop_on_drop = stop.clone().drop_guard();
+            let task = tokio::spawn(async move {
+                execute(&interpreter, job, deadline, stop)
+                    .await
+                    .unwrap_or_else(Report::failed)
+            });
+            task.await.unwrap_or_else(|error| {
+                let message = format!("the Python runner broke off: {error}");
+                Report::failed(Failure::new(FailureKind::Script, message))
+            })
+        })
+    }
+}
+
+/// Why the wait for a script is over.
+enum End {
+    Exited,
+    Deadline,
+    Stopped,
+}
+
+async fn execute(
+    interpreter: &OnceCell<PathBuf>,
+    mut job: Job,
+    deadline: Instant,
+    stop: CancellationToken,
+) -> Result<Report, Failure> {
+    let permanent = |message: String| Failure::new(FailureKind::Permanent, message);
+    let interpreter = interpreter.get_or_try_init(interpreter::find).await;
+    let interpreter = interpreter.map_err(|error| permanent(error.to_string()))?;
+    let script = std::mem::take(&mut job.script);
+    let folder = blocking(move || Folder::with(&script)).await;
+    let folder = folder.map_err(|error| cannot("make a folder for the script", &error))?;
+    let mut child = start(interpreter, &job, &folder)?;
+    let fed = child::feed(child.stdin(), job.input.take());
+    let (Some(stdout), Some(stderr)) = (child.stdout(), child.stderr()) else {
+        return Err(permanent("the script's output was not set up".to_owned()));
+    };
+    let (mut stdout, mut stderr) = (Capture::whole_of(stdout), Capture::end_of(stderr));
+    let end = tokio::select! {
+        ended = child.ended() => ended.map(|()| End::Exited),
+        () = tokio::time::sleep_until(deadline) => Ok(End::Deadline),
+        () = stop.cancelled() => Ok(End::Stopped),
+    };
+    let status = child
+        .end()
+        .await
+        .map_err(|error| cannot("wait for the script", &error))?;
+    let end = end.map_err(|error| cannot("wait for the script", &error))?;
+    drop(fed);
+    let drained = async { tokio::join!(stdout.ended(), stderr.ended()) };
+    // Over time, what has come in so far counts.
+    let _ = tokio::time::timeout(DRAIN, drained).await;
+    let report = blocking(move || Ok(report(end, status, &folder, stdout, stderr))).await;
+    report.map_err(|error| cannot("read the script's outcome", &error))
+}
+
+fn start(interpreter: &Path, job: &Job, folder: &Folder) -> Result<Child, Failure> {
+    Child::start(interpreter, job, folder).map_err(|error| {
+        let mut failure = cannot("start Python", &error);
+        // A NUL in an id or a variable, or more of them than the system takes.
+        if matches!(
+            error.kind(),
+            io::ErrorKind::InvalidInput | io::ErrorKind::ArgumentListTooLong
+        ) {
+            failure.kind = FailureKind::Permanent;
+        }
+        failure
+    })
+}
+
+fn cannot(what: &str, error: &io::Error) -> Failure {
+    Failure::new(FailureKind::Script, format!("cannot {what}: {error}"))
+}
+
+/// Reads what is left of the run, and removes its folder.
+fn report(
+    end: End,
+    status: ExitStatus,
+    folder: &Folder,
+    stdout: Capture,
+    stderr: Capture,
+) -> Report {
+    let mut stdout = stdout.finish();
+    let result = match end {
+        End::Exited => outcome::result(folder.outcome(), status, &mut stdout),
+        End::Deadline => Err(Failure::timeout()),
+        End::Stopped => super::stopped().result,
+    };
+    Report {
+        result,
+        stdout: stdout.log,
+        stderr: stderr.finish().log,
+    }
+    .bounded()
+}
+
+/// Work with files, which may take its time, off the threads that everything else needs.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(io::Error::other)?
+}

@@ -1,0 +1,161 @@
+//! How a script ended: from the file that the bootstrap left, the exit status, and what was printed.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use meshwork_model::job::limits::MAX_OUTPUT;
+use meshwork_model::outcome::{Failure, FailureKind};
+
+use super::capture::Printed;
+
+/// The most that is read of that file: a result and a line before it.
+const MAX_FILE: u64 = MAX_OUTPUT as u64 + 64;
+
+/// What the bootstrap left.
+#[derive(Debug, PartialEq, Eq)]
+enum Left {
+    /// The value of `result`.
+    Result(Vec<u8>),
+    /// The script ended and set no `result`.
+    Nothing,
+    /// The script failed.
+    Failed(Failure),
+    /// No word: the process ended on its own, or was killed.
+    Silence,
+}
+
+/// The result, or why there is none.
+pub(super) fn result(
+    file: &Path,
+    status: ExitStatus,
+    printed: &mut Printed,
+) -> Result<Vec<u8>, Failure> {
+    match read(file) {
+        Left::Failed(failure) => Err(failure),
+        _ if !status.success() => Err(Failure::new(FailureKind::Script, words(status))),
+        Left::Result(result) => Ok(result),
+        Left::Nothing | Left::Silence => printed.whole.take().ok_or_else(|| {
+            let message = format!(
+                "the script printed {} bytes, the limit of a result is {MAX_OUTPUT}: print less, or set `result`",
+                printed.size
+            );
+            Failure::new(FailureKind::Permanent, message)
+        }),
+    }
+}
+
+fn read(file: &Path) -> Left {
+    let mut bytes = Vec::new();
+    let read: io::Result<_> =
+        File::open(file).and_then(|file| file.take(MAX_FILE).read_to_end(&mut bytes));
+    if read.is_err() {
+        return Left::Silence;
+    }
+    parse(&bytes)
+}
+
+fn parse(bytes: &[u8]) -> Left {
+    let Some((kind, rest)) = line(bytes) else {
+        return Left::Silence;
+    };
+    let kind = match kind {
+        b"result" => return Left::Result(rest.to_vec()),
+        b"nothing" => return Left::Nothing,
+        b"permanent" => FailureKind::Permanent,
+        b"script" => FailureKind::Script,
+        _ => return Left::Silence,
+    };
+    let Some((length, rest)) = line(rest) else {
+        return Left::Silence;
+    };
+    let length = std::str::from_utf8(length)
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let (message, traceback) = rest.split_at(length.unwrap_or(rest.len()).min(rest.len()));
+    let mut failure = Failure::new(kind, String::from_utf8_lossy(message));
+    failure.traceback =
+        (!traceback.is_empty()).then(|| String::from_utf8_lossy(traceback).trim_end().to_owned());
+    Left::Failed(failure)
+}
+
+fn line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = bytes.iter().position(|byte| *byte == b'\n')?;
+    Some((&bytes[..end], &bytes[end + 1..]))
+}
+
+fn words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => match name(signal) {
+            Some(name) => format!("killed by signal {signal} ({name})"),
+            None => format!("killed by signal {signal}"),
+        },
+        (None, None) => status.to_string(),
+    }
+}
+
+/// The signals that end programs, where they have the same number on every system.
+fn name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_bootstrap_leaves_is_read() {
+        assert_eq!(parse(b"result\na\nb"), Left::Result(b"a\nb".to_vec()));
+        assert_eq!(parse(b"nothing\n"), Left::Nothing);
+        let Left::Failed(failure) = parse(b"permanent\n3\na\nb  File\n") else {
+            panic!()
+        };
+        assert_eq!(
+            (failure.kind, failure.message.as_str()),
+            (FailureKind::Permanent, "a\nb")
+        );
+        assert_eq!(failure.traceback.as_deref(), Some("  File"));
+    }
+
+    #[test]
+    fn a_script_that_meddles_with_it_harms_only_itself() {
+        for bytes in [&b""[..], b"result", b"huh\n1\n", b"script\n"] {
+            assert_eq!(parse(bytes), Left::Silence);
+        }
+        let Left::Failed(failure) = parse(b"script\n99999999999999999999\nbad \xff") else {
+            panic!()
+        };
+        assert_eq!(
+            (failure.message.as_str(), failure.traceback),
+            ("bad \u{fffd}", None)
+        );
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_told() {
+        for (raw, words_for_it) in [
+            (3 << 8, "exit status 3"),
+            (9, "killed by signal 9 (SIGKILL)"),
+            (64, "killed by signal 64"),
+        ] {
+            assert_eq!(words(ExitStatus::from_raw(raw)), words_for_it);
+        }
+    }
+}
