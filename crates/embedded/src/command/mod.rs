@@ -90,3 +90,6 @@ pub(crate) type SessionFn = fn(&mut crate::engine::Call<'_>, &[Bytes]) -> Outcom
 pub(crate) fn data_commands() -> &'static [Spec] {
     data::COMMANDS
 }
+
+#[cfg(test)]
+mod tests;

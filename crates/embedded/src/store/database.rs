@@ -35,7 +35,13 @@ impl Database {
             entry.value = value;
             return false;
         }
-        self.keys.insert(key.clone(), Entry { value, deadline: None });
+        self.keys.insert(
+            key.clone(),
+            Entry {
+                value,
+                deadline: None,
+            },
+        );
         true
     }
 

@@ -38,7 +38,9 @@ pub(crate) struct Store {
 impl Store {
     pub(crate) fn new() -> Self {
         Self {
-            databases: std::iter::repeat_with(Database::default).take(DATABASES).collect(),
+            databases: std::iter::repeat_with(Database::default)
+                .take(DATABASES)
+                .collect(),
             deadlines: BTreeSet::new(),
         }
     }
@@ -104,7 +106,8 @@ impl Store {
 
     /// Whether a key is there only because nobody has removed it since its deadline.
     pub(crate) fn is_due(&self, db: usize, key: &[u8], now_ms: u64) -> bool {
-        self.deadline(db, key).is_some_and(|deadline| is_past(deadline, now_ms))
+        self.deadline(db, key)
+            .is_some_and(|deadline| is_past(deadline, now_ms))
     }
 
     /// Removes up to `limit` keys that are due, the oldest first, with a DEL for each. Returns when
@@ -121,7 +124,10 @@ impl Store {
                     let (db, key) = (*db, key.clone());
                     self.remove(db, &key);
                     self.touch(db, &key);
-                    effects.push(Effect { db, args: vec![Bytes::from_static(b"DEL"), key] });
+                    effects.push(Effect {
+                        db,
+                        args: vec![Bytes::from_static(b"DEL"), key],
+                    });
                 }
                 _ => break,
             }
@@ -159,7 +165,10 @@ impl Store {
 
     /// All data as commands that make it in an empty server, in pieces of bounded size.
     pub(crate) fn snapshot(&self) -> impl Iterator<Item = Effect> {
-        self.databases.iter().enumerate().flat_map(|(db, database)| snapshot::effects(db, database))
+        self.databases
+            .iter()
+            .enumerate()
+            .flat_map(|(db, database)| snapshot::effects(db, database))
     }
 }
 

@@ -48,7 +48,11 @@ impl Ranking {
         // What comes after all others goes to the end of the last run.
         let index = place.run.min(self.runs.len() - 1);
         let run = &mut self.runs[index];
-        let at = if place.run == index { place.at } else { run.len() };
+        let at = if place.run == index {
+            place.at
+        } else {
+            run.len()
+        };
         run.insert(at, ranked);
         if run.len() > MAX_RUN {
             let tail = run.split_off(MAX_RUN / 2);
@@ -70,7 +74,8 @@ impl Ranking {
     /// The rank of a member with exactly this score.
     pub(crate) fn rank(&self, score: f64, member: &[u8]) -> Option<usize> {
         let place = self.place_where(|other| other.cmp(score, member).is_lt());
-        self.is_at(place, score, member).then(|| self.rank_of(place))
+        self.is_at(place, score, member)
+            .then(|| self.rank_of(place))
     }
 
     /// How many members from the first one on satisfy `before`, which must hold for none after
@@ -83,11 +88,18 @@ impl Ranking {
     pub(crate) fn range(&self, ranks: Range<usize>) -> impl DoubleEndedIterator<Item = &Ranked> {
         let (start, end) = self.places(ranks);
         let runs = self.runs.get(start.run..).unwrap_or_default();
-        runs.iter().take(end.run + 1 - start.run).enumerate().flat_map(move |(index, run)| {
-            let from = if index == 0 { start.at } else { 0 };
-            let to = if start.run + index == end.run { end.at } else { run.len() };
-            &run[from..to]
-        })
+        runs.iter()
+            .take(end.run + 1 - start.run)
+            .enumerate()
+            .flat_map(move |(index, run)| {
+                let from = if index == 0 { start.at } else { 0 };
+                let to = if start.run + index == end.run {
+                    end.at
+                } else {
+                    run.len()
+                };
+                &run[from..to]
+            })
     }
 
     /// Takes away the members of these ranks and returns them in order.
@@ -113,8 +125,13 @@ impl Ranking {
 
     /// The first place that does not satisfy `before`.
     fn place_where(&self, before: impl Fn(&Ranked) -> bool) -> Place {
-        let run = self.runs.partition_point(|run| run.last().is_some_and(&before));
-        let at = self.runs.get(run).map_or(0, |run| run.partition_point(&before));
+        let run = self
+            .runs
+            .partition_point(|run| run.last().is_some_and(&before));
+        let at = self
+            .runs
+            .get(run)
+            .map_or(0, |run| run.partition_point(&before));
         Place { run, at }
     }
 
@@ -131,7 +148,13 @@ impl Ranking {
             return (start, start);
         }
         let last = self.place_of(to - 1);
-        (start, Place { run: last.run, at: last.at + 1 })
+        (
+            start,
+            Place {
+                run: last.run,
+                at: last.at + 1,
+            },
+        )
     }
 
     fn place_of(&self, rank: usize) -> Place {
@@ -142,7 +165,10 @@ impl Ranking {
             }
             left -= members.len();
         }
-        Place { run: self.runs.len(), at: 0 }
+        Place {
+            run: self.runs.len(),
+            at: 0,
+        }
     }
 
     /// Joins a run that has become short with the one after it, so that runs do not pile up.
@@ -169,7 +195,10 @@ mod tests {
     use super::*;
 
     fn ranked(score: i32, member: u16) -> Ranked {
-        Ranked { score: f64::from(score), member: Bytes::from(member.to_be_bytes().to_vec()) }
+        Ranked {
+            score: f64::from(score),
+            member: Bytes::from(member.to_be_bytes().to_vec()),
+        }
     }
 
     fn content(ranking: &Ranking) -> Vec<(i32, u16)> {
@@ -179,7 +208,10 @@ mod tests {
     fn plain(ranked: &Ranked) -> (i32, u16) {
         #[allow(clippy::cast_possible_truncation, reason = "made from an i32")]
         let score = ranked.score as i32;
-        (score, u16::from_be_bytes([ranked.member[0], ranked.member[1]]))
+        (
+            score,
+            u16::from_be_bytes([ranked.member[0], ranked.member[1]]),
+        )
     }
 
     proptest! {
@@ -223,8 +255,14 @@ mod tests {
     #[test]
     fn both_zeros_are_one_place() {
         let mut ranking = Ranking::default();
-        ranking.insert(Ranked { score: -0.0, member: Bytes::from_static(b"b") });
-        ranking.insert(Ranked { score: 0.0, member: Bytes::from_static(b"a") });
+        ranking.insert(Ranked {
+            score: -0.0,
+            member: Bytes::from_static(b"b"),
+        });
+        ranking.insert(Ranked {
+            score: 0.0,
+            member: Bytes::from_static(b"a"),
+        });
         assert_eq!(ranking.rank(0.0, b"b"), Some(1));
         ranking.remove(0.0, b"b");
         assert_eq!(ranking.range(0..9).count(), 1);

@@ -13,7 +13,10 @@ pub(crate) struct ScanStep {
 impl ScanStep {
     /// The whole of a collection in one step.
     pub(crate) fn all(len: usize) -> Self {
-        Self { places: 0..len, cursor: 0 }
+        Self {
+            places: 0..len,
+            cursor: 0,
+        }
     }
 }
 
@@ -30,7 +33,10 @@ pub(crate) fn scan_step(cursor: u64, len: usize, count: usize) -> ScanStep {
         Err(_) => len,
     };
     let first = left.saturating_sub(count);
-    ScanStep { places: first..left, cursor: u64::try_from(first).unwrap_or(u64::MAX) }
+    ScanStep {
+        places: first..left,
+        cursor: u64::try_from(first).unwrap_or(u64::MAX),
+    }
 }
 
 #[cfg(test)]
@@ -77,7 +83,19 @@ mod tests {
 
     #[test]
     fn a_cursor_beyond_the_end_begins_at_the_end() {
-        assert_eq!(scan_step(u64::MAX, 5, 2), ScanStep { places: 3..5, cursor: 3 });
-        assert_eq!(scan_step(7, 0, 2), ScanStep { places: 0..0, cursor: 0 });
+        assert_eq!(
+            scan_step(u64::MAX, 5, 2),
+            ScanStep {
+                places: 3..5,
+                cursor: 3
+            }
+        );
+        assert_eq!(
+            scan_step(7, 0, 2),
+            ScanStep {
+                places: 0..0,
+                cursor: 0
+            }
+        );
     }
 }

@@ -12,24 +12,25 @@ use crate::command::Effect;
 const ITEMS: usize = 64;
 
 pub(super) fn effects(db: usize, database: &Database) -> impl Iterator<Item = Effect> {
-    let commands = database.keys.iter().flat_map(|(key, entry)| commands(key, entry));
+    let commands = database
+        .keys
+        .iter()
+        .flat_map(|(key, entry)| commands(key, entry));
     commands.map(move |args| Effect { db, args })
 }
 
-fn commands<'a>(
-    key: &'a Bytes,
-    entry: &'a Entry,
-) -> impl Iterator<Item = Vec<Bytes>> + use<'a> {
+fn commands<'a>(key: &'a Bytes, entry: &'a Entry) -> impl Iterator<Item = Vec<Bytes>> + use<'a> {
     let deadline = entry.deadline.map(|deadline| {
-        vec![Bytes::from_static(b"PEXPIREAT"), key.clone(), deadline.to_string().into()]
+        vec![
+            Bytes::from_static(b"PEXPIREAT"),
+            key.clone(),
+            deadline.to_string().into(),
+        ]
     });
     content(key, &entry.value).chain(deadline)
 }
 
-fn content<'a>(
-    key: &'a Bytes,
-    value: &'a Value,
-) -> Box<dyn Iterator<Item = Vec<Bytes>> + 'a> {
+fn content<'a>(key: &'a Bytes, value: &'a Value) -> Box<dyn Iterator<Item = Vec<Bytes>> + 'a> {
     let one = |item: &'a Bytes| [Some(item.clone()), None];
     match value {
         Value::Str(text) => pieces("SET", key, std::iter::once(one(text))),
@@ -38,13 +39,17 @@ fn content<'a>(
         Value::Hash(hash) => pieces(
             "HSET",
             key,
-            hash.iter().map(|(field, value)| [Some(field.clone()), Some(value.clone())]),
+            hash.iter()
+                .map(|(field, value)| [Some(field.clone()), Some(value.clone())]),
         ),
         Value::Zset(zset) => pieces(
             "ZADD",
             key,
             zset.ranking().range(0..zset.len()).map(|ranked| {
-                [Some(crate::resp::double_text(ranked.score).into()), Some(ranked.member.clone())]
+                [
+                    Some(crate::resp::double_text(ranked.score).into()),
+                    Some(ranked.member.clone()),
+                ]
             }),
         ),
     }

@@ -10,8 +10,11 @@ fn put(store: &mut Store, db: usize, name: &'static str) {
 
 fn commands(effects: &[Effect]) -> Vec<String> {
     let text = |effect: &Effect| {
-        let args: Vec<_> =
-            effect.args.iter().map(|arg| String::from_utf8_lossy(arg).into_owned()).collect();
+        let args: Vec<_> = effect
+            .args
+            .iter()
+            .map(|arg| String::from_utf8_lossy(arg).into_owned())
+            .collect();
         format!("{} {}", effect.db, args.join(" "))
     };
     effects.iter().map(text).collect()
@@ -26,7 +29,11 @@ fn a_sweep_removes_what_is_due_in_bounded_steps() {
     }
     put(&mut store, 3, "stays");
     let mut effects = Vec::new();
-    assert_eq!(store.expire_some(10, 9, &mut effects), Some(11), "due after its deadline");
+    assert_eq!(
+        store.expire_some(10, 9, &mut effects),
+        Some(11),
+        "due after its deadline"
+    );
     assert_eq!(store.expire_some(35, 2, &mut effects), Some(31));
     assert_eq!(commands(&effects), ["3 DEL a", "3 DEL b"]);
     assert_eq!(store.expire_some(35, 2, &mut effects), Some(41));
@@ -72,7 +79,11 @@ fn a_watched_key_changes_its_version_with_every_write() {
     assert_eq!(store.version(0, b"a"), Some(version));
     store.flush(0);
     assert_ne!(store.version(0, b"a"), Some(version));
-    assert_eq!(store.version(0, b"absent"), Some(absent), "a flush changes only what is there");
+    assert_eq!(
+        store.version(0, b"absent"),
+        Some(absent),
+        "a flush changes only what is there"
+    );
     store.unwatch(0, b"a");
     assert!(store.version(0, b"a").is_some(), "it is watched once more");
     store.unwatch(0, b"a");
@@ -82,7 +93,9 @@ fn a_watched_key_changes_its_version_with_every_write() {
 #[test]
 fn a_snapshot_is_commands_of_bounded_length() {
     let mut store = Store::new();
-    let list: List = (0..130).map(|index| Bytes::from(index.to_string())).collect();
+    let list: List = (0..130)
+        .map(|index| Bytes::from(index.to_string()))
+        .collect();
     store.put(2, &key("list"), Value::List(list));
     let mut zset = Zset::default();
     zset.set(&key("m"), 0.1);

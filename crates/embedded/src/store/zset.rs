@@ -63,7 +63,10 @@ impl Zset {
             self.ranking.remove(before, member);
         }
         self.scores.insert(member.clone(), score);
-        self.ranking.insert(Ranked { score, member: member.clone() });
+        self.ranking.insert(Ranked {
+            score,
+            member: member.clone(),
+        });
     }
 
     pub(crate) fn remove(&mut self, member: &Bytes) -> bool {

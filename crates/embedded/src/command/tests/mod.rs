@@ -1,0 +1,122 @@
+//! Commands run one by one against a store of their own, without an engine.
+
+mod blocking;
+mod deadline;
+mod effects;
+mod replay;
+mod transcript;
+
+use bytes::Bytes;
+
+use super::{Ctx, Effect, Outcome, Run, Stop, data_commands};
+use crate::{Protocol, encode_reply, store::Store};
+
+/// A time to start from: none of the deadlines of the tests is near it.
+const NOW_MS: u64 = 1_800_000_000_000;
+
+/// A store and what commands leave behind.
+struct Bench {
+    store: Store,
+    db: usize,
+    now_ms: u64,
+    protocol: Protocol,
+    effects: Vec<Effect>,
+    ready: Vec<(usize, Bytes)>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            store: Store::new(),
+            db: 0,
+            now_ms: NOW_MS,
+            protocol: Protocol::Resp2,
+            effects: Vec::new(),
+            ready: Vec::new(),
+        }
+    }
+
+    fn call(&mut self, args: &[Bytes], woken_by: Option<Bytes>) -> Outcome {
+        let name = String::from_utf8_lossy(&args[0]).to_lowercase();
+        let spec = data_commands()
+            .iter()
+            .find(|spec| spec.name == name)
+            .expect(&name);
+        spec.check_arity(args.len()).map_err(Stop::Error)?;
+        let Run::Data(run) = spec.run else {
+            panic!("{name} is no data command")
+        };
+        let mut ctx = Ctx {
+            store: &mut self.store,
+            db: self.db,
+            now_ms: self.now_ms,
+            resp3: self.protocol == Protocol::Resp3,
+            woken_by,
+            effects: &mut self.effects,
+            ready: &mut self.ready,
+        };
+        run(&mut ctx, args)
+    }
+
+    fn run(&mut self, line: &str) -> Outcome {
+        self.call(&words(line), None)
+    }
+
+    /// The reply as it goes over the wire, with spaces for line breaks.
+    fn reply(&mut self, line: &str) -> String {
+        let reply = match self.run(line) {
+            Ok(reply)
+            | Err(Stop::Wait {
+                otherwise: reply, ..
+            }) => reply,
+            Err(Stop::Error(text)) => crate::Reply::Error(text),
+        };
+        let mut bytes = Vec::new();
+        encode_reply(&reply, self.protocol, &mut bytes);
+        let text = String::from_utf8_lossy(&bytes)
+            .replace("\r\n", " ")
+            .replace('\0', "\\0");
+        text.trim().to_owned()
+    }
+
+    /// The writes since the last time this was asked, as lines.
+    fn take_effects(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.effects).iter().map(line).collect()
+    }
+
+    /// All data, in an order that does not depend on how it came about.
+    fn content(&self) -> Vec<String> {
+        let mut lines: Vec<_> = self.store.snapshot().map(|effect| line(&effect)).collect();
+        lines.sort();
+        lines
+    }
+}
+
+/// The words of a line; `""` is an empty one, and spaces may stand in quotes.
+fn words(line: &str) -> Vec<Bytes> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('"').enumerate() {
+        if index % 2 == 1 {
+            words.push(Bytes::from(part.to_owned()));
+        } else {
+            words.extend(
+                part.split_whitespace()
+                    .map(|word| Bytes::from(word.to_owned())),
+            );
+        }
+    }
+    words
+}
+
+fn line(effect: &Effect) -> String {
+    let args: Vec<_> = effect
+        .args
+        .iter()
+        .map(|arg| String::from_utf8_lossy(arg).into_owned())
+        .collect();
+    if effect.db == 0 {
+        args.join(" ")
+    } else {
+        format!("{}: {}", effect.db, args.join(" "))
+    }
+}
