@@ -75,8 +75,12 @@ const REDIS: &[(&str, &str)] = &[
         "*2|$5|false|$3|foo|",
     ),
     (
-        "return {math.random(), math.random(10), math.random(5,9)}",
-        "*3|:0|:2|:7|",
+        "return {math.random()*1000000000, math.random(10), math.random(5,9)}",
+        "*3|:396464773|:9|:6|",
+    ),
+    (
+        "math.randomseed(7) return {math.random()*1000000000, math.random(10), math.random(5,9)}",
+        "*3|:266444196|:7|:6|",
     ),
 ];
 
@@ -225,5 +229,8 @@ async fn no_script_runs_for_ever() {
         let text = "-ERR the script was stopped after 5 seconds; its writes so far stay script: ";
         assert!(reply.starts_with(text), "{script}: {reply}");
     }
-    assert_eq!(eval(&mut session, "return redis.call('get', 'n')").await, "$1|3|");
+    assert_eq!(
+        eval(&mut session, "return redis.call('get', 'n')").await,
+        "$1|3|"
+    );
 }

@@ -5,9 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mlua::{HookTriggers, Lua, VmState};
+use mlua::{HookTriggers, Lua, VmState, debug::Debug};
 
-use super::error::Raised;
+use super::error::{Raised, SANDBOX};
 
 /// A script that runs longer is stopped: Redis would begin to answer `BUSY` then.
 pub(super) const TIME_MAX: Duration = Duration::from_secs(5);
@@ -40,8 +40,8 @@ impl Watchdog {
 
     fn look_every(&self, lua: &Lua, triggers: HookTriggers) -> mlua::Result<()> {
         let watched = self.0.clone();
-        lua.set_global_hook(triggers, move |lua, _| {
-            look(lua, &watched).map(|()| VmState::Continue)
+        lua.set_global_hook(triggers, move |lua, at| {
+            look(lua, at, &watched).map(|()| VmState::Continue)
         })
     }
 
@@ -68,20 +68,22 @@ fn lock(watched: &Mutex<Watched>) -> std::sync::MutexGuard<'_, Watched> {
     watched.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn look(lua: &Lua, shared: &Arc<Mutex<Watched>>) -> mlua::Result<()> {
+fn look(lua: &Lua, at: &Debug<'_>, shared: &Arc<Mutex<Watched>>) -> mlua::Result<()> {
     let mut watched = lock(shared);
     if watched
         .deadline
         .is_none_or(|deadline| Instant::now() < deadline)
+        || at.source().source.is_some_and(|source| source == SANDBOX)
     {
+        // The sandbox does not loop; it is what brings the error out.
         return Ok(());
     }
     if !watched.over {
         watched.over = true;
         let shared = shared.clone();
         let triggers = HookTriggers::new().every_line().every_nth_instruction(1);
-        lua.set_global_hook(triggers, move |lua, _| {
-            look(lua, &shared).map(|()| VmState::Continue)
+        lua.set_global_hook(triggers, move |lua, at| {
+            look(lua, at, &shared).map(|()| VmState::Continue)
         })?;
     }
     let seconds = TIME_MAX.as_secs();
