@@ -2,6 +2,7 @@
 //!
 //! Nothing here is part of a product; no crate depends on it but for its tests.
 
+pub mod chaos;
 pub mod conformance;
 mod eventually;
 pub mod fakes;
