@@ -1,15 +1,18 @@
-//! The way to the data: a server ([`remote`]) or the embedded engine ([`embedded`]), behind one type that
+//! The way to the data: a server ([`remote`]) or the embedded engine ([`directory`]), behind one type that
 //! the `redis` crate takes for a connection. What is sent over it is the verbs' business.
 
 mod check;
+mod directory;
 mod remote;
 mod socket;
 mod target;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use meshwork_embedded::{Handle, Options};
 use redis::{Cmd, Pipeline, RedisFuture, RedisResult, Value};
 
 use crate::error::timed_out;
@@ -71,9 +74,16 @@ impl Conn {
     pub async fn open(target: &Target) -> Result<Self, ConnectError> {
         let conn = match target {
             Target::Server(server) => remote::connect(server).await?,
+            Target::Directory(path) => directory::open(path, Options::default()).await?,
         };
         check::fit(&conn, target).await?;
         Ok(conn)
+    }
+
+    /// Connects to an engine that runs in this process.
+    #[must_use]
+    pub fn embedded(engine: &Handle) -> Self {
+        directory::in_memory(engine)
     }
 
     /// A connection of its own for a command that waits.
@@ -124,6 +134,14 @@ pub enum ConnectError {
         place: String,
         /// What the connection said.
         source: redis::RedisError,
+    },
+    /// The data directory cannot be opened.
+    #[error("{source}")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why not, and what to do.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The server does not let us in.
     #[error("{place} refuses the credentials: {reason}; check user and password in the URL")]

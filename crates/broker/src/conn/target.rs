@@ -11,6 +11,8 @@ use redis::{ClientTlsConfig, ConnectionInfo, IntoConnectionInfo, TlsCertificates
 pub enum Target {
     /// A Redis or Valkey server.
     Server(Server),
+    /// A data directory with the embedded engine.
+    Directory(PathBuf),
 }
 
 /// One server.
@@ -101,6 +103,7 @@ impl Target {
     pub fn place(&self) -> String {
         match self {
             Self::Server(server) => server.info.addr().to_string(),
+            Self::Directory(path) => format!("the data directory {}", path.display()),
         }
     }
 }
@@ -226,7 +229,9 @@ mod tests {
             Target::parse("redis://h", tls.clone()).unwrap_err(),
             TargetError::TlsWithoutUrl
         );
-        let Target::Server(server) = Target::parse("rediss://h", tls).unwrap();
+        let Ok(Target::Server(server)) = Target::parse("rediss://h", tls) else {
+            panic!("a server was named");
+        };
         assert_eq!(
             server.client().unwrap_err(),
             TargetError::HalfCertificate("key")
