@@ -1,2 +1,52 @@
-//! placeholder
-fn main() {}
+//! The `meshwork` command. What each command does is in [`commands`], one file per command; errors become
+//! messages and exit codes in [`error`].
+
+mod asked;
+mod cli;
+mod commands;
+mod context;
+mod each;
+mod error;
+mod exit;
+mod hands;
+mod input;
+mod interrupt;
+mod listing;
+mod logs;
+mod out;
+mod persist;
+mod record;
+mod script;
+mod single;
+mod target;
+mod value;
+
+use std::process::ExitCode;
+
+use crate::cli::Cli;
+use crate::error::Error;
+use crate::exit::Exit;
+
+fn main() -> ExitCode {
+    let cli = Cli::read();
+    cli.log();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|source| Error::System {
+        what: "thread",
+        source,
+    });
+    let exit = runtime.map_or_else(failed, |runtime| {
+        let exit = runtime.block_on(cli.run()).unwrap_or_else(failed);
+        // A script that does not let go of its thread may not hold up the end.
+        runtime.shutdown_background();
+        exit
+    });
+    exit.into()
+}
+
+fn failed(error: Error) -> Exit {
+    error.tell();
+    error.exit()
+}

@@ -1,0 +1,102 @@
+//! The command line: commands, and the options that all of them share.
+
+use std::io::IsTerminal;
+
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches, Parser};
+use meshwork::model::name::Namespace;
+use tracing_subscriber::EnvFilter;
+
+use crate::commands::Command;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::{self, Exit};
+use crate::out::{Out, note};
+use crate::target::Place;
+
+/// Run scripts as jobs, on Redis or without a server
+#[derive(Debug, Parser)]
+#[command(name = "meshwork", version, after_help = exit::HELP, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    place: Place,
+    /// The first part of every key
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "MESHWORK_NAMESPACE",
+        default_value = "hero",
+        global = true,
+        help_heading = "Where the data is"
+    )]
+    namespace: Namespace,
+    /// Print JSON
+    #[arg(long, global = true, help_heading = "Output")]
+    json: bool,
+    /// Say more on stderr; twice for all. RUST_LOG says it in detail
+    #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = "Output")]
+    verbose: u8,
+    /// Whether the URL was given where others see it.
+    #[arg(skip)]
+    url_is_visible: bool,
+}
+
+impl Cli {
+    /// Reads the command line. Where it is wrong, or asks for help, this is the end.
+    pub(crate) fn read() -> Self {
+        let matches = Self::command().get_matches();
+        let mut cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        cli.url_is_visible = source_of(&matches, "redis") == Some(ValueSource::CommandLine);
+        cli
+    }
+
+    /// Sets up what is said about the work itself.
+    pub(crate) fn log(&self) {
+        let level = match self.verbose {
+            0 => "warn",
+            1 => "warn,meshwork=info",
+            _ => "warn,meshwork=trace",
+        };
+        let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+        let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .with_ansi(colour && std::io::stderr().is_terminal())
+            .init();
+    }
+
+    /// Runs the command.
+    pub(crate) async fn run(self) -> Result<Exit, Error> {
+        if self.url_is_visible && self.place.has_password() {
+            note("warning: others see the password on the command line; set REDIS_URL instead");
+        }
+        let out = Out::new(self.json);
+        let mut context = Context {
+            place: self.place,
+            namespace: self.namespace,
+            out,
+        };
+        let exit = Box::pin(self.command.run(&mut context)).await?;
+        context.out.flush()?;
+        Ok(exit)
+    }
+}
+
+/// Where the value of a global option comes from, whichever command it stands behind.
+fn source_of(matches: &clap::ArgMatches, option: &str) -> Option<ValueSource> {
+    let behind = matches
+        .subcommand()
+        .and_then(|(_, behind)| source_of(behind, option));
+    let here = matches
+        .try_contains_id(option)
+        .is_ok()
+        .then(|| matches.value_source(option))
+        .flatten();
+    [behind, here]
+        .into_iter()
+        .flatten()
+        .find(|source| *source == ValueSource::CommandLine)
+}

@@ -1,0 +1,77 @@
+//! `meshwork job list`.
+
+use meshwork::model::name::ScriptType;
+use meshwork::model::state::Status;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::listing::{self, Wanted};
+use crate::out::{Column, Table, note};
+use crate::record::{Summary, status_of};
+
+/// List jobs, the newest first
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    /// Only those of this status: dispatched, started, finished or error
+    #[arg(long)]
+    status: Option<Status>,
+    /// Only those of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    script_type: Option<ScriptType>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: u32,
+}
+
+impl List {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let client = context.client().await?;
+        let Self {
+            status,
+            script_type,
+            limit,
+        } = self;
+        let newest = listing::newest(
+            &client,
+            &Wanted {
+                status,
+                script_type,
+                limit: limit as usize,
+            },
+        )
+        .await?;
+        if newest.cut {
+            note(format_args!("the newest {limit}; there are more (--limit)"));
+        }
+        if context.out.is_json() {
+            for job in &newest.jobs {
+                context.out.json(&Summary::from(job))?;
+            }
+            return Ok(Exit::DONE);
+        }
+        let names = ["id", "status", "type", "created", "attempts", "error"];
+        let mut table = Table::new(names.map(|name| match name {
+            "attempts" => Column::number(name),
+            _ => Column::text(name),
+        }));
+        for job in &newest.jobs {
+            let (attempts, error) = (
+                job.attempt.to_string(),
+                job.error.as_deref().unwrap_or_default(),
+            );
+            let script_type = job.script_type.as_deref().unwrap_or_default();
+            table.row([
+                &job.id,
+                status_of(job),
+                script_type,
+                &job.created_at,
+                &attempts,
+                error,
+            ]);
+        }
+        context.out.table(table)?;
+        Ok(Exit::DONE)
+    }
+}

@@ -1,0 +1,30 @@
+//! `meshwork job wait`.
+
+use std::time::Duration;
+
+use meshwork::model::job::limits::MAX_TIMEOUT;
+use meshwork::model::name::JobId;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::{single, value};
+
+/// Wait until a job has ended, and print its result
+#[derive(Debug, clap::Args)]
+pub(crate) struct Wait {
+    /// The job's id
+    #[arg(value_parser = value::job_id)]
+    id: JobId,
+    /// How long to wait, in seconds; the job goes on after that [default: 7 days]
+    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
+    timeout: Option<Duration>,
+}
+
+impl Wait {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let patience = self.timeout.unwrap_or(Duration::from_secs(MAX_TIMEOUT));
+        let job = context.client().await?.wait(&self.id, patience).await?;
+        single::print(&job, &mut context.out)
+    }
+}

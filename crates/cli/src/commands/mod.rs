@@ -1,0 +1,35 @@
+//! The commands, one file each. They hold no logic: they read options, call what does the work, and print.
+
+mod completions;
+mod job;
+mod queue;
+mod run;
+mod worker;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Run(run::Run),
+    Worker(worker::Listen),
+    #[command(subcommand)]
+    Job(job::JobCommand),
+    #[command(subcommand)]
+    Queue(queue::QueueCommand),
+    Completions(completions::Completions),
+}
+
+impl Command {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        match self {
+            Self::Run(run) => Box::pin(run.run(context)).await,
+            Self::Worker(listen) => Box::pin(listen.run(context)).await,
+            Self::Job(job) => Box::pin(job.run(context)).await,
+            Self::Queue(queue) => queue.run(context).await,
+            Self::Completions(completions) => completions.run(&mut context.out),
+        }
+    }
+}

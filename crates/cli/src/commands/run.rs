@@ -1,0 +1,70 @@
+//! `meshwork run`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::asked::Asked;
+use crate::context::Context;
+use crate::each::{self, Task};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::hands::Effort;
+use crate::script::Script;
+use crate::{single, value};
+
+/// Run a script and print its result
+///
+/// Works in this process, unless workers for the script's type are there already. With --each, the
+/// script runs once per file, several at the same time, with the file's content as its input; said
+/// again after a crash or a failure, the same command goes on where it was.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// The script's file; - is stdin
+    script: PathBuf,
+    /// The input files: one job each. A script reads its input as INPUT (Rhai) or from stdin (Python)
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    each: Option<Vec<PathBuf>>,
+    /// Begin anew, even if an earlier run of the same command has not ended
+    #[arg(long, requires = "each")]
+    fresh: bool,
+    #[command(flatten)]
+    asked: Asked,
+    /// How many jobs run at once in this process [default: the number of processors]
+    #[arg(long, value_name = "N", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    concurrency: Option<u16>,
+    /// How long a job is this process' own without a renewal, in seconds: so long it lies idle if the
+    /// process is killed [default: 10]
+    #[arg(long, value_name = "S", value_parser = value::lease, allow_hyphen_values = true)]
+    lease: Option<Duration>,
+}
+
+impl Run {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let script = Script::read(&self.script, self.asked.script_type.clone())?;
+        let effort = Effort {
+            concurrency: concurrency(self.concurrency),
+            lease: self.lease,
+        };
+        match self.each {
+            Some(files) => {
+                let Self { asked, fresh, .. } = self;
+                let task = Task {
+                    script,
+                    asked,
+                    files,
+                    effort,
+                    fresh,
+                };
+                Box::pin(each::run(context, task)).await
+            }
+            None => Box::pin(single::run(context, self.asked.request(&script), effort)).await,
+        }
+    }
+}
+
+/// As many as asked for, else as many as there are processors.
+fn concurrency(asked: Option<u16>) -> usize {
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    asked.map_or_else(processors, usize::from)
+}

@@ -1,0 +1,127 @@
+//! `meshwork worker`.
+
+use std::time::Duration;
+
+use meshwork::model::name::{Group, Instance, ScriptType};
+use meshwork::{Client, Worker};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::out::note;
+use crate::value;
+
+/// Take jobs off the queues and run them, until SIGINT or SIGTERM
+///
+/// The first signal stops it in order: it takes no more jobs, waits for what it runs as long as --grace
+/// says, and hands the rest back. The second ends it at once; what it ran comes back after --lease.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Listen {
+    /// The types of scripts to run
+    #[arg(
+        long = "type",
+        value_name = "TYPE",
+        required = true,
+        value_delimiter = ','
+    )]
+    types: Vec<ScriptType>,
+    /// The group it belongs to
+    #[arg(long, default_value = "default")]
+    group: Group,
+    /// A name of its own within the group, so that jobs can be sent to it alone
+    #[arg(long, value_name = "NAME")]
+    instance: Option<Instance>,
+    /// How many jobs run at once
+    #[arg(long, value_name = "N", default_value_t = 10, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    concurrency: u16,
+    /// How long a job is its own without a renewal, in seconds
+    #[arg(long, value_name = "S", default_value = "10", value_parser = value::lease,
+          allow_hyphen_values = true)]
+    lease: Duration,
+    /// How long it waits for what it runs when it is stopped, in seconds
+    #[arg(long, value_name = "S", default_value = "25", value_parser = value::wait,
+          allow_hyphen_values = true)]
+    grace: Duration,
+}
+
+/// What is printed as JSON.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Event<'a> {
+    Listening {
+        worker: &'a str,
+        types: Vec<&'a str>,
+        group: &'a str,
+        instance: Option<&'a str>,
+    },
+    Stopped {
+        worker: &'a str,
+        handed_back: usize,
+    },
+}
+
+impl Listen {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let interrupt = Interrupt::listen()?;
+        let client = interrupt.or(context.client()).await?;
+        let worker = self.worker(&client)?.start()?;
+        let name = worker.name().to_owned();
+        tokio::select! {
+            () = worker.registered() => self.tell(&name, context)?,
+            _ = interrupt.heard() => {}
+        }
+        interrupt.heard().await;
+        note("stopping; once more to stop at once");
+        let handed_back = worker.stop().await;
+        if context.out.is_json() {
+            context.out.json(&Event::Stopped {
+                worker: &name,
+                handed_back,
+            })?;
+        } else {
+            note(format_args!("stopped; {handed_back} jobs handed back"));
+        }
+        Ok(Exit::DONE)
+    }
+
+    fn worker(&self, client: &Client) -> Result<Worker, Error> {
+        let mut worker = Worker::new(client)
+            .group(self.group.clone())
+            .concurrency(self.concurrency.into())
+            .lease(self.lease)
+            .grace(self.grace);
+        if let Some(instance) = &self.instance {
+            worker = worker.instance(instance.clone());
+        }
+        for script_type in &self.types {
+            worker = worker.script_type(script_type)?;
+        }
+        Ok(worker)
+    }
+
+    /// Says that it listens.
+    fn tell(&self, worker: &str, context: &mut Context) -> Result<(), Error> {
+        let types: Vec<_> = self.types.iter().map(ScriptType::as_str).collect();
+        let group = self.group.as_str();
+        let instance = self.instance.as_ref().map(Instance::as_str);
+        if context.out.is_json() {
+            context.out.json(&Event::Listening {
+                worker,
+                types,
+                group,
+                instance,
+            })?;
+            return Ok(context.out.flush()?);
+        }
+        let place = instance.map_or_else(String::new, |instance| format!(", instance {instance}"));
+        let types = types.join(", ");
+        let many = self.concurrency;
+        note(format_args!(
+            "listening to {types} of group {group}{place}; {many} jobs at once ({worker})"
+        ));
+        Ok(())
+    }
+}

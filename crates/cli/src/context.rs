@@ -1,0 +1,27 @@
+//! What every command is given: the way to the data, and the way to stdout.
+
+use meshwork::model::keys::hero::Hero;
+use meshwork::model::name::Namespace;
+use meshwork::{Client, Error as MeshworkError};
+use meshwork_broker::Broker;
+
+use crate::error::Error;
+use crate::out::Out;
+use crate::target::Place;
+
+/// The settings that all commands share.
+pub(crate) struct Context {
+    pub(crate) place: Place,
+    pub(crate) namespace: Namespace,
+    pub(crate) out: Out,
+}
+
+impl Context {
+    /// A client, connected.
+    pub(crate) async fn client(&self) -> Result<Client, Error> {
+        let target = self.place.target()?;
+        let keys = Hero::new(self.namespace.clone());
+        let broker = Broker::connect(&target, keys).await;
+        Ok(Client::new(broker.map_err(MeshworkError::from)?))
+    }
+}

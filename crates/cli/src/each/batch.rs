@@ -1,0 +1,184 @@
+//! A batch: its name, from what was asked for, and the ids of its jobs, from its seed.
+//!
+//! Who asks for the same thing again before the batch has ended gets the same ids, so nothing is submitted
+//! twice. An input that has changed meanwhile is another job.
+
+use std::os::unix::ffi::OsStrExt;
+
+use meshwork::Client;
+use meshwork::model::name::JobId;
+use sha2::{Digest, Sha256};
+use uuid::{Builder, Uuid};
+
+use crate::asked::Asked;
+use crate::error::Error;
+use crate::input::Input;
+use crate::persist::persist;
+use crate::script::{Script, absolute};
+
+/// A batch that has begun.
+pub(super) struct Batch {
+    pub(super) digest: String,
+    /// Whether it had begun before.
+    pub(super) resumed: bool,
+    /// In the order of the inputs.
+    pub(super) ids: Vec<JobId>,
+}
+
+impl Batch {
+    /// Begins a batch, or goes on with the one of that name.
+    pub(super) async fn begin(
+        client: &Client,
+        digest: String,
+        inputs: &[Input],
+    ) -> Result<Self, Error> {
+        let fresh = Uuid::new_v4().to_string();
+        let seed = persist(async || client.broker().begin_batch(&digest, &fresh).await).await?;
+        Ok(Self {
+            digest,
+            resumed: seed != fresh,
+            ids: job_ids(&seed, inputs),
+        })
+    }
+}
+
+/// The name of what was asked for. Relative names mean other files elsewhere.
+pub(super) fn digest(script: &Script, asked: &Asked, inputs: &[Input]) -> String {
+    let mut hash = Hash::new("batch 1");
+    hash.part(&script.text);
+    hash.part(script.script_type.as_str());
+    hash.part(asked.group.as_ref().map_or("", |group| group.as_str()));
+    hash.part(format!("{:?} {}", asked.timeout, asked.retries));
+    let mut env = asked.env.clone();
+    env.sort();
+    for (name, value) in env {
+        hash.part(name);
+        hash.part(value);
+    }
+    hash.part("files");
+    for input in inputs {
+        hash.part(absolute(&input.path).as_os_str().as_bytes());
+    }
+    hash.ended()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// The ids of the jobs of the batch with this seed.
+pub(super) fn job_ids(seed: &str, inputs: &[Input]) -> Vec<JobId> {
+    let id = |(at, input): (usize, &Input)| {
+        let mut hash = Hash::new("job 1");
+        hash.part(seed);
+        hash.part(at.to_string());
+        hash.part(absolute(&input.path).as_os_str().as_bytes());
+        hash.part(input.hash);
+        let mut random = [0; 16];
+        random.copy_from_slice(&hash.ended()[..16]);
+        JobId::foreign(Builder::from_random_bytes(random).into_uuid().to_string())
+    };
+    inputs.iter().enumerate().map(id).collect()
+}
+
+/// A hash over parts that cannot run into each other.
+struct Hash(Sha256);
+
+impl Hash {
+    fn new(kind: &str) -> Self {
+        let mut hash = Self(Sha256::new());
+        hash.part(kind);
+        hash
+    }
+
+    fn part(&mut self, bytes: impl AsRef<[u8]>) {
+        let bytes = bytes.as_ref();
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    fn ended(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(path: &str, content: &[u8]) -> Input {
+        Input {
+            path: path.into(),
+            hash: Sha256::digest(content).into(),
+        }
+    }
+
+    fn script(text: &str) -> Script {
+        Script {
+            script_type: "osis".parse().unwrap(),
+            text: text.to_owned(),
+        }
+    }
+
+    fn asked(env: &[(&str, &str)]) -> Asked {
+        Asked {
+            script_type: None,
+            group: None,
+            env: env
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                .collect(),
+            timeout: None,
+            retries: 0,
+        }
+    }
+
+    #[test]
+    fn the_name_says_what_was_asked_for() {
+        let inputs = [input("a", b"1"), input("b", b"2")];
+        let base = digest(&script("1"), &asked(&[]), &inputs);
+        let changed = [input("a", b"x"), input("b", b"2")];
+        assert_eq!(
+            digest(&script("1"), &asked(&[]), &changed),
+            base,
+            "contents are the jobs'"
+        );
+        let swapped = [input("b", b"2"), input("a", b"1")];
+        let env = asked(&[("A", "B")]);
+        let group = Asked {
+            group: Some("g".parse().unwrap()),
+            ..asked(&[])
+        };
+        let retries = Asked {
+            retries: 1,
+            ..asked(&[])
+        };
+        for other in [
+            digest(&script("2"), &asked(&[]), &inputs),
+            digest(&script("1"), &env, &inputs),
+            digest(&script("1"), &group, &inputs),
+            digest(&script("1"), &retries, &inputs),
+            digest(&script("1"), &asked(&[]), &inputs[..1]),
+            digest(&script("1"), &asked(&[]), &swapped),
+        ] {
+            assert_ne!(other, base);
+        }
+        let (one, two) = (asked(&[("A", "BC")]), asked(&[("AB", "C")]));
+        assert_ne!(
+            digest(&script("1"), &one, &inputs),
+            digest(&script("1"), &two, &inputs)
+        );
+    }
+
+    #[test]
+    fn an_id_says_seed_place_and_content() {
+        let inputs = [input("a", b"1"), input("a", b"1")];
+        let ids = job_ids("s", &inputs);
+        assert_eq!(ids, job_ids("s", &inputs));
+        assert_ne!(ids[0], ids[1]);
+        assert_ne!(ids, job_ids("t", &inputs));
+        let changed = job_ids("s", &[input("a", b"1"), input("a", b"2")]);
+        assert_eq!((changed[0] == ids[0], changed[1] == ids[1]), (true, false));
+        let uuid: Uuid = ids[0].as_str().parse().unwrap();
+        assert_eq!(uuid.get_version_num(), 4);
+    }
+}

@@ -1,0 +1,163 @@
+//! Waiting for all jobs of a batch: their statuses are looked at together, and the results fetched in the
+//! order of the inputs as soon as it is their turn.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use meshwork::Client;
+use meshwork::model::job::Job;
+use meshwork::model::name::JobId;
+use meshwork::model::state::Status;
+use meshwork_broker::MAX_ITEMS;
+use tokio::time::Instant;
+
+use super::Work;
+use super::progress::Progress;
+use super::results::Results;
+use crate::error::Error;
+use crate::hands::Hands;
+use crate::input::Input;
+use crate::out::Out;
+use crate::persist::persist;
+
+/// Between two looks, at first and at most.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(250));
+/// A pause lasts so many times as long as the look before it: most of the server's time is for the jobs.
+const REST: u32 = 4;
+/// The most results fetched at once: each may take 16 MiB.
+const FETCHED: usize = 16;
+
+/// How a batch went.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tally {
+    pub(super) finished: usize,
+    pub(super) failed: usize,
+}
+
+/// The jobs of a batch that are waited for.
+pub(super) struct Collection<'a> {
+    client: &'a Client,
+    ids: &'a [JobId],
+    inputs: &'a [Input],
+    patience: Duration,
+    /// Whether it has ended, by input.
+    ended: Vec<bool>,
+    /// The inputs whose jobs have not ended, in order.
+    pending: Vec<usize>,
+    /// Those before it are printed.
+    next: usize,
+    tally: Tally,
+}
+
+impl<'a> Collection<'a> {
+    pub(super) fn new(work: &Work<'a>, patience: Duration) -> Self {
+        let all = work.inputs.len();
+        Self {
+            client: work.client,
+            ids: &work.batch.ids,
+            inputs: work.inputs,
+            patience,
+            ended: vec![false; all],
+            pending: (0..all).collect(),
+            next: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    /// Waits for all of them and prints the results.
+    pub(super) async fn collect(
+        mut self,
+        hands: &mut Hands,
+        results: &mut Results,
+        out: &mut Out,
+    ) -> Result<Tally, Error> {
+        let mut progress = Progress::new(self.ids.len());
+        let (mut last, mut pause) = (Instant::now(), PAUSE.0);
+        loop {
+            hands.look().await?;
+            let looking = Instant::now();
+            let before = self.pending.len();
+            self.look().await?;
+            progress.show(self.ids.len() - self.pending.len());
+            self.print(results, &progress, out).await?;
+            if self.next == self.ids.len() {
+                return Ok(self.tally);
+            }
+            if self.pending.len() < before {
+                (last, pause) = (looking, PAUSE.0);
+            } else if last.elapsed() > self.patience {
+                return Err(Error::NothingEnds {
+                    of: before,
+                    waited: self.patience,
+                });
+            }
+            tokio::time::sleep(pause.max(looking.elapsed() * REST)).await;
+            pause = PAUSE.1.min(pause * 2);
+        }
+    }
+
+    /// Finds out which jobs have ended. One that is not there has, too: somebody deleted it.
+    async fn look(&mut self) -> Result<(), Error> {
+        for chunk in self.pending.chunks(MAX_ITEMS) {
+            let ids: Vec<_> = chunk.iter().map(|at| self.ids[*at].clone()).collect();
+            let statuses = persist(async || self.client.broker().statuses(&ids).await).await?;
+            for (at, status) in chunk.iter().zip(statuses) {
+                self.ended[*at] = status.is_none_or(Status::is_final);
+            }
+        }
+        self.pending.retain(|at| !self.ended[*at]);
+        Ok(())
+    }
+
+    /// Prints the results whose turn it is.
+    async fn print(
+        &mut self,
+        results: &mut Results,
+        progress: &Progress,
+        out: &mut Out,
+    ) -> Result<(), Error> {
+        while let Some(range) = self.due() {
+            let ids = &self.ids[range.clone()];
+            let jobs = persist(async || self.client.broker().outcomes(ids).await).await?;
+            for (at, job) in range.zip(jobs) {
+                let status = job.as_ref().and_then(Job::status);
+                if job.is_some() && !status.is_some_and(Status::is_final) {
+                    // Somebody asked for another run since, or wrote a word that is not ours.
+                    self.ended[at] = false;
+                    self.pending.insert(0, at);
+                    return Ok(());
+                }
+                if status == Some(Status::Finished) {
+                    self.tally.finished += 1;
+                } else {
+                    self.tally.failed += 1;
+                }
+                let job = job.unwrap_or_else(|| gone(&self.ids[at]));
+                progress.aside(|| results.take(&self.inputs[at].path, &job, out))?;
+                self.next = at + 1;
+            }
+            progress.aside(|| out.flush())?;
+        }
+        Ok(())
+    }
+
+    /// The next results that can be printed.
+    fn due(&self) -> Option<Range<usize>> {
+        let ended = self.ended[self.next..]
+            .iter()
+            .take(FETCHED)
+            .take_while(|ended| **ended);
+        let end = self.next + ended.count();
+        (end > self.next).then_some(self.next..end)
+    }
+}
+
+/// What is said of a job that somebody deleted meanwhile.
+fn gone(id: &JobId) -> Job {
+    let fields = [
+        ("status", "error"),
+        ("error", "the job is gone: somebody deleted it"),
+    ];
+    let owned = fields.map(|(name, value)| (name.to_owned(), value.into()));
+    Job::from_fields(id.as_str(), owned)
+}

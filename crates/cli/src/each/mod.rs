@@ -1,0 +1,207 @@
+//! One job per input file: checked, submitted as a batch that can be resumed, collected and printed.
+//!
+//! The files are read twice: all of them are looked at before anything is written to the server, and those
+//! that are not done yet are sent.
+
+mod batch;
+mod collect;
+mod progress;
+mod results;
+mod submit;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use meshwork::model::job::limits::DEFAULT_TIMEOUT;
+use meshwork::model::name::JobId;
+use meshwork::model::route::Route;
+use meshwork::{Client, JobRequest};
+
+use crate::asked::Asked;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::hands::{Effort, Hands};
+use crate::input::Input;
+use crate::interrupt::Interrupt;
+use crate::out::note;
+use crate::persist::persist;
+use crate::script::Script;
+use batch::Batch;
+use collect::{Collection, Tally};
+use results::Results;
+
+/// What waiting in the queue may take on top of a run, before one gives up.
+const QUEUEING: Duration = Duration::from_secs(3600);
+/// How many jobs are stopped at the same time.
+const STOPPING: usize = 64;
+/// How long the server may take to hear that jobs are not wanted any more.
+const STOPPING_TIME: Duration = Duration::from_secs(30);
+/// The `error` of a job that was stopped.
+const STOPPED: &str = "stopped";
+
+/// What is asked for.
+pub(crate) struct Task {
+    pub(crate) script: Script,
+    pub(crate) asked: Asked,
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) effort: Effort,
+    /// Not to go on with what was begun.
+    pub(crate) fresh: bool,
+}
+
+/// Runs the script on each file and prints the results.
+pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, Error> {
+    let interrupt = Interrupt::listen()?;
+    let request = task.asked.request(&task.script);
+    let route = request
+        .clone()
+        .build()
+        .map_err(meshwork::Error::from)?
+        .route;
+    let inputs = look_at(&task.files, &interrupt)?;
+    let client = interrupt.or(context.client()).await?;
+    let mut hands = Hands::find(&client, &route, task.effort).await?;
+    let digest = batch::digest(&task.script, &task.asked, &inputs);
+    if task.fresh {
+        interrupt
+            .or(forget(&client, &digest, &inputs, &route))
+            .await?;
+    }
+    let batch = interrupt.or(Batch::begin(&client, digest, &inputs)).await?;
+    let work = Work {
+        client: &client,
+        batch: &batch,
+        inputs: &inputs,
+        request,
+        route: &route,
+    };
+    let worked = interrupt
+        .or(Box::pin(work.run(context, &mut hands, &task.asked)))
+        .await;
+    hands.dismiss().await;
+    match worked {
+        Ok(tally) => conclude(&client, &batch, tally).await,
+        Err(error) => {
+            if !matches!(error, Error::NothingEnds { .. }) {
+                abandon(&client, &batch, &route).await;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Looks at all files, before anything is written.
+fn look_at(files: &[PathBuf], interrupt: &Interrupt) -> Result<Vec<Input>, Error> {
+    let look = |path: &PathBuf| {
+        interrupt.check()?;
+        Ok(Input::look_at(path)?)
+    };
+    files.iter().map(look).collect()
+}
+
+/// A batch and what its jobs are made of.
+struct Work<'a> {
+    client: &'a Client,
+    batch: &'a Batch,
+    inputs: &'a [Input],
+    request: JobRequest,
+    route: &'a Route,
+}
+
+impl Work<'_> {
+    /// Submits what is to be run, and collects all results.
+    async fn run(
+        self,
+        context: &mut Context,
+        hands: &mut Hands,
+        asked: &Asked,
+    ) -> Result<Tally, Error> {
+        let before = submit::look_back(self.client, self.batch).await?;
+        if self.batch.resumed {
+            let (finished, all) = (before.finished, self.inputs.len());
+            note(format_args!(
+                "resuming: {finished} of {all} already finished (--fresh begins anew)"
+            ));
+        }
+        submit::submit(&self, before).await?;
+        let mut results = Results::new(context.out.is_json());
+        let collection = Collection::new(&self, patience(asked));
+        let tally = collection
+            .collect(hands, &mut results, &mut context.out)
+            .await?;
+        results.conclude(&mut context.out)?;
+        context.out.flush()?;
+        Ok(tally)
+    }
+}
+
+/// How long to wait for any one of the jobs to end: as long as one may take, and wait before.
+fn patience(asked: &Asked) -> Duration {
+    asked
+        .timeout
+        .unwrap_or(Duration::from_secs(DEFAULT_TIMEOUT))
+        + QUEUEING
+}
+
+/// All jobs have ended: says how, and ends the batch unless somebody may want to repeat its failures.
+async fn conclude(client: &Client, batch: &Batch, tally: Tally) -> Result<Exit, Error> {
+    if tally.failed == 0 {
+        persist(async || client.broker().end_batch(&batch.digest).await).await?;
+        note(format_args!("{} finished", tally.finished));
+        return Ok(Exit::DONE);
+    }
+    note(format_args!(
+        "{} finished, {} failed; the same command runs only the failed ones again",
+        tally.finished, tally.failed
+    ));
+    Ok(Exit::FAILED)
+}
+
+/// Stops what an earlier batch of the same name has left, and forgets it.
+async fn forget(
+    client: &Client,
+    digest: &str,
+    inputs: &[Input],
+    route: &Route,
+) -> Result<(), Error> {
+    let broker = client.broker();
+    let Some(seed) = persist(async || broker.batch(digest).await).await? else {
+        return Ok(());
+    };
+    stop_all(client, &batch::job_ids(&seed, inputs), route).await?;
+    persist(async || broker.end_batch(digest).await).await
+}
+
+/// The command gives up: what has not ended would lie in the queues with nobody waiting for it.
+async fn abandon(client: &Client, batch: &Batch, route: &Route) {
+    match tokio::time::timeout(STOPPING_TIME, stop_all(client, &batch.ids, route)).await {
+        Ok(Ok(finished)) => note(format_args!(
+            "{finished} of {} finished; the same command goes on from there",
+            batch.ids.len()
+        )),
+        Ok(Err(error)) => note(format_args!("the jobs could not be stopped: {error}")),
+        Err(_) => note("the jobs could not be stopped: the server does not answer"),
+    }
+}
+
+/// Stops all jobs that have not ended. Returns how many have finished.
+async fn stop_all(client: &Client, ids: &[JobId], route: &Route) -> Result<usize, Error> {
+    let broker = client.broker();
+    let before = submit::statuses(client, ids).await?;
+    let unfinished = ids
+        .iter()
+        .zip(&before)
+        .filter(|(_, status)| status.is_some_and(|status| !status.is_final()))
+        // Last first: those that would run next are stopped last.
+        .rev()
+        .map(|(id, _)| submit::minimal(id, route));
+    let mut stopping = futures_util::stream::iter(unfinished)
+        .map(async |job| persist(async || broker.cancel(&job, STOPPED).await).await)
+        .buffer_unordered(STOPPING);
+    while let Some(stopped) = stopping.next().await {
+        stopped?;
+    }
+    Ok(submit::finished(&before))
+}

@@ -1,0 +1,74 @@
+//! How far a batch is: a bar on a terminal, a line now and then elsewhere.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use tokio::time::Instant;
+
+use crate::out::note;
+
+/// Between two lines at least.
+const LINE_EVERY: Duration = Duration::from_secs(1);
+/// Lines in all at most, so that a log is not full of them.
+const LINES: usize = 10;
+/// Between two redraws of the time that has passed.
+const TICK: Duration = Duration::from_millis(200);
+/// In one colour: what it says does not depend on any.
+const BAR: &str = "{elapsed_precise} [{bar:40}] {pos}/{len}";
+
+/// Shows how far it is, until it is dropped.
+pub(super) struct Progress {
+    all: usize,
+    bar: Option<ProgressBar>,
+    /// When the last line was written, and what it said.
+    said: (Instant, usize),
+}
+
+impl Progress {
+    pub(super) fn new(all: usize) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| bar_of(all));
+        Self {
+            all,
+            bar,
+            said: (Instant::now(), 0),
+        }
+    }
+
+    /// So many have ended.
+    pub(super) fn show(&mut self, ended: usize) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(ended as u64);
+            return;
+        }
+        let (when, before) = self.said;
+        let step = ended.saturating_sub(before) * LINES >= self.all;
+        if step && ended < self.all && when.elapsed() >= LINE_EVERY {
+            note(format_args!("{ended} of {}", self.all));
+            self.said = (Instant::now(), ended);
+        }
+    }
+
+    /// Prints something while the bar is out of the way.
+    pub(super) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+}
+
+fn bar_of(all: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template(BAR).expect("the template is valid");
+    let bar = ProgressBar::new(all as u64).with_style(style.progress_chars("=> "));
+    bar.enable_steady_tick(TICK);
+    bar
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

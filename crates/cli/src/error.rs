@@ -1,0 +1,107 @@
+//! What any command can fail with, and what becomes of it: a message that names the thing, a hint where
+//! something can be done, an exit code. The one place for all three.
+
+use std::time::Duration;
+
+use crate::exit::Exit;
+use crate::hands::HandsError;
+use crate::input::InputError;
+use crate::interrupt::Interrupted;
+use crate::out::{OutError, note};
+use crate::script::ScriptError;
+use crate::target::TargetError;
+
+/// Why a command gave up.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error(transparent)]
+    Meshwork(#[from] meshwork::Error),
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error(transparent)]
+    Hands(#[from] HandsError),
+    #[error(transparent)]
+    Out(#[from] OutError),
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    #[error("no job of {of} has ended for {waited:?}; they go on")]
+    NothingEnds { of: usize, waited: Duration },
+    #[error("the system gives no {what}: {source}")]
+    System {
+        what: &'static str,
+        source: std::io::Error,
+    },
+}
+
+impl From<meshwork_broker::Error> for Error {
+    fn from(error: meshwork_broker::Error) -> Self {
+        Self::Meshwork(error.into())
+    }
+}
+
+impl Error {
+    /// The exit code.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Meshwork(error) => exit_of(error),
+            Self::Target(TargetError::Meshwork(error)) => exit_of(error),
+            Self::Target(_) | Self::Script(_) | Self::Input(_) => Exit::USAGE,
+            Self::Hands(HandsError::Nobody { .. }) => Exit::USAGE,
+            Self::Hands(HandsError::Gone { .. }) => Exit::SERVER,
+            Self::Out(OutError::NoReader) => Exit::NO_READER,
+            Self::Interrupted(interrupted) => interrupted.exit(),
+            Self::NothingEnds { .. } => Exit::NOT_ENDED,
+            Self::Out(OutError::Write(_)) | Self::System { .. } => Exit::SYSTEM,
+        }
+    }
+
+    /// What can be done, where the message does not say it.
+    fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Meshwork(meshwork::Error::NoJob { .. }) => {
+                Some("`meshwork job list` shows the jobs that there are")
+            }
+            Self::Meshwork(meshwork::Error::Broker(error)) if error.is_temporary() => {
+                Some("look whether the server is up, and say the same command again")
+            }
+            Self::NothingEnds { .. } => Some("say the same command again to go on waiting"),
+            Self::Out(OutError::Write(_)) => Some("look whether the disk is full"),
+            _ => None,
+        }
+    }
+
+    /// Says it on stderr.
+    pub(crate) fn tell(&self) {
+        // The reader left on purpose, as `head` does.
+        if matches!(self, Self::Out(OutError::NoReader)) {
+            return;
+        }
+        note(format_args!("error: {self}"));
+        if let Some(hint) = self.hint() {
+            note(format_args!("hint: {hint}"));
+        }
+    }
+}
+
+fn exit_of(error: &meshwork::Error) -> Exit {
+    use meshwork::Error as E;
+    use meshwork_broker::conn::ConnectError;
+    match error {
+        E::Target(_)
+        | E::Connect(ConnectError::Target(_))
+        | E::Name(_)
+        | E::Invalid(_)
+        | E::Exists { .. }
+        | E::UnknownType { .. }
+        | E::NothingToRun => Exit::USAGE,
+        E::Failed { .. } | E::Payload { .. } => Exit::FAILED,
+        E::Connect(_) | E::Broker(_) => Exit::SERVER,
+        E::NotEnded { .. } => Exit::NOT_ENDED,
+        E::NoJob { .. } => Exit::NO_JOB,
+        _ => Exit::SYSTEM,
+    }
+}

@@ -1,0 +1,63 @@
+//! The exit codes. They are stable: scripts rely on them, and `--help` tells them.
+
+use std::process::ExitCode;
+
+/// How the command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exit(u8);
+
+impl Exit {
+    /// All went well.
+    pub(crate) const DONE: Self = Self(0);
+    /// A job failed, or is in no state for what was asked for.
+    pub(crate) const FAILED: Self = Self(1);
+    /// Bad usage or bad input; nothing was done. clap uses the same.
+    pub(crate) const USAGE: Self = Self(2);
+    /// No connection, or what answers is not fit or does not take a call.
+    pub(crate) const SERVER: Self = Self(3);
+    /// The job has not ended in the time that it was waited for.
+    pub(crate) const NOT_ENDED: Self = Self(4);
+    /// There is no such job.
+    pub(crate) const NO_JOB: Self = Self(5);
+    /// The system failed: no thread, no room for the output.
+    pub(crate) const SYSTEM: Self = Self(6);
+    /// Nobody reads stdout any more; as if SIGPIPE had ended the command.
+    pub(crate) const NO_READER: Self = Self::signal(13);
+
+    /// Ended by a signal, as a shell says it.
+    pub(crate) const fn signal(number: u8) -> Self {
+        Self(128 + number)
+    }
+
+    /// The first that is not [`Exit::DONE`].
+    pub(crate) fn or(self, other: Self) -> Self {
+        if self == Self::DONE { other } else { self }
+    }
+
+    /// As a number.
+    pub(crate) const fn code(self) -> u8 {
+        self.0
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.0)
+    }
+}
+
+/// For `--help`.
+pub(crate) const HELP: &str = "\
+Exit codes:
+  0    done
+  1    a job failed, or is in no state for what was asked for
+  2    bad usage or bad input; nothing was written
+  3    no connection, or the server is not fit or does not take a call
+  4    the job has not ended in the time that it was waited for
+  5    there is no such job
+  6    the system failed: no thread, no room for the output
+  130  interrupted by SIGINT (128 and the number of the signal; 143 for SIGTERM)
+  141  nobody reads the output any more
+
+Data goes to stdout, all else to stderr. With --json, commands that list something print a line
+of JSON each, all others one object.";

@@ -1,0 +1,149 @@
+//! Who runs the jobs: workers that are there already, otherwise one in this process, started as soon as it
+//! turns out that nobody else does it.
+
+use std::time::Duration;
+
+use meshwork::model::name::ScriptType;
+use meshwork::model::route::Route;
+use meshwork::runner;
+use meshwork::{Client, Worker, WorkerHandle};
+use tokio::time::Instant;
+
+use crate::error::Error;
+
+/// Between two looks whether the others are still there.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
+/// How long to wait for others to return, where nothing here can do their work: a worker that is replaced
+/// by a new release is back within it.
+const RETURN: Duration = Duration::from_secs(60);
+
+/// How one's own worker works.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effort {
+    pub(crate) concurrency: usize,
+    /// The worker's own default where none is given.
+    pub(crate) lease: Option<Duration>,
+}
+
+/// Why nobody runs the jobs.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HandsError {
+    #[error(
+        "nothing runs scripts of type `{script_type}`: here run {known}, and no worker listens to \
+         {queue}; correct the type, or start such a worker first"
+    )]
+    Nobody {
+        script_type: String,
+        known: String,
+        queue: String,
+    },
+    #[error(
+        "the workers that listened to {queue} are gone for {RETURN:?}, and scripts of type \
+         `{script_type}` cannot run here: start such a worker, and say the same command again"
+    )]
+    Gone { script_type: String, queue: String },
+}
+
+/// What runs a command's jobs.
+pub(crate) struct Hands {
+    client: Client,
+    route: Route,
+    effort: Effort,
+    own: Option<WorkerHandle>,
+    looked: Option<Instant>,
+    gone: Option<Instant>,
+}
+
+impl Hands {
+    /// Makes sure that somebody will run the jobs that go to `route`; starts nothing yet.
+    pub(crate) async fn find(
+        client: &Client,
+        route: &Route,
+        effort: Effort,
+    ) -> Result<Self, Error> {
+        let hands = Self {
+            client: client.clone(),
+            route: route.clone(),
+            effort,
+            own: None,
+            looked: None,
+            gone: None,
+        };
+        if !hands.can_run() && !client.has_worker(route).await? {
+            return Err(nobody(client, route).into());
+        }
+        Ok(hands)
+    }
+
+    fn can_run(&self) -> bool {
+        runner::runtimes().any(|known| known == self.route.script_type.as_str())
+    }
+
+    /// Sees to it that somebody runs the jobs. To be called again and again; it looks every [`LOOK`].
+    pub(crate) async fn look(&mut self) -> Result<(), Error> {
+        if self.own.is_some() || self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
+            return Ok(());
+        }
+        let listened = match self.client.has_worker(&self.route).await {
+            // Whether they are there cannot be seen now.
+            Err(meshwork::Error::Broker(error)) if error.is_temporary() => return Ok(()),
+            answer => answer?,
+        };
+        self.looked = Some(Instant::now());
+        if listened {
+            self.gone = None;
+        } else if self.can_run() {
+            self.own = Some(self.start()?);
+        } else if self.gone.get_or_insert_with(Instant::now).elapsed() > RETURN {
+            let script_type = self.route.script_type.to_string();
+            let queue = self.route.queue(self.client.broker().keys());
+            return Err(HandsError::Gone { script_type, queue }.into());
+        }
+        Ok(())
+    }
+
+    fn start(&self) -> Result<WorkerHandle, Error> {
+        // What others queued goes back at once when one's own jobs have ended.
+        let mut worker = Worker::new(&self.client)
+            .script_type(&self.route.script_type)?
+            .concurrency(self.effort.concurrency)
+            .grace(Duration::ZERO);
+        if let Some(lease) = self.effort.lease {
+            worker = worker.lease(lease);
+        }
+        if let Some(group) = &self.route.group {
+            worker = worker.group(group.clone());
+        }
+        let own = worker.start()?;
+        tracing::info!(worker = own.name(), "no worker listens; running here");
+        Ok(own)
+    }
+
+    /// Stops one's own worker in order, if there is one: what it runs goes back at no cost.
+    pub(crate) async fn dismiss(&mut self) {
+        if let Some(own) = self.own.take() {
+            let handed_back = own.stop().await;
+            tracing::info!(handed_back, "stopped");
+        }
+    }
+}
+
+/// Refuses a type that neither the seeds nor anybody who listens knows: most likely a misprint, and the job
+/// would wait for ever.
+pub(crate) async fn check_known(client: &Client, route: &Route) -> Result<(), Error> {
+    let name = route.script_type.as_str();
+    let known = ScriptType::KNOWN.contains(&name) || runner::runtimes().any(|known| known == name);
+    if known || client.has_worker(route).await? {
+        return Ok(());
+    }
+    Err(nobody(client, route).into())
+}
+
+/// That nothing runs jobs of this type.
+fn nobody(client: &Client, route: &Route) -> HandsError {
+    HandsError::Nobody {
+        script_type: route.script_type.to_string(),
+        known: runner::runtimes().collect::<Vec<_>>().join(", "),
+        queue: route.queue(client.broker().keys()),
+    }
+}

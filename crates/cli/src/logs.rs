@@ -1,0 +1,92 @@
+//! What a job wrote while it ran: the ends of stdout and stderr that its record keeps, and the log file that
+//! another system's worker may have named in it.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use meshwork::model::job::Job;
+use serde::Serialize;
+
+use crate::out::{Out, OutError, note};
+
+/// How much of a log file's end is read.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// Which of the logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    Stdout,
+    Stderr,
+}
+
+#[derive(Debug, Serialize)]
+struct Logs<'a> {
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stdout: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stderr: Option<String>,
+    log_path: Option<&'a str>,
+    log: Option<String>,
+}
+
+/// Prints them. Where there are several, each has its name above it.
+pub(crate) fn print(job: &Job, which: Which, out: &mut Out) -> Result<(), OutError> {
+    let path = job.log_path.as_deref().filter(|_| which == Which::All);
+    let file = path.and_then(|path| match end_of(Path::new(path)) {
+        Ok(bytes) => Some(bytes),
+        Err(error) => {
+            note(format_args!(
+                "cannot read the log file {path} of job {}: {error}",
+                job.id
+            ));
+            None
+        }
+    });
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if out.is_json() {
+        return out.json(&Logs {
+            id: &job.id,
+            stdout: (which != Which::Stderr).then(|| text(&job.stdout)),
+            stderr: (which != Which::Stdout).then(|| text(&job.stderr)),
+            log_path: path,
+            log: file.as_deref().map(text),
+        });
+    }
+    let (stdout, stderr) = (job.stdout.as_slice(), job.stderr.as_slice());
+    let parts = [
+        ("stdout", stdout, which != Which::Stderr),
+        ("stderr", stderr, which != Which::Stdout),
+        (
+            path.unwrap_or_default(),
+            file.as_deref().unwrap_or_default(),
+            true,
+        ),
+    ];
+    let parts = parts
+        .iter()
+        .filter(|(_, bytes, wanted)| *wanted && !bytes.is_empty());
+    let several = parts.clone().count() > 1;
+    for (name, bytes, _) in parts {
+        if several {
+            out.line(format_args!("==> {name} <=="))?;
+        }
+        out.raw(bytes)?;
+    }
+    Ok(())
+}
+
+/// The end of a regular file. Anybody may have written its name.
+fn end_of(path: &Path) -> io::Result<Vec<u8>> {
+    let size = match path.metadata()? {
+        about if about.is_file() => about.len(),
+        _ => return Err(io::Error::other("it is no regular file")),
+    };
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(size.saturating_sub(MAX_FILE)))?;
+    let mut end = Vec::new();
+    file.take(MAX_FILE).read_to_end(&mut end)?;
+    Ok(end)
+}

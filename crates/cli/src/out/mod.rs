@@ -1,0 +1,89 @@
+//! What goes to stdout: the data, and nothing else. What goes to stderr is [`note`]'s.
+
+mod json;
+mod note;
+mod table;
+mod text;
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+
+use serde::Serialize;
+
+pub(crate) use json::value_of;
+pub(crate) use note::note;
+pub(crate) use table::{Column, Table};
+pub(crate) use text::{one_line, printable};
+
+/// Why something could not be printed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OutError {
+    /// As `| head` does it; nothing to complain about.
+    #[error("nobody reads the output any more")]
+    NoReader,
+    #[error("the output cannot be written: {0}")]
+    Write(io::Error),
+}
+
+impl From<io::Error> for OutError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::NoReader,
+            _ => Self::Write(error),
+        }
+    }
+}
+
+/// Stdout, and in which form it is written.
+pub(crate) struct Out {
+    json: bool,
+    stdout: BufWriter<Stdout>,
+}
+
+impl Out {
+    pub(crate) fn new(json: bool) -> Self {
+        Self {
+            json,
+            stdout: BufWriter::new(io::stdout()),
+        }
+    }
+
+    /// Whether JSON is asked for.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// A line of text.
+    pub(crate) fn line(&mut self, text: impl Display) -> Result<(), OutError> {
+        Ok(writeln!(self.stdout, "{text}")?)
+    }
+
+    /// Bytes as they are; a line's end follows where they have none.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), OutError> {
+        self.stdout.write_all(bytes)?;
+        if !bytes.is_empty() && !bytes.ends_with(b"\n") {
+            self.stdout.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    /// A line of JSON.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), OutError> {
+        serde_json::to_writer(&mut self.stdout, value).map_err(io::Error::from)?;
+        Ok(self.stdout.write_all(b"\n")?)
+    }
+
+    /// A table, as wide as the terminal has room for.
+    pub(crate) fn table(&mut self, table: Table) -> Result<(), OutError> {
+        let terminal = io::stdout().is_terminal();
+        let width = terminal
+            .then(console::Term::stdout)
+            .and_then(|t| t.size_checked());
+        self.line(table.drawn(width.map(|(_, columns)| columns)))
+    }
+
+    /// Makes sure that what was printed is on its way.
+    pub(crate) fn flush(&mut self) -> Result<(), OutError> {
+        Ok(self.stdout.flush()?)
+    }
+}

@@ -1,0 +1,52 @@
+//! Text of others, made fit for a terminal.
+
+use std::borrow::Cow;
+
+/// The text without characters that command a terminal: a script's words may be anybody's.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    let commands = |c: char| commands_a_terminal(c) && c != '\n' && c != '\t';
+    if text.contains(commands) {
+        text.replace(commands, "\u{fffd}").into()
+    } else {
+        text.into()
+    }
+}
+
+/// The text on one line of `columns` at most.
+pub(crate) fn one_line(text: &str, columns: usize) -> String {
+    let spaced: String = text
+        .trim()
+        .chars()
+        // A bound on the work for a long text; some characters take no column of their own.
+        .take(columns.saturating_mul(4))
+        .map(|c| match c {
+            '\n' | '\r' | '\t' => ' ',
+            c if commands_a_terminal(c) => '\u{fffd}',
+            c => c,
+        })
+        .collect();
+    console::truncate_str(&spaced, columns, "…").into_owned()
+}
+
+/// Control characters, and those that turn the direction of what follows.
+fn commands_a_terminal(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_commands_the_terminal() {
+        assert_eq!(printable("a\n\tb ä"), "a\n\tb ä");
+        assert_eq!(printable("\x1b[2Ja\u{202e}"), "\u{fffd}[2Ja\u{fffd}");
+    }
+
+    #[test]
+    fn one_line_is_one_line_of_that_width() {
+        assert_eq!(one_line("a\nb\n", 10), "a b");
+        assert_eq!(one_line("abcdef", 4), "abc…");
+        assert_eq!(one_line("日本語", 5), "日本…");
+    }
+}

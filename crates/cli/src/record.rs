@@ -1,0 +1,136 @@
+//! A job's record as it is printed: one shape for all commands.
+
+use meshwork::model::job::Job;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::out::{Out, OutError, value_of};
+
+/// A job as JSON. The values of environment variables are left out: they may be secrets.
+#[derive(Debug, Serialize)]
+pub(crate) struct Record<'a> {
+    id: &'a str,
+    status: &'a str,
+    output: Option<Box<RawValue>>,
+    error: Option<&'a str>,
+    traceback: Option<&'a str>,
+    stdout: String,
+    stderr: String,
+    #[serde(flatten)]
+    about: About<'a>,
+}
+
+/// What a list says of a job.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary<'a> {
+    id: &'a str,
+    status: &'a str,
+    error: Option<&'a str>,
+    #[serde(flatten)]
+    about: About<'a>,
+}
+
+/// Where a job goes and what befell it.
+#[derive(Debug, Serialize)]
+struct About<'a> {
+    #[serde(rename = "type")]
+    script_type: Option<&'a str>,
+    group: Option<&'a str>,
+    instance: Option<&'a str>,
+    caller: &'a str,
+    context: &'a str,
+    timeout: u64,
+    retries: u32,
+    attempts: u32,
+    lost: u32,
+    worker: Option<&'a str>,
+    queue: Option<&'a str>,
+    created_at: &'a str,
+    updated_at: &'a str,
+}
+
+impl<'a> From<&'a Job> for About<'a> {
+    fn from(job: &'a Job) -> Self {
+        Self {
+            script_type: job.script_type.as_deref(),
+            group: job.group.as_deref(),
+            instance: job.instance.as_deref(),
+            caller: &job.caller_id,
+            context: &job.context_id,
+            timeout: job.timeout,
+            retries: job.retries,
+            attempts: job.attempt,
+            lost: job.lost,
+            worker: job.worker.as_deref(),
+            queue: job.queue.as_deref(),
+            created_at: &job.created_at,
+            updated_at: &job.updated_at,
+        }
+    }
+}
+
+impl<'a> From<&'a Job> for Record<'a> {
+    fn from(job: &'a Job) -> Self {
+        Self {
+            id: &job.id,
+            status: status_of(job),
+            output: job.output.as_deref().map(value_of),
+            error: job.error.as_deref(),
+            traceback: job.traceback.as_deref(),
+            stdout: String::from_utf8_lossy(&job.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&job.stderr).into_owned(),
+            about: job.into(),
+        }
+    }
+}
+
+impl<'a> From<&'a Job> for Summary<'a> {
+    fn from(job: &'a Job) -> Self {
+        Self {
+            id: &job.id,
+            status: status_of(job),
+            error: job.error.as_deref(),
+            about: job.into(),
+        }
+    }
+}
+
+/// The status in a word; what others write stays as it is.
+pub(crate) fn status_of(job: &Job) -> &str {
+    match job.status() {
+        Some(status) => status.as_str(),
+        None => &job.status,
+    }
+}
+
+/// What people read about a job, a line per thing that there is.
+pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
+    let about = About::from(job);
+    let (attempts, lost) = (about.attempts.to_string(), about.lost.to_string());
+    let timeout = format!("{} s", about.timeout);
+    let env: Vec<_> = job.env_vars.keys().map(String::as_str).collect();
+    for (name, value) in [
+        ("id", Some(job.id.as_str())),
+        ("status", Some(status_of(job))),
+        ("error", job.error.as_deref()),
+        ("type", about.script_type),
+        ("group", about.group),
+        ("instance", about.instance),
+        ("caller", Some(about.caller)),
+        ("context", Some(about.context)),
+        ("environment", Some(env.join(", ").as_str())),
+        ("timeout", Some(timeout.as_str())),
+        ("retries", Some(about.retries.to_string().as_str())),
+        ("attempts", Some(attempts.as_str())),
+        ("lost", (about.lost > 0).then_some(lost.as_str())),
+        ("worker", about.worker),
+        ("queue", about.queue),
+        ("created", Some(about.created_at)),
+        ("updated", Some(about.updated_at)),
+    ] {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            out.line(format_args!("{name:12} {}", crate::out::printable(value)))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! One job from submission to its printed result.
+
+use std::io::IsTerminal;
+use std::pin::pin;
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use meshwork::model::job::{Job, NewJob};
+use meshwork::model::name::JobId;
+use meshwork::model::state::Status;
+use meshwork::{Client, JobRequest};
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::hands::{self, Effort, Hands};
+use crate::interrupt::Interrupt;
+use crate::out::{Out, note};
+use crate::record::Record;
+
+/// What waiting in the queue may take on top of the runs, before one gives up.
+const QUEUEING: Duration = Duration::from_secs(3600);
+/// How long the server may take to hear that a job is not wanted any more.
+const STOPPING: Duration = Duration::from_secs(5);
+/// Between two steps of the wheel on a terminal.
+const WHEEL: Duration = Duration::from_millis(100);
+
+/// Runs the job and prints its result.
+pub(crate) async fn run(
+    context: &mut Context,
+    request: JobRequest,
+    effort: Effort,
+) -> Result<Exit, Error> {
+    let interrupt = Interrupt::listen()?;
+    let request = request.reply(true);
+    let job = request.clone().build().map_err(meshwork::Error::from)?;
+    let client = interrupt.or(context.client()).await?;
+    let mut hands = Hands::find(&client, &job.route, effort).await?;
+    let ended = interrupt.or(work(&client, &mut hands, request, &job)).await;
+    hands.dismiss().await;
+    match ended {
+        Ok(ended) => print(&ended, &mut context.out),
+        Err(error) => {
+            if !matches!(error, Error::Meshwork(meshwork::Error::NotEnded { .. })) {
+                stop(&client, &job.id).await;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Submits the job and waits for its end, while somebody runs it.
+async fn work(
+    client: &Client,
+    hands: &mut Hands,
+    request: JobRequest,
+    job: &NewJob,
+) -> Result<Job, Error> {
+    client.submit(request).await?;
+    let wheel = wheel(job);
+    let runs = u64::from(job.retries) + 1;
+    let patience = Duration::from_secs(job.timeout.saturating_mul(runs)).saturating_add(QUEUEING);
+    let mut ended = pin!(client.wait(&job.id, patience));
+    let mut ticks = tokio::time::interval(hands::LOOK);
+    let result = loop {
+        tokio::select! {
+            ended = &mut ended => break ended,
+            _ = ticks.tick() => hands.look().await?,
+        }
+    };
+    wheel.finish_and_clear();
+    Ok(result?)
+}
+
+/// What moves on a terminal while one waits.
+fn wheel(job: &NewJob) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let wheel =
+        ProgressBar::new_spinner().with_message(format!("{} {}", job.route.script_type, job.id));
+    wheel.enable_steady_tick(WHEEL);
+    wheel
+}
+
+/// Stops a job that nobody waits for any more, if the server hears it.
+async fn stop(client: &Client, id: &JobId) {
+    let stopped = tokio::time::timeout(STOPPING, client.stop(id)).await;
+    match stopped {
+        Ok(Ok(_) | Err(meshwork::Error::NoJob { .. })) => {}
+        Ok(Err(error)) => note(format_args!("job {id} could not be stopped: {error}")),
+        Err(_) => note(format_args!(
+            "job {id} could not be stopped: the server does not answer"
+        )),
+    }
+}
+
+/// Prints how a job ended: its result on stdout, its troubles on stderr.
+pub(crate) fn print(job: &Job, out: &mut Out) -> Result<Exit, Error> {
+    let finished = job.status() == Some(Status::Finished);
+    if out.is_json() {
+        out.json(&Record::from(job))?;
+    } else {
+        tell_logs(job);
+        if finished {
+            out.raw(job.output.as_deref().unwrap_or_default())?;
+        } else {
+            tell_failure(&format!("job {}", job.id), job);
+        }
+    }
+    out.flush()?;
+    Ok(if finished { Exit::DONE } else { Exit::FAILED })
+}
+
+/// What the script said besides its result.
+fn tell_logs(job: &Job) {
+    let output = job.output.as_deref().unwrap_or_default().trim_ascii();
+    for log in [&job.stdout, &job.stderr] {
+        let log = log.trim_ascii_end();
+        if !log.is_empty() && log.trim_ascii() != output {
+            note(String::from_utf8_lossy(log));
+        }
+    }
+}
+
+/// Why a job failed.
+pub(crate) fn tell_failure(what: &str, job: &Job) {
+    let message = job.error.as_deref().unwrap_or("it does not say why");
+    note(format_args!("{what} failed: {message}"));
+    if let Some(traceback) = &job.traceback {
+        note(traceback.trim_end());
+    }
+}

@@ -1,0 +1,89 @@
+//! Where the data is: the server that a URL names, otherwise the data directory.
+
+use std::env;
+use std::path::PathBuf;
+
+use meshwork::{Target, TlsFiles};
+
+/// Options and variables that say where the data is.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Where the data is")]
+pub(crate) struct Place {
+    /// The Redis or Valkey server: redis://[user:password@]host[:port][/database], rediss:// for TLS,
+    /// unix:///path/to/socket. Others see a password on the command line: better set REDIS_URL. Without a
+    /// server, the data directory is used: $MESHWORK_DATA, else $XDG_DATA_HOME/meshwork, else
+    /// ~/.local/share/meshwork
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "REDIS_URL",
+        hide_env_values = true,
+        global = true
+    )]
+    redis: Option<String>,
+    /// Who signed the server's certificate (PEM), where it is no authority of the system
+    #[arg(long, value_name = "FILE", env = "REDIS_TLS_CA", global = true)]
+    tls_ca: Option<PathBuf>,
+    /// The client's certificate (PEM)
+    #[arg(long, value_name = "FILE", env = "REDIS_TLS_CERT", global = true)]
+    tls_cert: Option<PathBuf>,
+    /// The key of the client's certificate (PEM)
+    #[arg(long, value_name = "FILE", env = "REDIS_TLS_KEY", global = true)]
+    tls_key: Option<PathBuf>,
+}
+
+/// Why the data is nowhere.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TargetError {
+    #[error(transparent)]
+    Meshwork(#[from] meshwork::Error),
+    #[error(
+        "there is no place for the data: neither MESHWORK_DATA, XDG_DATA_HOME nor HOME is set; \
+         name a server with --redis, or set one of them"
+    )]
+    NoHome,
+    #[error(
+        "the data directory {} cannot be used yet: name a server with --redis or REDIS_URL", .0.display()
+    )]
+    Embedded(PathBuf),
+}
+
+impl Place {
+    /// The target.
+    pub(crate) fn target(&self) -> Result<Target, TargetError> {
+        // An empty variable is how shells take one away for a single command.
+        if let Some(url) = self.redis.as_deref().filter(|url| !url.is_empty()) {
+            let tls = TlsFiles {
+                ca: self.tls_ca.clone(),
+                cert: self.tls_cert.clone(),
+                key: self.tls_key.clone(),
+            };
+            return Ok(Target::parse(url, tls).map_err(meshwork::Error::from)?);
+        }
+        Err(TargetError::Embedded(data_directory()?))
+    }
+
+    /// Whether the URL holds a password.
+    pub(crate) fn has_password(&self) -> bool {
+        let login = self.redis.as_deref().and_then(|url| {
+            let (_, rest) = url.split_once("://")?;
+            let (login, _) = rest.split(['/', '?']).next()?.rsplit_once('@')?;
+            login.split_once(':')
+        });
+        login.is_some_and(|(_, password)| !password.is_empty())
+    }
+}
+
+/// Where data lives when nobody says otherwise.
+fn data_directory() -> Result<PathBuf, TargetError> {
+    let set = |name| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    set("MESHWORK_DATA")
+        // The XDG specification asks to ignore a relative path.
+        .or_else(|| set("XDG_DATA_HOME").filter(|path| path.is_absolute()).map(|data| data.join("meshwork")))
+        .or_else(|| set("HOME").map(|home| home.join(".local/share/meshwork")))
+        .ok_or(TargetError::NoHome)
+}

@@ -1,0 +1,102 @@
+//! Values on the command line that are no plain numbers or names, and what may be wrong with them.
+
+use std::time::Duration;
+
+use meshwork::model::job::limits;
+use meshwork::model::name::JobId;
+
+/// The longest lease, in seconds: for so long a killed worker's jobs lie idle.
+const MAX_LEASE: f64 = 3600.0;
+/// The shortest lease, in seconds: three renewals have to fit in.
+const MIN_LEASE: f64 = 0.3;
+/// The longest time to wait for something, in seconds: as long as a job may run.
+const MAX_WAIT: f64 = limits::MAX_TIMEOUT as f64;
+
+/// How long one run of a job may take: the record has whole seconds.
+pub(crate) fn job_timeout(text: &str) -> Result<Duration, String> {
+    let range = 1..=limits::MAX_TIMEOUT;
+    let seconds = text.parse().ok().filter(|seconds| range.contains(seconds));
+    seconds.map(Duration::from_secs).ok_or_else(|| {
+        format!(
+            "a timeout is a whole number of seconds from 1 to {} (7 days)",
+            limits::MAX_TIMEOUT
+        )
+    })
+}
+
+/// How long a job is a worker's without a renewal.
+pub(crate) fn lease(text: &str) -> Result<Duration, String> {
+    seconds(text, MIN_LEASE, MAX_LEASE)
+        .ok_or_else(|| format!("a lease is a number of seconds from {MIN_LEASE} to {MAX_LEASE}"))
+}
+
+/// How long to wait for something; 0 is not to wait.
+pub(crate) fn wait(text: &str) -> Result<Duration, String> {
+    seconds(text, 0.0, MAX_WAIT)
+        .ok_or_else(|| format!("give a number of seconds from 0 to {MAX_WAIT} (7 days)"))
+}
+
+fn seconds(text: &str, least: f64, most: f64) -> Option<Duration> {
+    // NaN is in no range.
+    let seconds: f64 = text.parse().ok()?;
+    (least..=most)
+        .contains(&seconds)
+        .then(|| Duration::from_secs_f64(seconds))
+}
+
+/// `NAME=VALUE`.
+pub(crate) fn env(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("an environment variable is written NAME=VALUE".to_owned()),
+    }
+}
+
+/// The id of a job that is there: whoever made it may have taken other characters than we do.
+pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
+    if text.is_empty() {
+        return Err("a job's id is not empty".to_owned());
+    }
+    Ok(JobId::foreign(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_are_whole_seconds_within_their_limits() {
+        assert_eq!(job_timeout("1"), Ok(Duration::from_secs(1)));
+        assert_eq!(job_timeout("604800"), Ok(Duration::from_secs(604_800)));
+        for bad in [
+            "",
+            "0",
+            "-5",
+            "0.5",
+            "NaN",
+            "inf",
+            "1e3",
+            "604801",
+            "9".repeat(30).as_str(),
+        ] {
+            assert!(job_timeout(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn waits_and_leases_are_numbers_within_their_limits() {
+        assert_eq!(wait("0"), Ok(Duration::ZERO));
+        assert_eq!(lease("0.3"), Ok(Duration::from_millis(300)));
+        for bad in ["", "-1", "NaN", "inf", "1e300", "ten"] {
+            assert!(wait(bad).is_err() && lease(bad).is_err(), "{bad}");
+        }
+        assert!(lease("0").is_err());
+    }
+
+    #[test]
+    fn an_environment_variable_has_a_name() {
+        assert_eq!(env("A=b=c"), Ok(("A".into(), "b=c".into())));
+        assert_eq!(env("A="), Ok(("A".into(), String::new())));
+        assert!(env("A").is_err() && env("=b").is_err());
+    }
+}
