@@ -15,12 +15,6 @@ impl Ctx<'_> {
         i64::try_from(self.now_ms).unwrap_or(i64::MAX)
     }
 
-    /// Whether a new deadline means that the key is to be removed at once. In a replay it waits
-    /// for the removal that the log holds.
-    pub(super) fn is_over(&self, deadline: i64) -> bool {
-        self.now_ms > 0 && deadline <= self.now()
-    }
-
     /// Removes the key if it is due.
     pub(crate) fn expire(&mut self, key: &Bytes) {
         self.expire_in(self.db, key);
@@ -95,6 +89,34 @@ impl Ctx<'_> {
         {
             self.store.remove(self.db, key);
         }
+    }
+
+    /// Removes a key, and notes it.
+    pub(super) fn delete(&mut self, key: &Bytes) {
+        self.store.remove(self.db, key);
+        self.wrote([key], vec![word("DEL"), key.clone()]);
+    }
+
+    /// Gives a key a deadline, and notes it. With one that is not in the future the key is removed
+    /// at once; in a replay it waits for the removal that the log holds.
+    pub(super) fn set_deadline(&mut self, key: &Bytes, deadline: i64) {
+        if self.now_ms > 0 && deadline <= self.now() {
+            return self.delete(key);
+        }
+        self.store.set_deadline(self.db, key, Some(deadline));
+        self.wrote(
+            [key],
+            vec![word("PEXPIREAT"), key.clone(), decimal(deadline)],
+        );
+    }
+
+    /// Takes the deadline of a key away, and notes it. Returns whether it had one.
+    pub(super) fn persist(&mut self, key: &Bytes) -> bool {
+        let had = self.store.set_deadline(self.db, key, None);
+        if had {
+            self.wrote([key], vec![word("PERSIST"), key.clone()]);
+        }
+        had
     }
 
     /// Notes a write to keys of the selected database, and the command that repeats it.

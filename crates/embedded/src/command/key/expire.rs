@@ -7,9 +7,7 @@ use crate::{
     command::{
         Ctx, Outcome, Stop,
         args::{bad_expire_time, int, is_word, refuse},
-        decimal,
         number::until_nul,
-        word,
     },
 };
 
@@ -90,25 +88,12 @@ fn set_deadline(ctx: &mut Ctx<'_>, args: &[Bytes], unit: i64, base: i64) -> Outc
     if !ctx.exists(key) || !condition.holds(ctx.store.deadline(ctx.db, key), deadline) {
         return Ok(Reply::Int(0));
     }
-    if ctx.is_over(deadline) {
-        ctx.store.remove(ctx.db, key);
-        ctx.wrote([key], vec![word("DEL"), key.clone()]);
-    } else {
-        ctx.store.set_deadline(ctx.db, key, Some(deadline));
-        ctx.wrote(
-            [key],
-            vec![word("PEXPIREAT"), key.clone(), decimal(deadline)],
-        );
-    }
+    ctx.set_deadline(key, deadline);
     Ok(Reply::Int(1))
 }
 
 pub(in crate::command) fn persist(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let key = &args[1];
     ctx.expire(key);
-    if !ctx.store.set_deadline(ctx.db, key, None) {
-        return Ok(Reply::Int(0));
-    }
-    ctx.wrote([key], vec![word("PERSIST"), key.clone()]);
-    Ok(Reply::Int(1))
+    Ok(Reply::Int(i64::from(ctx.persist(key))))
 }

@@ -17,7 +17,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    pub(super) fn is_absolute(self) -> bool {
+    fn is_absolute(self) -> bool {
         matches!(self, Self::SecondsAt | Self::MillisAt)
     }
 }

@@ -8,7 +8,6 @@ use crate::{
     command::{
         Ctx, Outcome, Stop,
         args::{int, is_word, syntax_error},
-        decimal, word,
     },
     store::Value,
 };
@@ -25,13 +24,8 @@ pub(in crate::command) fn getdel(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let Some(value) = ctx.get::<Bytes>(key)?.cloned() else {
         return Ok(Reply::Nil);
     };
-    remove(ctx, key);
+    ctx.delete(key);
     Ok(Reply::Bulk(value))
-}
-
-fn remove(ctx: &mut Ctx<'_>, key: &Bytes) {
-    ctx.store.remove(ctx.db, key);
-    ctx.wrote([key], vec![word("DEL"), key.clone()]);
 }
 
 /// What GETEX does besides reading.
@@ -83,21 +77,11 @@ pub(in crate::command) fn getex(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     match change {
         None => {}
         Some(Change::Persist) => {
-            if ctx.store.set_deadline(ctx.db, key, None) {
-                ctx.wrote([key], vec![word("PERSIST"), key.clone()]);
-            }
+            ctx.persist(key);
         }
         Some(Change::Expire(unit, time)) => {
             let deadline = deadline(ctx, args, unit, time)?;
-            if unit.is_absolute() && ctx.is_over(deadline) {
-                remove(ctx, key);
-            } else {
-                ctx.store.set_deadline(ctx.db, key, Some(deadline));
-                ctx.wrote(
-                    [key],
-                    vec![word("PEXPIREAT"), key.clone(), decimal(deadline)],
-                );
-            }
+            ctx.set_deadline(key, deadline);
         }
     }
     Ok(Reply::Bulk(value))
