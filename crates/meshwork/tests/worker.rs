@@ -7,9 +7,12 @@ mod worker_support;
 use std::sync::Arc;
 use std::time::Duration;
 
+use meshwork::model::keys::hero::Hero;
 use meshwork::model::outcome::{Failure, FailureKind, Report};
 use meshwork::model::state::Status;
 use meshwork::{Cancelled, Client, Error, JobRequest, Worker};
+use meshwork_broker::Broker;
+use meshwork_broker::conn::Conn;
 use meshwork_testkit::eventually;
 use meshwork_testkit::servers::{RealServer, Tool, shared};
 use worker_support::{Gate, Scripted, osis};
@@ -19,22 +22,55 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A short lease, so that what it brings back comes soon.
 const SHORT: Duration = Duration::from_millis(400);
 
-/// A client of a database that is this test's alone, and its URL.
-async fn client() -> Option<(Client, String)> {
-    let url = shared(Tool::Redis)?.url();
-    let client = Client::open(&url).await.unwrap();
-    Some((client, url))
+/// Each test on a real Redis, in a database of its own, and on an embedded engine of its own.
+macro_rules! on_each_engine {
+    ($($name:ident,)*) => {
+        mod on_redis {
+            use super::*;
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $name() {
+                    if let Some(database) = shared(Tool::Redis) {
+                        super::$name(Client::open(&database.url()).await.unwrap()).await;
+                    }
+                }
+            )*
+        }
+        mod on_embedded {
+            use super::*;
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $name() {
+                    super::$name(embedded()).await;
+                }
+            )*
+        }
+    };
+}
+
+on_each_engine! {
+    a_job_goes_in_and_its_result_comes_out,
+    what_another_client_pushes_is_run_and_answered,
+    as_many_jobs_run_at_once_as_there_are_slots,
+    a_stopping_worker_hands_back_at_no_cost,
+    what_runs_is_finished_within_the_grace,
+    the_jobs_of_a_worker_that_is_gone_come_back,
+    a_running_job_can_be_stopped,
+    retries_are_runs_after_the_first,
+    a_panic_is_a_failure_and_the_worker_goes_on,
+    one_slot_and_three_queues_run_everything_once,
+}
+
+fn embedded() -> Client {
+    let conn = Conn::embedded(&meshwork_embedded::Handle::in_memory());
+    Client::new(Broker::new(conn, Hero::default()))
 }
 
 fn worker(client: &Client, runner: &Arc<Scripted>) -> Worker {
     Worker::new(client).runner(osis(), Arc::clone(runner) as _)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_job_goes_in_and_its_result_comes_out() {
-    let Some((client, _)) = client().await else {
-        return;
-    };
+async fn a_job_goes_in_and_its_result_comes_out(client: Client) {
     let runner = Scripted::echo();
     let worker = worker(&client, &runner).start().unwrap();
     let job = client.run(JobRequest::new(osis(), "hello")).await.unwrap();
@@ -45,11 +81,7 @@ async fn a_job_goes_in_and_its_result_comes_out() {
     assert_eq!(worker.stop().await, 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_another_client_pushes_is_run_and_answered() {
-    let Some((client, _)) = client().await else {
-        return;
-    };
+async fn what_another_client_pushes_is_run_and_answered(client: Client) {
     let worker = worker(&client, &Scripted::echo()).start().unwrap();
     worker.registered().await;
     let conn = &mut client.broker().conn().clone();
@@ -83,11 +115,7 @@ fn redis_pipe(commands: &[&[&str]]) -> redis::Pipeline {
     pipe
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn as_many_jobs_run_at_once_as_there_are_slots() {
-    let Some((client, _)) = client().await else {
-        return;
-    };
+async fn as_many_jobs_run_at_once_as_there_are_slots(client: Client) {
     let gate = Gate::new();
     let runner = Scripted::gated(&gate);
     let worker = worker(&client, &runner).concurrency(3).start().unwrap();
@@ -107,11 +135,7 @@ async fn as_many_jobs_run_at_once_as_there_are_slots() {
     worker.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_stopping_worker_hands_back_at_no_cost() {
-    let Some((client, _)) = client().await else {
-        return;
-    };
+async fn a_stopping_worker_hands_back_at_no_cost(client: Client) {
     let gate = Gate::new();
     let first = worker(&client, &Scripted::gated(&gate))
         .grace(Duration::ZERO)
@@ -134,11 +158,7 @@ async fn a_stopping_worker_hands_back_at_no_cost() {
     second.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_runs_is_finished_within_the_grace() {
-    let Some((client, _)) = client().await else {
-        return;
-    };
+async fn what_runs_is_finished_within_the_grace(client: Client) {
     let gate = Gate::new();
     let worker = worker(&client, &Scripted::gated(&gate)).start().unwrap();
     let id = client
@@ -155,11 +175,7 @@ async fn what_runs_is_finished_within_the_grace() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_jobs_of_a_worker_that_is_gone_come_back() {
-    let Some((client, _)) = client().await else {
-        return;
-    };
+async fn the_jobs_of_a_worker_that_is_gone_come_back(client: Client) {
     let gate = Gate::new();
     let first = worker(&client, &Scripted::gated(&gate))
         .lease(SHORT)
@@ -186,9 +202,10 @@ async fn the_jobs_of_a_worker_that_is_gone_come_back() {
 
 #[tokio::test]
 async fn a_handler_that_hogs_the_runtime_keeps_its_lease() {
-    let Some((client, url)) = client().await else {
+    let Some(database) = shared(Tool::Redis) else {
         return;
     };
+    let (client, url) = (Client::open(&database.url()).await.unwrap(), database.url());
     // Returns only when the lease has been extended three times, and holds this test's only thread
     // meanwhile.
     let runner = Scripted::new(move |run| {
@@ -201,11 +218,7 @@ async fn a_handler_that_hogs_the_runtime_keeps_its_lease() {
     worker.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_running_job_can_be_stopped() {
-    let Some((client, _)) = client().await else {
-        return;
-    };
+async fn a_running_job_can_be_stopped(client: Client) {
     let gate = Gate::new();
     let worker = worker(&client, &Scripted::gated(&gate))
         .lease(SHORT)
@@ -227,11 +240,7 @@ async fn a_running_job_can_be_stopped() {
     worker.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn retries_are_runs_after_the_first() {
-    let Some((client, _)) = client().await else {
-        return;
-    };
+async fn retries_are_runs_after_the_first(client: Client) {
     let runner = Scripted::new(|run| match run.job.attempt {
         3 => Report::done("third time"),
         n => Report::failed(Failure::new(FailureKind::Script, format!("failure {n}"))),
@@ -250,11 +259,7 @@ async fn retries_are_runs_after_the_first() {
     worker.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_panic_is_a_failure_and_the_worker_goes_on() {
-    let Some((client, _)) = client().await else {
-        return;
-    };
+async fn a_panic_is_a_failure_and_the_worker_goes_on(client: Client) {
     let runner = Scripted::new(|run| {
         assert!(run.job.script != b"panic", "as asked for");
         Report::done("fine")
@@ -274,11 +279,7 @@ async fn a_panic_is_a_failure_and_the_worker_goes_on() {
     worker.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn one_slot_and_three_queues_run_everything_once() {
-    let Some((client, _)) = client().await else {
-        return;
-    };
+async fn one_slot_and_three_queues_run_everything_once(client: Client) {
     let runner = Scripted::echo();
     let workers: Vec<_> = ["1", "2", "3"]
         .map(|n| {

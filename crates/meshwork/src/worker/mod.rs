@@ -43,6 +43,7 @@ const GRACE: Duration = Duration::from_secs(25);
 pub struct Worker {
     broker: Broker,
     runners: Vec<(ScriptType, Arc<dyn Runner>)>,
+    refused: Option<String>,
     group: Group,
     instance: Option<Instance>,
     concurrency: usize,
@@ -57,6 +58,7 @@ impl Worker {
         Self {
             broker: client.broker().clone(),
             runners: Vec::new(),
+            refused: None,
             group: Group::default(),
             instance: None,
             concurrency: CONCURRENCY,
@@ -83,6 +85,19 @@ impl Worker {
         };
         let found = runner::builtin(script_type.as_str()).ok_or_else(unknown)?;
         Ok(self.runner(script_type.clone(), found))
+    }
+
+    /// Calls `handler` for jobs named `name`: its payload is read from the job's script as JSON, its result
+    /// is written as JSON. A name that is none is told by [`Worker::start`].
+    #[must_use]
+    pub fn handle<H: runner::Handler<M>, M: 'static>(mut self, name: &str, handler: H) -> Self {
+        match name.parse() {
+            Ok(name) => self.runner(name, runner::handler(handler)),
+            Err(_) => {
+                self.refused.get_or_insert_with(|| name.to_owned());
+                self
+            }
+        }
     }
 
     /// In another group than `default`.
@@ -126,6 +141,9 @@ impl Worker {
     /// # Errors
     /// If it has nothing to run, or the system has no thread left.
     pub fn start(self) -> Result<WorkerHandle, Error> {
+        if let Some(name) = &self.refused {
+            name.parse::<ScriptType>()?;
+        }
         if self.runners.is_empty() {
             return Err(Error::NothingToRun);
         }

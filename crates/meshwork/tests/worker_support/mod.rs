@@ -14,26 +14,26 @@ use tokio::sync::watch;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub fn osis() -> ScriptType {
+pub(crate) fn osis() -> ScriptType {
     ScriptType::OSIS.parse().unwrap()
 }
 
 type Act = Box<dyn Fn(Run) -> BoxFuture<'static, Report> + Send + Sync>;
 
 /// A runner that does what it was made with, and counts.
-pub struct Scripted {
+pub(crate) struct Scripted {
     act: Act,
     runs: AtomicUsize,
 }
 
 impl Scripted {
     /// Answers with the script.
-    pub fn echo() -> Arc<Self> {
+    pub(crate) fn echo() -> Arc<Self> {
         Self::new(|run| Report::done(run.job.script))
     }
 
     /// Answers with what `act` makes of the run, in the task of the worker.
-    pub fn new(act: impl Fn(Run) -> Report + Send + Sync + Clone + 'static) -> Arc<Self> {
+    pub(crate) fn new(act: impl Fn(Run) -> Report + Send + Sync + Clone + 'static) -> Arc<Self> {
         let act = move |run| {
             let act = act.clone();
             async move { act(run) }.boxed()
@@ -45,7 +45,7 @@ impl Scripted {
     }
 
     /// Waits at the gate, then answers with the script.
-    pub fn gated(gate: &Gate) -> Arc<Self> {
+    pub(crate) fn gated(gate: &Gate) -> Arc<Self> {
         let gate = gate.clone();
         let act = move |run: Run| {
             let gate = gate.clone();
@@ -58,7 +58,7 @@ impl Scripted {
     }
 
     /// How often it was asked to run something.
-    pub fn runs(&self) -> usize {
+    pub(crate) fn runs(&self) -> usize {
         self.runs.load(Ordering::SeqCst)
     }
 }
@@ -72,14 +72,14 @@ impl Runner for Scripted {
 
 /// Holds runs until it is opened, and tells how many wait and how many were stopped.
 #[derive(Clone)]
-pub struct Gate {
+pub(crate) struct Gate {
     waiting: watch::Sender<usize>,
     stopped: watch::Sender<usize>,
     open: watch::Sender<bool>,
 }
 
 impl Gate {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             waiting: watch::Sender::new(0),
             stopped: watch::Sender::new(0),
@@ -87,12 +87,12 @@ impl Gate {
         }
     }
 
-    pub fn open(&self) {
+    pub(crate) fn open(&self) {
         self.open.send_replace(true);
     }
 
     /// Returns when so many runs have come to the gate.
-    pub async fn wait_for(&self, runs: usize) {
+    pub(crate) async fn wait_for(&self, runs: usize) {
         let mut waiting = self.waiting.subscribe();
         let arrived = waiting.wait_for(|waiting| *waiting >= runs);
         tokio::time::timeout(PATIENCE, arrived)
@@ -102,7 +102,7 @@ impl Gate {
     }
 
     /// Returns when a run was told to stop.
-    pub async fn wait_stopped(&self) {
+    pub(crate) async fn wait_stopped(&self) {
         let mut stopped = self.stopped.subscribe();
         let told = stopped.wait_for(|stopped| *stopped > 0);
         tokio::time::timeout(PATIENCE, told)
@@ -124,7 +124,7 @@ impl Gate {
 
 /// Holds the calling thread until the lease of `id` has been extended `times` times. Looks from another
 /// thread, since this one may be the only one that its runtime has.
-pub fn block_until_renewed(url: &str, id: &str, times: usize) {
+pub(crate) fn block_until_renewed(url: &str, id: &str, times: usize) {
     let (url, id) = (url.to_owned(), id.to_owned());
     let look = move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
