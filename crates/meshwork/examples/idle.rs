@@ -1,0 +1,152 @@
+//! What idle workers cost, and how soon they pick a job up. Measures; asserts nothing.
+//!
+//! `cargo run --release -p meshwork --example idle -- redis://127.0.0.1:6379/0`, on a server that nobody
+//! else uses: it counts every call of every client.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use meshwork::runner::Context;
+use meshwork::{Client, JobRequest, Worker};
+use tokio::sync::mpsc;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const SAMPLES: usize = 300;
+const WORKERS: usize = 50;
+const WATCHED: Duration = Duration::from_secs(20);
+/// Longer than a job takes from submission to report.
+const SETTLE: Duration = Duration::from_millis(10);
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let url = std::env::args().nth(1).ok_or("usage: idle REDIS_URL")?;
+    let client = Client::open(&url).await?;
+    let (ran, mut runs) = mpsc::unbounded_channel();
+    let note = move |_: String, _: Context| {
+        // The receiver lives as long as the program.
+        let _ = ran.send(Instant::now());
+        async { Ok::<_, String>(()) }
+    };
+    let worker = Worker::new(&client).handle("note", note.clone());
+    let first = worker.clone().start()?;
+    first.registered().await;
+    pickup("submit", &client, &mut runs, false).await?;
+    pickup("plain LPUSH", &client, &mut runs, true).await?;
+    let calls = count_calls(&url).await?;
+    calls_while_idle(&calls, 1).await;
+    let mut others = Vec::new();
+    for _ in 1..WORKERS {
+        // Each with connections of its own, as if it were a process.
+        others.push(
+            Worker::new(&Client::open(&url).await?)
+                .handle("note", note.clone())
+                .start()?,
+        );
+    }
+    for other in &others {
+        other.registered().await;
+    }
+    calls_per_job(&client, &calls).await?;
+    while runs.try_recv().is_ok() {}
+    calls_while_idle(&calls, WORKERS).await;
+    for other in others {
+        other.stop().await;
+    }
+    first.stop().await;
+    Ok(())
+}
+
+/// From just before the call that pushes to the first line of the handler.
+async fn pickup(
+    how: &str,
+    client: &Client,
+    runs: &mut mpsc::UnboundedReceiver<Instant>,
+    plain: bool,
+) -> Result<()> {
+    let conn = &mut client.broker().conn().clone();
+    let mut took = Vec::with_capacity(SAMPLES);
+    for sample in 0..SAMPLES {
+        // The worker is parked again by then.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        let id = format!("plain-{sample}");
+        if plain {
+            let mut store = redis::cmd("HSET");
+            store
+                .arg(format!("hero:job:{id}"))
+                .arg("script")
+                .arg("\"x\"");
+            store.exec_async(conn).await?;
+        }
+        let began = Instant::now();
+        if plain {
+            redis::cmd("LPUSH")
+                .arg("hero:q:work:type:note")
+                .arg(id)
+                .exec_async(conn)
+                .await?;
+        } else {
+            client
+                .submit(JobRequest::new("note".parse()?, "\"x\""))
+                .await?;
+        }
+        took.push(
+            runs.recv()
+                .await
+                .ok_or("the worker ended")?
+                .duration_since(began),
+        );
+    }
+    took.sort();
+    println!(
+        "pickup by {how}: p50 {:?}, p99 {:?}",
+        took[SAMPLES / 2],
+        took[SAMPLES * 99 / 100]
+    );
+    Ok(())
+}
+
+/// Counts the calls that clients make: what `MONITOR` shows, without what scripts call.
+async fn count_calls(url: &str) -> Result<Arc<AtomicU64>> {
+    let monitor = redis::Client::open(url)?.get_async_monitor().await?;
+    let count = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&count);
+    tokio::spawn(async move {
+        let mut lines = monitor.into_on_message::<String>();
+        while let Some(line) = lines.next().await {
+            counted.fetch_add(u64::from(!line.contains(" lua] ")), Ordering::SeqCst);
+        }
+    });
+    Ok(count)
+}
+
+async fn calls_while_idle(calls: &AtomicU64, workers: usize) {
+    let before = calls.load(Ordering::SeqCst);
+    tokio::time::sleep(WATCHED).await;
+    let made = calls.load(Ordering::SeqCst) - before;
+    let each = made as f64 / workers as f64 / WATCHED.as_secs_f64();
+    println!("{workers} idle: {each:.2} calls a second each");
+}
+
+/// From the call that submits to the record that says `finished`, and until the workers wait again.
+async fn calls_per_job(client: &Client, calls: &AtomicU64) -> Result<()> {
+    let mut made = Vec::with_capacity(SAMPLES);
+    for _ in 0..SAMPLES {
+        tokio::time::sleep(SETTLE).await;
+        let before = calls.load(Ordering::SeqCst);
+        client
+            .submit(JobRequest::new("note".parse()?, "\"x\""))
+            .await?;
+        tokio::time::sleep(SETTLE).await;
+        made.push(calls.load(Ordering::SeqCst) - before);
+    }
+    made.sort_unstable();
+    println!(
+        "a job among {WORKERS} idle workers: p50 {} calls, p90 {} (renewals that fall between included)",
+        made[SAMPLES / 2],
+        made[SAMPLES * 9 / 10]
+    );
+    Ok(())
+}
