@@ -18,7 +18,35 @@ def _meshwork():
                 pass
         except OSError:
             return
-        os.killpg(group, 9)
+        try:
+            child = os.fork()
+            if child == 0:
+                try:
+                    clean_up()
+                finally:
+                    os._exit(0)
+            # Out of the group before that is killed, to remove what is left of it.
+            os.setpgid(child, child)
+        finally:
+            os.killpg(group, 9)
+
+    def clean_up():
+        import time
+
+        for _ in range(500):
+            try:
+                os.killpg(group, 0)
+            except OSError:
+                break
+            time.sleep(0.01)
+        root = os.path.dirname(outcome)
+        for path, folders, files in os.walk(root, topdown=False):
+            for name in (os.path.join(path, name) for name in folders + files):
+                if os.path.isdir(name) and not os.path.islink(name):
+                    os.rmdir(name)
+                else:
+                    os.unlink(name)
+        os.rmdir(root)
 
     def leave(kind, *parts):
         # Whole or not at all, and not by a copy that the script has forked.

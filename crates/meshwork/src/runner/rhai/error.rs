@@ -10,7 +10,7 @@ const MAX_LINE: usize = 200;
 
 /// The script cannot be read: it will not be the next time either.
 pub(super) fn syntax(error: &ParseError, source: &str) -> Failure {
-    let mut failure = Failure::new(FailureKind::Permanent, error.to_string());
+    let mut failure = Failure::new(FailureKind::Permanent, format!("Syntax error: {error}"));
     failure.traceback = traceback(source, &[(None, error.position())]);
     failure
 }

@@ -67,7 +67,7 @@ fn json(value: &Dynamic, depth: usize, out: &mut Vec<u8>) -> Result<(), OutputEr
         let entries = map.iter().map(|(name, item)| (Some(name.as_str()), item));
         sequence(*b"{}", entries, depth, out)?;
     } else {
-        return Err(OutputError::NoForm(value.type_name().to_owned()));
+        return Err(OutputError::NoForm(short(value.type_name())));
     }
     Ok(())
 }
@@ -95,4 +95,10 @@ fn sequence<'a>(
 
 fn string(text: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(out, text).expect("text has a form in JSON, and memory takes it");
+}
+
+/// `core::ops::range::Range<i64>` is a `Range` to who writes a script.
+fn short(type_name: &str) -> String {
+    let path = type_name.split('<').next().unwrap_or_default();
+    path.rsplit("::").next().unwrap_or_default().to_owned()
 }

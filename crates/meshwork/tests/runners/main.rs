@@ -1,0 +1,10 @@
+//! The runners, as the worker calls them: scripts and handlers go in, reports come out. What they do inside
+//! of their limits is tested beside them.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod handler;
+mod python;
+mod python_processes;
+mod rhai;
+mod support;

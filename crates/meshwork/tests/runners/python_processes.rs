@@ -1,0 +1,260 @@
+//! Python scripts as processes: nothing of a run outlives it, whatever it has started and however it ends.
+//!
+//! A script opens a named pipe, and so does everything that it forks: the end of the pipe is the end of them
+//! all.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use meshwork::model::job::Job;
+use meshwork::model::outcome::{Failure, Report};
+use meshwork::runner::builtin;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::python::need_python;
+use crate::support::{PATIENCE, failure, job, output, run, run_of, run_with, script, within};
+use meshwork_testkit::servers::{Tool, need};
+
+/// Opens the pipe and tells of itself.
+const OPEN: &str = "import os, sys, signal
+pipe = open(os.environ['PIPE'], 'w', buffering=1)
+";
+
+/// A child that would wait for ever.
+const FORK: &str = "if os.fork() == 0:
+    print('child', file=pipe)
+    signal.pause()
+";
+
+/// A named pipe, and what comes through it: lines, then the end.
+struct Watch {
+    _folder: TempDir,
+    path: PathBuf,
+    lines: mpsc::UnboundedReceiver<String>,
+}
+
+impl Watch {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let (sender, lines) = mpsc::unbounded_channel();
+        let from = path.clone();
+        // Opening waits for a writer, and reading for the last of them to go.
+        std::thread::spawn(move || read_lines(&from, &sender));
+        Self {
+            _folder: folder,
+            path,
+            lines,
+        }
+    }
+
+    fn job(&self, text: &str) -> Job {
+        let env = serde_json::json!({ "PIPE": self.path }).to_string();
+        let text = format!("{OPEN}{text}");
+        job(&[("script", text.as_bytes()), ("env_vars", env.as_bytes())])
+    }
+
+    async fn line(&mut self) -> String {
+        within(self.lines.recv())
+            .await
+            .expect("nobody is left to write")
+    }
+
+    /// Waits until every process that holds the pipe is gone.
+    async fn all_gone(mut self) {
+        within(async { while self.lines.recv().await.is_some() {} }).await;
+    }
+}
+
+fn read_lines(path: &Path, sender: &mpsc::UnboundedSender<String>) {
+    let Ok(mut file) = File::open(path) else {
+        return;
+    };
+    let (mut chunk, mut line) = ([0; 4096], Vec::new());
+    while let Ok(length @ 1..) = file.read(&mut chunk) {
+        for byte in &chunk[..length] {
+            match byte {
+                b'\n' => {
+                    let text = String::from_utf8_lossy(&std::mem::take(&mut line)).into_owned();
+                    let _ = sender.send(text);
+                }
+                other => line.push(*other),
+            }
+        }
+    }
+}
+
+fn started(job: Job, limit: Duration) -> (JoinHandle<Report>, tokio_util::sync::CancellationToken) {
+    let (run, stop) = run_of(job, limit);
+    let runner = builtin("python").unwrap();
+    (tokio::spawn(async move { runner.run(run).await }), stop)
+}
+
+/// Whether this process still has to be waited for, or is there at all.
+fn is_zombie_or_alive(pid: i32) -> bool {
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    waitid(WaitId::Pid(Pid::from_raw(pid).unwrap()), how).is_ok()
+}
+
+#[tokio::test]
+async fn at_its_deadline_a_script_goes_with_all_its_children() {
+    need_python!();
+    let watch = Watch::new();
+    let text =
+        format!("print(os.getpid())\n{FORK}signal.signal(15, signal.SIG_IGN)\nsignal.pause()");
+    let runner = builtin("python").unwrap();
+    let report = run_with(&*runner, watch.job(&text), Duration::from_secs(2)).await;
+    assert_eq!(failure(&report), &Failure::timeout());
+    let pid = String::from_utf8(report.stdout)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    watch.all_gone().await;
+    assert!(!is_zombie_or_alive(pid));
+}
+
+#[tokio::test]
+async fn a_script_that_is_stopped_goes_with_all_its_children() {
+    need_python!();
+    let mut watch = Watch::new();
+    let (task, stop) = started(watch.job(&format!("{FORK}signal.pause()")), PATIENCE);
+    assert_eq!(watch.line().await, "child");
+    stop.cancel();
+    assert!(within(task).await.unwrap().result.is_err());
+    watch.all_gone().await;
+}
+
+#[tokio::test]
+async fn a_run_that_is_dropped_takes_its_script_along() {
+    need_python!();
+    let mut watch = Watch::new();
+    let (task, _stop) = started(watch.job(&format!("{FORK}signal.pause()")), PATIENCE);
+    assert_eq!(watch.line().await, "child");
+    task.abort();
+    watch.all_gone().await;
+}
+
+#[test]
+fn a_runtime_that_is_shut_down_takes_its_scripts_along() {
+    need_python!();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let mut watch = Watch::new();
+    runtime.block_on(async {
+        let (task, _stop) = started(watch.job(&format!("{FORK}signal.pause()")), PATIENCE);
+        assert_eq!(watch.line().await, "child");
+        drop(task);
+    });
+    drop(runtime);
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap()
+        .block_on(watch.all_gone());
+}
+
+#[tokio::test]
+async fn what_a_script_leaves_running_goes_with_it() {
+    need_python!();
+    let mut watch = Watch::new();
+    let text = format!(
+        "ready, go = os.pipe()\n{}os.read(ready, 1)\nresult = 'done'",
+        FORK.replace("signal.pause()", "os.write(go, b'x'); signal.pause()")
+    );
+    let (task, _stop) = started(watch.job(&text), PATIENCE);
+    assert_eq!(output(&within(task).await.unwrap()), "done");
+    assert_eq!(watch.line().await, "child");
+    watch.all_gone().await;
+}
+
+#[tokio::test]
+async fn who_leaves_the_group_with_the_output_in_hand_holds_nothing_up() {
+    need_python!();
+    let mut watch = Watch::new();
+    let text = "ready, go = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    print(os.getpid(), file=pipe)
+    os.write(go, b'x')
+    signal.pause()
+os.read(ready, 1)
+print('said')";
+    let (task, _stop) = started(watch.job(text), PATIENCE);
+    let pid = watch.line().await.parse().unwrap();
+    let report = within(task).await.unwrap();
+    assert_eq!(output(&report), "said\n");
+    // Out of the runner's reach: it has to be a process of its own for this.
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    watch.all_gone().await;
+}
+
+#[tokio::test]
+async fn a_fork_that_runs_on_to_the_end_leaves_no_outcome() {
+    need_python!();
+    for end in [
+        "result = 'child'",
+        "raise ValueError('child')",
+        "result = object()",
+    ] {
+        let text = format!(
+            "import os\nif os.fork() == 0:\n    {end}\nelse:\n    os.wait()\n    result = 'parent'"
+        );
+        assert_eq!(
+            output(&run("python", script(&text)).await),
+            "parent",
+            "{end}"
+        );
+    }
+}
+
+/// Not a test: what the next one starts and kills. Runs the script that it is given until it is killed.
+#[test]
+#[ignore = "started by `scripts_go_with_a_worker_that_is_killed`"]
+fn worker() {
+    let Some(text) = std::env::var_os("WORKER_SCRIPT") else {
+        return;
+    };
+    let env = std::env::var("WORKER_ENV").unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let job = job(&[
+        ("script", text.as_encoded_bytes()),
+        ("env_vars", env.as_bytes()),
+    ]);
+    runtime.block_on(async { run("python", job).await });
+}
+
+#[tokio::test]
+async fn scripts_go_with_a_worker_that_is_killed() {
+    need_python!();
+    let mut watch = Watch::new();
+    let folder = tempfile::tempdir().unwrap();
+    let text =
+        format!("{OPEN}open('file', 'w').close()\nos.symlink('/', 'link')\n{FORK}signal.pause()");
+    let mut worker = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "python_processes::worker", "--ignored"])
+        .env("TMPDIR", folder.path())
+        .env("WORKER_SCRIPT", text)
+        .env(
+            "WORKER_ENV",
+            serde_json::json!({ "PIPE": watch.path }).to_string(),
+        )
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert_eq!(watch.line().await, "child");
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(files(), 1);
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    watch.all_gone().await;
+    assert_eq!(files(), 0);
+}

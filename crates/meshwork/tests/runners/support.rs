@@ -1,0 +1,71 @@
+//! Jobs as a worker hands them over, and what the tests ask of the reports.
+
+use std::time::Duration;
+
+use meshwork::model::job::Job;
+use meshwork::model::outcome::{Failure, Report};
+use meshwork::runner::{Run, Runner, builtin};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// Longer than anything takes that is not stuck.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A record with these fields.
+pub(crate) fn job(fields: &[(&str, &[u8])]) -> Job {
+    let fields = fields
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.to_vec()));
+    Job::from_fields("job-1", fields)
+}
+
+/// A job that is only a script.
+pub(crate) fn script(script: &str) -> Job {
+    job(&[("script", script.as_bytes())])
+}
+
+/// A run of `job` that ends after `limit`, and what stops it.
+pub(crate) fn run_of(job: Job, limit: Duration) -> (Run, CancellationToken) {
+    let stop = CancellationToken::new();
+    let run = Run {
+        job,
+        deadline: Instant::now() + limit,
+        stop: stop.clone(),
+    };
+    (run, stop)
+}
+
+/// Runs `job` with the runtime for `script_type`.
+pub(crate) async fn run(script_type: &str, job: Job) -> Report {
+    let runner = builtin(script_type).expect("a runtime that comes with Meshwork");
+    run_with(&*runner, job, PATIENCE).await
+}
+
+/// Runs `job` for at most `limit`.
+pub(crate) async fn run_with(runner: &dyn Runner, job: Job, limit: Duration) -> Report {
+    let (run, _stop) = run_of(job, limit);
+    within(runner.run(run)).await
+}
+
+/// Waits for something that must happen.
+pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, what).await.expect("it takes too long")
+}
+
+/// The result as text.
+#[track_caller]
+pub(crate) fn output(report: &Report) -> &str {
+    match &report.result {
+        Ok(output) => std::str::from_utf8(output).expect("the result is text"),
+        Err(failure) => panic!(
+            "{failure:?}, stderr: {}",
+            String::from_utf8_lossy(&report.stderr)
+        ),
+    }
+}
+
+/// Why there is no result.
+#[track_caller]
+pub(crate) fn failure(report: &Report) -> &Failure {
+    report.result.as_ref().expect_err("it should have failed")
+}
