@@ -42,10 +42,6 @@ pub(crate) enum TargetError {
          name a server with --redis, or set one of them"
     )]
     NoHome,
-    #[error(
-        "the data directory {} cannot be used yet: name a server with --redis or REDIS_URL", .0.display()
-    )]
-    Embedded(PathBuf),
 }
 
 impl Place {
@@ -60,7 +56,7 @@ impl Place {
             };
             return Ok(Target::parse(url, tls).map_err(meshwork::Error::from)?);
         }
-        Err(TargetError::Embedded(data_directory()?))
+        Ok(Target::Directory(data_directory()?))
     }
 
     /// Whether the URL holds a password.

@@ -2,6 +2,7 @@
 //! id. It wakes exactly one worker, whoever pushed the id, and the id is in a list at every moment.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use meshwork_broker::Parking;
 use tokio::time::Instant;
@@ -14,7 +15,9 @@ use super::renew::Alive;
 use crate::backoff::Backoff;
 
 /// How long a stopping worker waits for its parked connections to come back.
-const UNPARK: std::time::Duration = std::time::Duration::from_secs(2);
+const UNPARK: Duration = Duration::from_secs(2);
+/// How long one of them may take before the server is asked once more.
+const UNPARK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The feeders of one worker.
 pub(super) struct Feeders {
@@ -126,12 +129,16 @@ async fn wait(
         .park(parking, setup.identity.worker(), queue, setup.park_for());
     tokio::pin!(park);
     tokio::select! {
-        came = &mut park => came,
-        () = stop.cancelled() => {
-            if let Err(error) = setup.broker.unpark(parking).await {
-                tracing::debug!(%error, queue, "the wait ends by itself");
-            }
-            park.await
+        came = &mut park => return came,
+        () = stop.cancelled() => {}
+    }
+    loop {
+        if let Err(error) = setup.broker.unpark(parking).await {
+            tracing::debug!(%error, queue, "the wait ends by itself");
+        }
+        // The wait may have reached the server only after the word to end it.
+        if let Ok(came) = tokio::time::timeout(UNPARK_AGAIN, &mut park).await {
+            return came;
         }
     }
 }
