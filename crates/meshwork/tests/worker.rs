@@ -59,6 +59,7 @@ on_each_engine! {
     retries_are_runs_after_the_first,
     a_panic_is_a_failure_and_the_worker_goes_on,
     one_slot_and_three_queues_run_everything_once,
+    a_worker_that_stops_soon_leaves_no_trace,
 }
 
 fn embedded() -> Client {
@@ -310,6 +311,17 @@ async fn one_slot_and_three_queues_run_everything_once(client: Client) {
         client.queues().await.unwrap().is_empty(),
         "nobody listens, nothing waits"
     );
+}
+
+/// Stopping meets the first wait and the first renewal on their way.
+async fn a_worker_that_stops_soon_leaves_no_trace(client: Client) {
+    for round in 0..50 {
+        let worker = worker(&client, &Scripted::echo()).start().unwrap();
+        client.run(JobRequest::new(osis(), "short")).await.unwrap();
+        worker.stop().await;
+        let queues = client.queues().await.unwrap();
+        assert!(queues.is_empty(), "round {round}: {queues:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

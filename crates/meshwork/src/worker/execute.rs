@@ -44,9 +44,13 @@ pub(super) async fn execute(
     let report = tokio::select! {
         report = AssertUnwindSafe(run).catch_unwind() => report.unwrap_or_else(|_| panicked()),
         () = tokio::time::sleep_until(deadline + CUT_OFF) => Report::failed(Failure::timeout()),
-        () = stopped(&stop) => return None,
+        () = stopped(&stop) => Report::failed(Failure::timeout()),
     };
-    (!stop.is_cancelled()).then(|| report.bounded())
+    if stop.is_cancelled() {
+        tracing::warn!(job = job.id, "the job was stopped, or its lease was lost");
+        return None;
+    }
+    Some(report.bounded())
 }
 
 fn panicked() -> Report {

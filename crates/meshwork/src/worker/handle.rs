@@ -105,6 +105,8 @@ impl WorkerHandle {
 }
 
 async fn leave(setup: &Setup) {
+    let mut listening = setup.listening.lock().await;
+    *listening = false;
     let listener = Listener {
         worker: setup.identity.worker(),
         queues: &setup.queues,

@@ -170,6 +170,7 @@ impl Worker {
             lease: self.lease,
             grace: self.grace,
             broker: self.broker,
+            listening: tokio::sync::Mutex::new(true),
         };
         handle::start(Arc::new(setup))
     }
@@ -185,7 +186,7 @@ impl fmt::Debug for Worker {
     }
 }
 
-/// What all parts of a running worker share, and none changes.
+/// What all parts of a running worker share.
 pub(crate) struct Setup {
     broker: Broker,
     identity: Identity,
@@ -196,6 +197,8 @@ pub(crate) struct Setup {
     concurrency: usize,
     lease: Duration,
     grace: Duration,
+    /// Whether it is, or is to be, on the list of listeners.
+    listening: tokio::sync::Mutex<bool>,
 }
 
 impl Setup {

@@ -116,9 +116,16 @@ async fn renew(
     setup: &Setup,
     held: &[meshwork_broker::Claimed],
 ) -> Result<Vec<String>, meshwork_broker::Error> {
+    // Held until the answer is there: a renewal that lands after the worker left would list it again.
+    let listening = setup.listening.lock().await;
+    let queues = if *listening {
+        setup.queues.as_slice()
+    } else {
+        &[]
+    };
     let listener = Listener {
         worker: setup.identity.worker(),
-        queues: &setup.queues,
+        queues,
     };
     let renewal = Renewal {
         held,
