@@ -15,7 +15,7 @@ type Step<'a> = (&'a str, &'a dyn Fn() -> Result<(), Failure>);
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
     let steps: [Step<'_>; 6] = [
-        ("test", &|| suite::test(workspace, false, &[])),
+        ("test", &|| suite::test(workspace, false, &[], &[])),
         ("fmt", &|| cargo(workspace, "fmt --all --check")),
         ("clippy", &|| {
             cargo(workspace, "clippy --workspace --all-targets -- -D warnings")

@@ -10,6 +10,7 @@ mod tidy;
 mod tools;
 mod workspace;
 
+use std::env;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -32,20 +33,23 @@ enum Chore {
         /// Install nothing: tests whose programs are missing are skipped by name
         #[arg(long)]
         no_install: bool,
-        /// Passed on to `cargo test`, as `-p meshwork-broker claim -- --nocapture`
+        /// Passed on to `cargo test`, as `-p meshwork-broker claim`; what stands behind a `--`,
+        /// as `-- --nocapture`, to the test binaries
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        rest: Vec<String>,
+        cargo: Vec<String>,
     },
     /// All that CI does: test, fmt, clippy, docs, tidy, licences
     Check,
     /// Check the structural rules of this repository
     Tidy,
     /// Compare the embedded engine with redis-server on random commands (options: --help)
+    #[command(disable_help_flag = true)]
     Fuzz {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },
     /// Kill workers and engines at random moments and count the results (options: --help)
+    #[command(disable_help_flag = true)]
     Chaos {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
@@ -53,8 +57,15 @@ enum Chore {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match perform(&arguments.chore) {
+    // Before clap, which would take the `--` for its own.
+    let mut own: Vec<String> = env::args().collect();
+    let at = own
+        .iter()
+        .position(|word| word == "--")
+        .unwrap_or(own.len());
+    let behind: Vec<String> = own.drain(at..).skip(1).collect();
+    let arguments = Arguments::parse_from(own);
+    match perform(&arguments.chore, &behind) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("xtask: {failure}");
@@ -63,10 +74,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn perform(chore: &Chore) -> Result<(), Failure> {
+/// `behind` is what stood behind a `--`.
+fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
     let workspace = Workspace::find()?;
     match chore {
-        Chore::Test { no_install, rest } => suite::test(&workspace, *no_install, rest),
+        Chore::Test { no_install, cargo } => suite::test(&workspace, *no_install, cargo, behind),
         Chore::Check => check::check(&workspace),
         Chore::Tidy => tidy::tidy(&workspace),
         Chore::Fuzz { rest } => long::run(&workspace, "fuzz", rest),

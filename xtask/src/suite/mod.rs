@@ -19,27 +19,28 @@ const BUILD: Duration = Duration::from_secs(60 * 60);
 /// Every test has to fit into this, on two cores.
 const TESTS: Duration = Duration::from_secs(15 * 60);
 
+/// `cargo` is for cargo, `binaries` for the test binaries.
 pub(crate) fn test(
     workspace: &Workspace,
     no_install: bool,
-    rest: &[String],
+    cargo: &[String],
+    binaries: &[String],
 ) -> Result<(), Failure> {
     let tools = tools::prepare(workspace, !no_install);
-    let arguments = arguments(rest);
-    let (build, _) = split(&arguments);
+    let scope = scope(cargo);
     told_step("building the tests", || {
         let mut command = workspace.cargo(&["test", "--no-run"]);
-        process::run(command.args(build), BUILD)
+        process::run(command.args(scope).args(cargo), BUILD)
     })?;
     let skipped = workspace.target("skipped-tests");
     fs::create_dir_all(workspace.root.join("target"))
         .and_then(|()| fs::write(&skipped, ""))
         .map_err(|error| Failure::new(format!("{}: {error}", skipped.display())))?;
-    let mut command = workspace.cargo(&["test"]);
-    command.args(&arguments);
+    let mut command = workspace.cargo(&["test", "--no-fail-fast"]);
+    command.args(scope).args(cargo).arg("--").args(binaries);
     command.envs(tools.variables());
     command.env("MESHWORK_SKIPPED_TESTS", &skipped);
-    if rest.is_empty() {
+    if cargo.is_empty() {
         // Built just now with all the rest; otherwise who needs it builds it.
         command.env("MESHWORK_BIN", workspace.built().join("meshwork"));
     }
@@ -72,30 +73,15 @@ fn verdict(passed: bool, account: &Account) -> Result<(), Failure> {
 }
 
 /// The whole workspace, unless packages are named.
-fn arguments(rest: &[String]) -> Vec<String> {
-    let names_packages = rest.iter().take_while(|word| *word != "--").any(|word| {
-        word.starts_with("-p") || word.starts_with("--package") || word == "--workspace"
-    });
-    let scope: &[&str] = if names_packages {
-        &[]
-    } else {
-        &["--workspace"]
-    };
-    scope
+fn scope(cargo: &[String]) -> &'static [&'static str] {
+    let named = ["-p", "--package", "--workspace", "--all"];
+    if cargo
         .iter()
-        .chain(&["--no-fail-fast"])
-        .map(|word| (*word).to_owned())
-        .chain(rest.iter().cloned())
-        .collect()
-}
-
-/// What is for cargo, and what is for the test binaries.
-fn split(arguments: &[String]) -> (&[String], &[String]) {
-    let at = arguments
-        .iter()
-        .position(|word| word == "--")
-        .unwrap_or(arguments.len());
-    arguments.split_at(at)
+        .any(|word| named.iter().any(|name| word.starts_with(name)))
+    {
+        return &[];
+    }
+    &["--workspace"]
 }
 
 fn told_step(what: &str, step: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
