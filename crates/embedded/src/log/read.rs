@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::{command::Effect, resp::parse_integer, store::DATABASES};
 
 /// The longest line that announces a count or a length, with its line break.
-const MAX_HEADER: u64 = 32;
+const MAX_HEADER: usize = 32;
 /// The longest annotation (a line that begins with `#`).
 const MAX_ANNOTATION: u64 = 1024;
 /// Arguments of one command, as Redis bounds them.
@@ -192,10 +192,9 @@ impl<R: BufRead> LogReader<R> {
         kind: u8,
         range: std::ops::RangeInclusive<i64>,
     ) -> Result<usize, ReadError> {
-        let mut line = Vec::new();
-        (&mut self.input)
-            .take(MAX_HEADER)
-            .read_until(b'\n', &mut line)?;
+        let mut line = [0; MAX_HEADER];
+        let len = self.short_line(&mut line)?;
+        let line = &line[..len];
         let Some((first, rest)) = line.split_first() else {
             return Err(ReadError::Torn);
         };
@@ -212,7 +211,7 @@ impl<R: BufRead> LogReader<R> {
             .position(|byte| !byte.is_ascii_digit())
             .unwrap_or(rest.len());
         let (digits, end) = rest.split_at(digits);
-        let torn = (line.len() as u64) < MAX_HEADER && matches!(end, b"" | b"\r");
+        let torn = line.len() < MAX_HEADER && matches!(end, b"" | b"\r");
         if torn {
             return Err(ReadError::Torn);
         }
@@ -228,19 +227,37 @@ impl<R: BufRead> LogReader<R> {
         Ok(number)
     }
 
-    fn bulk(&mut self, len: usize) -> Result<Bytes, ReadError> {
-        let mut bytes = Vec::with_capacity((len + 2).min(MAX_RESERVE));
-        let wanted = len as u64 + 2;
-        (&mut self.input).take(wanted).read_to_end(&mut bytes)?;
-        let end = bytes.get(len..).unwrap_or_default();
-        if !b"\r\n".starts_with(end) {
-            return Err(self.garbage(self.at + len as u64, "an argument longer than announced"));
+    /// Reads up to a line break, the end of the file or the end of `line`; returns how much.
+    fn short_line(&mut self, line: &mut [u8]) -> io::Result<usize> {
+        let mut len = 0;
+        loop {
+            let ready = self.input.fill_buf()?;
+            let ready = &ready[..ready.len().min(line.len() - len)];
+            let line_break = ready.iter().position(|byte| *byte == b'\n');
+            let taken = line_break.map_or(ready.len(), |at| at + 1);
+            line[len..len + taken].copy_from_slice(&ready[..taken]);
+            self.input.consume(taken);
+            len += taken;
+            if taken == 0 || line_break.is_some() {
+                return Ok(len);
+            }
         }
-        if bytes.len() < len + 2 {
+    }
+
+    fn bulk(&mut self, len: usize) -> Result<Bytes, ReadError> {
+        // Neither grown nor cut, so that a stored value takes no more room than it needs.
+        let mut bytes = Vec::with_capacity(len.min(MAX_RESERVE));
+        (&mut self.input).take(len as u64).read_to_end(&mut bytes)?;
+        let mut end = [0; 2];
+        let ended = self.short_line(&mut end)?;
+        if bytes.len() < len || (ended < 2 && b"\r\n".starts_with(&end[..ended])) {
             return Err(ReadError::Torn);
         }
-        self.at += wanted;
-        bytes.truncate(len);
+        if &end != b"\r\n" {
+            return Err(self.garbage(self.at + len as u64, "an argument longer than announced"));
+        }
+        self.at += len as u64 + 2;
+        bytes.shrink_to_fit();
         Ok(bytes.into())
     }
 

@@ -35,11 +35,11 @@ const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const MAX_PAUSE: Duration = Duration::from_millis(50);
 /// One attempt to get an answer; then the lock is tried again.
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
-/// Below this length the log is not rewritten by itself: replaying so much takes less than a
-/// second.
+/// Below this length the log is not rewritten by itself: replaying so much takes about a second
+/// on a busy machine.
 const REWRITE_MIN: u64 = 64 * 1024 * 1024;
-/// How long an owner may be silent, by default: at least 200 MB of log are replayed in a second,
-/// so that one which has just begun with several GB gets its time.
+/// How long an owner may be silent, by default. One that has just begun replays some 50 MB of log
+/// a second on a busy machine, so that even one with over a GB gets its time.
 const ATTACH_WAIT: Duration = Duration::from_secs(30);
 
 /// How a data directory is opened.
