@@ -6,6 +6,8 @@ pub mod chaos;
 pub mod conformance;
 mod eventually;
 pub mod fakes;
+pub mod faulty;
+pub mod mutation;
 pub mod servers;
 pub mod snapshot;
 

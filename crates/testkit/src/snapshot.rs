@@ -81,18 +81,21 @@ fn read(pipe: &mut redis::Pipeline, kind: &str, key: &[u8]) {
 
 fn lines(kind: &str, value: Value) -> RedisResult<Vec<String>> {
     let shown = |bytes: &[u8]| bytes.escape_ascii().to_string();
-    if matches!(kind, "hash" | "zset") {
-        let pairs: Vec<(Vec<u8>, Vec<u8>)> = redis::from_redis_value(value)?;
+    if kind == "hash" {
+        let fields: Vec<(Vec<u8>, Vec<u8>)> = redis::from_redis_value(value)?;
         let line = |(name, value): &(Vec<u8>, Vec<u8>)| {
-            format!("{} = {}", shown(name), shown(value))
-                .trim_end()
-                .to_owned()
+            let line = format!("{} = {}", shown(name), shown(value));
+            line.trim_end().to_owned()
         };
-        let mut lines: Vec<_> = pairs.iter().map(line).collect();
-        if kind == "hash" {
-            lines.sort();
-        }
+        let mut lines: Vec<_> = fields.iter().map(line).collect();
+        lines.sort();
         return Ok(lines);
+    }
+    if kind == "zset" {
+        // A number to a client that speaks RESP3, text to others.
+        let scores: Vec<(Vec<u8>, f64)> = redis::from_redis_value(value)?;
+        let line = |(member, score): &(Vec<u8>, f64)| format!("{} = {score}", shown(member));
+        return Ok(scores.iter().map(line).collect());
     }
     if kind == "string" {
         let value: Vec<u8> = redis::from_redis_value(value)?;

@@ -18,6 +18,7 @@ cases![
     stops_a_job_that_came_to_a_worker,
     stops_a_job_that_waits_for_its_retry,
     leaves_what_is_no_job,
+    does_not_walk_a_long_queue,
 ];
 
 /// It ends in error with the reason, and its id waits no more.
@@ -172,4 +173,26 @@ async fn leaves_what_is_no_job(world: &World) -> Outcome {
         Cancelled::Missing
     );
     world.unchanged(&before).await
+}
+
+/// In a queue of more than 10,000 the id stays, and a claim drops it: the walk would hold everybody up.
+async fn does_not_walk_a_long_queue(world: &World) -> Outcome {
+    world.put(&["j1", "j2"]).await?;
+    let queue = world.queue();
+    let ghosts = vec!["ghost"; 9_999];
+    let push: Vec<_> = ["LPUSH", &queue].into_iter().chain(ghosts).collect();
+    world.raw::<()>(&push).await?;
+    world
+        .broker
+        .cancel(&world.read("j1").await?, "stopped")
+        .await?;
+    same!(world.waiting().await?.len(), 10_001);
+    check!(
+        world
+            .take(1)
+            .await?
+            .iter()
+            .all(|claimed| claimed.job.id == "j2")
+    );
+    Ok(())
 }

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
+use meshwork_embedded::Handle;
 
 use super::Failure;
 use crate::servers::{Tool, shared_for};
@@ -14,6 +15,8 @@ pub enum Engine {
     Redis,
     /// valkey-server.
     Valkey,
+    /// The engine that runs in the process.
+    Embedded,
 }
 
 /// Places that no case uses at the moment.
@@ -28,7 +31,7 @@ pub struct Place {
 
 impl Engine {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Redis, Self::Valkey];
+    pub const ALL: [Self; 3] = [Self::Redis, Self::Valkey, Self::Embedded];
 
     /// The word that trials' names begin with.
     #[must_use]
@@ -36,6 +39,7 @@ impl Engine {
         match self {
             Self::Redis => "redis",
             Self::Valkey => "valkey",
+            Self::Embedded => "embedded",
         }
     }
 
@@ -45,6 +49,7 @@ impl Engine {
         match self {
             Self::Redis => "redis-server",
             Self::Valkey => "valkey-server",
+            Self::Embedded => "nothing",
         }
     }
 
@@ -77,6 +82,7 @@ impl Engine {
         match self {
             Self::Redis => server(test, Tool::Redis).await,
             Self::Valkey => server(test, Tool::Valkey).await,
+            Self::Embedded => Ok(Some(Conn::embedded(&Handle::in_memory()))),
         }
     }
 }

@@ -7,7 +7,7 @@ use meshwork_model::name::JobId;
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::state::Status;
 
-use super::world::{LEASE_MS, WORKER};
+use super::world::{ALIVE_MS, WORKER};
 use super::{Failure, Outcome, World, cases, check, same};
 
 cases![
@@ -233,7 +233,7 @@ async fn shows_queues_and_who_listens(world: &World) -> Outcome {
         .put_jobs(&[job, world.job("j2")?, world.job("j3")?])
         .await?;
     world.renew("w1-a", &[]).await?;
-    world.pass(LEASE_MS / 2);
+    world.pass(ALIVE_MS / 2);
     world.renew("w2-b", &[]).await?;
     let seen = |queues: Vec<meshwork_broker::QueueInfo>| -> Vec<_> {
         queues
@@ -246,11 +246,11 @@ async fn shows_queues_and_who_listens(world: &World) -> Outcome {
     same!(queues, [(osis.clone(), 2, 2, 0), (sal.clone(), 1, 0, 0)]);
     check!(world.broker.is_listened(&osis).await?);
     check!(!world.broker.is_listened(&sal).await?);
-    world.pass(LEASE_MS / 2);
+    world.pass(ALIVE_MS / 2);
     world.take(2).await?;
     let queues = seen(world.broker.queues().await?);
     same!(queues, [(osis.clone(), 0, 1, 2), (sal.clone(), 1, 0, 0)]);
-    world.pass(LEASE_MS / 2);
+    world.pass(ALIVE_MS / 2);
     let queues = seen(world.broker.queues().await?);
     same!(queues, [(sal, 1, 0, 0)]);
     check!(!world.broker.is_listened(&osis).await?);
@@ -274,7 +274,7 @@ async fn changes_nothing(world: &World) -> Outcome {
     world.put(&["j2"]).await?;
     world.renew(WORKER, &[]).await?;
     let before = world.all().await?;
-    world.pass(LEASE_MS * 10);
+    world.pass(ALIVE_MS * 10);
     let ids = wanted(&["j1", "j2", "none"]);
     world.broker.inspect_many(&ids).await?;
     world.broker.statuses(&ids).await?;

@@ -19,6 +19,7 @@ cases![
     takes_back_a_bounded_number,
     the_longest_overdue_first,
     forgets_the_lease_of_a_job_that_is_gone,
+    passes_over_what_is_no_job,
     leaves_a_job_that_does_not_run,
     said_twice_it_changes_nothing,
 ];
@@ -180,6 +181,24 @@ async fn forgets_the_lease_of_a_job_that_is_gone(world: &World) -> Outcome {
     world.raw::<()>(&["DEL", &world.key("j1")]).await?;
     same!(world.lose_all().await?, Reclaimed::default());
     world.unchanged("").await
+}
+
+/// A list that took the job's place by hand, and a job that does not say where it came from, hold up
+/// nobody else.
+async fn passes_over_what_is_no_job(world: &World) -> Outcome {
+    for id in ["list", "lost", "j1"] {
+        world.started(id).await?;
+        world.pass(1);
+    }
+    world.raw::<()>(&["DEL", &world.key("list")]).await?;
+    world.raw::<()>(&["LPUSH", &world.key("list"), "x"]).await?;
+    world
+        .raw::<()>(&["HDEL", &world.key("lost"), "mw_queue"])
+        .await?;
+    same!(world.lose_all().await?.requeued, ["j1"]);
+    same!(world.list(&world.key("list")).await?, ["x"]);
+    same!(world.broker.running().await?, 0);
+    Ok(())
 }
 
 /// A lease without a run, such as one written by hand, is removed, and the job left as it is.

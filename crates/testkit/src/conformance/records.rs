@@ -151,7 +151,7 @@ async fn after_renew(world: &World) -> Outcome {
         "status = started",
         "updated_at = 2023-11-14T22:13:20.123Z",
     ]);
-    let feeds = "~:q:feeds zset\n  w1-a ~:q:work:type:osis = 1700000011123\n";
+    let feeds = "~:q:feeds zset\n  w1-a ~:q:work:type:osis = 1700000016123\n";
     let lease = "~:q:lease zset\n  j1 = 1700000011123\n";
     is(world, &[&record, feeds, lease]).await
 }

@@ -2,7 +2,7 @@
 
 use meshwork_broker::{Error, MAX_ITEMS};
 
-use super::world::{LEASE_MS, START, WORKER};
+use super::world::{ALIVE_MS, LEASE_MS, START, WORKER};
 use super::{Outcome, World, cases, check, same};
 
 cases![
@@ -15,6 +15,7 @@ cases![
     tells_what_has_ended,
     tells_what_was_deleted,
     gives_no_lease_to_what_has_none,
+    extends_no_lease_of_what_has_ended,
     keeps_the_rest,
     changes_nothing_but_the_lease,
     registers_the_listener_without_jobs,
@@ -116,6 +117,17 @@ async fn gives_no_lease_to_what_has_none(world: &World) -> Outcome {
     Ok(())
 }
 
+/// Not even if one is left by mistake.
+async fn extends_no_lease_of_what_has_ended(world: &World) -> Outcome {
+    let held = [world.started("j1").await?];
+    world.finish(&held[0], "42").await?;
+    let lease = world.keys().lease();
+    world.raw::<()>(&["ZADD", &lease, "1", "j1"]).await?;
+    same!(world.renew(WORKER, &held).await?, ["j1"]);
+    same!(world.lease("j1").await?, Some(1));
+    Ok(())
+}
+
 /// One job that is gone costs the others nothing.
 async fn keeps_the_rest(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
@@ -142,12 +154,12 @@ async fn changes_nothing_but_the_lease(world: &World) -> Outcome {
 /// A worker that runs nothing says that it is there all the same.
 async fn registers_the_listener_without_jobs(world: &World) -> Outcome {
     check!(world.renew(WORKER, &[]).await?.is_empty());
-    same!(world.listener(WORKER).await?, Some(START + LEASE_MS));
+    same!(world.listener(WORKER).await?, Some(START + ALIVE_MS));
     world.pass(3_000);
     world.renew(WORKER, &[]).await?;
     same!(
         world.listener(WORKER).await?,
-        Some(START + 3_000 + LEASE_MS)
+        Some(START + 3_000 + ALIVE_MS)
     );
     Ok(())
 }

@@ -26,6 +26,8 @@ pub(super) const START: u64 = 1_700_000_000_123;
 pub(super) const LEASE: Duration = Duration::from_secs(10);
 /// The same in milliseconds, for sums with the clock.
 pub(super) const LEASE_MS: u64 = 10_000;
+/// For how long a listener of theirs counts as alive, in milliseconds.
+pub(super) const ALIVE_MS: u64 = 15_000;
 /// The worker that claims where a case does not say who.
 pub(super) const WORKER: &str = "w1-a";
 /// How long cases wait for what does come.
@@ -38,6 +40,7 @@ pub struct World {
     pub(super) broker: Broker,
     namespace: String,
     hand: Arc<AtomicU64>,
+    scripts: Scripts,
     tokens: AtomicU64,
 }
 
@@ -49,13 +52,21 @@ impl World {
         let (clock, hand) = Clock::manual(START);
         let broker = Broker::new(conn, Hero::new(namespace.parse()?))
             .with_clock(clock)
-            .with_scripts(scripts);
+            .with_scripts(scripts.clone());
         Ok(Self {
             broker,
             namespace,
             hand,
+            scripts,
             tokens: AtomicU64::new(0),
         })
+    }
+
+    /// The verbs over another connection.
+    pub(super) fn broker_over(&self, conn: Conn) -> Broker {
+        Broker::new(conn, self.keys().clone())
+            .with_clock(Clock::Manual(Arc::clone(&self.hand)))
+            .with_scripts(self.scripts.clone())
     }
 
     /// Another namespace beside this one, within it as far as key names go.
@@ -74,9 +85,10 @@ impl World {
         );
         let scripts = Scripts::altered(|_, source| source + &mark);
         Self {
-            broker: self.broker.clone().with_scripts(scripts),
+            broker: self.broker.clone().with_scripts(scripts.clone()),
             namespace: self.namespace.clone(),
             hand: Arc::clone(&self.hand),
+            scripts,
             tokens: AtomicU64::new(1_000),
         }
     }
@@ -217,7 +229,7 @@ impl World {
                 worker,
                 queues: &queues,
             },
-            alive: LEASE,
+            alive: Duration::from_millis(ALIVE_MS),
         };
         self.broker.renew(renewal).await
     }

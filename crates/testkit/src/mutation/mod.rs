@@ -1,0 +1,123 @@
+//! Scripts broken on purpose, one line at a time. The conformance suite must notice each: a change of a
+//! script that no case notices is one that nobody would notice when it is made by mistake.
+
+mod common;
+mod ends;
+mod returns;
+mod starts;
+
+use meshwork_broker::script::{Scripts, Verb};
+
+use crate::conformance::{Case, Engine, Failure, GROUPS, Group};
+
+/// One way to break one script.
+#[derive(Debug, Clone, Copy)]
+pub struct Mutation {
+    /// Whose script.
+    pub verb: Verb,
+    /// What is wrong with it then.
+    pub what: &'static str,
+    find: &'static str,
+    replace: &'static str,
+}
+
+/// What is wrong, the text that occurs once in the script, and what stands there instead.
+type Change = (&'static str, &'static str, &'static str);
+
+/// Which case noticed, and what it said.
+#[derive(Debug)]
+pub struct Caught {
+    /// The case, as `claim::pops_the_id`.
+    pub case: String,
+    /// What it found wrong.
+    pub failure: Failure,
+}
+
+/// All mutations, in the order of a job's life.
+#[must_use]
+pub fn all() -> Vec<Mutation> {
+    let lists: [(Verb, &[Change]); 18] = [
+        (Verb::Enqueue, starts::ENQUEUE),
+        (Verb::Enqueue, common::TIMES),
+        (Verb::Claim, starts::CLAIM),
+        (Verb::Claim, starts::CLAIM_ORDER),
+        (Verb::Claim, common::CLOCK),
+        (Verb::Renew, starts::RENEW),
+        (Verb::Renew, common::CLOCK),
+        (Verb::Finish, ends::FINISH),
+        (Verb::Finish, common::REPLY),
+        (Verb::Fail, ends::FAIL),
+        (Verb::Release, returns::RELEASE),
+        (Verb::Reclaim, returns::RECLAIM),
+        (Verb::Reclaim, returns::RECLAIM_FEEDS),
+        (Verb::Reclaim, common::CLOCK),
+        (Verb::Leave, returns::LEAVE),
+        (Verb::Cancel, ends::CANCEL),
+        (Verb::Retry, ends::RETRY),
+        (Verb::Delete, ends::DELETE),
+    ];
+    let mutation = |verb: Verb| {
+        move |(what, find, replace): &Change| Mutation {
+            verb,
+            what,
+            find,
+            replace,
+        }
+    };
+    lists
+        .iter()
+        .flat_map(|(verb, changes)| changes.iter().map(mutation(*verb)))
+        .collect()
+}
+
+impl Mutation {
+    /// The scripts with this one broken.
+    ///
+    /// # Errors
+    /// When the text to be replaced does not occur exactly once: the script has changed, and the
+    /// mutation is to change with it.
+    pub fn scripts(&self) -> Result<Scripts, Failure> {
+        let times = self.verb.source().matches(self.find).count();
+        if times != 1 {
+            let verb = self.verb.name();
+            let what = format!("`{}` occurs {times} times in {verb}.lua", self.find);
+            return Err(Failure::new(what));
+        }
+        Ok(Scripts::altered(|verb, source| {
+            if verb == self.verb {
+                source.replace(self.find, self.replace)
+            } else {
+                source
+            }
+        }))
+    }
+
+    /// Runs the suite with the broken script until a case notices. `None`: none did.
+    ///
+    /// # Errors
+    /// When the script cannot be broken, or the engine is not there.
+    pub async fn run_on(&self, engine: Engine) -> Result<Option<Caught>, Failure> {
+        let scripts = self.scripts()?;
+        for (group, case) in self.cases() {
+            let place = engine.place(self.what).await?;
+            let place = place.ok_or_else(|| Failure::new(format!("no {}", engine.program())))?;
+            if let Err(failure) = case.run_on(&place, scripts.clone()).await {
+                return Ok(Some(Caught {
+                    case: format!("{}::{}", group.name, case.name),
+                    failure,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The cases that are not heavy, those of the broken verb first: they are the likeliest to notice.
+    fn cases(&self) -> impl Iterator<Item = (&'static Group, &'static Case)> {
+        let own = self.verb.name();
+        let light = || GROUPS.iter().filter(|group| !group.heavy);
+        light()
+            .filter(move |group| group.name == own)
+            .chain(light().filter(move |group| group.name != own))
+            .flat_map(|group| group.cases.iter().map(move |case| (group, case)))
+    }
+}
