@@ -215,9 +215,10 @@ async fn a_fork_that_runs_on_to_the_end_leaves_no_outcome() {
     }
 }
 
-/// Not a test: what the next one starts and kills. Runs the script that it is given until it is killed.
+/// Not a test: a worker in a process and an environment of its own. Runs the script that it is given, and
+/// prints what came of it.
 #[test]
-#[ignore = "started by `scripts_go_with_a_worker_that_is_killed`"]
+#[ignore = "started by the tests below it"]
 fn worker() {
     let Some(text) = std::env::var_os("WORKER_SCRIPT") else {
         return;
@@ -228,7 +229,57 @@ fn worker() {
         ("script", text.as_encoded_bytes()),
         ("env_vars", env.as_bytes()),
     ]);
-    runtime.block_on(async { run("python", job).await });
+    println!("{:?}", runtime.block_on(run("python", job)).result);
+}
+
+/// Has a [`worker`] run this script.
+fn worker_with(text: &str, env: &serde_json::Value) -> Command {
+    let mut worker = Command::new(std::env::current_exe().unwrap());
+    worker.args([
+        "--exact",
+        "python_processes::worker",
+        "--ignored",
+        "--nocapture",
+    ]);
+    worker
+        .env("WORKER_SCRIPT", text)
+        .env("WORKER_ENV", env.to_string());
+    worker
+}
+
+#[test]
+fn without_python_a_script_fails_for_good_and_says_what_to_do() {
+    for (name, value) in [("MESHWORK_PYTHON", "/nowhere/python"), ("PATH", "/nowhere")] {
+        let mut worker = worker_with("result = 1", &serde_json::json!({}));
+        let output = worker
+            .env_remove("MESHWORK_PYTHON")
+            .env(name, value)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            said.contains("kind: Permanent") && said.contains("no Python: "),
+            "{said}"
+        );
+        assert!(
+            said.contains("install Python 3.8 or newer, or set MESHWORK_PYTHON"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn the_workers_secrets_stay_with_it() {
+    need_python!();
+    let text = "import os\nresult = ' '.join(sorted(os.environ))";
+    let mut worker = worker_with(text, &serde_json::json!({ "MINE": "1" }));
+    let output = worker
+        .env("REDIS_URL", "redis://:secret@host")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let names = "CALLER_ID CONTEXT_ID HOME JOB_ID LANG MINE PATH TMPDIR";
+    assert!(said.contains(&format!("{:?}", names.as_bytes())), "{said}");
 }
 
 #[tokio::test]
@@ -238,18 +289,13 @@ async fn scripts_go_with_a_worker_that_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let text =
         format!("{OPEN}open('file', 'w').close()\nos.symlink('/', 'link')\n{FORK}signal.pause()");
-    let mut worker = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "python_processes::worker", "--ignored"])
+    let env = serde_json::json!({ "PIPE": watch.path });
+    let mut worker = worker_with(&text, &env);
+    worker
         .env("TMPDIR", folder.path())
-        .env("WORKER_SCRIPT", text)
-        .env(
-            "WORKER_ENV",
-            serde_json::json!({ "PIPE": watch.path }).to_string(),
-        )
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+        .stderr(Stdio::null());
+    let mut worker = worker.spawn().unwrap();
     assert_eq!(watch.line().await, "child");
     let files = || std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(files(), 1);

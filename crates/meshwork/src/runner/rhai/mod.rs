@@ -1,5 +1,5 @@
 //! Scripts of the type `osis`: Rhai, on a thread of its own, with no way to the system. Which limits hold is
-//! in [`engine`], what a script's value becomes in [`value`], what its errors say in [`error`].
+//! in [`engine`] and [`memory`], what a script's value becomes in [`value`], what its errors say in [`error`].
 //!
 //! A script knows the constants `CALLER_ID`, `CONTEXT_ID`, `JOB_ID`, `INPUT` (text, a blob where the bytes
 //! are no UTF-8, `()` where there is none) and `ENV` (a map of the job's `env_vars`), in functions too. What
@@ -12,6 +12,7 @@
 mod bounded;
 mod engine;
 mod error;
+mod memory;
 mod value;
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ use tokio::sync::oneshot;
 use super::tail::Tail;
 use super::{Run, Runner};
 use engine::Limits;
+use memory::Memory;
 
 /// The stack of a script's thread. Rhai walks values by recursion, and bounds how deep they nest only by
 /// their size ([`Limits`]): a level takes up to 2.2 KiB, without optimisation 8.4 KiB. Only what is used
@@ -43,10 +45,15 @@ const STACK: usize = if cfg!(debug_assertions) {
 
 /// The runner for Rhai.
 pub(super) fn runner() -> Arc<dyn Runner> {
-    Arc::new(Rhai)
+    Arc::new(Rhai {
+        memory: memory::MOST,
+    })
 }
 
-struct Rhai;
+struct Rhai {
+    /// The most that a script may take, in bytes.
+    memory: u64,
+}
 
 impl Runner for Rhai {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
@@ -58,11 +65,13 @@ impl Runner for Rhai {
             } = run;
             let cut = CutOnDrop::default();
             let (send, mut ended) = oneshot::channel();
-            let inner = Arc::clone(&cut.0);
+            let memory = Arc::new(Memory::default());
+            let (inner, watched) = (Arc::clone(&cut.0), Arc::clone(&memory));
             let thread = thread::Builder::new()
                 .name("rhai".to_owned())
                 .stack_size(STACK);
             let spawned = thread.spawn(move || {
+                watched.watch_this_thread();
                 // Nobody waits any more if this fails.
                 let _ = send.send(execute(job, &inner));
             });
@@ -74,6 +83,9 @@ impl Runner for Rhai {
                 report = &mut ended => return report.unwrap_or_else(|_| super::stopped()),
                 () = tokio::time::sleep_until(deadline) => Err(Failure::timeout()),
                 () = stop.cancelled() => super::stopped().result,
+                too_much = memory.exceeds(self.memory) => {
+                    Err(Failure::new(FailureKind::Script, too_much.to_string()))
+                }
             };
             cut.cut();
             // The script ends at its next step: no thread is left behind.

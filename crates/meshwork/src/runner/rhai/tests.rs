@@ -286,3 +286,26 @@ fn the_stack_holds_the_deepest_script() {
         .join()
         .unwrap();
 }
+
+/// Rhai does not look at an array again when an element is set.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_script_that_hoards_is_cut() {
+    use super::{Job, Rhai, Run, Runner};
+    use tokio::time::{Duration, Instant};
+    let runner = Rhai { memory: 256 << 20 };
+    let text = "let a = []; a.pad(50_000, 0); let s = \"\"; s.pad(1_000_000, 'x');
+        for i in 0..a.len() { a[i] = s + i; }";
+    let job = Job::from_fields("job-1", [("script".to_owned(), text.into())]);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let run = Run {
+        job,
+        deadline,
+        stop: tokio_util::sync::CancellationToken::new(),
+    };
+    let failure = runner.run(run).await.result.unwrap_err();
+    assert_eq!(
+        failure.message,
+        "the script took more than 256 MiB of memory"
+    );
+}

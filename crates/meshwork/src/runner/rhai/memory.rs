@@ -1,0 +1,103 @@
+//! The memory of a script, watched from outside: Rhai bounds single values, and some ways to let an array or
+//! a map grow it does not see. Where the system does not tell (it is Linux that does), nothing is watched.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// How much more memory than at its start the process may take while a script runs that took half of it:
+/// several times what the largest input needs.
+pub(super) const MOST: u64 = 1 << 30;
+
+/// Between two looks: in this time a script takes some tens of MiB.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// Memory that a script took too much of.
+#[derive(Debug, thiserror::Error)]
+#[error("the script took more than {} MiB of memory", .0 >> 20)]
+pub(super) struct TooMuch(u64);
+
+/// What is known of a script's thread.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// The thread's figures, once it runs.
+    stat: OnceLock<PathBuf>,
+}
+
+impl Memory {
+    /// To be called by the thread that is watched.
+    pub(super) fn watch_this_thread(&self) {
+        if let Ok(own) = fs::read_link("/proc/thread-self") {
+            // It is set once: a run has one thread.
+            let _ = self.stat.set(PathBuf::from("/proc").join(own).join("stat"));
+        }
+    }
+
+    /// Waits until the script takes more than `most` bytes.
+    pub(super) async fn exceeds(&self, most: u64) -> TooMuch {
+        let mut before = None;
+        loop {
+            tokio::time::sleep(EVERY).await;
+            let Some(now) = self.look() else { continue };
+            if now.exceeds(*before.get_or_insert(now), most) {
+                return TooMuch(most);
+            }
+        }
+    }
+
+    fn look(&self) -> Option<Look> {
+        Some(Look {
+            all: resident()?,
+            own: self.taken()?,
+        })
+    }
+
+    /// How much memory the thread has touched first, in bytes, since it began. What it gave back counts too,
+    /// and huge pages count as small ones, so this only says whose the growth of the process is.
+    fn taken(&self) -> Option<u64> {
+        let stat = fs::read_to_string(self.stat.get()?).ok()?;
+        // The name before the parenthesis may contain anything. Minor faults are the tenth field.
+        let faults = stat.rsplit_once(") ")?.1.split(' ').nth(7)?;
+        Some(faults.parse::<u64>().ok()? * rustix::param::page_size() as u64)
+    }
+}
+
+/// What was taken, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    /// By the whole process, now.
+    all: u64,
+    /// By the script's thread, ever.
+    own: u64,
+}
+
+impl Look {
+    fn exceeds(self, before: Self, most: u64) -> bool {
+        let grown = self.all.saturating_sub(before.all);
+        grown > most && self.own.saturating_sub(before.own) > most / 2
+    }
+}
+
+/// The memory of the whole process, in bytes.
+fn resident() -> Option<u64> {
+    let pages = fs::read_to_string("/proc/self/statm").ok()?;
+    let pages = pages.split(' ').nth(1)?.parse::<u64>().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_took_it_is_too_hungry() {
+        let before = Look { all: 100, own: 50 };
+        let after = |all, own| Look { all, own }.exceeds(before, 10);
+        assert!(after(111, 61), "it took what the process grew by");
+        assert!(after(111, 56), "or the most of it");
+        assert!(!after(111, 55), "another did");
+        assert!(!after(110, 999), "it gave back what it took");
+        assert!(!after(0, 0), "there is less than before");
+    }
+}
