@@ -248,6 +248,31 @@ async fn the_end_answers_what_has_run_and_lets_nobody_wait() {
 }
 
 #[tokio::test]
+async fn at_the_end_replies_that_wait_are_still_taken() {
+    let (_dir, owner) = fresh(Options::default()).await;
+    let (mut slow, mut works) = (Raw::to(&owner).await, Raw::to(&owner).await);
+    let value = "v".repeat(4096);
+    slow.done(&format!("SET key {value}")).await;
+    // Far more than the socket holds.
+    let count = 500;
+    for _ in 0..count {
+        slow.send("GET key").await;
+    }
+    slow.send("SET done 1").await;
+    let done = async { while works.text("EXISTS done").await != Reply::Int(1) {} };
+    timeout(PATIENCE, done).await.expect("all have run");
+    let reads = async {
+        for _ in 0..count {
+            assert_eq!(slow.reply().await, Some(bulk(&value)));
+        }
+        assert_eq!(slow.reply().await, Some(Reply::ok()));
+        assert_eq!(slow.reply().await, None);
+    };
+    let (closed, ()) = tokio::join!(owner.close(), reads);
+    closed.unwrap();
+}
+
+#[tokio::test]
 async fn tcp_is_served_as_the_socket_is() {
     let tcp = Some("127.0.0.1:0".parse().unwrap());
     let (_dir, owner) = fresh(Options {

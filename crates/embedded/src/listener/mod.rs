@@ -22,8 +22,9 @@ const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
 /// The pause after a connection could not be accepted (no file descriptors left), so that we do
 /// not turn in a circle until one is given back.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// What connections get, when we stop, to write the replies they have.
-const STOP_GRACE: Duration = Duration::from_secs(1);
+/// What clients get, when we stop, to take the replies that wait for them. One that reads does so
+/// at once, also on a busy machine; one that does not must not hold up the end for long.
+const STOP_GRACE: Duration = Duration::from_secs(3);
 
 /// The listening sockets and their connections. Dropped, it stops at once.
 pub(crate) struct Listener {
@@ -57,7 +58,7 @@ impl Listener {
     }
 
     /// Takes no more clients, lets those there are have the replies of commands that have run,
-    /// and closes. Takes no longer than a second.
+    /// and closes. Takes no longer than three seconds.
     pub(crate) async fn stop(mut self) {
         // Without a receiver nobody is left to be told.
         let _ = self.stop.send(true);

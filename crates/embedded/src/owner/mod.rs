@@ -254,7 +254,7 @@ impl Owner {
         self.tcp
     }
 
-    /// Lets the clients go (within a second), writes the log to the disk, and gives the
+    /// Lets the clients go (within three seconds), writes the log to the disk, and gives the
     /// directory back. Handles of the engine may still read afterwards; their writes are refused.
     ///
     /// # Errors
