@@ -9,6 +9,10 @@ use meshwork_testkit::chaos::{Plan, Scenario, meshwork_binary, play};
 #[derive(Parser)]
 #[command(name = "cargo xtask chaos")]
 struct Arguments {
+    /// What is killed: `run` alone, a worker on a redis-server, or the embedded engine's owner with
+    /// others attached [default: each in turn]
+    #[arg(long, value_parser = Scenario::from_name)]
+    scenario: Option<Scenario>,
     /// How often to kill, in all scenarios together
     #[arg(long, default_value_t = 200)]
     kills: u32,
@@ -33,14 +37,19 @@ async fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    let scenarios = arguments
+        .scenario
+        .map_or(Scenario::ALL.to_vec(), |one| vec![one]);
     let mut all_hold = true;
-    for (scenario, kills) in Scenario::ALL.into_iter().zip(shares(arguments.kills)) {
+    for (number, scenario) in (0..).zip(&scenarios) {
+        let kills = share(arguments.kills, number, scenarios.len());
+        eprintln!("{}: {kills} kills begin", scenario.name());
         let plan = Plan {
             binary: binary.clone(),
             kills,
             seed,
         };
-        match play(&plan, scenario).await {
+        match play(&plan, *scenario).await {
             Ok(report) => {
                 all_hold &= report.holds();
                 let text = if arguments.json {
@@ -63,7 +72,8 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The kills, spread over the scenarios.
-fn shares(kills: u32) -> [u32; 3] {
-    [kills.div_ceil(3), (kills + 1) / 3, kills / 3]
+/// The kills of one scenario, so that all together have as many as asked for.
+fn share(kills: u32, number: u32, scenarios: usize) -> u32 {
+    let scenarios = u32::try_from(scenarios).unwrap_or(1);
+    (kills + scenarios - 1 - number) / scenarios
 }

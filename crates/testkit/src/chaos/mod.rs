@@ -52,6 +52,18 @@ impl Scenario {
             Self::Attached => "attached",
         }
     }
+
+    /// The scenario of that name.
+    ///
+    /// # Errors
+    /// When there is none; says which there are.
+    pub fn from_name(name: &str) -> Result<Self, String> {
+        let known = Self::ALL.map(Self::name).join(", ");
+        let found = Self::ALL
+            .into_iter()
+            .find(|scenario| scenario.name() == name);
+        found.ok_or_else(|| format!("one of {known}"))
+    }
 }
 
 /// What to do.

@@ -1,0 +1,45 @@
+//! Twenty kills: seven, seven and six, at moments of a fixed seed. `cargo xtask chaos` has more.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use meshwork_testkit::chaos::{Plan, Scenario, meshwork_binary, play};
+use meshwork_testkit::servers::{Tool, need};
+use tokio::sync::Mutex;
+
+/// One scenario at a time: each keeps the machine busy, and a lease lasts a second.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+async fn holds(scenario: Scenario, kills: u32) {
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let plan = Plan {
+        binary: meshwork_binary().unwrap(),
+        kills,
+        seed: 20,
+    };
+    let report = play(&plan, scenario)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    println!("{report}");
+    assert!(report.holds(), "{report}");
+}
+
+#[tokio::test]
+async fn run_alone_is_killed_seven_times() {
+    if need(Tool::Python).is_some() {
+        holds(Scenario::Alone, 7).await;
+    }
+}
+
+#[tokio::test]
+async fn a_worker_on_a_server_is_killed_seven_times() {
+    if need(Tool::Python).is_some() && need(Tool::Redis).is_some() {
+        holds(Scenario::Server, 7).await;
+    }
+}
+
+#[tokio::test]
+async fn owners_and_attached_are_killed_six_times() {
+    if need(Tool::Python).is_some() {
+        holds(Scenario::Attached, 6).await;
+    }
+}
