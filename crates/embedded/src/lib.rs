@@ -13,6 +13,8 @@ mod resp;
 mod script;
 mod store;
 
+#[doc(hidden)]
+pub use command::{CommandInfo, command_table};
 pub use engine::{Clock, Handle, Session};
 pub use log::{Fsync, LogError};
 pub use owner::{OpenError, Opened, Options, Owner, Socket, attach, open};

@@ -7,6 +7,7 @@ pub mod conformance;
 mod eventually;
 pub mod fakes;
 pub mod faulty;
+pub mod fuzz;
 pub mod mutation;
 pub mod servers;
 pub mod snapshot;

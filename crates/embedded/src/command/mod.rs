@@ -31,6 +31,7 @@ pub(crate) use glob::glob_match;
 pub(crate) use number::parse_int;
 pub(crate) use spec::{Flags, Keys, Run, Spec};
 pub(crate) use table::find;
+pub use table::{CommandInfo, command_table};
 
 use ctx::{decimal, word};
 

@@ -93,3 +93,31 @@ fn until_nul(text: &[u8]) -> &[u8] {
         .unwrap_or(text.len());
     &text[..end]
 }
+
+/// What the table says of one command; for tests that try every one of them.
+#[derive(Debug, Clone, Copy)]
+pub struct CommandInfo {
+    /// Lower case; of a subcommand both words, as in `client|id`.
+    pub name: &'static str,
+    /// The number of arguments with the name, of a subcommand with both; negative: at least.
+    pub arity: i32,
+    /// Where the keys stand, as `COMMAND` says it: first, last, step.
+    pub keys: (i32, i32, i32),
+    /// Whether it is only there to have subcommands.
+    pub container: bool,
+    /// Whether scripts may not call it.
+    pub noscript: bool,
+}
+
+/// The table of the commands.
+#[must_use]
+pub fn command_table() -> Vec<CommandInfo> {
+    let info = |spec: &'static Spec| CommandInfo {
+        name: spec.name,
+        arity: spec.arity,
+        keys: (spec.keys.first, spec.keys.last, spec.keys.step),
+        container: spec.flags.has(Flags::CONTAINER),
+        noscript: spec.flags.has(Flags::NOSCRIPT),
+    };
+    all().map(info).collect()
+}

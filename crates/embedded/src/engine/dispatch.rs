@@ -164,10 +164,9 @@ impl Call<'_> {
 
     /// A refused command spoils the transaction that it was meant for.
     fn refuse(&mut self, spec: Option<&Spec>, text: String) -> String {
-        let Some(queue) = &mut self.me().multi else {
-            return text;
-        };
-        queue.broken = true;
+        if let Some(queue) = &mut self.me().multi {
+            queue.broken = true;
+        }
         if spec.is_none_or(|spec| spec.name != "exec") {
             return text;
         }

@@ -55,6 +55,7 @@ impl<'a> Reader<'a> {
             b'-' => Reply::Error(owned()),
             b':' => Reply::Int(parse_integer(text).ok_or_else(|| invalid("integer"))?),
             b'_' => Reply::Nil,
+            b'(' => Reply::BigNumber(owned()),
             b'#' => match text {
                 b"t" => Reply::Bool(true),
                 b"f" => Reply::Bool(false),

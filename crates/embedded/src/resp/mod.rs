@@ -10,4 +10,4 @@ pub use decode::{DecodeError, decode_reply};
 pub use encode::{Protocol, encode_command, encode_reply};
 pub(crate) use number::{double_text, parse_integer};
 pub use reply::Reply;
-pub(crate) use request::{ProtocolError, RequestParser};
+pub(crate) use request::{ProtocolError, RequestParser, split_words};

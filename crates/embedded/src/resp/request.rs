@@ -180,7 +180,7 @@ fn inline(input: &mut BytesMut) -> Result<Option<Vec<Bytes>>, ProtocolError> {
 
 /// Splits a typed line into words, with `"…"` (and its escapes) and `'…'`; `None` when a quote is
 /// not closed, or closed in the middle of a word.
-fn split_words(line: &[u8]) -> Option<Vec<Bytes>> {
+pub(crate) fn split_words(line: &[u8]) -> Option<Vec<Bytes>> {
     let mut words = Vec::new();
     let mut rest = line;
     loop {

@@ -2,10 +2,16 @@
 
 use mlua::{Lua, Result, Table, Value};
 
-/// An error that `redis.call` and its like raise: its text with the code.
+/// What a function of the engine raises.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct Raised(pub(super) String);
+pub(super) enum Raised {
+    /// An error of `redis.call` and its like, a table to scripts: its text with the code.
+    #[error("{0}")]
+    Reply(String),
+    /// An error as Lua's own functions raise it, a string to scripts.
+    #[error("{0}")]
+    Text(String),
+}
 
 impl From<Raised> for mlua::Error {
     fn from(raised: Raised) -> Self {
@@ -33,29 +39,40 @@ pub(super) fn with_code(text: &str) -> String {
     format!("{code} {}", message.trim_matches(['\r', '\n']))
 }
 
-fn text_of(error: &mlua::Error) -> String {
+/// The text of an error, and whether it is that of a reply.
+fn told(error: &mlua::Error) -> (String, bool) {
     match error.downcast_ref::<Raised>() {
-        Some(Raised(text)) => text.clone(),
-        None => {
-            let text = error.to_string();
-            format!("ERR {}", text.lines().next().unwrap_or_default())
-        }
+        Some(Raised::Reply(text)) => (text.clone(), true),
+        Some(Raised::Text(text)) => (text.clone(), false),
+        None => (
+            error
+                .to_string()
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+            false,
+        ),
     }
 }
 
-/// An error as a handler of `xpcall` and `coroutine.resume` see it: what the engine raised is a
+/// An error as a handler of `xpcall` and `coroutine.resume` see it: what `redis.call` raised is a
 /// table with the field `err`.
 pub(super) fn tabled(lua: &Lua, error: Value) -> Result<Value> {
-    match error {
-        Value::Error(error) => Ok(Value::Table(error_table(lua, &text_of(&error))?)),
-        other => Ok(other),
-    }
+    let Value::Error(error) = error else {
+        return Ok(error);
+    };
+    let (text, is_reply) = told(&error);
+    Ok(if is_reply {
+        Value::Table(error_table(lua, &text)?)
+    } else {
+        Value::String(lua.create_string(text)?)
+    })
 }
 
 /// An error as `pcall` returns it: the text alone.
 pub(super) fn plain(lua: &Lua, error: Value) -> Result<Value> {
-    match error {
-        Value::Error(error) => Ok(Value::String(lua.create_string(text_of(&error))?)),
+    match tabled(lua, error)? {
         Value::Table(table) => match table.get::<Value>("err")? {
             text @ (Value::String(_) | Value::Integer(_) | Value::Number(_)) => Ok(text),
             _ => Ok(Value::Table(table)),

@@ -11,6 +11,7 @@ use mlua::{Lua, MultiValue, Table, Value};
 use super::{
     Sha,
     error::{self, Raised},
+    native,
     random::Random,
 };
 
@@ -21,18 +22,14 @@ pub(super) fn host(lua: &Lua, resp3: &Arc<AtomicBool>) -> mlua::Result<Table> {
     host.set("plain", lua.create_function(error::plain)?)?;
     host.set("tabled", lua.create_function(error::tabled)?)?;
     host.set("located", lua.create_function(error::located)?)?;
+    host.set("rawset", lua.create_function(native::rawset)?)?;
+    host.set("setmetatable", lua.create_function(native::setmetatable)?)?;
     let random = Arc::new(Random::default());
     let seeded = random.clone();
-    host.set(
-        "random",
-        lua.create_function(move |_, ()| Ok(random.next()))?,
-    )?;
-    #[allow(clippy::cast_possible_truncation, reason = "as C does it")]
-    let seed = move |_: &Lua, seed: f64| {
-        seeded.seed(seed as i32);
-        Ok(())
-    };
-    host.set("seed", lua.create_function(seed)?)?;
+    let draw = move |lua: &Lua, args| native::random(lua, &args, &random);
+    host.set("random", lua.create_function(draw)?)?;
+    let seed = move |lua: &Lua, args| native::randomseed(lua, &args, &seeded);
+    host.set("randomseed", lua.create_function(seed)?)?;
     Ok(host)
 }
 
@@ -66,14 +63,14 @@ fn redis_library(lua: &Lua, resp3: &Arc<AtomicBool>) -> mlua::Result<Table> {
     let resp3 = resp3.clone();
     redis.set(
         "setresp",
-        lua.create_function(move |_, args| set_protocol(&resp3, &args))?,
+        lua.create_function(move |lua, args| set_protocol(lua, &resp3, &args))?,
     )?;
     Ok(redis)
 }
 
 fn sha1hex(lua: &Lua, args: MultiValue) -> mlua::Result<mlua::LuaString> {
     let [value] = args.iter().collect::<Vec<_>>()[..] else {
-        return Err(Raised("ERR wrong number of arguments".to_owned()).into());
+        return Err(Raised::Reply("ERR wrong number of arguments".to_owned()).into());
     };
     let sha = match lua.coerce_string(value.clone())? {
         Some(text) => Sha::of(&text.as_bytes()),
@@ -83,7 +80,7 @@ fn sha1hex(lua: &Lua, args: MultiValue) -> mlua::Result<mlua::LuaString> {
 }
 
 fn log(lua: &Lua, args: MultiValue) -> mlua::Result<()> {
-    let raise = |text: &str| Err(Raised(format!("ERR {text}")).into());
+    let raise = |text: &str| Err(Raised::Reply(format!("ERR {text}")).into());
     if args.len() < 2 {
         return raise("redis.log() requires two arguments or more.");
     }
@@ -137,27 +134,27 @@ fn one_string(args: &MultiValue) -> Option<String> {
 /// There are no replicas, and the log takes every write: the choice is checked and not heeded.
 fn set_repl(lua: &Lua, args: MultiValue) -> mlua::Result<()> {
     if args.len() != 1 {
-        return Err(Raised("ERR redis.set_repl() requires two arguments.".to_owned()).into());
+        return Err(
+            Raised::Reply("ERR redis.set_repl() requires two arguments.".to_owned()).into(),
+        );
     }
     let flags = lua.coerce_integer(args.into_iter().next().unwrap_or_default())?;
     if !(0..=3).contains(&flags.unwrap_or(0)) {
         let text = "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.";
-        return Err(Raised(format!("ERR {text}")).into());
+        return Err(Raised::Reply(format!("ERR {text}")).into());
     }
     Ok(())
 }
 
-fn set_protocol(resp3: &AtomicBool, args: &MultiValue) -> mlua::Result<()> {
+fn set_protocol(lua: &Lua, resp3: &AtomicBool, args: &MultiValue) -> mlua::Result<()> {
     let [version] = args.iter().collect::<Vec<_>>()[..] else {
-        return Err(Raised("ERR redis.setresp() requires one argument.".to_owned()).into());
+        return Err(Raised::Reply("ERR redis.setresp() requires one argument.".to_owned()).into());
     };
-    let version = version
-        .as_f64()
-        .or_else(|| version.as_string()?.to_str().ok()?.parse().ok());
+    let version = lua.coerce_number(version.clone())?;
     match version.map(f64::trunc) {
         Some(2.0) => resp3.store(false, Ordering::Relaxed),
         Some(3.0) => resp3.store(true, Ordering::Relaxed),
-        _ => return Err(Raised("ERR RESP version must be 2 or 3.".to_owned()).into()),
+        _ => return Err(Raised::Reply("ERR RESP version must be 2 or 3.".to_owned()).into()),
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 mod convert;
 mod error;
 mod library;
+mod native;
 mod random;
 mod shebang;
 mod watchdog;
@@ -207,10 +208,10 @@ impl Scripts {
             let protocol = self.protocol();
             let reply = frame.borrow_mut().request(&args, protocol);
             let reply = match reply {
-                Err(text) if raise => return Err(Raised(text).into()),
+                Err(text) if raise => return Err(Raised::Reply(text).into()),
                 Err(text) => Reply::Error(text),
                 Ok(Reply::Error(text)) if raise => {
-                    return Err(Raised(error::with_code(&text)).into());
+                    return Err(Raised::Reply(error::with_code(&text)).into());
                 }
                 Ok(Reply::Error(text)) => Reply::Error(error::with_code(&text)),
                 Ok(reply) => reply,

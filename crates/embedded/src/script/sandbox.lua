@@ -1,9 +1,8 @@
 -- What scripts see: the libraries behind tables that cannot be written to, as in Redis, where the
 -- interpreter itself guards them. `host` are the functions that the engine gives.
 local host = ...
-local error, type, select, tostring = error, type, select, tostring
-local rawget, rawset, setmetatable, getmetatable = rawget, rawset, setmetatable, getmetatable
-local next, pairs, floor = next, pairs, math.floor
+local error, type, tostring, next, pairs = error, type, tostring, next, pairs
+local rawget, setmetatable, getmetatable = rawget, setmetatable, getmetatable
 local pcall, xpcall, resume, wrap = pcall, xpcall, coroutine.resume, coroutine.wrap
 local loadstring, setfenv, collectgarbage = loadstring, setfenv, collectgarbage
 local READONLY = 'Attempt to modify a readonly table'
@@ -15,7 +14,7 @@ local function refuse() error(READONLY, 2) end
 local function guard(original)
   local proxy = {}
   behind[proxy] = original
-  local meta = { __index = original, __newindex = refuse }
+  local meta = { __index = original, __newindex = refuse, __guarded = true }
   meta.__metatable = setmetatable({}, { __index = meta, __newindex = refuse })
   behind[meta.__metatable] = meta
   return setmetatable(proxy, meta)
@@ -30,14 +29,7 @@ globals._G = env
 function globals.next(t, key) return next(behind[t] or t, key) end
 function globals.pairs(t) return globals.next, t, nil end
 function globals.rawget(t, key) return rawget(behind[t] or t, key) end
-function globals.rawset(t, key, value)
-  if behind[t] then error(READONLY, 0) end
-  return rawset(t, key, value)
-end
-function globals.setmetatable(t, meta)
-  if behind[t] then error(READONLY, 0) end
-  return setmetatable(t, meta)
-end
+globals.rawset, globals.setmetatable = host.rawset, host.setmetatable
 
 -- Errors of the engine are objects inside, and to scripts what Redis makes of them.
 local function plain(ok, ...)
@@ -81,24 +73,7 @@ local function copy(library)
 end
 local math, coroutine = copy(math), copy(coroutine)
 function coroutine.resume(...) return tabled(resume(...)) end
-local function integer(value, at, name)
-  local number = tonumber(value)
-  if number then return number - number % 1 end
-  local text = "bad argument #%d to '%s' (number expected, got %s)"
-  error(text:format(at, name, value == nil and 'no value' or type(value)), 3)
-end
-function math.random(...)
-  local r, count = host.random(), select('#', ...)
-  if count == 0 then return r end
-  if count > 2 then error('wrong number of arguments', 2) end
-  local low, high = 1, integer((...), 1, 'random')
-  if count == 2 then low, high = high, integer(select(2, ...), 2, 'random') end
-  if low > high then
-    error(("bad argument #%d to 'random' (interval is empty)"):format(count), 2)
-  end
-  return floor(r * (high - low + 1)) + low
-end
-function math.randomseed(seed) host.seed(integer(seed, 1, 'randomseed')) end
+math.random, math.randomseed = host.random, host.randomseed
 globals.math, globals.coroutine = guard(math), guard(coroutine)
 globals.string, globals.table = guard(string), guard(table)
 globals.redis = guard(redis)

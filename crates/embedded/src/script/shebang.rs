@@ -1,5 +1,7 @@
 //! The first line of a script that says how it may be run: `#!lua flags=no-writes,allow-oom`.
 
+use crate::resp::split_words;
+
 /// What a script declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Declared {
@@ -19,9 +21,11 @@ pub(super) fn parse(body: &[u8]) -> Result<(Declared, usize), String> {
     let Some(end) = body.iter().position(|byte| *byte == b'\n') else {
         return Err("Invalid script shebang".to_owned());
     };
-    let line = String::from_utf8_lossy(&body[..end]);
-    let mut words = line.split_ascii_whitespace();
-    let engine = words.next().unwrap_or_default();
+    let words = split_words(&body[..end]).unwrap_or_default();
+    let mut words = words.iter().map(|word| String::from_utf8_lossy(word));
+    let Some(engine) = words.next() else {
+        return Err("Invalid engine in script shebang".to_owned());
+    };
     if engine != "#!lua" {
         return Err(format!("Unexpected engine in script shebang: {engine}"));
     }

@@ -89,5 +89,5 @@ fn look(lua: &Lua, at: &Debug<'_>, shared: &Arc<Mutex<Watched>>) -> mlua::Result
     let seconds = TIME_MAX.as_secs();
     let text =
         format!("ERR the script was stopped after {seconds} seconds; its writes so far stay");
-    Err(Raised(text).into())
+    Err(Raised::Reply(text).into())
 }

@@ -1,0 +1,309 @@
+//! The steps of a run, from a seed and the engine's own table of commands.
+
+use meshwork_embedded::CommandInfo;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+use super::{
+    grammar, lua, same,
+    step::{Arg, Step},
+    words::{self, once_in, one_of},
+};
+
+/// Sessions of a run; the ones with an odd number speak RESP3 from the start.
+pub(super) const SESSIONS: usize = 4;
+
+/// Commands between two looks at all the data.
+const COMPARE_EVERY: u32 = 250;
+
+/// What is not tried, and why.
+const LEFT_OUT: [(&str, &str); 8] = [
+    ("bgrewriteaof", "the engine of the run has no log"),
+    (
+        "client|kill",
+        "who is killed has no reply to compare; its own tests",
+    ),
+    ("client|setinfo", "younger than Redis 7.0"),
+    ("client|no-touch", "younger than Redis 7.0"),
+    ("config|set", "the settings of the server are its own"),
+    ("memory|usage", "an estimate: another one on each side"),
+    ("quit", "the session would be gone; its own tests"),
+    ("shutdown", "would end the run"),
+];
+
+/// What comes ten times less often: it makes everything else meaningless for a while.
+const SELDOM: [&str; 14] = [
+    "flushall",
+    "flushdb",
+    "script|flush",
+    "reset",
+    "hello",
+    "select",
+    "subscribe",
+    "psubscribe",
+    "ssubscribe",
+    "discard",
+    "exec",
+    "multi",
+    "auth",
+    "blmove",
+];
+
+pub(super) struct Generator {
+    random: StdRng,
+    commands: Vec<CommandInfo>,
+    until_compare: u32,
+    /// Which sessions are, as far as the generator knows, between MULTI and EXEC.
+    in_multi: [bool; SESSIONS],
+    /// Scripts sent before, for EVALSHA and for running them again.
+    scripts: Vec<Vec<u8>>,
+}
+
+/// Scripts kept to be run again.
+const SCRIPTS_KEPT: usize = 20;
+
+impl Generator {
+    pub(super) fn new(seed: u64, commands: &[CommandInfo]) -> Self {
+        let tried = |command: &&CommandInfo| {
+            !command.container && LEFT_OUT.iter().all(|(name, _)| *name != command.name)
+        };
+        Self {
+            random: StdRng::seed_from_u64(seed),
+            commands: commands.iter().filter(tried).copied().collect(),
+            until_compare: COMPARE_EVERY,
+            in_multi: [false; SESSIONS],
+            scripts: Vec::new(),
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Step {
+        self.until_compare -= 1;
+        if self.until_compare == 0 {
+            self.until_compare = COMPARE_EVERY;
+            return Step::CompareData;
+        }
+        let session = self.random.random_range(0..SESSIONS);
+        let args = match self.random.random_range(0..1000) {
+            0..5 => self.unknown(),
+            5..30 if !self.in_multi[session] => self.named("multi"),
+            5..150 if self.in_multi[session] => self.named("exec"),
+            150..170 if self.in_multi[session] => self.named("discard"),
+            170..260 => self.script(),
+            260..265 => {
+                let target = self.random.random_range(0..SESSIONS);
+                return self.unblock(session, target);
+            }
+            _ => self.command(),
+        };
+        match args[0].to_ascii_lowercase().as_slice() {
+            b"multi" => self.in_multi[session] = true,
+            b"exec" | b"discard" | b"reset" => self.in_multi[session] = false,
+            _ => {}
+        }
+        Step::call(session, args)
+    }
+
+    fn named(&mut self, name: &str) -> Vec<Vec<u8>> {
+        let extra = if once_in(&mut self.random, 50) {
+            Some(b"x".to_vec())
+        } else {
+            None
+        };
+        std::iter::once(name.as_bytes().to_vec())
+            .chain(extra)
+            .collect()
+    }
+
+    fn unknown(&mut self) -> Vec<Vec<u8>> {
+        let random = &mut self.random;
+        let names = [
+            "nope",
+            "client",
+            "CLIENT nope",
+            "config nope",
+            "script",
+            "get|set",
+            "",
+        ];
+        let name = one_of(random, &names);
+        let mut args: Vec<Vec<u8>> = name
+            .split(' ')
+            .map(|word| word.as_bytes().to_vec())
+            .collect();
+        args.extend((0..random.random_range(0..4)).map(|_| words::any(&mut self.random)));
+        args
+    }
+
+    fn unblock(&mut self, session: usize, target: usize) -> Step {
+        let how: &[&str] = one_of(
+            &mut self.random,
+            &[&[][..], &["TIMEOUT"], &["ERROR"], &["x"]],
+        );
+        let mut args: Vec<Arg> = ["CLIENT", "UNBLOCK"]
+            .iter()
+            .map(|word| Arg::Bytes(word.as_bytes().to_vec()))
+            .collect();
+        args.push(Arg::ClientOf(target));
+        args.extend(how.iter().map(|word| Arg::Bytes(word.as_bytes().to_vec())));
+        Step::Call { session, args }
+    }
+
+    fn pick(&mut self) -> CommandInfo {
+        loop {
+            let at = self.random.random_range(0..self.commands.len());
+            let command = self.commands[at];
+            if !SELDOM.contains(&command.name) || once_in(&mut self.random, 10) {
+                return command;
+            }
+        }
+    }
+
+    fn command(&mut self) -> Vec<Vec<u8>> {
+        let command = self.pick();
+        match command.name {
+            "eval" | "eval_ro" | "evalsha" | "evalsha_ro" => self.script(),
+            "script|load" => {
+                let script = self.text();
+                vec![b"script".to_vec(), b"LOAD".to_vec(), script]
+            }
+            _ => self.call_of(command),
+        }
+    }
+
+    /// A call of a command: by its form, or by what the table says of it.
+    fn call_of(&mut self, command: CommandInfo) -> Vec<Vec<u8>> {
+        let mut args = self.name_of(command.name);
+        let own = args.len();
+        match grammar::arguments(command.name, &mut self.random) {
+            Some(form) if !once_in(&mut self.random, 10) => args.extend(form),
+            _ => self.by_table(command, &mut args),
+        }
+        match self.random.random_range(0..60) {
+            0 if args.len() > own => drop(args.pop()),
+            1 => args.push(words::any(&mut self.random)),
+            2 if args.len() > own => {
+                let at = self.random.random_range(own..args.len());
+                args[at] = words::any(&mut self.random);
+            }
+            _ => {}
+        }
+        never_soon(command.name, &mut args);
+        args
+    }
+
+    /// The name, in lower, upper or mixed case.
+    fn name_of(&mut self, name: &str) -> Vec<Vec<u8>> {
+        let case = self.random.random_range(0..10);
+        let spelled = |word: &str| match case {
+            0 => word.to_uppercase(),
+            1 => word[..1].to_uppercase() + &word[1..],
+            _ => word.to_owned(),
+        };
+        name.split('|')
+            .map(|word| spelled(word).into_bytes())
+            .collect()
+    }
+
+    fn by_table(&mut self, command: CommandInfo, args: &mut Vec<Vec<u8>>) {
+        let need = usize::try_from(command.arity.unsigned_abs()).unwrap_or(1);
+        let more = if command.arity < 0 {
+            self.random.random_range(0..3)
+        } else {
+            0
+        };
+        let (first, last, step) = command.keys;
+        let len = i32::try_from(need + more).unwrap_or(1);
+        let last = if last < 0 { len + last } else { last };
+        for at in args.len()..need + more {
+            let at = i32::try_from(at).unwrap_or(0);
+            let is_key = first > 0 && at >= first && at <= last && (at - first) % step.max(1) == 0;
+            args.push(match is_key {
+                true => words::key(&mut self.random, 'k'),
+                false => words::any(&mut self.random),
+            });
+        }
+    }
+
+    /// A new script, or one of before.
+    fn text(&mut self) -> Vec<u8> {
+        if !self.scripts.is_empty() && once_in(&mut self.random, 3) {
+            let at = self.random.random_range(0..self.scripts.len());
+            return self.scripts[at].clone();
+        }
+        let calls: Vec<_> = (0..self.random.random_range(0..4))
+            .map(|_| self.call_in_script())
+            .collect();
+        let script = lua::script(&mut self.random, &calls);
+        if self.scripts.len() == SCRIPTS_KEPT {
+            self.scripts.remove(0);
+        }
+        self.scripts.push(script.clone());
+        script
+    }
+
+    /// A call whose reply is the same on both sides to the last byte: what is done with it
+    /// inside the script cannot be normalised.
+    fn call_in_script(&mut self) -> Vec<Vec<u8>> {
+        loop {
+            let command = self.pick();
+            if !same::is_loose(command.name) && !command.name.contains('|') {
+                return self.call_of(command);
+            }
+        }
+    }
+
+    fn script(&mut self) -> Vec<Vec<u8>> {
+        let text = self.text();
+        let by_sha = once_in(&mut self.random, 3);
+        let read_only = once_in(&mut self.random, 5);
+        let name = match (by_sha, read_only) {
+            (false, false) => "eval",
+            (false, true) => "EVAL_RO",
+            (true, false) => "EVALSHA",
+            (true, true) => "evalsha_ro",
+        };
+        let body = match by_sha {
+            false => text,
+            true if once_in(&mut self.random, 20) => words::any(&mut self.random),
+            true => sha1_smol::Sha1::from(text)
+                .digest()
+                .to_string()
+                .into_bytes(),
+        };
+        let mut args = vec![name.as_bytes().to_vec(), body];
+        args.extend(lua::keys_and_argv(&mut self.random));
+        args
+    }
+}
+
+/// The commands with a relative time, which is over on one side before it is on the other if it
+/// is short.
+pub(super) const TIMED: [&str; 11] = [
+    "blmove",
+    "blmpop",
+    "blpop",
+    "brpop",
+    "brpoplpush",
+    "expire",
+    "getex",
+    "pexpire",
+    "psetex",
+    "set",
+    "setex",
+];
+
+/// Relative times below, in seconds or milliseconds, may be over within a run.
+const SOON: f64 = 90_000.0;
+
+/// Takes away short times; those of `0.00…` seconds are waited for.
+fn never_soon(name: &str, args: &mut [Vec<u8>]) {
+    if !TIMED.contains(&name) {
+        return;
+    }
+    for arg in args.iter_mut().skip(1) {
+        let text = std::str::from_utf8(arg).unwrap_or_default();
+        let number: Option<f64> = text.trim().parse().ok();
+        if number.is_some_and(|n| n > 0.0 && n < SOON) && !text.starts_with("0.00") {
+            *arg = b"0".to_vec();
+        }
+    }
+}

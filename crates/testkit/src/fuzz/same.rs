@@ -1,0 +1,167 @@
+//! When two replies are the same. To the last byte, but for what is listed here.
+
+use meshwork_embedded::{Reply, decode_reply};
+
+/// How the replies of a command are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Likeness {
+    /// To the last byte.
+    Exact,
+    /// The items in any order: the order is that of a hash table, which is seeded by chance.
+    Unordered,
+    /// The pairs of names and values in any order, for the same reason.
+    UnorderedPairs,
+    /// The kind of the reply and the number of its items: the items are drawn by chance.
+    Count,
+    /// The kind of the reply: it tells of the server, its clock or its clients.
+    Kind,
+    /// Points in time a little apart are one: the two count relative times from their own now.
+    Times,
+    /// Each reply by its own command: the transaction's.
+    Queued,
+}
+
+/// What is not compared to the last byte.
+const LOOSE: [(&str, Likeness); 39] = [
+    ("client|id", Likeness::Kind),
+    ("client|info", Likeness::Kind),
+    ("client|list", Likeness::Kind),
+    ("command", Likeness::Kind),
+    ("command|count", Likeness::Kind),
+    ("command|docs", Likeness::Kind),
+    ("command|info", Likeness::Kind),
+    ("command|list", Likeness::Kind),
+    ("config|get", Likeness::Kind),
+    ("exec", Likeness::Queued),
+    ("expiretime", Likeness::Times),
+    ("hello", Likeness::Count),
+    ("hgetall", Likeness::UnorderedPairs),
+    ("hkeys", Likeness::Unordered),
+    ("hscan", Likeness::Kind),
+    ("hvals", Likeness::Unordered),
+    ("info", Likeness::Kind),
+    ("keys", Likeness::Unordered),
+    ("lastsave", Likeness::Kind),
+    ("pexpiretime", Likeness::Times),
+    ("psubscribe", Likeness::Unordered),
+    ("pttl", Likeness::Times),
+    ("pubsub|channels", Likeness::Unordered),
+    ("pubsub|shardchannels", Likeness::Unordered),
+    ("punsubscribe", Likeness::Unordered),
+    ("randomkey", Likeness::Kind),
+    ("scan", Likeness::Kind),
+    ("sdiff", Likeness::Unordered),
+    ("sinter", Likeness::Unordered),
+    ("smembers", Likeness::Unordered),
+    ("spop", Likeness::Count),
+    ("srandmember", Likeness::Count),
+    ("sscan", Likeness::Kind),
+    ("sunion", Likeness::Unordered),
+    ("sunsubscribe", Likeness::Unordered),
+    ("time", Likeness::Kind),
+    ("ttl", Likeness::Times),
+    ("unsubscribe", Likeness::Unordered),
+    ("zscan", Likeness::Kind),
+];
+
+/// Seconds and milliseconds by which two times may differ that were set from two clocks.
+const TIME_TOLERANCE: i64 = 2_000;
+
+/// Numbers below are no times that the generator sets.
+const TIME_MIN: i64 = 50_000;
+
+/// How replies of a command are compared. A subcommand has both words, as in `client|id`.
+pub(super) fn likeness(name: &str) -> Likeness {
+    let loose = LOOSE.iter().find(|(loose, _)| *loose == name);
+    loose.map_or(Likeness::Exact, |(_, likeness)| *likeness)
+}
+
+/// Whether replies of a command are not compared to the last byte.
+pub(super) fn is_loose(name: &str) -> bool {
+    likeness(name) != Likeness::Exact
+}
+
+/// The name of the command in a request, as the table has it.
+pub(super) fn name_of(args: &[Vec<u8>]) -> String {
+    let lower = |arg: &Vec<u8>| String::from_utf8_lossy(arg).to_lowercase();
+    let name = args.first().map(lower).unwrap_or_default();
+    let containers = ["client", "command", "config", "memory", "pubsub", "script"];
+    match args.get(1) {
+        Some(sub) if containers.contains(&name.as_str()) => format!("{name}|{}", lower(sub)),
+        _ => name,
+    }
+}
+
+/// Whether two replies, as they come over the wire, are the same for a request. `queued` are the
+/// requests of the transaction that it ends.
+pub(super) fn same(args: &[Vec<u8>], queued: &[Vec<Vec<u8>>], one: &[u8], other: &[u8]) -> bool {
+    if one == other {
+        return true;
+    }
+    if one.starts_with(b"-") && other.starts_with(b"-") {
+        // Errors are texts here, and bytes in Redis: it quotes what is no text as it is.
+        return String::from_utf8_lossy(one) == String::from_utf8_lossy(other);
+    }
+    let name = name_of(args);
+    if !is_loose(&name) {
+        return false;
+    }
+    match (decode_reply(one), decode_reply(other)) {
+        (Ok(Some((one, _))), Ok(Some((other, _)))) => alike(&name, queued, &one, &other),
+        _ => false,
+    }
+}
+
+fn alike(name: &str, queued: &[Vec<Vec<u8>>], one: &Reply, other: &Reply) -> bool {
+    use Reply::{Array, Error, Int};
+    if matches!(one, Error(_)) || matches!(other, Error(_)) {
+        return one == other;
+    }
+    let same_kind = std::mem::discriminant(one) == std::mem::discriminant(other);
+    match (likeness(name), one, other) {
+        (Likeness::Exact, ..) => one == other,
+        (Likeness::Queued, Array(one), Array(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .zip(queued)
+                    .all(|((one, other), args)| alike(&name_of(args), &[], one, other))
+        }
+        (Likeness::Times, Int(one), Int(other)) => {
+            one == other
+                || one.min(other) > &TIME_MIN
+                    && one.abs_diff(*other) <= TIME_TOLERANCE.unsigned_abs()
+        }
+        (Likeness::Kind, ..) => same_kind,
+        (Likeness::Count, ..) => same_kind && items(one).len() == items(other).len(),
+        (Likeness::Unordered, ..) => same_kind && sorted(items(one), 1) == sorted(items(other), 1),
+        (Likeness::UnorderedPairs, ..) => {
+            let width = if matches!(one, Reply::Map(_)) { 1 } else { 2 };
+            same_kind && sorted(items(one), width) == sorted(items(other), width)
+        }
+        _ => one == other,
+    }
+}
+
+/// The items of a reply; a pair of a map is one.
+fn items(reply: &Reply) -> Vec<Reply> {
+    match reply {
+        Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => items.clone(),
+        Reply::Map(pairs) => pairs
+            .iter()
+            .map(|(key, value)| Reply::Array(vec![key.clone(), value.clone()]))
+            .collect(),
+        other => vec![other.clone()],
+    }
+}
+
+/// The items in groups of `width`, in an order of their own.
+pub(super) fn sorted(items: Vec<Reply>, width: usize) -> Vec<String> {
+    let mut groups: Vec<String> = items
+        .chunks(width)
+        .map(|group| format!("{group:?}"))
+        .collect();
+    groups.sort_unstable();
+    groups
+}

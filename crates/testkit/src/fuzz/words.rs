@@ -1,0 +1,277 @@
+//! The words that commands are made of: few keys and values, so that commands meet each other's,
+//! and many ways to be wrong.
+
+use rand::{RngExt, rngs::StdRng};
+
+/// Keys, each named after the kind of value that it mostly has.
+pub(super) const STRINGS: &[&str] = &["s1", "s2", "s3"];
+pub(super) const LISTS: &[&str] = &["l1", "l2", "l3"];
+pub(super) const HASHES: &[&str] = &["h1", "h2"];
+pub(super) const SETS: &[&str] = &["t1", "t2", "t3"];
+pub(super) const ZSETS: &[&str] = &["z1", "z2"];
+
+const FIELDS: &[&str] = &["a", "b", "c", "d", "e", "", "long-field-name", "\u{e4}"];
+const VALUES: &[&str] = &[
+    "",
+    "a",
+    "b",
+    "abc",
+    "hello world",
+    "0",
+    "1",
+    "10",
+    "-3",
+    "007",
+    "3.5",
+    "1e5",
+    "5.0e3",
+    " 1",
+    "+1",
+    "-0",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "9223372036854775808",
+    "nan",
+    "inf",
+    "0x10",
+    "1_000",
+    "a\r\nb",
+    "\u{e4}\u{f6}",
+    "12345678901234567890123456789012345678901234567890",
+];
+const NUMBERS: &[&str] = &[
+    "0",
+    "1",
+    "-1",
+    "2",
+    "3",
+    "5",
+    "-2",
+    "-5",
+    "10",
+    "100",
+    "-100",
+    "1000",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "9223372036854775808",
+    "4294967296",
+    "2147483648",
+    "1.5",
+    "abc",
+    "",
+    "-0",
+    "+1",
+    " 1",
+    "01",
+];
+const FLOATS: &[&str] = &[
+    "0",
+    "1",
+    "-1",
+    "1.5",
+    "-2.25",
+    "0.1",
+    "3.14159265358979",
+    "1e3",
+    "1e300",
+    "-1e300",
+    "5e-324",
+    "inf",
+    "-inf",
+    "+inf",
+    "nan",
+    "1e400",
+    "0x10",
+    "abc",
+    "",
+    " 1",
+    "1 ",
+    "1.0000000000000001",
+    "123456789012345678",
+    "10.50",
+    "-0",
+    "-0.0",
+    "Infinity",
+    "1.7976931348623157e308",
+];
+const SCORE_BOUNDS: &[&str] = &[
+    "-inf", "+inf", "inf", "(1", "1", "2", "(2", "5", "(-1", "-1", "(inf", "(-inf", "1.5", "(1.5",
+    "abc", "(", "nan", "(nan", "",
+];
+const LEX_BOUNDS: &[&str] = &[
+    "-", "+", "[a", "(a", "[c", "(c", "[", "(", "a", "[zz", "", "(b",
+];
+const PATTERNS: &[&str] = &[
+    "*", "?", "a*", "*a", "s?", "[a-c]", "[^a]", "h[12]", "\\*", "[a", "", "**", "*1", "[]", "a\\",
+    "l*", "[z-a]*", "?*", "[\\]]",
+];
+const CHANNELS: &[&str] = &["c1", "c2", "c*", "[c]1", "", "x"];
+const PLACES: &[&str] = &[
+    "0", "1", "2", "-1", "-2", "5", "-5", "100", "-100", "abc", "1.5",
+];
+const COUNTS: &[&str] = &[
+    "0",
+    "1",
+    "2",
+    "3",
+    "10",
+    "-1",
+    "-2",
+    "abc",
+    "1.5",
+    "9223372036854775807",
+];
+/// Relative times that are over at once, or none.
+const OVER: &[&str] = &[
+    "0",
+    "-1",
+    "-1000",
+    "-9223372036854775808",
+    "abc",
+    "1.5",
+    "9223372036854775807",
+];
+/// Long enough that none is over in a run, far enough apart that none passes another.
+const PAST: &[&str] = &["1", "0", "-1", "1000", "-9223372036854775808"];
+const FUTURE_SECONDS: &[&str] = &[
+    "4000000000",
+    "4100000000",
+    "4200000000",
+    "9223372036854775",
+    "abc",
+];
+const FUTURE_MS: &[&str] = &[
+    "4000000000123",
+    "4100000000456",
+    "4200000000789",
+    "9223372036854775807",
+    "abc",
+];
+const KINDS: &[&str] = &[
+    "string", "list", "hash", "set", "zset", "stream", "none", "STRING", "x",
+];
+
+/// Options of all commands, for those that nobody has described.
+const OPTIONS: &[&str] = &[
+    "NX",
+    "XX",
+    "GT",
+    "LT",
+    "CH",
+    "INCR",
+    "GET",
+    "KEEPTTL",
+    "EX",
+    "PX",
+    "EXAT",
+    "PXAT",
+    "PERSIST",
+    "COUNT",
+    "MATCH",
+    "TYPE",
+    "LIMIT",
+    "REV",
+    "BYSCORE",
+    "BYLEX",
+    "WITHSCORES",
+    "WITHVALUES",
+    "LEFT",
+    "RIGHT",
+    "BEFORE",
+    "AFTER",
+    "RANK",
+    "MAXLEN",
+    "DB",
+    "REPLACE",
+    "ASYNC",
+    "SYNC",
+    "MIN",
+    "MAX",
+    "STORE",
+    "ON",
+    "OFF",
+];
+
+/// One of a list.
+pub(super) fn one_of<'a, T: ?Sized>(random: &mut StdRng, list: &[&'a T]) -> &'a T {
+    list[random.random_range(0..list.len())]
+}
+
+/// Whether something happens that happens once in `times`.
+pub(super) fn once_in(random: &mut StdRng, times: u32) -> bool {
+    random.random_range(0..times) == 0
+}
+
+/// A key that mostly holds a kind of value: `s`, `l`, `h`, `t`, `z`, or any.
+pub(super) fn key(random: &mut StdRng, kind: char) -> Vec<u8> {
+    let kinds = [STRINGS, LISTS, HASHES, SETS, ZSETS];
+    let at = "slhtz".find(kind).filter(|_| !once_in(random, 12));
+    let names = kinds[at.unwrap_or_else(|| random.random_range(0..kinds.len()))];
+    one_of(random, names).as_bytes().to_vec()
+}
+
+/// A word of the kind that a letter of the grammar stands for.
+pub(super) fn word(random: &mut StdRng, kind: char) -> Vec<u8> {
+    let list = match kind {
+        's' | 'l' | 'h' | 't' | 'z' | 'k' => return key(random, kind),
+        'v' if once_in(random, 20) => return binary(random),
+        'f' => FIELDS,
+        'v' => VALUES,
+        'i' => PLACES,
+        'n' => COUNTS,
+        'N' => NUMBERS,
+        'd' => FLOATS,
+        'b' => SCORE_BOUNDS,
+        'x' => LEX_BOUNDS,
+        'p' => PATTERNS,
+        'c' => CHANNELS,
+        'T' => KINDS,
+        'o' => OPTIONS,
+        'P' => PAST,
+        'Q' => OVER,
+        'E' => FUTURE_SECONDS,
+        'M' => FUTURE_MS,
+        // Relative times, which the two servers count from moments a little apart.
+        'r' => {
+            return random
+                .random_range(100_000..10_000_000)
+                .to_string()
+                .into_bytes();
+        }
+        'R' => {
+            return random
+                .random_range(100_000_000_u64..10_000_000_000)
+                .to_string()
+                .into_bytes();
+        }
+        'S' if once_in(random, 6) => FLOATS,
+        'S' => return score(random),
+        'D' => return random.random_range(0..18).to_string().into_bytes(),
+        _ => return any(random),
+    };
+    one_of(random, list).as_bytes().to_vec()
+}
+
+/// A word of any kind.
+pub(super) fn any(random: &mut StdRng) -> Vec<u8> {
+    let kind = one_of(
+        random,
+        &[
+            "k", "f", "v", "i", "n", "N", "d", "b", "x", "p", "o", "o", "T", "S",
+        ],
+    );
+    word(random, kind.chars().next().unwrap_or('v'))
+}
+
+fn score(random: &mut StdRng) -> Vec<u8> {
+    let score = f64::from(random.random_range(-20..20)) / 4.0;
+    score.to_string().into_bytes()
+}
+
+fn binary(random: &mut StdRng) -> Vec<u8> {
+    let len = one_of(random, &[&1_usize, &3, &70, &600]);
+    (0..*len)
+        .map(|_| random.random_range(0..=u8::MAX))
+        .collect()
+}
