@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::out::note;
 
 const SIGINT: u8 = 2;
 const SIGTERM: u8 = 15;
@@ -62,6 +63,7 @@ impl Interrupt {
                 std::process::exit(Exit::signal(number).code().into());
             }
             self.number.store(number, Ordering::SeqCst);
+            note("stopping; once more to stop at once");
             self.token.cancel();
         }
     }

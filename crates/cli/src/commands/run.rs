@@ -12,6 +12,9 @@ use crate::hands::Effort;
 use crate::script::Script;
 use crate::{single, value};
 
+/// Options for jobs that run in this process.
+const HERE: &str = "Where no worker listens";
+
 /// Run a script and print its result
 ///
 /// Works in this process, unless workers for the script's type are there already. With --each, the
@@ -30,12 +33,13 @@ pub(crate) struct Run {
     #[command(flatten)]
     asked: Asked,
     /// How many jobs run at once in this process [default: the number of processors]
-    #[arg(long, value_name = "N", allow_hyphen_values = true,
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = HERE,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     concurrency: Option<u16>,
     /// How long a job is this process' own without a renewal, in seconds: so long it lies idle if the
     /// process is killed [default: 10]
-    #[arg(long, value_name = "S", value_parser = value::lease, allow_hyphen_values = true)]
+    #[arg(long, value_name = "S", value_parser = value::lease, allow_hyphen_values = true,
+          help_heading = HERE)]
     lease: Option<Duration>,
 }
 

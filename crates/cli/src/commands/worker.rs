@@ -74,7 +74,6 @@ impl Listen {
             _ = interrupt.heard() => {}
         }
         interrupt.heard().await;
-        note("stopping; once more to stop at once");
         let handed_back = worker.stop().await;
         if context.out.is_json() {
             context.out.json(&Event::Stopped {

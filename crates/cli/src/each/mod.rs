@@ -25,7 +25,7 @@ use crate::exit::Exit;
 use crate::hands::{Effort, Hands};
 use crate::input::Input;
 use crate::interrupt::Interrupt;
-use crate::out::note;
+use crate::out::{OutError, note};
 use crate::persist::persist;
 use crate::script::Script;
 use batch::Batch;
@@ -85,7 +85,7 @@ pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, Error
         Ok(tally) => conclude(&client, &batch, tally).await,
         Err(error) => {
             if !matches!(error, Error::NothingEnds { .. }) {
-                abandon(&client, &batch, &route).await;
+                abandon(&client, &batch, &route, &error).await;
             }
             Err(error)
         }
@@ -175,11 +175,13 @@ async fn forget(
 }
 
 /// The command gives up: what has not ended would lie in the queues with nobody waiting for it.
-async fn abandon(client: &Client, batch: &Batch, route: &Route) {
+async fn abandon(client: &Client, batch: &Batch, route: &Route, why: &Error) {
+    let all = batch.ids.len();
     match tokio::time::timeout(STOPPING_TIME, stop_all(client, &batch.ids, route)).await {
+        // The reader has seen what it wanted to see.
+        Ok(Ok(finished)) if finished == all && matches!(why, Error::Out(OutError::NoReader)) => {}
         Ok(Ok(finished)) => note(format_args!(
-            "{finished} of {} finished; the same command goes on from there",
-            batch.ids.len()
+            "{finished} of {all} finished; the same command goes on from there"
         )),
         Ok(Err(error)) => note(format_args!("the jobs could not be stopped: {error}")),
         Err(_) => note("the jobs could not be stopped: the server does not answer"),

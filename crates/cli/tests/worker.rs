@@ -1,0 +1,86 @@
+//! `meshwork worker`: what it says, what it takes, and how it stops.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod common;
+
+use common::{Ground, json, on_all_data};
+use rustix::process::Signal;
+
+const ENDLESS: &str = "loop { }";
+
+on_all_data! {
+    fn it_says_what_it_listens_to_and_stops_in_order(ground: &Ground) {
+        for signal in [Signal::TERM, Signal::INT] {
+            let mut worker = ground.start(&["worker", "--type", "osis,python", "--group", "g", "--instance", "i"]);
+            let said = worker.said();
+            for word in ["osis, python", "group g", "instance i"] {
+                assert!(said.contains(word), "{said}");
+            }
+            worker.signal(signal);
+            let done = worker.ended().ok();
+            assert_eq!(done.stdout, "");
+        }
+    }
+
+    fn as_json_it_says_so_on_stdout(ground: &Ground) {
+        let mut worker = ground.start(&["worker", "--json", "--type", "osis"]);
+        let event = json(&worker.line());
+        assert_eq!((&event["event"], &event["types"]), (&json("\"listening\""), &json("[\"osis\"]")));
+        worker.signal(Signal::TERM);
+        let events = worker.ended().ok().jsons();
+        assert_eq!(events[1], serde_json::json!({"event": "stopped", "worker": event["worker"], "handed_back": 0}));
+    }
+
+    fn what_it_runs_goes_back_at_no_cost(ground: &Ground) {
+        ground.file("endless.rhai", ENDLESS);
+        let worker = ground.worker(&["--type", "osis", "--grace", "0"]);
+        let id = ground.run(&["job", "submit", "endless.rhai"]).ok().stdout.trim().to_owned();
+        ground.job_that_is("started");
+        worker.signal(Signal::TERM);
+        assert_eq!(worker.ended().ok().jsons()[1]["handed_back"], 1);
+        let job = ground.run(&["job", "status", &id, "--json"]).ok().json();
+        assert_eq!((job["status"].as_str(), &job["attempts"]), (Some("dispatched"), &json("0")));
+    }
+
+    fn what_it_runs_may_end_within_its_grace(ground: &Ground) {
+        ground.file("endless.rhai", ENDLESS);
+        let worker = ground.worker(&["--type", "osis", "--grace", "60"]);
+        let id = ground.run(&["job", "submit", "endless.rhai", "--timeout", "1"]).ok().stdout.trim().to_owned();
+        ground.job_that_is("started");
+        worker.signal(Signal::TERM);
+        assert_eq!(worker.ended().ok().jsons()[1]["handed_back"], 0);
+        let job = ground.run(&["job", "status", &id, "--json"]).ok().json();
+        assert_eq!(job["error"], "timeout");
+    }
+
+    fn a_second_signal_ends_it_at_once(ground: &Ground) {
+        ground.file("endless.rhai", ENDLESS);
+        let mut worker = ground.worker(&["--type", "osis", "--grace", "600"]);
+        ground.run(&["job", "submit", "endless.rhai"]).ok();
+        ground.job_that_is("started");
+        worker.signal(Signal::TERM);
+        assert!(worker.said().contains("once more"));
+        worker.signal(Signal::TERM);
+        worker.ended().exits(143);
+    }
+
+    fn a_job_for_one_instance_waits_for_it(ground: &Ground) {
+        ground.file("a.rhai", "1");
+        let args = ["job", "submit", "a.rhai", "--instance", "two"];
+        let id = ground.run(&args).ok().stdout.trim().to_owned();
+        let one = ground.worker(&["--type", "osis", "--instance", "one"]);
+        let two = ground.worker(&["--type", "osis", "--instance", "two"]);
+        let job = ground.run(&["job", "wait", &id, "--json"]).ok().json();
+        assert!(job["worker"].as_str().unwrap().starts_with("two."), "{job}");
+        for worker in [one, two] {
+            worker.signal(Signal::TERM);
+            worker.ended().ok();
+        }
+    }
+
+    fn a_type_without_a_runtime_is_refused(ground: &Ground) {
+        let done = ground.run(&["worker", "--type", "osis,sal"]).exits(2);
+        assert!(done.stderr.contains("`sal`") && done.stderr.contains("osis, python"), "{}", done.stderr);
+    }
+}
