@@ -101,6 +101,9 @@ impl Faulty {
     }
 
     fn swallow(&self, cmd: &Cmd, reply: Value) {
+        if matches!(reply, Value::ServerError(_)) {
+            return;
+        }
         let word = |arg: Arg<&[u8]>| match arg {
             Arg::Simple(word) => Some(word.to_vec()),
             _ => None,
@@ -122,8 +125,9 @@ impl Transport for Faulty {
                 None => inner.req_packed_command(cmd).await,
                 Some(Moment::Before) => Err(broken()),
                 Some(Moment::After) => {
-                    let reply = inner.req_packed_command(cmd).await?;
-                    self.swallow(cmd, reply);
+                    if let Ok(reply) = inner.req_packed_command(cmd).await {
+                        self.swallow(cmd, reply);
+                    }
                     Err(broken())
                 }
             }
@@ -142,8 +146,9 @@ impl Transport for Faulty {
                 None => inner.req_packed_commands(pipeline, offset, count).await,
                 Some(Moment::Before) => Err(broken()),
                 Some(Moment::After) => {
-                    let replies = inner.req_packed_commands(pipeline, offset, count).await?;
-                    for (cmd, reply) in pipeline.cmd_iter().zip(replies) {
+                    let replies = inner.req_packed_commands(pipeline, offset, count).await;
+                    let replies = replies.unwrap_or_default();
+                    for (cmd, reply) in pipeline.cmd_iter().skip(offset).zip(replies) {
                         self.swallow(cmd, reply);
                     }
                     Err(broken())

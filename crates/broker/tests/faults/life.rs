@@ -1,0 +1,388 @@
+//! The lives of a few jobs, each with another story, driven as a client and a worker drive them: what
+//! the client asks for is asked for until there is an answer; a claim that failed is left to its lease;
+//! what the worker reports is reported until there is an answer. Then: what must be true however often
+//! the connection broke.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use meshwork_broker::conn::Conn;
+use meshwork_broker::script::{Scripts, Verb};
+use meshwork_broker::{
+    Broker, Cancelled, Claim, Claimed, Clock, Error, Failed, Finished, Listener, Released, Renewal,
+};
+use meshwork_model::job::{Job, NewJob};
+use meshwork_model::keys::hero::Hero;
+use meshwork_model::name::JobId;
+use meshwork_model::outcome::{Failure, FailureKind};
+use meshwork_model::route::Route;
+use meshwork_model::state::Status;
+use meshwork_testkit::faulty::{Faulty, Plan};
+use meshwork_testkit::snapshot::{keys, snapshot};
+use redis::Value;
+
+/// What a life's checks say.
+type Said<T> = Result<T, String>;
+
+const LEASE: Duration = Duration::from_secs(10);
+const LEASE_MS: u64 = 10_000;
+const NAMESPACE: &str = "{faults}";
+const WORKER: &str = "w1-a";
+
+/// How often a call is repeated at most: more than failures come in a row.
+const TRIES: usize = 10;
+/// How often the worker looks for work at most: more than the story needs with every failure.
+const ROUNDS: usize = 40;
+
+/// A job's story, which its script names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Story {
+    /// Runs and ends.
+    Plain,
+    /// Fails, is retried, ends.
+    Flaky,
+    /// Fails so that no retry helps.
+    Hopeless,
+    /// Is handed back once, then ends.
+    Handed,
+    /// Runs for longer than one lease.
+    Slow,
+    /// Is stopped before it runs.
+    Stopped,
+    /// Is stopped while it runs.
+    Halted,
+}
+
+const STORIES: [Story; 7] = [
+    Story::Plain,
+    Story::Flaky,
+    Story::Hopeless,
+    Story::Handed,
+    Story::Slow,
+    Story::Stopped,
+    Story::Halted,
+];
+
+impl Story {
+    fn id(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+
+    fn of(job: &Job) -> Said<Self> {
+        let story = STORIES.into_iter().find(|story| story.id() == job.id);
+        story.ok_or_else(|| format!("{} has no story", job.id))
+    }
+
+    /// How often the handler runs in all, how often reports are counted, and the end.
+    fn expected(self) -> (u32, u32, &'static str) {
+        match self {
+            Self::Plain | Self::Slow => (1, 1, "finished"),
+            Self::Flaky => (2, 2, "finished"),
+            Self::Handed => (1, 1, "finished"),
+            Self::Hopeless => (1, 1, "error"),
+            Self::Stopped => (0, 0, "error"),
+            Self::Halted => (1, 1, "error"),
+        }
+    }
+}
+
+struct Life {
+    /// Over the connection that breaks.
+    broker: Broker,
+    /// Over one that does not.
+    clean: Broker,
+    hand: Arc<AtomicU64>,
+    queues: [String; 1],
+    tokens: u64,
+    handed: bool,
+    /// How often each job's handler ran.
+    ran: BTreeMap<String, u32>,
+    /// The output that was reported last, and how often it was answered that the job is finished.
+    finished: BTreeMap<String, (String, u32)>,
+}
+
+/// Runs all the lives over a connection that breaks as planned, and returns how often it did.
+pub(crate) async fn run(conn: Conn, plan: Plan) -> Said<usize> {
+    let faulty = Faulty::new(conn.clone(), Some(plan));
+    // No server has seen these scripts: each verb's first call is refused, sent whole, and repeated.
+    let mark = format!("\n-- {plan:?} of process {}\n", std::process::id());
+    let scripts = Scripts::altered(|_, source| source + &mark);
+    let (clock, hand) = Clock::manual(1_700_000_000_000);
+    let keys = Hero::new(NAMESPACE.parse().map_err(said)?);
+    let over = |conn: Conn| {
+        Broker::new(conn, keys.clone())
+            .with_clock(clock.clone())
+            .with_scripts(scripts.clone())
+    };
+    let mut life = Life {
+        broker: over(Conn::new(faulty.clone())),
+        clean: Broker::new(conn, keys.clone()).with_clock(clock.clone()),
+        hand,
+        queues: [format!("{}osis", keys.work_prefix())],
+        tokens: 0,
+        handed: false,
+        ran: BTreeMap::new(),
+        finished: BTreeMap::new(),
+    };
+    life.ask().await?;
+    life.work().await?;
+    let claim = redis::Script::new(&(Verb::Claim.source() + &mark));
+    life.check(&lost(&faulty, &claim)?).await?;
+    Ok(faulty.broken())
+}
+
+fn said(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// How often each job was claimed for nobody: it is in the answer of a claim that was lost.
+fn lost(faulty: &Faulty, claim: &redis::Script) -> Said<BTreeMap<String, u32>> {
+    type Row = (String, usize, i64, Value);
+    let mut lost = BTreeMap::new();
+    for swallowed in faulty.swallowed() {
+        if swallowed.words.get(1).map(Vec::as_slice) != Some(claim.get_hash().as_bytes()) {
+            continue;
+        }
+        let answer = redis::from_redis_value(swallowed.reply).map_err(said)?;
+        let (_, _, rows): (usize, usize, Vec<Row>) = answer;
+        for (id, ..) in rows {
+            *lost.entry(id).or_insert(0) += 1;
+        }
+    }
+    Ok(lost)
+}
+
+/// Repeats a call until it is answered; the answer, and at which try it came.
+async fn again<T>(mut call: impl AsyncFnMut() -> Result<T, Error>) -> Said<(T, usize)> {
+    for tried in 1..=TRIES {
+        match call().await {
+            Ok(answer) => return Ok((answer, tried)),
+            Err(error) if error.is_temporary() => {}
+            Err(error) => return Err(said(error)),
+        }
+    }
+    Err(format!("no answer in {TRIES} tries"))
+}
+
+/// The answer of a call that cannot be told apart from one that was repeated, if it was.
+fn is<T: PartialEq + std::fmt::Debug>((answer, tried): (T, usize), once: T, later: T) -> Said<()> {
+    if answer == once || (tried > 1 && answer == later) {
+        return Ok(());
+    }
+    Err(format!("{answer:?} at try {tried}"))
+}
+
+fn holds(what: impl std::fmt::Display, holds: bool) -> Said<()> {
+    if holds { Ok(()) } else { Err(said(what)) }
+}
+
+impl Life {
+    /// The client's part: all jobs in one call, and one of them stopped at once.
+    async fn ask(&mut self) -> Said<()> {
+        let job = |story: Story| {
+            let id = story.id().parse().map_err(said)?;
+            let route = Route::to("osis".parse().map_err(said)?);
+            let mut job = NewJob::new(id, route, story.id());
+            (job.retries, job.reply) = (1, true);
+            Ok(job)
+        };
+        let jobs: Said<Vec<_>> = STORIES.into_iter().map(job).collect();
+        let jobs = jobs?;
+        again(async || self.broker.enqueue(&jobs).await).await?;
+        let queued: usize = self.raw(&["LLEN", &self.queues[0]]).await?;
+        holds(format!("{queued} ids are queued"), queued == STORIES.len())?;
+        let stopped = self.read(Story::Stopped).await?;
+        let said = again(async || self.broker.cancel(&stopped, "stopped").await).await?;
+        is(said, Cancelled::Cancelled, Cancelled::Ended)?;
+        // One id came to the worker while it waited.
+        let feed = self.clean.keys().feed(WORKER, &self.queues[0]);
+        self.raw(&["LMOVE", &self.queues[0], &feed, "RIGHT", "LEFT"])
+            .await
+    }
+
+    /// The worker's part: until all jobs have ended.
+    async fn work(&mut self) -> Said<()> {
+        for _ in 0..ROUNDS {
+            // Both are repeated in the next round anyway.
+            let _ = self.broker.reclaim().await;
+            let _ = self.renew(&[]).await;
+            self.tokens += 1;
+            let claim = Claim {
+                queues: &self.queues,
+                want: 3,
+                lease: LEASE,
+                worker: WORKER,
+                token: &format!("t{}", self.tokens),
+            };
+            match self.broker.claim(claim).await {
+                Ok(taken) if taken.jobs.is_empty() => {
+                    if self.all_ended().await? {
+                        return self.leave().await;
+                    }
+                    self.pass(LEASE_MS);
+                }
+                Ok(taken) => {
+                    for at in 0..taken.jobs.len() {
+                        self.live(&taken.jobs[at..]).await?;
+                    }
+                }
+                // Whatever it claimed comes back when its lease ends.
+                Err(error) if error.is_temporary() => self.pass(LEASE_MS),
+                Err(error) => return Err(said(error)),
+            }
+        }
+        Err(format!("not all ended within {ROUNDS} rounds"))
+    }
+
+    /// The first of the jobs that are held lives on.
+    async fn live(&mut self, held: &[Claimed]) -> Said<()> {
+        let claimed = &held[0];
+        let story = Story::of(&claimed.job)?;
+        if story == Story::Handed && !self.handed {
+            self.handed = true;
+            let said = again(async || self.broker.release(claimed).await).await?;
+            return is(said, Released::Released, Released::Stale);
+        }
+        let ran = self.ran.entry(story.id()).or_insert(0);
+        *ran += 1;
+        let output = format!("{} in run {ran}", story.id());
+        match story {
+            Story::Flaky if *ran == 1 => {
+                let said = self.fail(claimed, FailureKind::Script).await?;
+                return is(said, Failed::Requeued, Failed::Stale);
+            }
+            Story::Hopeless => {
+                let said = self.fail(claimed, FailureKind::Permanent).await?;
+                return is(said, Failed::Failed, Failed::Failed);
+            }
+            Story::Halted => return self.halt(claimed).await,
+            Story::Slow => self.take_long(held).await?,
+            _ => {}
+        }
+        let said = self.finish(claimed, &output).await?;
+        is(said, Finished::Finished, Finished::Finished)?;
+        let finished = self.finished.entry(story.id()).or_default();
+        *finished = (output, finished.1 + 1);
+        Ok(())
+    }
+
+    /// Somebody stops the job while it runs: the worker learns so, and its result is thrown away.
+    async fn halt(&self, claimed: &Claimed) -> Said<()> {
+        let said = again(async || self.broker.cancel(&claimed.job, "stopped").await).await?;
+        is(said, Cancelled::Cancelled, Cancelled::Ended)?;
+        let held = std::slice::from_ref(claimed);
+        let (gone, _) = again(async || self.renew(held).await).await?;
+        holds("the worker is not told", gone == [claimed.job.id.as_str()])?;
+        let said = self.finish(claimed, "too late").await?;
+        is(said, Finished::Stale, Finished::Stale)
+    }
+
+    /// Nearly two leases pass, with a renewal in between; another process looks for what was lost.
+    async fn take_long(&self, held: &[Claimed]) -> Said<()> {
+        self.pass(LEASE_MS - 1);
+        let (gone, _) = again(async || self.renew(held).await).await?;
+        holds(format!("{gone:?} are gone"), gone.is_empty())?;
+        self.pass(LEASE_MS - 1);
+        let back = self.clean.reclaim().await.map_err(said)?;
+        holds(format!("{back:?} was taken"), back.requeued.is_empty())
+    }
+
+    async fn leave(&self) -> Said<()> {
+        let listener = Listener {
+            worker: WORKER,
+            queues: &self.queues,
+        };
+        again(async || self.broker.leave(listener).await).await?;
+        Ok(())
+    }
+
+    async fn renew(&self, held: &[Claimed]) -> Result<Vec<String>, Error> {
+        let renewal = Renewal {
+            held,
+            lease: LEASE,
+            listener: Listener {
+                worker: WORKER,
+                queues: &self.queues,
+            },
+            alive: LEASE,
+        };
+        self.broker.renew(renewal).await
+    }
+
+    async fn finish(&self, claimed: &Claimed, output: &str) -> Said<(Finished, usize)> {
+        let output = output.as_bytes();
+        again(async || self.broker.finish(claimed, output, b"", b"").await).await
+    }
+
+    async fn fail(&self, claimed: &Claimed, kind: FailureKind) -> Said<(Failed, usize)> {
+        let failure = Failure::new(kind, "boom");
+        again(async || self.broker.fail(claimed, &failure, b"", b"").await).await
+    }
+
+    fn pass(&self, ms: u64) {
+        self.hand.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    async fn all_ended(&self) -> Said<bool> {
+        let ids = STORIES.map(|story| JobId::foreign(story.id()));
+        let statuses = self.clean.statuses(&ids).await.map_err(said)?;
+        Ok(statuses
+            .into_iter()
+            .all(|status| status.is_some_and(Status::is_final)))
+    }
+
+    async fn read(&self, story: Story) -> Said<Job> {
+        let job = self.clean.inspect(&JobId::foreign(story.id())).await;
+        job.map_err(said)?
+            .ok_or_else(|| format!("{} is gone", story.id()))
+    }
+
+    async fn raw<T: redis::FromRedisValue>(&self, words: &[&str]) -> Said<T> {
+        let mut cmd = redis::Cmd::new();
+        cmd.arg(words);
+        let answer = cmd.query_async(&mut self.clean.conn().clone()).await;
+        answer.map_err(said)
+    }
+
+    /// Each job has ended once, in the right way; its runs and losses are those that there were; and
+    /// nothing but records and replies is left.
+    async fn check(&self, lost: &BTreeMap<String, u32>) -> Said<()> {
+        for story in STORIES {
+            let checked = self.check_one(story, lost.get(&story.id()).copied()).await;
+            if let Err(why) = checked {
+                let all = snapshot(self.clean.conn(), NAMESPACE).await.map_err(said)?;
+                return Err(format!("{}: {why}; all there is:\n{all}", story.id()));
+            }
+        }
+        let keys = keys(self.clean.conn(), NAMESPACE).await.map_err(said)?;
+        let left = keys.len();
+        holds(format!("{left} keys are left"), left == 2 * STORIES.len())
+    }
+
+    async fn check_one(&self, story: Story, lost: Option<u32>) -> Said<()> {
+        let job = self.read(story).await?;
+        let (runs, attempts, status) = story.expected();
+        let ran = self.ran.get(&story.id()).copied().unwrap_or_default();
+        holds(format!("it ran {ran} times"), ran == runs)?;
+        holds(format!("{} attempts", job.attempt), job.attempt == attempts)?;
+        let lost = lost.unwrap_or_default();
+        holds(format!("{} of {lost} lost", job.lost), job.lost == lost)?;
+        holds(format!("it is {}", job.status), job.status == status)?;
+        let reply = format!("{}{}", self.clean.keys().reply_prefix(), story.id());
+        let replies: Vec<String> = self.raw(&["LRANGE", &reply, "0", "-1"]).await?;
+        let told = match self.finished.get(&story.id()) {
+            Some((output, times)) => {
+                holds(format!("it ended {times} times"), *times == 1)?;
+                holds(
+                    "another output",
+                    job.output.as_deref() == Some(output.as_bytes()),
+                )?;
+                output.clone()
+            }
+            None => job.error.unwrap_or_default(),
+        };
+        holds(format!("replies {replies:?}"), replies == [told])
+    }
+}
