@@ -26,8 +26,8 @@ pub enum Verb {
 
 const LIB: &str = include_str!("lua/lib.lua");
 
-/// Verbs that must work although memory has run out, since they free it, or keep what runs from being run
-/// twice.
+/// Verbs that must work although memory has run out, since they free it, take what waits, hand it back, or
+/// keep what runs from being run twice.
 const ALLOW_OOM: &str = "#!lua flags=allow-oom\n";
 
 impl Verb {
@@ -72,7 +72,7 @@ impl Verb {
     #[must_use]
     pub fn source(self) -> String {
         let flags = match self {
-            Self::Enqueue | Self::Claim | Self::Retry => "",
+            Self::Enqueue | Self::Retry => "",
             _ => ALLOW_OOM,
         };
         format!("{flags}{LIB}{}", self.parts().1)
