@@ -135,7 +135,7 @@ impl Directory {
                 *way = found;
             }
             Ok(Err(error)) => {
-                tracing::warn!(path = %self.path.display(), %error, "no way to the data")
+                tracing::warn!(path = %self.path.display(), %error, "no way to the data");
             }
             Err(error) => tracing::error!(%error, "the takeover did not end"),
         }

@@ -20,7 +20,7 @@ const MAX_DELAY: Duration = Duration::from_secs(1);
 /// Connects to a server.
 pub(super) async fn connect(server: &Server) -> Result<Conn, ConnectError> {
     let source = Arc::new(Source(server.client()?));
-    let place = Target::Server(server.clone()).place();
+    let place = Target::Server(Box::new(server.clone())).place();
     // The first connection is made once: a wrong address is told at once, not after all retries.
     let first = source
         .0

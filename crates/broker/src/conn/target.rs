@@ -10,7 +10,7 @@ use redis::{ClientTlsConfig, ConnectionInfo, IntoConnectionInfo, TlsCertificates
 #[non_exhaustive]
 pub enum Target {
     /// A Redis or Valkey server.
-    Server(Server),
+    Server(Box<Server>),
     /// A data directory with the embedded engine.
     Directory(PathBuf),
 }
@@ -92,10 +92,8 @@ impl Target {
             .into_connection_info()
             .map_err(|e| TargetError::Url(e.detail().unwrap_or("it cannot be read").to_owned()))?;
         let tcp = info.tcp_settings().clone().set_nodelay(true);
-        Ok(Self::Server(Server {
-            info: info.set_tcp_settings(tcp),
-            tls,
-        }))
+        let info = info.set_tcp_settings(tcp);
+        Ok(Self::Server(Box::new(Server { info, tls })))
     }
 
     /// The target in words for people, without secrets.

@@ -73,6 +73,9 @@ impl Default for Options {
     }
 }
 
+/// How long an owner may be silent before the wait is told.
+const TELL_AFTER: Duration = Duration::from_secs(2);
+
 /// What opening a data directory came to.
 #[derive(Debug)]
 pub enum Opened {
@@ -128,6 +131,10 @@ pub async fn open(dir: &Path, options: Options) -> Result<Opened, OpenError> {
                 holder,
                 waited: options.attach_wait,
             });
+        }
+        if !told && start.elapsed() >= TELL_AFTER {
+            tracing::warn!(dir = %dir.display(), holder = Lock::holder(&dir), "waiting for its owner");
+            told = true;
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(MAX_PAUSE);

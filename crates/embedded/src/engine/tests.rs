@@ -1,0 +1,183 @@
+//! The engine and its journal: one append for each command, script and transaction, before
+//! anybody is told; and a journal that takes nothing.
+
+use std::{
+    io,
+    pin::pin,
+    sync::{Arc, Mutex},
+};
+
+use bytes::Bytes;
+use futures_util::{FutureExt as _, poll};
+
+use super::{Handle, Journal, Session};
+use crate::{Reply, command::Effect};
+
+/// What a journal was given, and whether it takes it.
+#[derive(Default)]
+struct Book {
+    appended: Vec<Vec<String>>,
+    full: bool,
+}
+
+struct Recorder(Arc<Mutex<Book>>);
+
+impl Journal for Recorder {
+    fn append(&mut self, effects: &[Effect]) -> io::Result<()> {
+        let mut book = self.0.lock().unwrap();
+        if book.full {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        let line = |effect: &Effect| {
+            let words: Vec<_> = effect
+                .args
+                .iter()
+                .map(|arg| String::from_utf8_lossy(arg))
+                .collect();
+            words.join(" ")
+        };
+        book.appended.push(effects.iter().map(line).collect());
+        Ok(())
+    }
+
+    fn snapshot_taken(&mut self) {}
+
+    fn start_rewrite(&mut self) -> Result<(), String> {
+        Err("not this one".to_owned())
+    }
+
+    fn info(&self) -> Vec<String> {
+        vec!["aof_rewrite_in_progress:0".to_owned()]
+    }
+}
+
+fn recorded() -> (Handle, Arc<Mutex<Book>>) {
+    let (handle, book) = (Handle::in_memory(), Arc::<Mutex<Book>>::default());
+    handle.attach(Box::new(Recorder(book.clone())));
+    (handle, book)
+}
+
+fn words(command: &str) -> Vec<Bytes> {
+    command
+        .split(' ')
+        .map(|word| Bytes::copy_from_slice(word.as_bytes()))
+        .collect()
+}
+
+fn run(session: &mut Session, command: &str) -> Reply {
+    session
+        .call(&words(command))
+        .now_or_never()
+        .expect("it does not wait")
+}
+
+fn is_misconf(reply: &Reply) -> bool {
+    matches!(reply, Reply::Error(text) if text.starts_with("MISCONF Errors writing to the AOF file: "))
+}
+
+#[test]
+fn each_command_script_and_transaction_is_one_append() {
+    let (handle, book) = recorded();
+    let mut one = handle.session();
+    run(&mut one, "RPUSH l a b");
+    run(&mut one, "GET none");
+    let script = "redis.call('set',KEYS[1],'v') redis.call('incr','n') error('late')";
+    let eval = [&words("EVAL")[..], &[script.into()], &words("1 k")].concat();
+    let reply = one.call(&eval).now_or_never();
+    assert!(
+        matches!(reply, Some(Reply::Error(_))),
+        "and what it wrote before stays"
+    );
+    for command in ["MULTI", "DEL k", "SELECT 3", "SET x y", "EXEC"] {
+        run(&mut one, command);
+    }
+    let appended = &book.lock().unwrap().appended;
+    let lower: Vec<String> = appended
+        .iter()
+        .map(|unit| unit.join("; ").to_lowercase())
+        .collect();
+    assert_eq!(lower[0], "rpush l a b");
+    assert!(lower[1].starts_with("set k v; "), "{lower:?}");
+    assert_eq!(lower[2], "del k; set x y");
+    assert_eq!(lower.len(), 3);
+}
+
+#[tokio::test]
+async fn a_full_journal_stops_writers_and_tells_nobody_of_what_it_lacks() {
+    let (handle, book) = recorded();
+    let (mut one, mut waiting) = (handle.session(), handle.session());
+    let pop = words("BLPOP l 0");
+    let mut waits = pin!(waiting.call(&pop));
+    assert!(poll!(&mut waits).is_pending());
+    run(&mut one, "SET before v");
+    book.lock().unwrap().full = true;
+    assert!(is_misconf(&run(&mut one, "RPUSH l a")));
+    assert!(
+        poll!(&mut waits).is_pending(),
+        "what is not logged is not handed out"
+    );
+    for refused in ["SET k v", "DEL before", "PING"] {
+        assert!(is_misconf(&run(&mut one, refused)), "{refused}");
+    }
+    assert_eq!(
+        run(&mut one, "GET before"),
+        Reply::Bulk("v".into()),
+        "readers go on"
+    );
+    for command in ["MULTI", "GET before"] {
+        run(&mut one, command);
+    }
+    assert!(matches!(run(&mut one, "EXEC"), Reply::Array(_)));
+    run(&mut one, "MULTI");
+    assert!(is_misconf(&run(&mut one, "SET k v")));
+    assert!(matches!(run(&mut one, "EXEC"), Reply::Error(text) if text.starts_with("EXECABORT")));
+
+    book.lock().unwrap().full = false;
+    assert_eq!(run(&mut one, "SET k v"), Reply::ok());
+    assert_eq!(
+        waits.await,
+        Reply::Array(["l", "a"].map(|text| Reply::Bulk(text.into())).to_vec())
+    );
+    let appended: Vec<String> = book
+        .lock()
+        .unwrap()
+        .appended
+        .iter()
+        .map(|unit| unit.join("; ").to_lowercase())
+        .collect();
+    assert_eq!(appended, ["set before v", "rpush l a", "lpop l", "set k v"]);
+}
+
+#[tokio::test]
+async fn a_pop_that_cannot_be_logged_goes_back() {
+    let (handle, book) = recorded();
+    let (mut one, mut waiting) = (handle.session(), handle.session());
+    run(&mut one, "RPUSH other x");
+    let pop = words("BLPOP l 0");
+    let mut waits = pin!(waiting.call(&pop));
+    assert!(poll!(&mut waits).is_pending());
+    // The journal fails just for the pop: the push is taken.
+    struct OnceOnly(Recorder);
+    impl Journal for OnceOnly {
+        fn append(&mut self, effects: &[Effect]) -> io::Result<()> {
+            let done = self.0.append(effects);
+            self.0.0.lock().unwrap().full = true;
+            done
+        }
+        fn snapshot_taken(&mut self) {}
+        fn start_rewrite(&mut self) -> Result<(), String> {
+            Ok(())
+        }
+        fn info(&self) -> Vec<String> {
+            Vec::new()
+        }
+    }
+    handle.attach(Box::new(OnceOnly(Recorder(book.clone()))));
+    assert_eq!(run(&mut one, "RPUSH l a b"), Reply::Int(2));
+    assert!(is_misconf(&waits.await));
+    let left = run(&mut one, "LRANGE l 0 -1");
+    assert_eq!(
+        left,
+        Reply::Array(["a", "b"].map(|text| Reply::Bulk(text.into())).to_vec())
+    );
+}
