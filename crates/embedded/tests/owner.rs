@@ -201,8 +201,7 @@ async fn an_owner_that_does_not_answer_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let owner = Player::start("hold", dir.path());
     owner.hears("owner");
-    let pid = rustix::process::Pid::from_raw(owner.pid()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    owner.stop();
     let options = Options {
         attach_wait: Duration::from_millis(10),
         ..Options::default()
@@ -220,8 +219,7 @@ async fn the_one_who_waits_for_an_owner_becomes_it_when_that_dies() {
     let dir = tempfile::tempdir().unwrap();
     let mut owner = Player::start("hold", dir.path());
     owner.hears("owner");
-    let pid = rustix::process::Pid::from_raw(owner.pid()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    owner.stop();
     let waits = open(dir.path(), Options::default());
     let (opened, ()) = tokio::join!(waits, async { owner.kill() });
     assert!(matches!(opened.unwrap(), Opened::Owner(_)));

@@ -18,6 +18,7 @@ use meshwork_embedded::{
     Opened, Options, Owner, Protocol, Reply, Session, Socket, decode_reply, encode_command,
     encode_reply, open,
 };
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::UnixStream,
@@ -90,11 +91,12 @@ impl Raw {
         Self::new(meshwork_embedded::attach(owner.dir()).await.unwrap())
     }
 
+    /// Sends a command. That the other side has gone is told by the reply that does not come.
     pub(crate) async fn send(&mut self, line: &str) {
         let args: Vec<_> = line.split_whitespace().collect();
         let mut bytes = Vec::new();
         encode_command(&args, &mut bytes);
-        self.stream.write_all(&bytes).await.unwrap();
+        self.stream.write_all(&bytes).await.ok();
     }
 
     /// The next reply, or `None` at the end of the stream.
@@ -232,6 +234,17 @@ impl Player {
 
     pub(crate) fn pid(&self) -> i32 {
         self.child.id().try_into().unwrap()
+    }
+
+    /// Stops the process without ending it; returns when it stands still.
+    pub(crate) fn stop(&self) {
+        let pid = Pid::from_raw(self.pid()).unwrap();
+        kill_process(pid, Signal::STOP).unwrap();
+        let status = waitpid(Some(pid), WaitOptions::UNTRACED).unwrap();
+        assert!(
+            status.is_some_and(|(_, status)| status.stopped()),
+            "{status:?}"
+        );
     }
 
     /// `kill -9`; returns when the process has gone.
