@@ -9,7 +9,7 @@ use meshwork::runner::{self, Context};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::support::{PATIENCE, failure, job, output, run_of, run_with, script, within};
+use crate::support::{ENDLESS, PATIENCE, failure, job, output, run_of, run_with, script, within};
 
 #[derive(Deserialize)]
 struct Sum {
@@ -166,7 +166,7 @@ async fn a_handler_that_is_stopped_may_put_things_in_order() {
             Ok::<_, &str>(())
         }
     });
-    let (run, stop) = run_of(script("null"), PATIENCE);
+    let (run, stop) = run_of(script("null"), ENDLESS);
     let task = tokio::spawn(async move { runner.run(run).await });
     within(wait_for_begin).await.unwrap();
     stop.cancel();
@@ -178,7 +178,7 @@ async fn a_handler_that_is_stopped_may_put_things_in_order() {
 async fn a_run_that_is_dropped_takes_its_handler_along() {
     let (sender, mut began) = mpsc::channel(1);
     let runner = endless(sender);
-    let (run, _stop) = run_of(script("null"), PATIENCE);
+    let (run, _stop) = run_of(script("null"), ENDLESS);
     let mut future = runner.run(run);
     tokio::select! {
         _ = &mut future => panic!("it never ends"),

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::python::need_python;
-use crate::support::{PATIENCE, failure, job, output, run, run_of, run_with, script, within};
+use crate::support::{ENDLESS, failure, job, output, run, run_of, run_with, script, within};
 use meshwork_testkit::servers::{Tool, need};
 
 /// Opens the pipe and tells of itself.
@@ -126,7 +126,7 @@ async fn at_its_deadline_a_script_goes_with_all_its_children() {
 async fn a_script_that_is_stopped_goes_with_all_its_children() {
     need_python!();
     let mut watch = Watch::new();
-    let (task, stop) = started(watch.job(&format!("{FORK}signal.pause()")), PATIENCE);
+    let (task, stop) = started(watch.job(&format!("{FORK}signal.pause()")), ENDLESS);
     assert_eq!(watch.line().await, "child");
     stop.cancel();
     assert!(within(task).await.unwrap().result.is_err());
@@ -137,7 +137,7 @@ async fn a_script_that_is_stopped_goes_with_all_its_children() {
 async fn a_run_that_is_dropped_takes_its_script_along() {
     need_python!();
     let mut watch = Watch::new();
-    let (task, _stop) = started(watch.job(&format!("{FORK}signal.pause()")), PATIENCE);
+    let (task, _stop) = started(watch.job(&format!("{FORK}signal.pause()")), ENDLESS);
     assert_eq!(watch.line().await, "child");
     task.abort();
     watch.all_gone().await;
@@ -149,7 +149,7 @@ fn a_runtime_that_is_shut_down_takes_its_scripts_along() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let mut watch = Watch::new();
     runtime.block_on(async {
-        let (task, _stop) = started(watch.job(&format!("{FORK}signal.pause()")), PATIENCE);
+        let (task, _stop) = started(watch.job(&format!("{FORK}signal.pause()")), ENDLESS);
         assert_eq!(watch.line().await, "child");
         drop(task);
     });
@@ -169,7 +169,7 @@ async fn what_a_script_leaves_running_goes_with_it() {
         "ready, go = os.pipe()\n{}os.read(ready, 1)\nresult = 'done'",
         FORK.replace("signal.pause()", "os.write(go, b'x'); signal.pause()")
     );
-    let (task, _stop) = started(watch.job(&text), PATIENCE);
+    let (task, _stop) = started(watch.job(&text), ENDLESS);
     assert_eq!(output(&within(task).await.unwrap()), "done");
     assert_eq!(watch.line().await, "child");
     watch.all_gone().await;
@@ -187,7 +187,7 @@ if os.fork() == 0:
     signal.pause()
 os.read(ready, 1)
 print('said')";
-    let (task, _stop) = started(watch.job(text), PATIENCE);
+    let (task, _stop) = started(watch.job(text), ENDLESS);
     let pid = watch.line().await.parse().unwrap();
     let report = within(task).await.unwrap();
     assert_eq!(output(&report), "said\n");

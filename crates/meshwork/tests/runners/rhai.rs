@@ -6,7 +6,7 @@ use meshwork::model::job::limits::{MAX_INPUT, MAX_LOG, MAX_OUTPUT, MAX_SCRIPT};
 use meshwork::model::outcome::{Failure, FailureKind, Report};
 use meshwork::runner::builtin;
 
-use crate::support::{failure, job, output, run, run_of, run_with, script, within};
+use crate::support::{ENDLESS, failure, job, output, run, run_of, run_with, script, within};
 
 async fn osis(text: &str) -> Report {
     run("osis", script(text)).await
@@ -315,7 +315,7 @@ async fn an_endless_loop_ends_at_its_deadline() {
 #[tokio::test]
 async fn a_script_ends_when_it_is_stopped() {
     let runner = builtin("osis").unwrap();
-    let (run, stop) = run_of(script("loop {}"), Duration::from_secs(3600));
+    let (run, stop) = run_of(script("loop {}"), ENDLESS);
     let task = tokio::spawn(async move { runner.run(run).await });
     stop.cancel();
     assert!(within(task).await.unwrap().result.is_err());

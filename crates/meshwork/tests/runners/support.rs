@@ -11,6 +11,9 @@ use tokio_util::sync::CancellationToken;
 /// Longer than anything takes that is not stuck.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The limit of runs that end for another reason: more than any test waits.
+pub(crate) const ENDLESS: Duration = Duration::from_secs(3600);
+
 /// A record with these fields.
 pub(crate) fn job(fields: &[(&str, &[u8])]) -> Job {
     let fields = fields
