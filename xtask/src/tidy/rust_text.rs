@@ -31,6 +31,11 @@ pub(super) fn is_test_file(path: &str) -> bool {
     path.starts_with("crates/testkit/") || path.contains("/tests/") || path.ends_with("/tests.rs")
 }
 
+/// Whether a file is no part of what users run: tests, and the programs that measure or show.
+pub(super) fn is_beside_the_product(path: &str) -> bool {
+    is_test_file(path) || path.contains("/examples/")
+}
+
 struct Scanner<'a> {
     rest: &'a str,
     lines: Vec<Line>,

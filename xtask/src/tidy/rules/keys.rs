@@ -1,7 +1,7 @@
 //! The names of keys in Redis are built in one folder. Tests write them out, since what others
 //! see on the wire is what they check.
 
-use super::super::rust_text::{is_test_file, lines_of};
+use super::super::rust_text::{is_beside_the_product, lines_of};
 use super::{Finding, Tree, finding};
 
 const HOME: &str = "crates/model/src/keys/";
@@ -15,7 +15,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for file in tree.files().filter(|file| file.krate().is_some()) {
         if file.is(".rs") && !file.path.starts_with(HOME) {
-            for (at, line) in lines_of(&file.text, is_test_file(&file.path))
+            for (at, line) in lines_of(&file.text, is_beside_the_product(&file.path))
                 .iter()
                 .enumerate()
             {

@@ -1,6 +1,6 @@
 //! Only the broker talks to Redis.
 
-use super::super::rust_text::{is_test_file, lines_of};
+use super::super::rust_text::{is_beside_the_product, lines_of};
 use super::{Finding, Tree, finding, has_word};
 
 const REMEDY: &str = "give the broker a function for it";
@@ -12,7 +12,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         if !elsewhere || !file.is(".rs") {
             continue;
         }
-        for (at, line) in lines_of(&file.text, is_test_file(&file.path))
+        for (at, line) in lines_of(&file.text, is_beside_the_product(&file.path))
             .iter()
             .enumerate()
         {
@@ -41,6 +41,7 @@ mod tests {
             ("crates/broker/src/conn.rs", code),
             ("crates/testkit/src/lib.rs", code),
             ("crates/cli/tests/it.rs", code),
+            ("crates/meshwork/examples/a.rs", code),
             ("crates/cli/src/main.rs", code),
         ];
         assert_eq!(places_of(check, &files), ["crates/cli/src/main.rs:2"]);
