@@ -1,6 +1,8 @@
 //! The engine does what redis-server 7.0 does: random commands to both, every reply compared. The
 //! long form is `cargo xtask fuzz`.
 
+#![allow(clippy::print_stderr, reason = "a fresh seed has to be seen")]
+
 use meshwork_testkit::{
     fuzz::{FuzzError, Plan, run},
     servers::RealServer,

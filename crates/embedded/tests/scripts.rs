@@ -1,27 +1,24 @@
 //! Lua as Redis 7.0 runs it: conversions, errors and their texts, the sandbox, the limits.
 
-use std::str;
+mod common;
 
 use bytes::Bytes;
-use meshwork_embedded::{Clock, Handle, Protocol, Reply, Session, encode_reply};
+use common::{run, shown};
+use futures_util::FutureExt as _;
+use meshwork_embedded::{Clock, Handle, Reply, Session};
 
-async fn call(session: &mut Session, args: &[&str]) -> Reply {
+fn call(session: &mut Session, args: &[&str]) -> Reply {
     let args: Vec<Bytes> = args
         .iter()
         .map(|arg| Bytes::copy_from_slice(arg.as_bytes()))
         .collect();
-    session.call(&args).await
+    let reply = session.call(&args).now_or_never();
+    reply.expect("scripts do not wait")
 }
 
 /// The reply of a script as RESP2, line breaks as `|`.
-async fn eval(session: &mut Session, script: &str) -> String {
-    let mut out = Vec::new();
-    encode_reply(
-        &call(session, &["EVAL", script, "0"]).await,
-        Protocol::Resp2,
-        &mut out,
-    );
-    String::from_utf8(out).unwrap().replace("\r\n", "|")
+fn eval(session: &mut Session, script: &str) -> String {
+    shown(&call(session, &["EVAL", script, "0"]))
 }
 
 /// What redis-server 7.0.15 answers.
@@ -186,51 +183,163 @@ const ERRORS: &[(&str, &str)] = &[
     ),
 ];
 
-#[tokio::test]
-async fn replies_are_those_of_redis() {
+#[test]
+fn replies_are_those_of_redis() {
     let mut session = Handle::in_memory().session();
     for (script, reply) in REDIS {
-        assert_eq!(eval(&mut session, script).await, *reply, "{script}");
+        assert_eq!(eval(&mut session, script), *reply, "{script}");
     }
 }
 
-#[tokio::test]
-async fn errors_are_those_of_redis() {
+fn sha_of(session: &mut Session, script: &str) -> String {
+    match call(session, &["SCRIPT", "LOAD", script]) {
+        Reply::Bulk(sha) => String::from_utf8_lossy(&sha).into_owned(),
+        other => panic!("{script}: {other:?}"),
+    }
+}
+
+#[test]
+fn errors_are_those_of_redis() {
     let mut session = Handle::in_memory().session();
-    call(&mut session, &["SET", "a", "b"]).await;
+    run(&mut session, "SET a b");
     for (script, text) in ERRORS {
-        let Reply::Bulk(sha) = call(&mut session, &["SCRIPT", "LOAD", script]).await else {
-            panic!("{script} does not compile");
-        };
-        let sha = str::from_utf8(&sha).unwrap();
+        let sha = sha_of(&mut session, script);
         let expected = format!("-{text} script: {sha}, on @user_script:1.|");
-        assert_eq!(eval(&mut session, script).await, expected, "{script}");
+        assert_eq!(eval(&mut session, script), expected, "{script}");
     }
 }
 
-#[tokio::test]
-async fn the_clock_stands_still_within_a_script() {
-    let mut session = Handle::with_clock(Clock::manual(1_234_567)).session();
-    let reply = eval(&mut session, "return redis.call('time')").await;
-    assert_eq!(reply, "*2|$4|1234|$6|567000|");
-}
-
-#[tokio::test]
-async fn no_script_runs_for_ever() {
-    let handle = Handle::in_memory();
-    let mut session = handle.session();
-    for script in [
-        "redis.call('incr', 'n') while true do end",
-        "redis.call('incr', 'n') while true do pcall(function() while true do end end) end",
-        "redis.call('incr', 'n') \
-         while true do coroutine.wrap(function() pcall(function() while true do end end) end)() end",
-    ] {
-        let reply = eval(&mut session, script).await;
-        let text = "-ERR the script was stopped after 5 seconds; its writes so far stay script: ";
-        assert!(reply.starts_with(text), "{script}: {reply}");
-    }
+#[test]
+fn a_script_is_known_by_its_sha_until_the_flush() {
+    let mut session = Handle::in_memory().session();
+    let sha = sha_of(&mut session, "return ARGV[1]");
+    assert_eq!(run(&mut session, &format!("EVALSHA {sha} 0 x")), "$1|x|");
     assert_eq!(
-        eval(&mut session, "return redis.call('get', 'n')").await,
-        "$1|3|"
+        run(&mut session, &format!("EVALSHA {} 0 x", sha.to_uppercase())),
+        "$1|x|"
     );
+    assert_eq!(
+        run(&mut session, &format!("SCRIPT EXISTS {sha} nope")),
+        "*2|:1|:0|"
+    );
+    assert_eq!(run(&mut session, "SCRIPT FLUSH"), "+OK|");
+    assert_eq!(
+        run(&mut session, &format!("EVALSHA {sha} 0 x")),
+        "-NOSCRIPT No matching script. Please use EVAL.|"
+    );
+}
+
+#[test]
+fn the_first_line_says_what_a_script_may_do() {
+    let mut session = Handle::in_memory().session();
+    let write = "\nreturn redis.call('incr', 'n')";
+    assert_eq!(
+        eval(&mut session, &format!("#!lua flags=allow-oom{write}")),
+        ":1|"
+    );
+    let reply = eval(&mut session, &format!("#!lua flags=no-writes{write}"));
+    assert!(reply.starts_with("-ERR Write commands are not allowed from read-only scripts."));
+    let script = format!("#!lua{write}");
+    assert_eq!(
+        shown(&call(&mut session, &["EVAL_RO", &script, "0"])),
+        "-ERR Can not execute a script with write flag using *_ro command.|"
+    );
+    for (script, error) in [
+        (
+            "#!lua flags=bad\n",
+            "Unexpected flag in script shebang: bad",
+        ),
+        ("#!py\n", "Unexpected engine in script shebang: #!py"),
+        ("#!lua x=1\n", "Unknown lua shebang option: x=1"),
+        ("#!lua", "Invalid script shebang"),
+    ] {
+        assert_eq!(eval(&mut session, script), format!("-ERR {error}|"));
+    }
+    assert_eq!(run(&mut session, "GET n"), "$1|1|");
+}
+
+#[test]
+fn the_clock_stands_still_within_a_script() {
+    let mut session = Handle::with_clock(Clock::manual(1_234_567)).session();
+    let reply = eval(&mut session, "return redis.call('time')");
+    assert_eq!(reply, "*2|$4|1234|$6|567000|");
+    let mut session = Handle::in_memory().session();
+    let script = "local t = redis.call('time') for i = 1, 1e5 do end \
+                  local u = redis.call('time') return {t[1] == u[1], t[2] == u[2]}";
+    assert_eq!(eval(&mut session, script), "*2|:1|:1|");
+}
+
+#[test]
+fn select_in_a_script_ends_with_it() {
+    let mut session = Handle::in_memory().session();
+    let script = "redis.call('select', 3) return redis.call('set', 'k', 'v')";
+    assert_eq!(eval(&mut session, script), "+OK|");
+    assert_eq!(run(&mut session, "GET k"), "$-1|");
+    run(&mut session, "SELECT 3");
+    assert_eq!(run(&mut session, "GET k"), "$1|v|");
+}
+
+#[test]
+fn scripts_leave_nothing_behind_for_each_other() {
+    let mut session = Handle::in_memory().session();
+    for script in [
+        "getmetatable('').__index.upper = nil",
+        "string.upper = nil",
+        "rawset(string, 'upper', nil)",
+        "setmetatable(string, nil)",
+        "_G.string = nil",
+        "rawset(_G, 'string', nil)",
+        "KEYS.x = 1 ARGV.x = 1",
+        "for name in pairs(string) do string[name] = nil end",
+        "getmetatable(redis).__index.call = nil",
+        "setmetatable(KEYS, {__index = function() return 'x' end})",
+        "coroutine.wrap(function() redis.call = nil end)()",
+        "loadstring('string = nil')()",
+    ] {
+        eval(&mut session, script);
+        let intact =
+            "return {('x'):upper(), string.upper('y'), KEYS.x or 1, redis.call('ping').ok}";
+        let reply = eval(&mut session, intact);
+        assert_eq!(reply, "*4|$1|X|$1|Y|:1|$4|PONG|", "{script}");
+    }
+    for name in [
+        "os", "io", "require", "dofile", "loadfile", "debug", "package", "newproxy",
+    ] {
+        assert_eq!(
+            eval(&mut session, &format!("return rawget(_G, '{name}')")),
+            "$-1|"
+        );
+    }
+    let bytecode = "return tostring(loadstring(string.dump(function() end)))";
+    assert_eq!(eval(&mut session, bytecode), "$3|nil|");
+}
+
+#[test]
+fn a_table_that_holds_itself_is_an_error_and_not_the_end() {
+    let mut session = Handle::in_memory().session();
+    let reply = eval(&mut session, "local t = {} t[1] = t return t");
+    assert!(reply.ends_with("-ERR reached lua stack limit|"), "{reply}");
+}
+
+#[test]
+fn a_script_that_hoards_memory_ends_with_an_error() {
+    let mut session = Handle::in_memory().session();
+    let reply = eval(&mut session, "return #string.rep('x', 2^30)");
+    assert!(reply.contains("not enough memory"), "{reply}");
+    assert_eq!(
+        eval(&mut session, "return #string.rep('x', 2^20)"),
+        ":1048576|"
+    );
+}
+
+/// Neither `pcall` nor a coroutine outlives the limit.
+#[test]
+fn no_script_runs_for_ever() {
+    let mut session = Handle::in_memory().session();
+    let script = "redis.call('incr', 'n') while true do \
+                  coroutine.wrap(function() pcall(function() while true do end end) end)() end";
+    let reply = eval(&mut session, script);
+    let text = "-ERR the script was stopped after 5 seconds; its writes so far stay script: ";
+    assert!(reply.starts_with(text), "{reply}");
+    assert_eq!(eval(&mut session, "return redis.call('get', 'n')"), "$1|1|");
 }

@@ -141,3 +141,6 @@ impl std::fmt::Debug for Handle {
         f.debug_struct("Handle").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -177,7 +177,7 @@ fn expand(form: &str, random: &mut StdRng, args: &mut Vec<Vec<u8>>) {
             }
             _ => {
                 let end = rest.find(' ').unwrap_or(rest.len());
-                args.push(rest[..end].as_bytes().to_vec());
+                args.push(rest.as_bytes()[..end].to_vec());
                 rest = &rest[end..];
             }
         }

@@ -92,25 +92,24 @@ impl Pair {
     fn makes_sense(&self, session: usize, args: &Args) -> bool {
         let slot = &self.slots[session];
         let name = name_of(args);
-        let in_multi = slot.queued.is_some();
-        // The reply of EXEC would not say where the items of a queued SUBSCRIBE end, and HELLO
-        // would change the protocol half-way; what SPOP draws by chance cannot be made good.
-        let not_queued = name.ends_with("subscribe") || name == "hello" || name == "spop";
-        // Answers of which there is none, and a wait for replicas that will never be there.
-        let never_answered = match name.as_str() {
-            "client|reply" => args
-                .get(2)
-                .is_some_and(|how| !how.eq_ignore_ascii_case(b"on")),
-            "wait" => args.get(1).is_some_and(|replicas| replicas != b"0"),
-            _ => false,
-        };
-        slot.engine.is_some()
-            && !never_answered
-            && !(in_multi && not_queued)
-            && !(slot.listening && matches!(name.as_str(), "multi" | "reset"))
+        let is_on = |how: &Vec<u8>| how.eq_ignore_ascii_case(b"on");
+        let blocks = name.starts_with('b');
+        match name.as_str() {
+            _ if slot.engine.is_none() => false,
+            // The reply of EXEC would not say where the items of a queued SUBSCRIBE end, HELLO
+            // would change the protocol half-way, and what SPOP drew could not be made good.
+            "hello" | "spop" => slot.queued.is_none(),
+            _ if name.ends_with("subscribe") => slot.queued.is_none(),
+            // Where the messages of a listening session end would be hard to say.
+            "multi" | "reset" => !slot.listening,
+            // There would be no reply, or only after a time that is spent for nothing.
+            "client|reply" => args.get(2).is_none_or(is_on),
+            "wait" => args.get(1).is_none_or(|replicas| replicas == b"0"),
             // Somebody has to go on while others wait; and to one that listens and waits the
             // engine hands the messages when the waiting is over.
-            && !((session == 0 || slot.listening) && name.starts_with('b'))
+            _ if blocks => session != 0 && !slot.listening,
+            _ => true,
+        }
     }
 
     fn call(&mut self, session: usize, ours: &Args, theirs: &Args) -> Result<(), Different> {
