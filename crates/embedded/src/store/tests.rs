@@ -1,3 +1,5 @@
+//! The store by itself: deadlines, scans, versions, snapshots.
+
 use super::*;
 
 fn key(name: &'static str) -> Bytes {

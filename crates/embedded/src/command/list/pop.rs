@@ -1,4 +1,4 @@
-//! Popping.
+//! What takes elements off the ends of lists, one list or several.
 
 use bytes::Bytes;
 

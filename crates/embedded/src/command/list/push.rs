@@ -1,4 +1,4 @@
-//! Pushing.
+//! What adds elements to the ends of lists.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! Counting.
+//! Strings that are numbers, counted up and down.
 
 use bytes::Bytes;
 

@@ -1,13 +1,19 @@
 //! What idle workers cost, and how soon they pick a job up. Measures; asserts nothing.
 //!
-//! `cargo run --release -p meshwork --example idle -- redis://127.0.0.1:6379/0`, on a server that nobody
+//! `cargo run --release -p meshwork-testkit --bin idle -- redis://127.0.0.1:6379/0`, on a server that nobody
 //! else uses: it counts every call of every client.
+
+#![allow(
+    clippy::print_stdout,
+    reason = "a program that prints what it measured"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
+use meshwork::model::name::JobId;
 use meshwork::runner::Context;
 use meshwork::{Client, JobRequest, Worker};
 use tokio::sync::mpsc;
@@ -17,7 +23,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 const SAMPLES: usize = 300;
 const WORKERS: usize = 50;
 const WATCHED: Duration = Duration::from_secs(20);
-/// Longer than a job takes from submission to report.
+/// Longer than a job takes from submission until the worker waits again.
 const SETTLE: Duration = Duration::from_millis(10);
 
 #[tokio::main]
@@ -67,24 +73,23 @@ async fn pickup(
     plain: bool,
 ) -> Result<()> {
     let conn = &mut client.broker().conn().clone();
+    let keys = client.broker().keys();
+    let mut pace = tokio::time::interval(SETTLE);
     let mut took = Vec::with_capacity(SAMPLES);
     for sample in 0..SAMPLES {
-        // The worker is parked again by then.
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        let id = format!("plain-{sample}");
+        pace.tick().await;
+        let id: JobId = format!("plain-{sample}").parse()?;
         if plain {
             let mut store = redis::cmd("HSET");
-            store
-                .arg(format!("hero:job:{id}"))
-                .arg("script")
-                .arg("\"x\"");
+            store.arg(keys.job_hash_key(&id)).arg("script").arg("\"x\"");
             store.exec_async(conn).await?;
         }
         let began = Instant::now();
         if plain {
+            let queue = keys.work_queue_type(&"note".parse()?);
             redis::cmd("LPUSH")
-                .arg("hero:q:work:type:note")
-                .arg(id)
+                .arg(queue)
+                .arg(id.as_str())
                 .exec_async(conn)
                 .await?;
         } else {
@@ -124,7 +129,9 @@ async fn count_calls(url: &str) -> Result<Arc<AtomicU64>> {
 
 async fn calls_while_idle(calls: &AtomicU64, workers: usize) {
     let before = calls.load(Ordering::SeqCst);
-    tokio::time::sleep(WATCHED).await;
+    let mut watch = tokio::time::interval(WATCHED);
+    watch.tick().await;
+    watch.tick().await;
     let made = calls.load(Ordering::SeqCst) - before;
     let each = made as f64 / workers as f64 / WATCHED.as_secs_f64();
     println!("{workers} idle: {each:.2} calls a second each");
@@ -133,13 +140,14 @@ async fn calls_while_idle(calls: &AtomicU64, workers: usize) {
 /// From the call that submits to the record that says `finished`, and until the workers wait again.
 async fn calls_per_job(client: &Client, calls: &AtomicU64) -> Result<()> {
     let mut made = Vec::with_capacity(SAMPLES);
+    let mut pace = tokio::time::interval(SETTLE);
     for _ in 0..SAMPLES {
-        tokio::time::sleep(SETTLE).await;
+        pace.tick().await;
         let before = calls.load(Ordering::SeqCst);
         client
             .submit(JobRequest::new("note".parse()?, "\"x\""))
             .await?;
-        tokio::time::sleep(SETTLE).await;
+        pace.tick().await;
         made.push(calls.load(Ordering::SeqCst) - before);
     }
     made.sort_unstable();
