@@ -10,6 +10,9 @@ use crate::{suite, tidy};
 /// A step builds everything again with another tool, on a small and busy machine.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
+/// A link to something private is a link for whoever works here.
+const RUSTDOCFLAGS: &str = "-D warnings -A rustdoc::private_intra_doc_links";
+
 /// A name, and what fails or not.
 type Step<'a> = (&'a str, &'a dyn Fn() -> Result<(), Failure>);
 
@@ -44,16 +47,16 @@ fn cargo(workspace: &Workspace, words: &str) -> Result<(), Failure> {
     process::run(&mut workspace.cargo(&words), LIMIT)
 }
 
-/// The command first, since its pages and those of the library of the same name overwrite each
+/// Private items too, so that their links are checked. The command first, since its pages and those of the library of the same name overwrite each
 /// other.
 fn documents(workspace: &Workspace) -> Result<(), Failure> {
     for packages in [
         ["-p", "meshwork-cli"].as_slice(),
         &["--workspace", "--exclude=meshwork-cli"],
     ] {
-        let mut command = workspace.cargo(&["doc", "--no-deps"]);
+        let mut command = workspace.cargo(&["doc", "--no-deps", "--document-private-items"]);
         process::run(
-            command.args(packages).env("RUSTDOCFLAGS", "-D warnings"),
+            command.args(packages).env("RUSTDOCFLAGS", RUSTDOCFLAGS),
             LIMIT,
         )?;
     }
