@@ -1,7 +1,6 @@
 //! Python scripts: what they see, what they give back, how their errors read.
 
 use std::path::Path;
-use std::time::Duration;
 
 use meshwork::model::job::Job;
 use meshwork::model::job::limits::{MAX_ENV, MAX_INPUT, MAX_LOG, MAX_OUTPUT};
@@ -9,7 +8,7 @@ use meshwork::model::outcome::{Failure, FailureKind, Report};
 use meshwork::runner::builtin;
 use meshwork_testkit::servers::{Tool, need};
 
-use crate::support::{failure, job, output, run, run_with, script};
+use crate::support::{enough_for_a_short_script, failure, job, output, run, run_with, script};
 
 async fn python(text: &str) -> Report {
     run("python", script(text)).await
@@ -225,6 +224,7 @@ async fn an_environment_that_cannot_be_is_told() {
 #[tokio::test]
 async fn the_folder_is_its_own_and_goes_with_it() {
     need_python!();
+    let limit = enough_for_a_short_script().await;
     for end in [
         "",
         "\nraise ValueError('x')",
@@ -238,7 +238,7 @@ assert os.stat('..').st_mode & 0o777 == 0o700\nassert sorted(os.listdir()) == ['
 print(os.getcwd(), flush=True){end}"
         );
         let runner = builtin("python").unwrap();
-        let report = run_with(&*runner, script(&text), Duration::from_secs(3)).await;
+        let report = run_with(&*runner, script(&text), limit).await;
         let folder = String::from_utf8(report.stdout).unwrap();
         let folder = Path::new(folder.trim());
         assert!(
@@ -401,9 +401,10 @@ async fn logs_keep_their_end() {
 #[tokio::test]
 async fn an_endless_printer_is_held_in_check() {
     need_python!();
+    let limit = enough_for_a_short_script().await;
     let runner = builtin("python").unwrap();
     let text = "import sys\nwhile True:\n    sys.stdout.write('x' * 99 + '\\n')\n    sys.stderr.write('y' * 99 + '\\n')";
-    let report = run_with(&*runner, script(text), Duration::from_secs(2)).await;
+    let report = run_with(&*runner, script(text), limit).await;
     assert_eq!(failure(&report), &Failure::timeout());
     assert_eq!(
         (report.stdout.len(), report.stderr.len()),

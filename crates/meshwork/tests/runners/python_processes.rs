@@ -19,7 +19,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::python::need_python;
-use crate::support::{ENDLESS, failure, job, output, run, run_of, run_with, script, within};
+use crate::support::{
+    ENDLESS, enough_for_a_short_script, failure, job, output, run, run_of, run_with, script, within,
+};
 use meshwork_testkit::servers::{Tool, need};
 
 /// Opens the pipe and tells of itself.
@@ -107,11 +109,12 @@ fn is_zombie_or_alive(pid: i32) -> bool {
 #[tokio::test]
 async fn at_its_deadline_a_script_goes_with_all_its_children() {
     need_python!();
+    let limit = enough_for_a_short_script().await;
     let watch = Watch::new();
     let text =
         format!("print(os.getpid())\n{FORK}signal.signal(15, signal.SIG_IGN)\nsignal.pause()");
     let runner = builtin("python").unwrap();
-    let report = run_with(&*runner, watch.job(&text), Duration::from_secs(2)).await;
+    let report = run_with(&*runner, watch.job(&text), limit).await;
     assert_eq!(failure(&report), &Failure::timeout());
     let pid = String::from_utf8(report.stdout)
         .unwrap()
