@@ -111,13 +111,16 @@ impl Mutation {
         Ok(None)
     }
 
-    /// The cases that are not heavy, those of the broken verb first: they are the likeliest to notice.
+    /// The cases that are not heavy, the likeliest to notice first: those of the broken verb, then those
+    /// that go across verbs.
     fn cases(&self) -> impl Iterator<Item = (&'static Group, &'static Case)> {
         let own = self.verb.name();
+        let of_a_verb = |group: &Group| Verb::ALL.iter().any(|verb| verb.name() == group.name);
         let light = || GROUPS.iter().filter(|group| !group.heavy);
         light()
             .filter(move |group| group.name == own)
-            .chain(light().filter(move |group| group.name != own))
+            .chain(light().filter(move |group| !of_a_verb(group)))
+            .chain(light().filter(move |group| of_a_verb(group) && group.name != own))
             .flat_map(|group| group.cases.iter().map(move |case| (group, case)))
     }
 }
