@@ -45,7 +45,7 @@ impl Listener {
         let (stop, stopped) = watch::channel(false);
         let door = Door {
             handle: handle.clone(),
-            places: Arc::new(Semaphore::new(max_clients)),
+            places: Arc::new(Semaphore::new(max_clients.min(Semaphore::MAX_PERMITS))),
             stopped,
         };
         let unix = Unix {

@@ -16,8 +16,9 @@ use crate::{command::Effect, store::DATABASES};
 
 /// Read at a time.
 const CHUNK: usize = 64 * 1024;
-/// Torn tails that are kept aside; the oldest go first. They are evidence, not data: nobody was
-/// told that these writes were done.
+/// Torn tails that are kept aside; the oldest go first. Nobody was told that these writes were
+/// done, so they are only evidence, unless a damaged length earlier in the file made what follows
+/// it look like one torn write: then they are all there is.
 const TORN_KEPT: usize = 8;
 /// What a Redis server makes of a directory whose log it has loaded.
 const SERVER_DIR: &str = "appendonlydir";
@@ -96,7 +97,7 @@ pub(super) fn load(
     })
 }
 
-pub(super) fn open_log(dir: &Path, path: &Path) -> Result<File, LogError> {
+fn open_log(dir: &Path, path: &Path) -> Result<File, LogError> {
     let fresh = !path.exists();
     let file = OpenOptions::new()
         .read(true)

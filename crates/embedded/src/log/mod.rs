@@ -59,8 +59,6 @@ struct Shared {
     to_sync: Condvar,
     /// Something for the thread that rewrites: a wish, or the end.
     to_rewrite: Condvar,
-    /// A thread has done something.
-    done: Condvar,
     fsync: Fsync,
     rewrite_min: u64,
 }
@@ -116,7 +114,6 @@ impl Log {
             state: Mutex::new(state),
             to_sync: Condvar::new(),
             to_rewrite: Condvar::new(),
-            done: Condvar::new(),
             fsync,
             rewrite_min,
         }));

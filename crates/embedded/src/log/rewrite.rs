@@ -91,13 +91,15 @@ pub(super) fn run(shared: &Shared, handle: &Handle, dir: &Path) {
         let mut state = shared.lock();
         state.rewrite = Phase::Idle;
         state.rewrite_failed = outcome.is_err();
-        if let Err(error) = outcome {
-            tracing::error!(%error, "the log was not rewritten; it stays as it is");
-            // The next attempt, unless asked for, only when it has grown by half again.
-            let len = state.appender.len();
-            state.rewrite_at = (len + len / 2).max(shared.rewrite_min);
+        match outcome {
+            Ok(()) | Err(RewriteError::Closed) => {}
+            Err(error) => {
+                tracing::error!(%error, "the log was not rewritten; it stays as it is");
+                // The next attempt, unless asked for, only when it has grown by half again.
+                let len = state.appender.len();
+                state.rewrite_at = (len + len / 2).max(shared.rewrite_min);
+            }
         }
-        shared.done.notify_all();
     }
 }
 

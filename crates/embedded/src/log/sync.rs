@@ -37,6 +37,5 @@ pub(super) fn run(shared: &Shared) {
                 return;
             }
         }
-        shared.done.notify_all();
     }
 }

@@ -42,6 +42,9 @@ const REWRITE_MIN: u64 = 64 * 1024 * 1024;
 /// a second on a busy machine, so that even one with over a GB gets its time.
 const ATTACH_WAIT: Duration = Duration::from_secs(30);
 
+/// How long an owner may be silent before the wait is told.
+const TELL_AFTER: Duration = Duration::from_secs(2);
+
 /// How a data directory is opened.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -72,9 +75,6 @@ impl Default for Options {
         }
     }
 }
-
-/// How long an owner may be silent before the wait is told.
-const TELL_AFTER: Duration = Duration::from_secs(2);
 
 /// What opening a data directory came to.
 #[derive(Debug)]
