@@ -1,11 +1,20 @@
-//! The folder of one run: the script's own part, and what it leaves for the worker.
+//! The folder of one run: the script's own part, and what it leaves for the worker. And the folders of workers
+//! that were killed.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::process::geteuid;
 use tempfile::TempDir;
+
+/// What the names of these folders begin with.
+const PREFIX: &str = "meshwork-";
+/// The file that is locked as long as the worker of the run lives.
+const LOCK: &str = "lock";
+/// So many folders are looked at in one go; what is left is for the next.
+const MAX_SWEPT: usize = 10_000;
 
 /// A folder that nobody else may enter, gone when this is dropped.
 #[derive(Debug)]
@@ -13,15 +22,22 @@ pub(super) struct Folder {
     root: Option<TempDir>,
     work: PathBuf,
     outcome: PathBuf,
+    /// Held, not used.
+    _lock: File,
 }
 
 impl Folder {
     /// A new folder that holds the script.
     pub(super) fn with(script: &[u8]) -> io::Result<Self> {
         let root = tempfile::Builder::new()
-            .prefix("meshwork-")
+            .prefix(PREFIX)
             .permissions(Permissions::from_mode(0o700))
             .tempdir()?;
+        // Under its name it is there only once it is locked.
+        let (lock, unlocked) = (root.path().join(LOCK), root.path().join("unlocked"));
+        let file = File::create(&unlocked)?;
+        file.lock()?;
+        fs::rename(unlocked, lock)?;
         let (work, outcome) = (root.path().join("work"), root.path().join("outcome"));
         fs::create_dir(&work)?;
         fs::write(work.join("script.py"), script)?;
@@ -29,6 +45,7 @@ impl Folder {
             root: Some(root),
             work,
             outcome,
+            _lock: file,
         })
     }
 
@@ -45,16 +62,46 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let Some(root) = self.root.take() else { return };
+        let Some(root) = self.root.take() else {
+            return;
+        };
         let path = root.keep();
-        let removed = fs::remove_dir_all(&path).or_else(|_| {
-            open_up(&path);
-            fs::remove_dir_all(&path)
-        });
-        if let Err(error) = removed {
+        if let Err(error) = remove(&path) {
             tracing::warn!(path = %path.display(), %error, "a script's folder is left behind");
         }
     }
+}
+
+/// Removes the folders that workers left behind when they were killed between two scripts; of a running one
+/// the script itself takes care.
+pub(super) fn sweep(parent: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    for entry in ours.take(MAX_SWEPT) {
+        let folder = entry.path();
+        // `parent` may be open to everybody: nothing of theirs, and no link.
+        let owned = entry
+            .metadata()
+            .is_ok_and(|m| m.is_dir() && m.uid() == geteuid().as_raw());
+        if owned
+            && is_orphan(&folder)
+            && let Err(error) = remove(&folder)
+        {
+            tracing::debug!(path = %folder.display(), %error, "an old folder cannot be removed");
+        }
+    }
+}
+
+/// Whether the worker that made this folder is gone.
+fn is_orphan(folder: &Path) -> bool {
+    File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_dir_all(path).or_else(|_| {
+        open_up(path);
+        fs::remove_dir_all(path)
+    })
 }
 
 /// Scripts may leave folders that even their owner may not empty.
@@ -88,5 +135,49 @@ mod tests {
         fs::set_permissions(locked.parent().unwrap(), Permissions::from_mode(0o500)).unwrap();
         drop(folder);
         assert!(!root.exists());
+    }
+
+    #[test]
+    fn only_what_nobody_holds_is_swept() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |name: &str, lock: Option<&str>| {
+            let folder = parent.path().join(name);
+            fs::create_dir_all(folder.join("work")).unwrap();
+            lock.map(|lock| File::create(folder.join(lock)).unwrap())
+        };
+        let held = make("meshwork-held", Some(LOCK)).unwrap();
+        held.lock().unwrap();
+        make("meshwork-orphan", Some(LOCK));
+        make("meshwork-being-made", Some("unlocked"));
+        make("meshwork-of-another-kind", None);
+        make("other", Some(LOCK));
+        std::os::unix::fs::symlink(
+            parent.path().join("other"),
+            parent.path().join("meshwork-link"),
+        )
+        .unwrap();
+        sweep(parent.path());
+        let left = fs::read_dir(parent.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap());
+        let mut left: Vec<_> = left.collect();
+        left.sort();
+        assert_eq!(
+            left,
+            [
+                "meshwork-being-made",
+                "meshwork-held",
+                "meshwork-link",
+                "meshwork-of-another-kind",
+                "other"
+            ]
+        );
+        sweep(&parent.path().join("not there"));
+    }
+
+    #[test]
+    fn a_folder_in_use_is_held() {
+        let folder = Folder::with(b"").unwrap();
+        assert!(!is_orphan(folder.work().parent().unwrap()));
     }
 }

@@ -89,7 +89,7 @@ async fn execute(
     stop: CancellationToken,
 ) -> Result<Report, Failure> {
     let permanent = |message: String| Failure::new(FailureKind::Permanent, message);
-    let interpreter = interpreter.get_or_try_init(interpreter::find).await;
+    let interpreter = interpreter.get_or_try_init(get_ready).await;
     let interpreter = interpreter.map_err(|error| permanent(error.to_string()))?;
     let script = std::mem::take(&mut job.script);
     let folder = blocking(move || Folder::with(&script)).await;
@@ -116,6 +116,16 @@ async fn execute(
     let _ = tokio::time::timeout(DRAIN, drained).await;
     let report = blocking(move || Ok(report(end, status, &folder, stdout, stderr))).await;
     report.map_err(|error| cannot("read the script's outcome", &error))
+}
+
+/// Finds the interpreter, and puts in order what killed workers left.
+async fn get_ready() -> Result<PathBuf, interpreter::InterpreterError> {
+    let swept = blocking(|| {
+        folder::sweep(&std::env::temp_dir());
+        Ok(())
+    });
+    let (found, _) = tokio::join!(interpreter::find(), swept);
+    found
 }
 
 fn start(interpreter: &Path, job: &Job, folder: &Folder) -> Result<Child, Failure> {
