@@ -131,7 +131,7 @@ on_all_data! {
     fn unreadable_inputs(ground: &Ground) {
         ground.file("a.rhai", "1");
         let secret = ground.file("secret", "1");
-        fs::set_permissions(&secret, Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&secret, Permissions::from_mode(0o000)).unwrap();
         if File::open(&secret).is_ok() {
             // Whoever may read everything, as root does, cannot see this.
             return;

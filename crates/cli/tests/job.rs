@@ -207,7 +207,7 @@ on_all_data! {
     fn namespaces_are_apart(ground: &Ground) {
         ground.file("a.rhai", "1");
         ground.run(&["run", "a.rhai", "--namespace", "other"]).ok();
-        assert_eq!(ground.jobs(), [json("null"); 0]);
+        assert!(ground.jobs().is_empty());
         let listed = ground.run(&["--namespace", "other", "job", "list", "--json"]).ok().jsons();
         assert_eq!(listed.len(), 1);
     }

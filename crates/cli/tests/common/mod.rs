@@ -1,7 +1,12 @@
 //! Driving the real command: a folder of its own per test, data on a server or in a directory, and
 //! processes that never outlive their test.
 
-#![allow(dead_code, unused_macros, unused_imports, reason = "each test binary uses its part")]
+#![allow(
+    dead_code,
+    unused_macros,
+    unused_imports,
+    reason = "each test binary uses its part"
+)]
 
 mod process;
 
