@@ -116,6 +116,9 @@ fn has_many_hosts(authority: &str) -> bool {
 impl Server {
     /// A client for the server, its certificates read.
     pub(crate) fn client(&self) -> Result<redis::Client, TargetError> {
+        // The redis crate leaves the choice of cryptography open and panics where nobody made it. A choice
+        // that the program made stands.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let invalid = |e: redis::RedisError| TargetError::Url(e.to_string());
         if self.tls == TlsFiles::default() {
             return redis::Client::open(self.info.clone()).map_err(invalid);

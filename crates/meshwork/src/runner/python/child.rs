@@ -8,10 +8,8 @@ use meshwork_model::job::Job;
 use meshwork_model::job::limits::MAX_OUTPUT;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use tokio::io::AsyncWriteExt;
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdout, Command};
 use tokio::sync::oneshot;
-use tokio_util::task::AbortOnDropHandle;
 
 use super::folder::Folder;
 use super::lifeline;
@@ -31,8 +29,13 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts the script of `job`.
-    pub(super) fn start(interpreter: &Path, job: &Job, folder: &Folder) -> io::Result<Self> {
+    /// Starts the script of `job` with `input` as its stdin.
+    pub(super) fn start(
+        interpreter: &Path,
+        job: &Job,
+        folder: &Folder,
+        input: Stdio,
+    ) -> io::Result<Self> {
         let lifeline =
             lifeline::descriptor().map_err(|error| io::Error::new(error.kind(), error))?;
         let mut command = Command::new(interpreter);
@@ -51,11 +54,6 @@ impl Child {
         command
             .env("CONTEXT_ID", &job.context_id)
             .env("JOB_ID", &job.id);
-        let input = if job.input.is_some() {
-            Stdio::piped()
-        } else {
-            Stdio::null()
-        };
         command
             .stdin(input)
             .stdout(Stdio::piped())
@@ -75,10 +73,6 @@ impl Child {
 
     pub(super) fn stderr(&mut self) -> Option<ChildStderr> {
         self.leader.stderr.take()
-    }
-
-    pub(super) fn stdin(&mut self) -> Option<ChildStdin> {
-        self.leader.stdin.take()
     }
 
     /// Waits until the leader has ended, and leaves it as it is: were it waited for now, the number of its
@@ -123,14 +117,4 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-/// Writes the input, as fast as the script reads it.
-pub(super) fn feed(stdin: Option<ChildStdin>, input: Option<Vec<u8>>) -> AbortOnDropHandle<()> {
-    AbortOnDropHandle::new(tokio::spawn(async move {
-        if let (Some(mut stdin), Some(input)) = (stdin, input) {
-            // A script may end without having read it.
-            let _ = stdin.write_all(&input).await;
-        }
-    }))
 }

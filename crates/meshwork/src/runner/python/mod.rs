@@ -16,9 +16,9 @@ mod interpreter;
 mod lifeline;
 mod outcome;
 
-use std::io;
+use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,10 +92,11 @@ async fn execute(
     let interpreter = interpreter.get_or_try_init(get_ready).await;
     let interpreter = interpreter.map_err(|error| permanent(error.to_string()))?;
     let script = std::mem::take(&mut job.script);
-    let folder = blocking(move || Folder::with(&script)).await;
-    let folder = folder.map_err(|error| cannot("make a folder for the script", &error))?;
-    let mut child = start(interpreter, &job, &folder)?;
-    let fed = child::feed(child.stdin(), job.input.take());
+    let input = job.input.take();
+    let laid_out = blocking(move || Ok((Folder::with(&script)?, stdin(input)?))).await;
+    let (folder, input) =
+        laid_out.map_err(|error| cannot("lay out the script and its input", &error))?;
+    let mut child = start(interpreter, &job, &folder, input)?;
     let (Some(stdout), Some(stderr)) = (child.stdout(), child.stderr()) else {
         return Err(permanent("the script's output was not set up".to_owned()));
     };
@@ -110,7 +111,6 @@ async fn execute(
         .await
         .map_err(|error| cannot("wait for the script", &error))?;
     let end = end.map_err(|error| cannot("wait for the script", &error))?;
-    drop(fed);
     let drained = async { tokio::join!(stdout.ended(), stderr.ended()) };
     // Over time, what has come in so far counts.
     let _ = tokio::time::timeout(DRAIN, drained).await;
@@ -128,8 +128,20 @@ async fn get_ready() -> Result<PathBuf, interpreter::InterpreterError> {
     found
 }
 
-fn start(interpreter: &Path, job: &Job, folder: &Folder) -> Result<Child, Failure> {
-    Child::start(interpreter, job, folder).map_err(|error| {
+/// The input as a file without a name. A pipe would have to be filled while the script runs, and one whose
+/// worker is killed meanwhile would take the part that it got for the whole.
+fn stdin(input: Option<Vec<u8>>) -> io::Result<Stdio> {
+    let Some(input) = input else {
+        return Ok(Stdio::null());
+    };
+    let mut file = tempfile::tempfile()?;
+    file.write_all(&input)?;
+    file.rewind()?;
+    Ok(file.into())
+}
+
+fn start(interpreter: &Path, job: &Job, folder: &Folder, input: Stdio) -> Result<Child, Failure> {
+    Child::start(interpreter, job, folder, input).map_err(|error| {
         let mut failure = cannot("start Python", &error);
         // A NUL in an id or a variable, or more of them than the system takes.
         if matches!(
