@@ -69,18 +69,49 @@ pub(super) fn in_memory(handle: &Handle) -> Conn {
     })
 }
 
+/// How often in a row an owner may go away while we attach to it: commands that come and go all at once are
+/// not that many.
+const FIND_TRIES: usize = 20;
+
+/// What only looks, and is asked again where the owner went away: whether it was carried out does not
+/// matter. What changes something is for the caller to repeat.
+const READS: [&[u8]; 11] = [
+    b"GET",
+    b"HGET",
+    b"HGETALL",
+    b"HMGET",
+    b"INFO",
+    b"LLEN",
+    b"SCAN",
+    b"TIME",
+    b"ZCARD",
+    b"ZRANGE",
+    b"ZRANGEBYSCORE",
+];
+
+fn only_looks(cmd: &Cmd) -> bool {
+    matches!(cmd.args_iter().next(), Some(Arg::Simple(name)) if READS.contains(&name))
+}
+
 type FindError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Way {
     async fn find(path: &Path, options: &Options) -> Result<Self, FindError> {
-        match meshwork_embedded::open(path, options.clone()).await? {
-            Opened::Owner(owner) => {
-                let session = Mutex::new(owner.handle().session());
-                Ok(Self::Here { owner, session })
-            }
-            Opened::Attach(socket) => {
-                let connection = connect(&socket).await?;
-                Ok(Self::There { socket, connection })
+        let mut tries = FIND_TRIES;
+        loop {
+            tries -= 1;
+            let socket = match meshwork_embedded::open(path, options.clone()).await? {
+                Opened::Owner(owner) => {
+                    let session = Mutex::new(owner.handle().session());
+                    return Ok(Self::Here { owner, session });
+                }
+                Opened::Attach(socket) => socket,
+            };
+            match connect(&socket).await {
+                Ok(connection) => return Ok(Self::There { socket, connection }),
+                // It answered, and has gone since.
+                Err(error) if tries > 0 => tracing::debug!(%error, "the owner went away"),
+                Err(error) => return Err(error.into()),
             }
         }
     }
@@ -98,15 +129,42 @@ async fn connect(socket: &Socket) -> RedisResult<MultiplexedConnection> {
 }
 
 impl Directory {
-    /// Passes an answer on. If it is the error of an owner that went away, finds out first who is the owner
-    /// now, or becomes it. The command is not repeated here, since it may have taken effect.
-    async fn recovered<T>(self: &Arc<Self>, answer: RedisResult<T>) -> RedisResult<T> {
-        if let Err(error) = &answer
-            && (error.is_io_error() || error.is_unrecoverable_error())
-        {
+    async fn send(&self, cmd: &Cmd) -> RedisResult<Value> {
+        match &*self.way.read().await {
+            Way::Here { session, .. } => call(&mut *session.lock().await, cmd).await,
+            Way::There { connection, .. } => {
+                let mut connection = connection.clone();
+                in_time(Some(CALL_TIMEOUT), connection.req_packed_command(cmd)).await
+            }
+        }
+    }
+
+    async fn send_many(
+        &self,
+        pipeline: &Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisResult<Vec<Value>> {
+        match &*self.way.read().await {
+            Way::Here { session, .. } => {
+                call_many(&mut *session.lock().await, pipeline, offset, count).await
+            }
+            Way::There { connection, .. } => {
+                let mut connection = connection.clone();
+                let sent = connection.req_packed_commands(pipeline, offset, count);
+                in_time(Some(CALL_TIMEOUT), sent).await
+            }
+        }
+    }
+
+    /// Whether `answer` is the error of an owner that went away; if so, who is the owner now has been found
+    /// out, or this process is it.
+    async fn recovered<T>(self: &Arc<Self>, answer: &RedisResult<T>) -> bool {
+        let gone = matches!(answer, Err(e) if e.is_io_error() || e.is_unrecoverable_error());
+        if gone {
             self.find_again().await;
         }
-        answer
+        gone
     }
 
     async fn find_again(self: &Arc<Self>) {
@@ -147,14 +205,11 @@ struct Shared(Arc<Directory>);
 impl Transport for Shared {
     fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
-            let answer = match &*self.0.way.read().await {
-                Way::Here { session, .. } => call(&mut *session.lock().await, cmd).await,
-                Way::There { connection, .. } => {
-                    let mut connection = connection.clone();
-                    in_time(Some(CALL_TIMEOUT), connection.req_packed_command(cmd)).await
-                }
-            };
-            self.0.recovered(answer).await
+            let answer = self.0.send(cmd).await;
+            if self.0.recovered(&answer).await && only_looks(cmd) {
+                return self.0.send(cmd).await;
+            }
+            answer
         })
     }
 
@@ -165,17 +220,11 @@ impl Transport for Shared {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         Box::pin(async move {
-            let answer = match &*self.0.way.read().await {
-                Way::Here { session, .. } => {
-                    call_many(&mut *session.lock().await, pipeline, offset, count).await
-                }
-                Way::There { connection, .. } => {
-                    let mut connection = connection.clone();
-                    let sent = connection.req_packed_commands(pipeline, offset, count);
-                    in_time(Some(CALL_TIMEOUT), sent).await
-                }
-            };
-            self.0.recovered(answer).await
+            let answer = self.0.send_many(pipeline, offset, count).await;
+            if self.0.recovered(&answer).await && pipeline.cmd_iter().all(only_looks) {
+                return self.0.send_many(pipeline, offset, count).await;
+            }
+            answer
         })
     }
 
@@ -195,8 +244,8 @@ impl Dedicate for Directory {
                 Way::Here { owner, .. } => return Ok(in_memory(owner.handle())),
                 Way::There { socket, .. } => connect(socket).await,
             };
-            let connection = self.recovered(made).await?;
-            Ok(Wire::alone(connection, self))
+            self.recovered(&made).await;
+            Ok(Wire::alone(made?, self))
         })
     }
 }
