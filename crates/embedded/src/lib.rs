@@ -1,8 +1,8 @@
 //! An in-process engine for the Redis commands and Lua that Meshwork uses.
 //!
-//! Here live the data ([`store`]), the commands over it ([`command`]), sessions, transactions, blocking
-//! and pub/sub ([`engine`]), Lua ([`script`]), the append-only log ([`log`]) and the RESP listener
-//! ([`listener`]). Nothing here knows what a job is.
+//! Here live the data (`store`), the commands over it (`command`), sessions, transactions, blocking
+//! and pub/sub (`engine`), Lua (`script`), the append-only log (`log`), the data directory and who
+//! owns it (`owner`), and the RESP listener (`listener`). Nothing here knows what a job is.
 
 mod command;
 mod engine;
