@@ -108,7 +108,7 @@ on_all_data! {
         let mut osis = listed(&["--type", "osis"]);
         assert_eq!(listed(&["--type", "osis", "--limit", "2"]), osis[..2]);
         osis.sort();
-        let mut all = ids.clone();
+        let mut all = ids;
         all.sort();
         assert_eq!(osis, all);
         let done = ground.run(&["job", "list", "--limit", "2"]).ok();

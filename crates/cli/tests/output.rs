@@ -25,6 +25,7 @@ on_all_data! {
         args.extend(files.iter().map(String::as_str));
         let mut child = ground
             .command(&args)
+            .env("RUST_LOG", "off")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -40,7 +40,7 @@ const FIELDS: [&str; 20] = [
 on_all_data! {
     fn the_result_goes_to_stdout_and_nothing_else_anywhere(ground: &Ground) {
         ground.file("a.rhai", "40 + 2");
-        let done = ground.run(&["run", "a.rhai"]).ok();
+        let done = ground.run_without_log(&["run", "a.rhai"]).ok();
         assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("42\n", ""));
     }
 
@@ -117,10 +117,10 @@ on_all_data! {
             return;
         }
         ground.file("a.py", "import sys, os\nprint('out', os.environ['A'])\nprint('err', file=sys.stderr)");
-        let done = ground.run(&["run", "a.py", "--env", "A=b=c"]).ok();
+        let done = ground.run_without_log(&["run", "a.py", "--env", "A=b=c"]).ok();
         assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("out b=c\n", "err\n"));
         ground.file("b.py", "print('aside')\nresult = {'n': 1}");
-        let done = ground.run(&["run", "b.py"]).ok();
+        let done = ground.run_without_log(&["run", "b.py"]).ok();
         assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("{\"n\":1}\n", "aside\n"));
         ground.file("c.py", "def f():\n    raise ValueError('no')\nf()");
         let done = ground.run(&["run", "c.py"]).exits(1);

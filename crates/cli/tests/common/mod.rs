@@ -94,6 +94,13 @@ impl Ground {
         self.start(args).ended()
     }
 
+    /// Runs the command to its end without its log, which tells of other things than the command itself.
+    pub(crate) fn run_without_log(&self, args: &[&str]) -> Done {
+        let mut command = self.command(args);
+        command.env("RUST_LOG", "off");
+        Running::start(command).ended()
+    }
+
     /// Starts the command.
     pub(crate) fn start<S: AsRef<str>>(&self, args: &[S]) -> Running {
         Running::start(self.command(args))
