@@ -66,11 +66,10 @@ impl Waiters {
         Some(waiter)
     }
 
-    fn for_key(&self, place: &(usize, Bytes)) -> Vec<u64> {
-        self.by_key
-            .get(place)
-            .map(|turns| turns.values().copied().collect())
-            .unwrap_or_default()
+    /// Who waits for a key, came after `turn`, and is the first of those.
+    fn next(&self, place: &(usize, Bytes), turn: u64) -> Option<(u64, u64)> {
+        let mut later = self.by_key.get(place)?.range(turn + 1..);
+        later.next().map(|(turn, client)| (*turn, *client))
     }
 }
 
@@ -114,23 +113,31 @@ impl World {
     pub(super) fn serve_ready(&mut self, now_us: u64) {
         while !self.ready.is_empty() {
             for place in std::mem::take(&mut self.ready) {
-                for client in self.waiters.for_key(&place) {
-                    self.serve(client, &place.1, now_us);
+                let mut turn = 0;
+                while let Some((next, client)) = self.waiters.next(&place, turn) {
+                    turn = next;
+                    if !self.serve(client, &place.1, now_us) {
+                        break;
+                    }
                 }
             }
         }
+        // What went back to its list; if the log takes nothing, the next writer is told.
+        let _ = self.log_effects();
     }
 
-    fn serve(&mut self, id: u64, key: &Bytes, now_us: u64) {
+    /// Serves one client; whether there may be something left for the next. All that wait, wait
+    /// for a list: what does not serve the first serves none.
+    fn serve(&mut self, id: u64, key: &Bytes, now_us: u64) -> bool {
         let Some(waiter) = self.waiters.by_client.get(&id) else {
-            return;
+            return true;
         };
         let (db, protocol, spec) = (waiter.db, waiter.protocol, waiter.spec);
         let args = waiter.args.clone();
         let mut call = Call::detached(self, id, now_us).with(db, protocol);
         call.woken_by = Some(key.clone());
         let reply = match call.run(spec, &args) {
-            Err(Stop::Wait { .. }) => return,
+            Err(Stop::Wait { .. }) => return false,
             Err(Stop::Error(text)) => Reply::Error(text),
             Ok(reply) => reply,
         };
@@ -141,13 +148,13 @@ impl World {
                 Reply::Error(trouble)
             }
         };
-        let Some(waiter) = self.waiters.take(id) else {
-            return;
-        };
-        if let Err(reply) = waiter.reply.send(reply) {
+        if let Some(waiter) = self.waiters.take(id)
+            && let Err(reply) = waiter.reply.send(reply)
+        {
             // Its future was dropped, and has not come to take itself off yet.
             self.give_back(db, &args, &reply, now_us);
         }
+        true
     }
 
     /// Puts back what was popped for a client that will never see it. What BLMOVE moved stays

@@ -28,8 +28,9 @@ pub(crate) use settings::Refused;
 pub(crate) use world::{Call, Origin, World};
 
 use crate::{
-    command::{Effect, Run, Stop, find},
+    command::{Run, Stop, find},
     script::Scripts,
+    store::Store,
 };
 
 /// An engine. Clones are cheap and stand for the same one; it ends with the last of them.
@@ -122,17 +123,20 @@ impl Handle {
 
     /// From here on every write goes to `journal` before anybody is told of it.
     pub(crate) fn attach(&self, journal: Box<dyn Journal>) {
-        self.shared.with(|core| core.world.journal = Some(journal));
+        self.shared.with(|core| {
+            core.world.settings.set("appendonly", "yes".to_owned());
+            core.world.journal = Some(journal);
+        });
     }
 
-    /// All data as the commands that make it, and at the same moment [`Journal::snapshot_taken`].
-    pub(crate) fn snapshot(&self) -> Vec<Effect> {
+    /// All data as it is now, and at the same moment [`Journal::snapshot_taken`].
+    pub(crate) fn snapshot(&self) -> Store {
         let mut core = self.shared.lock();
-        let effects = core.world.store.snapshot().collect();
+        let frozen = core.world.store.frozen();
         if let Some(journal) = &mut core.world.journal {
             journal.snapshot_taken();
         }
-        effects
+        frozen
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// What a Redis server of this version says, where a client decides something by it.
 const KNOWN: [(&str, &str); 16] = [
     ("appendfsync", "everysec"),
-    ("appendonly", "yes"),
+    ("appendonly", "no"),
     ("bind", ""),
     ("databases", "16"),
     ("dir", "."),

@@ -1,6 +1,6 @@
 //! One database: its keys and which of them transactions watch.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
 use indexmap::IndexMap;
@@ -17,8 +17,10 @@ pub(super) struct Database {
     watched: HashMap<Bytes, Watched>,
 }
 
+#[derive(Clone)]
 pub(super) struct Entry {
-    pub(super) value: Value,
+    /// Shared with a snapshot of it; then the first write makes a copy.
+    pub(super) value: Arc<Value>,
     pub(super) deadline: Option<i64>,
 }
 
@@ -32,17 +34,25 @@ struct Watched {
 impl Database {
     pub(super) fn put(&mut self, key: &Bytes, value: Value) -> bool {
         if let Some(entry) = self.keys.get_mut(key) {
-            entry.value = value;
+            entry.value = Arc::new(value);
             return false;
         }
         self.keys.insert(
             key.clone(),
             Entry {
-                value,
+                value: Arc::new(value),
                 deadline: None,
             },
         );
         true
+    }
+
+    /// The same keys and values at little cost, whatever the size of the values.
+    pub(super) fn frozen(&self) -> Self {
+        Self {
+            keys: self.keys.clone(),
+            ..Self::default()
+        }
     }
 
     pub(super) fn flush(&mut self) {
