@@ -92,6 +92,15 @@ impl Generator {
             5..150 if self.in_multi[session] => self.named("exec"),
             150..170 if self.in_multi[session] => self.named("discard"),
             170..260 => self.script(),
+            285..320 => {
+                let blocking = self.commands.iter().filter(|command| command.blocking);
+                let blocking: Vec<CommandInfo> = blocking.copied().collect();
+                let at = self.random.random_range(0..blocking.len());
+                self.call_of(blocking[at])
+            }
+            // Out of every state that the session may be in, and back to its protocol.
+            265..275 => self.named("reset"),
+            275..285 if session % 2 == 1 => vec![b"HELLO".to_vec(), b"3".to_vec()],
             260..265 => {
                 let target = self.random.random_range(0..SESSIONS);
                 return self.unblock(session, target);

@@ -123,7 +123,7 @@ const FORMS: &[(&str, &str)] = &[
     ("zpopmin", "%z [%n]"),
     (
         "zrange",
-        "%z (%i %i|%b %b BYSCORE|%x %x BYLEX) [REV] [LIMIT %i %i] [WITHSCORES] [%o]",
+        "%z (%i %i|%b %b BYSCORE|%x %x BYLEX) [REV] [LIMIT %i %i] [WITHSCORES]",
     ),
     ("zrangebylex", "%z %x %x [LIMIT %i %i]"),
     ("zrangebyscore", "%z %b %b [WITHSCORES] [LIMIT %i %i]"),

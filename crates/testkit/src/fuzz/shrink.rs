@@ -1,11 +1,15 @@
 //! Finds fewer steps that still show a difference, by leaving out more and more of them.
 
-use std::{io, path::Path};
+use std::{
+    io,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use super::{pair::Pair, step::Step};
 
-/// Runs of both sides spent on it: a few seconds.
-const TRIES: usize = 600;
+/// Time spent on it. A server that does not answer takes its time at each try.
+const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Fewer steps that lead to a difference, and what is seen after the last of them.
 pub(super) fn shrink(
@@ -13,12 +17,11 @@ pub(super) fn shrink(
     mut seen: String,
     socket: &Path,
 ) -> io::Result<(Vec<Step>, String)> {
-    let mut tries = 0;
+    let end = Instant::now() + TIME_MAX;
     let mut width = steps.len() / 2;
     while width > 0 {
         let mut at = 0;
-        while at < steps.len() && tries < TRIES {
-            tries += 1;
+        while at < steps.len() && Instant::now() < end {
             let mut fewer = steps.clone();
             fewer.drain(at..(at + width).min(steps.len()));
             match play(&fewer, socket)? {

@@ -10,7 +10,7 @@ use std::{
 use meshwork_embedded::{Reply, decode_reply, encode_command};
 
 /// A reply that has not come by then does not come: the server is on this machine, and idle.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Bytes read at once.
 const CHUNK: usize = 64 * 1024;
