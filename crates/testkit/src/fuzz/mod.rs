@@ -2,8 +2,8 @@
 //! comparison of every reply and, now and then, of all the data.
 //!
 //! The commands come from the engine's own table, so that a new one is tried without a word
-//! here; those that have a form in [`grammar`] get arguments that make sense more often. What is
-//! not compared to the last byte is listed in [`same`], what is not tried in [`generate`].
+//! here; those that have a form in `grammar` get arguments that make sense more often. What is
+//! not compared to the last byte is listed in `same`, what is not tried in `generate`.
 
 mod data;
 mod generate;
