@@ -62,11 +62,18 @@ async fn work(
     let patience = Duration::from_secs(job.timeout.saturating_mul(runs)).saturating_add(QUEUEING);
     let mut ended = pin!(client.wait(&job.id, patience));
     let mut ticks = tokio::time::interval(hands::LOOK);
-    let result = loop {
-        tokio::select! {
-            ended = &mut ended => break ended,
-            _ = ticks.tick() => hands.look().await?,
+    // Beside the wait and not in its stead: a call under way is not to be left lying.
+    let look = async {
+        loop {
+            ticks.tick().await;
+            if let Err(error) = hands.look().await {
+                return error;
+            }
         }
+    };
+    let result = tokio::select! {
+        ended = &mut ended => ended,
+        error = look => return Err(error),
     };
     wheel.finish_and_clear();
     Ok(result?)

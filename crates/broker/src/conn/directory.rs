@@ -5,7 +5,7 @@
 mod reply;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -14,12 +14,14 @@ use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{
     Arg, AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, RedisFuture, RedisResult, Value,
 };
-use tokio::sync::{Mutex, RwLock};
 
 use super::socket::{Dedicate, Wire};
 use super::{CALL_TIMEOUT, Conn, ConnectError, Transport, in_time};
 
 /// The shared connection of one process to one data directory.
+///
+/// Nothing here is held over an await by the future of a caller: one that is not polled for a while would
+/// hold up all others, perhaps the one that it waits for itself.
 struct Directory {
     path: PathBuf,
     options: Options,
@@ -27,20 +29,28 @@ struct Directory {
     /// another one, which does not live as long.
     runtime: tokio::runtime::Handle,
     way: RwLock<Way>,
+    /// Held by the one task that looks for the owner.
+    finding: tokio::sync::Mutex<()>,
 }
 
 /// How the data is reached at the moment.
+#[derive(Clone)]
 enum Way {
     /// The engine runs here.
-    Here {
-        owner: Owner,
-        session: Mutex<Session>,
-    },
+    Here(Arc<Here>),
     /// It runs in another process.
-    There {
-        socket: Socket,
-        connection: MultiplexedConnection,
-    },
+    There(Arc<There>),
+}
+
+struct Here {
+    sessions: Sessions,
+    /// Given back when the last call that goes this way has ended.
+    _owner: Owner,
+}
+
+struct There {
+    socket: Socket,
+    connection: MultiplexedConnection,
 }
 
 /// Opens the directory, or attaches to its owner.
@@ -57,16 +67,14 @@ pub(super) async fn open(path: &Path, options: Options) -> Result<Conn, ConnectE
         options,
         runtime,
         way: RwLock::new(way),
+        finding: tokio::sync::Mutex::new(()),
     };
     Ok(Conn::new(Shared(Arc::new(directory))))
 }
 
-/// An engine in this process and nowhere else.
+/// An engine in this process.
 pub(super) fn in_memory(handle: &Handle) -> Conn {
-    Conn::new(Own {
-        session: Mutex::new(handle.session()),
-        handle: handle.clone(),
-    })
+    Conn::new(Sessions::new(handle))
 }
 
 /// How often in a row an owner may go away while we attach to it: commands that come and go all at once are
@@ -102,13 +110,18 @@ impl Way {
             tries -= 1;
             let socket = match meshwork_embedded::open(path, options.clone()).await? {
                 Opened::Owner(owner) => {
-                    let session = Mutex::new(owner.handle().session());
-                    return Ok(Self::Here { owner, session });
+                    let sessions = Sessions::new(owner.handle());
+                    return Ok(Self::Here(Arc::new(Here {
+                        sessions,
+                        _owner: owner,
+                    })));
                 }
                 Opened::Attach(socket) => socket,
             };
             match connect(&socket).await {
-                Ok(connection) => return Ok(Self::There { socket, connection }),
+                Ok(connection) => {
+                    return Ok(Self::There(Arc::new(There { socket, connection })));
+                }
                 // It answered, and has gone since.
                 Err(error) if tries > 0 => tracing::debug!(%error, "the owner went away"),
                 Err(error) => return Err(error.into()),
@@ -129,11 +142,18 @@ async fn connect(socket: &Socket) -> RedisResult<MultiplexedConnection> {
 }
 
 impl Directory {
+    fn way(&self) -> Way {
+        self.way
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
     async fn send(&self, cmd: &Cmd) -> RedisResult<Value> {
-        match &*self.way.read().await {
-            Way::Here { session, .. } => call(&mut *session.lock().await, cmd).await,
-            Way::There { connection, .. } => {
-                let mut connection = connection.clone();
+        match self.way() {
+            Way::Here(here) => here.sessions.call(cmd).await,
+            Way::There(there) => {
+                let mut connection = there.connection.clone();
                 in_time(Some(CALL_TIMEOUT), connection.req_packed_command(cmd)).await
             }
         }
@@ -145,12 +165,10 @@ impl Directory {
         offset: usize,
         count: usize,
     ) -> RedisResult<Vec<Value>> {
-        match &*self.way.read().await {
-            Way::Here { session, .. } => {
-                call_many(&mut *session.lock().await, pipeline, offset, count).await
-            }
-            Way::There { connection, .. } => {
-                let mut connection = connection.clone();
+        match self.way() {
+            Way::Here(here) => here.sessions.call_many(pipeline, offset, count).await,
+            Way::There(there) => {
+                let mut connection = there.connection.clone();
                 let sent = connection.req_packed_commands(pipeline, offset, count);
                 in_time(Some(CALL_TIMEOUT), sent).await
             }
@@ -162,40 +180,39 @@ impl Directory {
     async fn recovered<T>(self: &Arc<Self>, answer: &RedisResult<T>) -> bool {
         let gone = matches!(answer, Err(e) if e.is_io_error() || e.is_unrecoverable_error());
         if gone {
-            self.find_again().await;
+            let directory = Arc::clone(self);
+            // A task of its own, which goes on whether or not the caller is polled.
+            let found = self
+                .runtime
+                .spawn(async move { directory.find_again().await });
+            if let Err(error) = found.await {
+                tracing::error!(%error, "the takeover did not end");
+            }
         }
         gone
     }
 
-    async fn find_again(self: &Arc<Self>) {
-        let mut way = self.way.write().await;
-        let Way::There { connection, .. } = &*way else {
+    async fn find_again(&self) {
+        let _one_at_a_time = self.finding.lock().await;
+        let Way::There(there) = self.way() else {
             return;
         };
         // Somebody else may have found the new way meanwhile.
-        let mut connection = connection.clone();
         let ping = redis::cmd("PING");
-        if in_time(
-            Some(CALL_TIMEOUT),
-            ping.query_async::<Value>(&mut connection),
-        )
-        .await
-        .is_ok()
-        {
+        let mut connection = there.connection.clone();
+        let ping = ping.query_async::<Value>(&mut connection);
+        if in_time(Some(CALL_TIMEOUT), ping).await.is_ok() {
             return;
         }
-        let directory = Arc::clone(self);
-        let find = async move { Way::find(&directory.path, &directory.options).await };
-        match self.runtime.spawn(find).await {
-            Ok(Ok(found)) => {
-                let owner = matches!(found, Way::Here { .. });
+        match Way::find(&self.path, &self.options).await {
+            Ok(found) => {
+                let owner = matches!(found, Way::Here(_));
                 tracing::info!(path = %self.path.display(), owner, "the owner went away");
-                *way = found;
+                *self.way.write().unwrap_or_else(PoisonError::into_inner) = found;
             }
-            Ok(Err(error)) => {
+            Err(error) => {
                 tracing::warn!(path = %self.path.display(), %error, "no way to the data");
             }
-            Err(error) => tracing::error!(%error, "the takeover did not end"),
         }
     }
 }
@@ -240,9 +257,9 @@ impl Transport for Shared {
 impl Dedicate for Directory {
     fn dedicated(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Conn>> {
         Box::pin(async move {
-            let made = match &*self.way.read().await {
-                Way::Here { owner, .. } => return Ok(in_memory(owner.handle())),
-                Way::There { socket, .. } => connect(socket).await,
+            let made = match self.way() {
+                Way::Here(here) => return here.sessions.dedicated().await,
+                Way::There(there) => connect(&there.socket).await,
             };
             self.recovered(&made).await;
             Ok(Wire::alone(made?, self))
@@ -250,10 +267,87 @@ impl Dedicate for Directory {
     }
 }
 
-/// A session of the engine in this process.
-struct Own {
-    session: Mutex<Session>,
+/// How many sessions that nobody uses are kept: more calls than that at once are rare, and a session is
+/// made at little cost.
+const MAX_IDLE: usize = 16;
+
+/// Sessions of an engine in this process: one per call under way, so that none waits for another.
+struct Sessions {
     handle: Handle,
+    idle: Mutex<Vec<Session>>,
+}
+
+impl Sessions {
+    fn new(handle: &Handle) -> Self {
+        Self {
+            handle: handle.clone(),
+            idle: Mutex::default(),
+        }
+    }
+
+    fn take(&self) -> Session {
+        let idle = self
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        idle.unwrap_or_else(|| self.handle.session())
+    }
+
+    fn put(&self, session: Session) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_IDLE {
+            idle.push(session);
+        }
+    }
+}
+
+impl Transport for Sessions {
+    fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(async move {
+            let mut session = self.take();
+            let answer = call(&mut session, cmd).await;
+            self.put(session);
+            answer
+        })
+    }
+
+    fn call_many<'a>(
+        &'a self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        Box::pin(async move {
+            let mut session = self.take();
+            let answers = call_many(&mut session, pipeline, offset, count).await;
+            self.put(session);
+            answers
+        })
+    }
+
+    fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
+        Box::pin(async move { Ok(Conn::new(Own::new(&self.handle))) })
+    }
+
+    fn db(&self) -> i64 {
+        0
+    }
+}
+
+/// One session that is the same for all calls: `CLIENT ID` means the one that waits.
+struct Own {
+    handle: Handle,
+    session: tokio::sync::Mutex<Session>,
+}
+
+impl Own {
+    fn new(handle: &Handle) -> Self {
+        Self {
+            handle: handle.clone(),
+            session: tokio::sync::Mutex::new(handle.session()),
+        }
+    }
 }
 
 impl Transport for Own {
@@ -273,7 +367,7 @@ impl Transport for Own {
     }
 
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
-        Box::pin(async move { Ok(in_memory(&self.handle)) })
+        Box::pin(async move { Ok(Conn::new(Self::new(&self.handle))) })
     }
 
     fn db(&self) -> i64 {
