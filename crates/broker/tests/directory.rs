@@ -73,7 +73,10 @@ async fn the_second_attaches_and_takes_over() {
             .is_some()
     );
     // And by now this process owns the data.
-    assert_eq!(attached.enqueue(&[job("c")]).await.unwrap(), [Enqueued::Stored]);
+    assert_eq!(
+        attached.enqueue(&[job("c")]).await.unwrap(),
+        [Enqueued::Stored]
+    );
     assert_eq!(run_one(&attached, "w2").await, "b");
     let a = attached
         .inspect(&"a".parse().unwrap())

@@ -8,6 +8,10 @@ use meshwork::{Target, TlsFiles};
 /// Options and variables that say where the data is.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Where the data is")]
+#[allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "the help shows what may be left out in brackets"
+)]
 pub(crate) struct Place {
     /// The Redis or Valkey server: redis://[user:password@]host[:port][/database], rediss:// for TLS,
     /// unix:///path/to/socket. Others see a password on the command line: better set REDIS_URL. Without a

@@ -1,6 +1,10 @@
 //! Twenty kills: seven, seven and six, at moments of a fixed seed. `cargo xtask chaos` has more.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that panics has failed, and tells what it counted"
+)]
 
 use meshwork_testkit::chaos::{Plan, Scenario, meshwork_binary, play};
 use meshwork_testkit::servers::{Tool, need};

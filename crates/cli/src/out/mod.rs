@@ -1,4 +1,4 @@
-//! What goes to stdout: the data, and nothing else. What goes to stderr is [`note`]'s.
+//! What goes to stdout: the data, and nothing else. What goes to stderr is [`mod@note`]'s.
 
 mod json;
 mod note;
