@@ -72,6 +72,10 @@ const REDIS: &[(&str, &str)] = &[
         "*2|$5|false|$3|foo|",
     ),
     (
+        "redis.call('set','y','v') redis.setresp(3) return #redis.call('mget','x','y')",
+        ":0|",
+    ),
+    (
         "return {math.random()*1000000000, math.random(10), math.random(5,9)}",
         "*3|:396464773|:9|:6|",
     ),

@@ -105,6 +105,8 @@ pub struct CommandInfo {
     pub keys: (i32, i32, i32),
     /// Whether it is only there to have subcommands.
     pub container: bool,
+    /// Whether scripts may not call it.
+    pub noscript: bool,
     /// Whether it may wait.
     pub blocking: bool,
 }
@@ -117,6 +119,7 @@ pub fn command_table() -> Vec<CommandInfo> {
         arity: spec.arity,
         keys: (spec.keys.first, spec.keys.last, spec.keys.step),
         container: spec.flags.has(Flags::CONTAINER),
+        noscript: spec.flags.has(Flags::NOSCRIPT),
         blocking: spec.flags.has(Flags::BLOCKING),
     };
     all().map(info).collect()

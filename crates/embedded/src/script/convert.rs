@@ -33,7 +33,7 @@ pub(super) fn to_lua(lua: &Lua, reply: Reply, protocol: Protocol) -> Result<Valu
         Reply::Bulk(bytes) => Value::String(lua.create_string(&bytes)?),
         Reply::Array(items) | Reply::Push(items) => array(lua, items, protocol)?,
         Reply::Set(items) if resp3 => {
-            let set = lua.create_table_with_capacity(0, items.len())?;
+            let set = lua.create_table()?;
             for item in items {
                 set.raw_set(to_lua(lua, item, protocol)?, true)?;
             }
@@ -41,7 +41,7 @@ pub(super) fn to_lua(lua: &Lua, reply: Reply, protocol: Protocol) -> Result<Valu
         }
         Reply::Set(items) => array(lua, items, protocol)?,
         Reply::Map(pairs) if resp3 => {
-            let map = lua.create_table_with_capacity(0, pairs.len())?;
+            let map = lua.create_table()?;
             for (key, value) in pairs {
                 map.raw_set(to_lua(lua, key, protocol)?, to_lua(lua, value, protocol)?)?;
             }
@@ -77,7 +77,14 @@ fn single(lua: &Lua, field: &str, value: impl mlua::IntoLua) -> Result<Value> {
 }
 
 fn array(lua: &Lua, items: Vec<Reply>, protocol: Protocol) -> Result<Value> {
-    let table = lua.create_table_with_capacity(items.len(), 0)?;
+    // Room made in advance would change what `#` says of an array with nils in it, which only
+    // RESP3 brings.
+    let room = if protocol == Protocol::Resp3 {
+        0
+    } else {
+        items.len()
+    };
+    let table = lua.create_table_with_capacity(room, 0)?;
     for (at, item) in items.into_iter().enumerate() {
         table.raw_set(at + 1, to_lua(lua, item, protocol)?)?;
     }

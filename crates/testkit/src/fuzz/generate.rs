@@ -91,7 +91,7 @@ impl Generator {
             5..30 if !self.in_multi[session] => self.named("multi"),
             5..150 if self.in_multi[session] => self.named("exec"),
             150..170 if self.in_multi[session] => self.named("discard"),
-            170..260 => self.script(),
+            170..260 | 320..380 => self.script(),
             285..320 => {
                 let blocking = self.commands.iter().filter(|command| command.blocking);
                 let blocking: Vec<CommandInfo> = blocking.copied().collect();
@@ -99,8 +99,8 @@ impl Generator {
                 self.call_of(blocking[at])
             }
             // Out of every state that the session may be in, and back to its protocol.
-            265..275 => self.named("reset"),
-            275..285 if session % 2 == 1 => vec![b"HELLO".to_vec(), b"3".to_vec()],
+            265..275 if session >= SESSIONS / 2 => self.named("reset"),
+            265..285 if session % 2 == 1 => vec![b"HELLO".to_vec(), b"3".to_vec()],
             260..265 => {
                 let target = self.random.random_range(0..SESSIONS);
                 return self.unblock(session, target);
@@ -263,14 +263,14 @@ impl Generator {
     fn call_in_script(&mut self) -> Vec<Vec<u8>> {
         loop {
             let command = self.pick();
-            if !same::is_loose(command.name) && !command.name.contains('|') {
+            let refused = command.noscript && !once_in(&mut self.random, 10);
+            if !refused && !same::is_loose(command.name) && !command.name.contains('|') {
                 return self.call_of(command);
             }
         }
     }
 
     fn script(&mut self) -> Vec<Vec<u8>> {
-        let text = self.text();
         let by_sha = once_in(&mut self.random, 3);
         let read_only = once_in(&mut self.random, 5);
         let name = match (by_sha, read_only) {
@@ -279,13 +279,17 @@ impl Generator {
             (true, false) => "EVALSHA",
             (true, true) => "evalsha_ro",
         };
+        let sent = self.scripts.len();
         let body = match by_sha {
-            false => text,
-            true if once_in(&mut self.random, 20) => words::any(&mut self.random),
-            true => sha1_smol::Sha1::from(text)
-                .digest()
-                .to_string()
-                .into_bytes(),
+            true if sent > 0 && !once_in(&mut self.random, 20) => {
+                let script = &self.scripts[self.random.random_range(0..sent)];
+                sha1_smol::Sha1::from(script)
+                    .digest()
+                    .to_string()
+                    .into_bytes()
+            }
+            true => words::any(&mut self.random),
+            false => self.text(),
         };
         let mut args = vec![name.as_bytes().to_vec(), body];
         args.extend(lua::keys_and_argv(&mut self.random));

@@ -58,8 +58,6 @@ const STATEMENTS: &[&str] = &[
 /// What a script ends with.
 const ENDS: &[&str] = &[
     "return r",
-    "return r",
-    "return r",
     "return {r, 1, 'x'}",
     "return {KEYS[1], ARGV[1], ARGV[2]}",
     "return {1, 2, nil, 3}",
@@ -155,16 +153,18 @@ pub(super) fn script(random: &mut StdRng, calls: &[Vec<Vec<u8>>]) -> Vec<u8> {
         text.push_str(one_of(random, SHEBANGS));
     }
     text.push_str("local r = 0 ");
+    if once_in(random, 6) {
+        text.push_str("redis.setresp(3) ");
+    }
     for call in calls {
-        let how = one_of(
-            random,
-            &[
-                "r = redis.call",
-                "r = redis.pcall",
-                "redis.pcall",
-                "redis.call",
-            ],
-        );
+        // Mostly such as go on after an error, so that most scripts get to their end.
+        let calls = [
+            "r = redis.call",
+            "r = redis.pcall",
+            "r = redis.pcall",
+            "redis.pcall",
+        ];
+        let how = one_of(random, &calls);
         let timed = TIMED
             .iter()
             .any(|name| call[0].eq_ignore_ascii_case(name.as_bytes()));
@@ -178,7 +178,11 @@ pub(super) fn script(random: &mut StdRng, calls: &[Vec<Vec<u8>>]) -> Vec<u8> {
         }
         text.push_str(one_of(random, &[" ", "\n", "; "]));
     }
-    text.push_str(one_of(random, ENDS));
+    text.push_str(if once_in(random, 3) {
+        "return r"
+    } else {
+        one_of(random, ENDS)
+    });
     text.into_bytes()
 }
 
