@@ -62,6 +62,15 @@ impl Broker {
         })
     }
 
+    /// Gives all scripts to the server, so that none has to be sent when it is first needed. Not needed for
+    /// more than that: a script that the server does not know is sent by the call.
+    ///
+    /// # Errors
+    /// If the server does not take them.
+    pub async fn load(&self) -> Result<(), Error> {
+        self.scripts.load(&self.conn).await
+    }
+
     /// With another clock than the server's.
     #[must_use]
     pub fn with_clock(self, clock: Clock) -> Self {

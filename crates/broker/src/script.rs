@@ -100,6 +100,18 @@ impl Scripts {
         )
     }
 
+    /// Gives all scripts to the server, so that none has to be sent when it is first needed.
+    pub(crate) async fn load(&self, conn: &Conn) -> Result<(), Error> {
+        for (_, script) in &self.0 {
+            let loaded = script.load_async(&mut conn.clone()).await;
+            loaded.map_err(|source| Error::Call {
+                verb: "load",
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
     fn get(&self, verb: Verb) -> &Script {
         &self.0[verb as usize].1
     }

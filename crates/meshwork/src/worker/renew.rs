@@ -92,6 +92,7 @@ async fn keep_over(
     held: &Held,
     report: &watch::Sender<Option<Instant>>,
 ) -> Result<Never, meshwork_broker::Error> {
+    let mut loaded = false;
     let mut ticks = tokio::time::interval(setup.renew_every());
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -101,6 +102,11 @@ async fn keep_over(
         let gone = renew(broker, setup, &asked).await?;
         held.lose(&asked, &gone);
         report.send_replace(Some(began + setup.lease));
+        if !loaded {
+            // Once per connection, since a server that was restarted has forgotten them.
+            within(setup.lease, broker.load()).await?;
+            loaded = true;
+        }
         let taken = within(setup.renew_every(), broker.reclaim()).await?;
         if taken != meshwork_broker::Reclaimed::default() {
             tracing::warn!(
