@@ -45,6 +45,16 @@ pub enum NameError {
         /// The first character that is not allowed.
         found: char,
     },
+    /// Braces that make no hash tag: Redis Cluster would spread the keys over its nodes.
+    #[error(
+        "the braces of the {what} {name:?} make no hash tag: give one pair with a name in it, as `{{hero}}`"
+    )]
+    HashTag {
+        /// What the name is for.
+        what: &'static str,
+        /// The name as given.
+        name: String,
+    },
 }
 
 fn shown(text: &str) -> String {
@@ -82,8 +92,25 @@ fn word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
+/// No braces, or one pair with something in it.
+fn check_hash_tag(what: &'static str, text: &str) -> Result<(), NameError> {
+    let tagged = || {
+        let (before, rest) = text.split_once('{')?;
+        let (tag, after) = rest.split_once('}')?;
+        let plain = [before, tag, after].concat().chars().all(word);
+        (plain && !tag.is_empty()).then_some(())
+    };
+    if text.chars().all(word) || tagged().is_some() {
+        return Ok(());
+    }
+    Err(NameError::HashTag {
+        what,
+        name: text.to_owned(),
+    })
+}
+
 macro_rules! name {
-    ($(#[$doc:meta])* $type:ident, $what:literal, $max:expr, $allowed:expr) => {
+    ($(#[$doc:meta])* $type:ident, $what:literal, $max:expr, $allowed:expr $(, $also:expr)?) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $type(String);
@@ -101,6 +128,7 @@ macro_rules! name {
 
             fn from_str(text: &str) -> Result<Self, NameError> {
                 check($what, text, $max, $allowed)?;
+                $($also($what, text)?;)?
                 Ok(Self(text.to_owned()))
             }
         }
@@ -135,7 +163,7 @@ name! {
 name! {
     /// The first part of every key, `hero` by default. A hash tag (`{hero}`) keeps all keys in one slot of
     /// a Redis Cluster.
-    Namespace, "namespace", MAX_NAME, |c| word(c) || c == '{' || c == '}'
+    Namespace, "namespace", MAX_NAME, |c| word(c) || c == '{' || c == '}', check_hash_tag
 }
 name! {
     /// The id of a job: a UUID v4 where we make it, any word where somebody else does.
@@ -164,6 +192,15 @@ impl Default for Group {
 impl Default for Namespace {
     fn default() -> Self {
         Self("hero".to_owned())
+    }
+}
+
+impl Namespace {
+    /// What is in its braces: all keys of the namespace lie in one slot of a Redis Cluster then.
+    #[must_use]
+    pub fn hash_tag(&self) -> Option<&str> {
+        let (_, rest) = self.0.split_once('{')?;
+        Some(rest.split_once('}')?.0)
     }
 }
 
@@ -201,7 +238,25 @@ mod tests {
 
     #[test]
     fn a_namespace_may_carry_a_hash_tag() {
-        assert!("{hero}".parse::<Namespace>().is_ok());
+        let tag = |text: &str| {
+            let namespace = text.parse::<Namespace>().unwrap();
+            namespace.hash_tag().map(str::to_owned)
+        };
+        assert_eq!(tag("{hero}").as_deref(), Some("hero"));
+        assert_eq!(tag("a-{hero}_b").as_deref(), Some("hero"));
+        assert_eq!(tag("hero"), None);
         assert!("he:ro".parse::<Namespace>().is_err());
+    }
+
+    #[test]
+    fn braces_that_make_no_hash_tag_are_refused_by_name() {
+        for bad in [
+            "{}", "{}hero", "{hero", "hero}", "}hero{", "{{hero}}", "{a}{b}", "{a}}",
+        ] {
+            let error = bad.parse::<Namespace>().unwrap_err();
+            assert!(matches!(error, NameError::HashTag { .. }), "{bad}: {error}");
+            let said = error.to_string();
+            assert!(said.contains(bad) && said.contains("`{hero}`"), "{said}");
+        }
     }
 }

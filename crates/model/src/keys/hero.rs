@@ -18,6 +18,12 @@ impl Hero {
         Self { namespace }
     }
 
+    /// The first part of every key.
+    #[must_use]
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
     /// What every job hash begins with: `hero:job:`.
     #[must_use]
     pub fn job_prefix(&self) -> String {
