@@ -36,6 +36,22 @@ pub enum Error {
         /// The answer.
         answer: String,
     },
+    /// The jobs are stored, but not yet on as many replicas as were asked for: a failover may lose them.
+    /// Say the call again; what is stored stays as it is.
+    #[error(
+        "{what} stored, but only {confirmed} of {wanted} replicas have confirmed it within {timeout:?}: \
+         say it again, it is not stored twice"
+    )]
+    NotReplicated {
+        /// The jobs, in words.
+        what: String,
+        /// How many replicas have them.
+        confirmed: u32,
+        /// How many should.
+        wanted: u32,
+        /// How long they were waited for.
+        timeout: std::time::Duration,
+    },
 }
 
 impl Error {
@@ -49,29 +65,57 @@ impl Error {
     }
 
     /// Whether the same call may succeed a little later: the connection broke, or the server is loading,
-    /// busy or changing roles.
+    /// busy, full or changing roles, or replicas are late.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        let Self::Call { source, .. } = self else {
-            return false;
-        };
-        source.is_io_error()
-            || source.is_timeout()
-            || source.is_connection_dropped()
-            || matches!(
-                source.code(),
-                Some(
-                    "LOADING"
-                        | "BUSY"
-                        | "TRYAGAIN"
-                        | "CLUSTERDOWN"
-                        | "MASTERDOWN"
-                        | "READONLY"
-                        | "UNBLOCKED"
-                        | "OOM"
-                        | "MISCONF"
-                )
-            )
+        match self {
+            Self::Call { source, .. } => {
+                source.is_io_error()
+                    || source.is_timeout()
+                    || source.is_connection_dropped()
+                    || passes(source)
+            }
+            Self::NotReplicated { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+/// What a server says that takes the same call a little later.
+const PASSING: [&str; 14] = [
+    "ASK",
+    "BUSY",
+    "CLUSTERDOWN",
+    "LOADING",
+    "MASTERDOWN",
+    "MISCONF",
+    "MOVED",
+    "NOREPLICAS",
+    // Somebody made the server forget its scripts between the two steps of a call.
+    "NOSCRIPT",
+    "OOM",
+    "READONLY",
+    "TRYAGAIN",
+    "UNBLOCKED",
+    "UNKILLABLE",
+];
+
+/// The same where the server has no code for it: a script whose keys are on their way to another node of the
+/// cluster, and a server with too many clients.
+const PASSING_WORDS: [&str; 2] = [
+    "attempted to access a non local key",
+    "max number of clients reached",
+];
+
+/// Whether a server refused a call for a reason that passes.
+pub(crate) fn passes(error: &redis::RedisError) -> bool {
+    match error.code() {
+        Some("ERR") => {
+            let detail = error.detail().unwrap_or_default();
+            PASSING_WORDS.iter().any(|words| detail.contains(words))
+        }
+        Some(code) => PASSING.contains(&code),
+        None => false,
     }
 }
 

@@ -2,6 +2,8 @@
 //! embedded engine, with one typed function each ([`Broker`]); [`conn`] is the way to the data, and the
 //! only place that talks to it. What runs the jobs is not here.
 
+mod acknowledge;
+mod backoff;
 mod clock;
 pub mod conn;
 mod error;
@@ -10,10 +12,13 @@ mod verb;
 
 use meshwork_model::keys::hero::Hero;
 
+pub use acknowledge::Acknowledge;
+pub use backoff::Backoff;
 pub use clock::Clock;
 pub use error::Error;
 pub use verb::*;
 
+use acknowledge::Confirmed;
 use conn::{Conn, ConnectError, Target};
 use script::Scripts;
 
@@ -24,15 +29,20 @@ pub struct Broker {
     keys: Hero,
     scripts: Scripts,
     clock: Clock,
+    confirmed: Option<Confirmed>,
 }
 
 impl Broker {
-    /// Connects to `target`.
+    /// Connects to `target`, and keeps to what its URL says of acknowledgements.
     ///
     /// # Errors
     /// See [`Conn::open`].
     pub async fn connect(target: &Target, keys: Hero) -> Result<Self, ConnectError> {
-        Ok(Self::new(Conn::open(target).await?, keys))
+        let broker = Self::new(Conn::open(target, keys.namespace()).await?, keys);
+        Ok(match target.acknowledge() {
+            Some(rule) => broker.acknowledge(rule),
+            None => broker,
+        })
     }
 
     /// The verbs over a connection that is there already.
@@ -43,7 +53,16 @@ impl Broker {
             keys,
             scripts: Scripts::default(),
             clock: Clock::default(),
+            confirmed: None,
         }
+    }
+
+    /// Lets [`Broker::enqueue`] succeed only when replicas have the jobs: a failover does not lose them then.
+    /// Else it fails with [`Error::NotReplicated`], and may be repeated.
+    #[must_use]
+    pub fn acknowledge(self, rule: Acknowledge) -> Self {
+        let confirmed = Some(Confirmed::new(rule));
+        Self { confirmed, ..self }
     }
 
     /// The same verbs over a connection of their own.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use meshwork_broker::Broker;
-use meshwork_broker::conn::{ConnectError, Target, TargetError, TlsFiles, Unfit};
+use meshwork_broker::conn::{ConnectError, Target, TlsFiles, Unfit};
 use meshwork_model::job::NewJob;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::route::Route;
@@ -173,19 +173,4 @@ async fn nobody_there() {
         said.contains(&format!("no answer from 127.0.0.1:{port}")),
         "{said}"
     );
-}
-
-#[tokio::test]
-async fn what_a_later_version_follows_is_named() {
-    for url in [
-        "redis+sentinel://:sesame@h/main",
-        "redis+cluster://h",
-        "redis://a:1,b:2",
-    ] {
-        let error = connect(url, TlsFiles::default()).await.unwrap_err();
-        assert!(
-            matches!(error, ConnectError::Target(TargetError::Unsupported(_))),
-            "{error}"
-        );
-    }
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::conn::{Conn, Target, TlsFiles};
+use meshwork_broker::conn::{Target, TlsFiles};
 use meshwork_broker::{
     Broker, Cancelled, Claim, Claimed, Clock, Deleted, Failed, Finished, Listener, Released,
     Renewal,
@@ -50,8 +50,8 @@ async fn runs_on(options: ServerOptions) {
     };
     let target = Target::parse(&server.url(), TlsFiles::default()).unwrap();
     let (clock, hand) = Clock::manual(1_700_000_000_000);
-    let conn = Conn::open(&target).await.unwrap();
-    let broker = Broker::new(conn, Hero::default()).with_clock(clock);
+    let broker = Broker::connect(&target, Hero::default()).await.unwrap();
+    let broker = broker.with_clock(clock);
     let queues = [format!("{}osis", broker.keys().work_prefix())];
     let names = ["j1", "j2", "j3", "j4", "j5", "j6", "j7"];
     let jobs: Vec<_> = names.map(job).into();

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use meshwork_broker::conn::{Conn, Target, TlsFiles};
+use meshwork_broker::conn::{Target, TlsFiles};
 use meshwork_broker::{Broker, Claim, Claimed, Error, Finished};
 use meshwork_model::job::NewJob;
 use meshwork_model::keys::hero::Hero;
@@ -21,7 +21,7 @@ const WAIT: Duration = Duration::from_millis(50);
 
 async fn connect(server: &RealServer) -> Broker {
     let target = Target::parse(&server.url(), TlsFiles::default()).unwrap();
-    Broker::new(Conn::open(&target).await.unwrap(), Hero::default())
+    Broker::connect(&target, Hero::default()).await.unwrap()
 }
 
 fn job(id: &str) -> NewJob {

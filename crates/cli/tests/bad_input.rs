@@ -147,14 +147,9 @@ fn urls() {
         ("http://localhost", "redis://"),
         ("redis://localhost:port", "redis://"),
         ("redis://localhost/x", "redis://"),
-        (
-            "redis+sentinel://localhost/main",
-            "Sentinel is not supported yet",
-        ),
-        (
-            "redis+cluster://localhost",
-            "Redis Cluster is not supported yet",
-        ),
+        ("redis+sentinel://localhost", "which service"),
+        ("redis+cluster://localhost/1", "only database 0"),
+        ("redis://localhost?wait_replicas=x", "wait_replicas"),
     ] {
         let ground = Ground::url(url);
         says(&ground.run(&["job", "list"]), USAGE, &[words]);

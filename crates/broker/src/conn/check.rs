@@ -1,6 +1,8 @@
 //! Whether a server may keep jobs: its version, and that it does not throw keys away.
 
-use super::{Conn, ConnectError, Target};
+use redis::aio::ConnectionLike;
+
+use super::{CALL_TIMEOUT, ConnectError, in_time};
 
 /// The oldest major version: scripts with flags and `BLMPOP` came with Redis 7.
 const OLDEST: u64 = 7;
@@ -27,50 +29,65 @@ pub enum Unfit {
     NoInfo(String),
 }
 
-/// Refuses a server that would lose jobs.
-pub(super) async fn fit(conn: &Conn, target: &Target) -> Result<(), ConnectError> {
-    let place = target.place();
-    let info: String = match redis::cmd("INFO").query_async(&mut conn.clone()).await {
-        Ok(info) => info,
-        Err(error) if error.is_io_error() => {
-            return Err(ConnectError::Unreachable {
+/// What a server says about itself.
+pub(super) struct About(String);
+
+/// Asks a server about itself.
+pub(super) async fn ask(
+    connection: &mut (impl ConnectionLike + Send),
+    place: &str,
+) -> Result<About, ConnectError> {
+    let place = place.to_owned();
+    let info = redis::cmd("INFO");
+    let info = in_time(Some(CALL_TIMEOUT), info.query_async(connection)).await;
+    info.map(About).map_err(|error| {
+        if error.is_io_error() {
+            return ConnectError::Unreachable {
                 place,
                 source: error,
-            });
+            };
         }
-        Err(error) if matches!(error.code(), Some("NOAUTH" | "WRONGPASS")) => {
-            return Err(ConnectError::Refused {
-                place,
-                reason: error.to_string(),
-            });
+        let reason = error.to_string();
+        if matches!(error.code(), Some("NOAUTH" | "WRONGPASS")) {
+            return ConnectError::Refused { place, reason };
         }
-        Err(error) => {
-            return Err(ConnectError::Unfit {
-                place,
-                reason: Unfit::NoInfo(error.to_string()),
-            });
-        }
-    };
-    judge(&info).map_err(|reason| ConnectError::Unfit { place, reason })
+        let reason = Unfit::NoInfo(reason);
+        ConnectError::Unfit { place, reason }
+    })
 }
 
-fn judge(info: &str) -> Result<(), Unfit> {
-    let field = |name: &str| {
-        info.lines()
+impl About {
+    /// Whether it is a node of a cluster.
+    pub(super) fn is_cluster(&self) -> bool {
+        self.field("cluster_enabled") == Some("1")
+    }
+
+    /// Refuses a server that would lose jobs.
+    pub(super) fn fit(&self, place: &str) -> Result<(), ConnectError> {
+        let place = place.to_owned();
+        self.judge()
+            .map_err(|reason| ConnectError::Unfit { place, reason })
+    }
+
+    fn field(&self, name: &str) -> Option<&str> {
+        self.0
+            .lines()
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
             .map(str::trim)
-    };
-    let version = field("redis_version").ok_or(Unfit::NoInfo("no redis_version".to_owned()))?;
-    let major = version
-        .split('.')
-        .next()
-        .and_then(|major| major.parse::<u64>().ok());
-    if major.is_none_or(|major| major < OLDEST) {
-        return Err(Unfit::TooOld(version.to_owned()));
     }
-    match field("maxmemory_policy") {
-        Some(policy) if policy != "noeviction" => Err(Unfit::Evicts(policy.to_owned())),
-        _ => Ok(()),
+
+    fn judge(&self) -> Result<(), Unfit> {
+        let unknown = || Unfit::NoInfo("no redis_version".to_owned());
+        let version = self.field("redis_version").ok_or_else(unknown)?;
+        let major = version.split('.').next();
+        let major = major.and_then(|major| major.parse::<u64>().ok());
+        if major.is_none_or(|major| major < OLDEST) {
+            return Err(Unfit::TooOld(version.to_owned()));
+        }
+        match self.field("maxmemory_policy") {
+            Some(policy) if policy != "noeviction" => Err(Unfit::Evicts(policy.to_owned())),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -81,9 +98,10 @@ mod tests {
     #[test]
     fn what_info_says_decides() {
         let info = |version: &str, policy: &str| {
-            judge(&format!(
+            About(format!(
                 "# Server\r\nredis_version:{version}\r\nmaxmemory_policy:{policy}\r\n"
             ))
+            .judge()
         };
         assert_eq!(info("7.0.15", "noeviction"), Ok(()));
         assert_eq!(info("10.1.0", "noeviction"), Ok(()));
@@ -95,6 +113,9 @@ mod tests {
             info("7.2.4", "allkeys-lru"),
             Err(Unfit::Evicts("allkeys-lru".into()))
         );
-        assert!(matches!(judge("hello"), Err(Unfit::NoInfo(_))));
+        assert!(matches!(
+            About("hello".to_owned()).judge(),
+            Err(Unfit::NoInfo(_))
+        ));
     }
 }

@@ -3,20 +3,21 @@
 //! next owner, or attaches to it. The engine itself is not here.
 
 mod reply;
+mod session;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use meshwork_embedded::{Handle, Opened, Options, Owner, Session, Socket};
+use meshwork_embedded::{Handle, Opened, Options, Owner, Socket};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{
-    Arg, AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, RedisFuture, RedisResult, Value,
+    AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, RedisFuture, RedisResult, Value,
 };
 
 use super::socket::{Dedicate, Wire};
-use super::{CALL_TIMEOUT, Conn, ConnectError, Transport, in_time};
+use super::{CALL_TIMEOUT, Conn, ConnectError, Transport, in_time, only_looks};
+use session::Sessions;
 
 /// The shared connection of one process to one data directory.
 ///
@@ -80,26 +81,6 @@ pub(super) fn in_memory(handle: &Handle) -> Conn {
 /// How often in a row an owner may go away while we attach to it: commands that come and go all at once are
 /// not that many.
 const FIND_TRIES: usize = 20;
-
-/// What only looks, and is asked again where the owner went away: whether it was carried out does not
-/// matter. What changes something is for the caller to repeat.
-const READS: [&[u8]; 11] = [
-    b"GET",
-    b"HGET",
-    b"HGETALL",
-    b"HMGET",
-    b"INFO",
-    b"LLEN",
-    b"SCAN",
-    b"TIME",
-    b"ZCARD",
-    b"ZRANGE",
-    b"ZRANGEBYSCORE",
-];
-
-fn only_looks(cmd: &Cmd) -> bool {
-    matches!(cmd.args_iter().next(), Some(Arg::Simple(name)) if READS.contains(&name))
-}
 
 type FindError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -248,10 +229,6 @@ impl Transport for Shared {
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
         Arc::clone(&self.0).dedicated()
     }
-
-    fn db(&self) -> i64 {
-        0
-    }
 }
 
 impl Dedicate for Directory {
@@ -262,141 +239,7 @@ impl Dedicate for Directory {
                 Way::There(there) => connect(&there.socket).await,
             };
             self.recovered(&made).await;
-            Ok(Wire::alone(made?, self))
+            Ok(Wire::conn(made?, self))
         })
     }
-}
-
-/// How many sessions that nobody uses are kept: more calls than that at once are rare, and a session is
-/// made at little cost.
-const MAX_IDLE: usize = 16;
-
-/// Sessions of an engine in this process: one per call under way, so that none waits for another.
-struct Sessions {
-    handle: Handle,
-    idle: Mutex<Vec<Session>>,
-}
-
-impl Sessions {
-    fn new(handle: &Handle) -> Self {
-        Self {
-            handle: handle.clone(),
-            idle: Mutex::default(),
-        }
-    }
-
-    fn take(&self) -> Session {
-        let idle = self
-            .idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
-        idle.unwrap_or_else(|| self.handle.session())
-    }
-
-    fn put(&self, session: Session) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < MAX_IDLE {
-            idle.push(session);
-        }
-    }
-}
-
-impl Transport for Sessions {
-    fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
-        Box::pin(async move {
-            let mut session = self.take();
-            let answer = call(&mut session, cmd).await;
-            self.put(session);
-            answer
-        })
-    }
-
-    fn call_many<'a>(
-        &'a self,
-        pipeline: &'a Pipeline,
-        offset: usize,
-        count: usize,
-    ) -> RedisFuture<'a, Vec<Value>> {
-        Box::pin(async move {
-            let mut session = self.take();
-            let answers = call_many(&mut session, pipeline, offset, count).await;
-            self.put(session);
-            answers
-        })
-    }
-
-    fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
-        Box::pin(async move { Ok(Conn::new(Own::new(&self.handle))) })
-    }
-
-    fn db(&self) -> i64 {
-        0
-    }
-}
-
-/// One session that is the same for all calls: `CLIENT ID` means the one that waits.
-struct Own {
-    handle: Handle,
-    session: tokio::sync::Mutex<Session>,
-}
-
-impl Own {
-    fn new(handle: &Handle) -> Self {
-        Self {
-            handle: handle.clone(),
-            session: tokio::sync::Mutex::new(handle.session()),
-        }
-    }
-}
-
-impl Transport for Own {
-    fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
-        Box::pin(async move { call(&mut *self.session.lock().await, cmd).await })
-    }
-
-    fn call_many<'a>(
-        &'a self,
-        pipeline: &'a Pipeline,
-        offset: usize,
-        count: usize,
-    ) -> RedisFuture<'a, Vec<Value>> {
-        Box::pin(async move {
-            call_many(&mut *self.session.lock().await, pipeline, offset, count).await
-        })
-    }
-
-    fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
-        Box::pin(async move { Ok(Conn::new(Self::new(&self.handle))) })
-    }
-
-    fn db(&self) -> i64 {
-        0
-    }
-}
-
-fn arguments(cmd: &Cmd) -> Vec<Bytes> {
-    let argument = |arg| match arg {
-        Arg::Simple(bytes) => Bytes::copy_from_slice(bytes),
-        // A cursor: only iterators over SCAN make one, and they begin at 0; the verbs pass theirs as text.
-        _ => Bytes::from_static(b"0"),
-    };
-    cmd.args_iter().map(argument).collect()
-}
-
-async fn call(session: &mut Session, cmd: &Cmd) -> RedisResult<Value> {
-    reply::value(session.call(&arguments(cmd)).await).extract_error()
-}
-
-async fn call_many(
-    session: &mut Session,
-    pipeline: &Pipeline,
-    offset: usize,
-    count: usize,
-) -> RedisResult<Vec<Value>> {
-    let mut values = Vec::new();
-    for cmd in pipeline.cmd_iter() {
-        values.push(reply::value(session.call(&arguments(cmd)).await));
-    }
-    Ok(values.into_iter().skip(offset).take(count).collect())
 }

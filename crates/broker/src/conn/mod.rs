@@ -1,8 +1,10 @@
-//! The way to the data: a server ([`remote`]) or the embedded engine ([`directory`]), behind one type that
-//! the `redis` crate takes for a connection. What is sent over it is the verbs' business.
+//! The way to the data: a server ([`remote`], found by [`locate`]) or the embedded engine ([`directory`]),
+//! behind one type that the `redis` crate takes for a connection. What is sent over it is the verbs' business.
 
 mod check;
+mod dial;
 mod directory;
+mod locate;
 mod remote;
 mod socket;
 mod target;
@@ -13,7 +15,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use meshwork_embedded::{Handle, Options};
-use redis::{Cmd, Pipeline, RedisFuture, RedisResult, Value};
+use meshwork_model::name::Namespace;
+use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
 use crate::error::timed_out;
 pub use check::Unfit;
@@ -35,6 +38,31 @@ async fn in_time<T>(
     }
 }
 
+/// What a call says whose connection leads nowhere any more: whether it took effect is not known.
+fn gone(why: &'static str) -> RedisError {
+    (ErrorKind::Io, why).into()
+}
+
+/// What only looks, and may be asked again whether or not it was carried out. What changes something is for
+/// the caller to repeat.
+const READS: [&[u8]; 11] = [
+    b"GET",
+    b"HGET",
+    b"HGETALL",
+    b"HMGET",
+    b"INFO",
+    b"LLEN",
+    b"SCAN",
+    b"TIME",
+    b"ZCARD",
+    b"ZRANGE",
+    b"ZRANGEBYSCORE",
+];
+
+fn only_looks(cmd: &Cmd) -> bool {
+    matches!(cmd.args_iter().next(), Some(Arg::Simple(name)) if READS.contains(&name))
+}
+
 /// What carries commands to the data and replies back. The seam between the verbs and the engines; tests
 /// put a faulty one in.
 pub trait Transport: Send + Sync + 'static {
@@ -53,7 +81,9 @@ pub trait Transport: Send + Sync + 'static {
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>>;
 
     /// The selected database.
-    fn db(&self) -> i64;
+    fn db(&self) -> i64 {
+        0
+    }
 }
 
 /// A connection; cheap to clone.
@@ -67,17 +97,22 @@ impl Conn {
         Self(Arc::new(transport))
     }
 
-    /// Connects to `target` and makes sure that what answers there is fit to keep jobs.
+    /// Connects to `target` and makes sure that what answers there is fit to keep jobs. In a cluster, the
+    /// connection leads to the node that keeps `namespace`, wherever it moves.
     ///
     /// # Errors
-    /// If nobody answers, the credentials are refused, or the server would lose jobs ([`Unfit`]).
-    pub async fn open(target: &Target) -> Result<Self, ConnectError> {
-        let conn = match target {
-            Target::Server(server) => remote::connect(server).await?,
-            Target::Directory(path) => directory::open(path, Options::default()).await?,
-        };
-        check::fit(&conn, target).await?;
-        Ok(conn)
+    /// If nobody answers, the credentials are refused, the server would lose jobs ([`Unfit`]), or it
+    /// belongs to a cluster and the namespace has no hash tag.
+    pub async fn open(target: &Target, namespace: &Namespace) -> Result<Self, ConnectError> {
+        match target {
+            Target::Server(server) => remote::connect(server, namespace).await,
+            Target::Directory(path) => {
+                let conn = directory::open(path, Options::default()).await?;
+                let place = target.place();
+                check::ask(&mut conn.clone(), &place).await?.fit(&place)?;
+                Ok(conn)
+            }
+        }
     }
 
     /// Connects to an engine that runs in this process.
@@ -158,5 +193,16 @@ pub enum ConnectError {
         place: String,
         /// Why not, and what to do.
         reason: Unfit,
+    },
+    /// A cluster would spread the keys of the namespace over its nodes.
+    #[error(
+        "{place} is a Redis Cluster, where all keys of a namespace must share a slot: \
+         give it a hash tag, as in --namespace '{{{namespace}}}'"
+    )]
+    Untagged {
+        /// Where, without secrets.
+        place: String,
+        /// The namespace.
+        namespace: String,
     },
 }

@@ -1,63 +1,61 @@
 //! A Redis or Valkey server over a socket: one connection for all commands that do not block, which comes
-//! back by itself, and dedicated ones for those that do.
+//! back by itself, wherever the data is then, and dedicated ones for those that do.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use redis::aio::ConnectionManagerConfig;
-use redis::{AsyncConnectionConfig, RedisError, RedisResult};
+use meshwork_model::name::Namespace;
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::{Cmd, ConnectionAddr, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use tokio::sync::watch;
+use tokio::time::Instant;
 
+use super::locate::{Found, Locator};
 use super::socket::{Dedicate, Wire};
 use super::target::Server;
-use super::{CALL_TIMEOUT, Conn, ConnectError, Target};
+use super::{CALL_TIMEOUT, Conn, ConnectError, Transport, check, gone, only_looks};
+use crate::backoff::Backoff;
+use crate::error::{passes, timed_out};
 
-/// How long a connection may take to be made.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Between two tries to reconnect, at the longest.
-const MAX_DELAY: Duration = Duration::from_secs(1);
+/// For how long a lost connection is looked for until those who wait for it are told: they may have
+/// something better to do, and the next call looks again.
+const ROUND: Duration = Duration::from_secs(3);
+/// For how long a call is repeated that a server refused before it did anything, since the data is on its
+/// way to another one or being loaded: a failover that goes well is over by then.
+const REPEAT_FOR: Duration = Duration::from_secs(2);
+/// After how long without an answer it is asked whether the data is still there: a server that hangs does
+/// not close its connections when another one takes its place.
+const DOUBT: Duration = Duration::from_secs(1);
 
-/// Connects to a server.
-pub(super) async fn connect(server: &Server) -> Result<Conn, ConnectError> {
-    let source = Arc::new(Source(server.client()?));
-    let place = Target::Server(Box::new(server.clone())).place();
-    // The first connection is made once: a wrong address is told at once, not after all retries.
-    let first = source
-        .0
-        .get_multiplexed_async_connection_with_config(&patient())
-        .await;
-    drop(first.map_err(|e| refused(place.clone(), e))?);
-    let config = ConnectionManagerConfig::new()
-        .set_connection_timeout(Some(CONNECT_TIMEOUT))
-        .set_response_timeout(Some(CALL_TIMEOUT))
-        .set_max_delay(MAX_DELAY);
-    let manager = source.0.get_connection_manager_with_config(config).await;
-    Ok(Wire::shared(
-        manager.map_err(|e| refused(place, e))?,
-        CALL_TIMEOUT,
-        source,
-    ))
-}
-
-struct Source(redis::Client);
-
-impl Dedicate for Source {
-    fn dedicated(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Conn>> {
-        Box::pin(async move {
-            let made = self
-                .0
-                .get_multiplexed_async_connection_with_config(&patient())
-                .await?;
-            Ok(Wire::alone(made, self))
-        })
+/// Connects to a server and makes sure that it is fit to keep jobs.
+pub(super) async fn connect(server: &Server, namespace: &Namespace) -> Result<Conn, ConnectError> {
+    let place = server.place();
+    let refused = |e| refused(place.clone(), e);
+    let mut locator = Locator::new(server, namespace)?;
+    let mut found = locator.connect().await.map_err(refused)?;
+    let mut about = check::ask(&mut found.connection, &place).await?;
+    if about.is_cluster()
+        && let Some(in_cluster) = locator.in_cluster(namespace)?
+    {
+        locator = in_cluster;
+        found = locator.connect().await.map_err(refused)?;
+        about = check::ask(&mut found.connection, &place).await?;
     }
-}
-
-/// Without a time limit on replies, which would end a command that waits, and its connection.
-fn patient() -> AsyncConnectionConfig {
-    AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(CONNECT_TIMEOUT))
-        .set_response_timeout(None)
+    about.fit(&place)?;
+    let link = Link {
+        number: 0,
+        moves: 0,
+        addr: found.addr,
+        state: State::Up(found.connection),
+    };
+    Ok(Conn::new(Shared(Arc::new(Remote {
+        locator,
+        runtime: tokio::runtime::Handle::current(),
+        link: watch::Sender::new(link),
+        in_doubt: AtomicBool::new(false),
+    }))))
 }
 
 fn refused(place: String, error: RedisError) -> ConnectError {
@@ -74,5 +72,292 @@ fn refused(place: String, error: RedisError) -> ConnectError {
     ConnectError::Unreachable {
         place,
         source: error,
+    }
+}
+
+/// The shared connection, and where it leads.
+struct Remote {
+    locator: Locator,
+    /// Connections live on the runtime that made the first one: one that a call makes on another runtime
+    /// would end with that.
+    runtime: tokio::runtime::Handle,
+    link: watch::Sender<Link>,
+    /// Whether somebody asks at the moment where the data is.
+    in_doubt: AtomicBool,
+}
+
+#[derive(Clone)]
+struct Link {
+    /// Connections so far.
+    number: u64,
+    /// How often the data has come to be on another server.
+    moves: u64,
+    addr: ConnectionAddr,
+    state: State,
+}
+
+#[derive(Clone)]
+enum State {
+    Up(MultiplexedConnection),
+    /// A task looks for it.
+    Mending,
+    /// It was not found.
+    Down(RedisError),
+}
+
+/// What an answer says about the connection.
+enum Sign {
+    /// It is what the caller asked for.
+    Answer,
+    /// The connection is broken; whether the call took effect is not known.
+    Broken,
+    /// Nothing was done: the data is on another server.
+    Elsewhere,
+    /// Nothing was done: the server is loading, or a slot is on its way.
+    Later,
+}
+
+impl Sign {
+    fn of(error: &RedisError) -> Self {
+        match error.code() {
+            Some("READONLY" | "MOVED") => Self::Elsewhere,
+            Some("ASK" | "TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" | "LOADING") => Self::Later,
+            _ if error.is_io_error() || error.is_unrecoverable_error() => Self::Broken,
+            _ => Self::Answer,
+        }
+    }
+}
+
+impl Remote {
+    /// Sends something until it is answered, as far as it may be repeated.
+    async fn answered<'a, T>(
+        self: &Arc<Self>,
+        repeatable: bool,
+        send: impl Fn(MultiplexedConnection) -> RedisFuture<'a, T>,
+    ) -> RedisResult<T> {
+        let begun = Instant::now();
+        let mut backoff = Backoff::new();
+        loop {
+            let (number, error) = match self.once(begun + CALL_TIMEOUT, &send).await {
+                (_, Ok(answer)) => return Ok(answer),
+                (number, Err(error)) => (number, error),
+            };
+            let sign = Sign::of(&error);
+            if let (Some(number), Sign::Broken | Sign::Elsewhere) = (number, &sign) {
+                self.mend(number);
+            }
+            let refused = repeatable && matches!(sign, Sign::Elsewhere | Sign::Later);
+            if !refused || begun.elapsed() > REPEAT_FOR {
+                return Err(error);
+            }
+            backoff.wait().await;
+        }
+    }
+
+    /// Sends something once, and says over which connection.
+    async fn once<'a, T>(
+        self: &Arc<Self>,
+        until: Instant,
+        send: &impl Fn(MultiplexedConnection) -> RedisFuture<'a, T>,
+    ) -> (Option<u64>, RedisResult<T>) {
+        let link = match tokio::time::timeout_at(until, self.up()).await {
+            Ok(Ok(link)) => link,
+            Ok(Err(error)) => return (None, Err(error)),
+            Err(_) => return (None, Err(timed_out())),
+        };
+        let State::Up(connection) = link.state else {
+            return (None, Err(gone("there is no connection")));
+        };
+        let sent = tokio::time::timeout_at(until, send(connection));
+        let answer = tokio::select! {
+            answer = sent => answer.unwrap_or_else(|_| Err(timed_out())),
+            () = self.doubted(link.number, link.moves) => {
+                Err(gone("the data is on another server now"))
+            }
+        };
+        (Some(link.number), answer)
+    }
+
+    /// The connection, when there is one.
+    async fn up(self: &Arc<Self>) -> RedisResult<Link> {
+        let mut links = self.link.subscribe();
+        let mut waited = false;
+        loop {
+            let link = links.borrow_and_update().clone();
+            match link.state {
+                State::Up(_) => return Ok(link),
+                State::Down(error) if waited => return Err(error),
+                State::Down(_) => self.mend(link.number),
+                State::Mending => {}
+            }
+            waited = true;
+            if links.changed().await.is_err() {
+                return Err(gone("there is no connection"));
+            }
+        }
+    }
+
+    /// Looks for a new connection in place of that number, unless somebody does.
+    fn mend(self: &Arc<Self>, number: u64) {
+        let begun = self.link.send_if_modified(|link| {
+            let begins = link.number == number && !matches!(link.state, State::Mending);
+            if begins {
+                link.state = State::Mending;
+            }
+            begins
+        });
+        if begun {
+            // A task of its own, which goes on whether or not the caller is polled.
+            self.runtime.spawn(Arc::clone(self).find_again());
+        }
+    }
+
+    async fn find_again(self: Arc<Self>) {
+        let begun = Instant::now();
+        let mut backoff = Backoff::new();
+        let found = loop {
+            match self.locator.connect().await {
+                Ok(found) => break Ok(found),
+                Err(error) if begun.elapsed() > ROUND => break Err(error),
+                Err(error) => {
+                    tracing::debug!(%error, "no connection yet");
+                    backoff.wait().await;
+                }
+            }
+        };
+        self.link.send_modify(|link| match found {
+            Ok(Found { addr, connection }) => {
+                tracing::info!(%addr, "connected again");
+                link.number += 1;
+                link.moves += u64::from(link.addr != addr);
+                link.addr = addr;
+                link.state = State::Up(connection);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no connection");
+                link.state = State::Down(error);
+            }
+        });
+    }
+
+    /// Returns when the data has moved since `moves`, and finds that out for a call that is not answered.
+    async fn doubted(self: &Arc<Self>, number: u64, moves: u64) {
+        if self.locator.is_fixed() {
+            return std::future::pending().await;
+        }
+        let mut links = self.link.subscribe();
+        loop {
+            let moved = links.wait_for(|link| link.moves != moves);
+            if tokio::time::timeout(DOUBT, moved).await.is_ok() {
+                return;
+            }
+            if !self.in_doubt.swap(true, Ordering::Relaxed) {
+                self.runtime.spawn(Arc::clone(self).look_again(number));
+            }
+        }
+    }
+
+    async fn look_again(self: Arc<Self>, number: u64) {
+        match self.locator.locate().await {
+            Ok(addr) if addr != self.link.borrow().addr => self.mend(number),
+            Ok(_) => {}
+            Err(error) => tracing::debug!(%error, "nobody says where the data is"),
+        }
+        self.in_doubt.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Dedicate for Remote {
+    fn dedicated(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Conn>> {
+        Box::pin(async move {
+            let (number, moves) = {
+                let link = self.link.borrow();
+                (link.number, link.moves)
+            };
+            let found = self.locator.connect().await?;
+            let is_new = found.addr != self.link.borrow().addr;
+            if is_new {
+                self.mend(number);
+            }
+            let origin = Branch {
+                addr: found.addr,
+                moves,
+                remote: self,
+            };
+            Ok(Wire::conn(found.connection, Arc::new(origin)))
+        })
+    }
+}
+
+/// What a dedicated connection knows of its origin.
+struct Branch {
+    remote: Arc<Remote>,
+    addr: ConnectionAddr,
+    moves: u64,
+}
+
+impl Dedicate for Branch {
+    fn dedicated(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Conn>> {
+        Arc::clone(&self.remote).dedicated()
+    }
+
+    fn moved(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let mut links = self.remote.link.subscribe();
+            let elsewhere = |link: &Link| link.moves != self.moves && link.addr != self.addr;
+            // The sender is in `remote`, which is there.
+            let _ = links.wait_for(elsewhere).await;
+        })
+    }
+}
+
+struct Shared(Arc<Remote>);
+
+impl Transport for Shared {
+    fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        let send = move |mut connection: MultiplexedConnection| -> RedisFuture<'a, Value> {
+            Box::pin(async move { connection.req_packed_command(cmd).await })
+        };
+        Box::pin(self.0.answered(true, send))
+    }
+
+    fn call_many<'a>(
+        &'a self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        let repeatable = pipeline.cmd_iter().all(only_looks);
+        let send = move |connection| -> RedisFuture<'a, Vec<Value>> {
+            Box::pin(all_or_none(connection, pipeline, offset, count))
+        };
+        Box::pin(self.0.answered(repeatable, send))
+    }
+
+    fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
+        Arc::clone(&self.0).dedicated()
+    }
+
+    fn db(&self) -> i64 {
+        self.0.locator.db()
+    }
+}
+
+/// Some verbs pass over errors of single keys; what a server refuses for the time being, it refuses for all.
+async fn all_or_none(
+    mut connection: MultiplexedConnection,
+    pipeline: &Pipeline,
+    offset: usize,
+    count: usize,
+) -> RedisResult<Vec<Value>> {
+    let sent = connection.req_packed_commands(pipeline, offset, count);
+    let answers = sent.await?;
+    let refused = answers.iter().find_map(|answer| match answer {
+        Value::ServerError(error) => Some(RedisError::from(error.clone())),
+        _ => None,
+    });
+    match refused.filter(passes) {
+        Some(error) => Err(error),
+        None => Ok(answers),
     }
 }

@@ -1,60 +1,49 @@
-//! A connection of the `redis` crate as a transport, whatever it runs over.
+//! A connection of the `redis` crate as a transport for commands that wait, whatever it runs over.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use redis::aio::ConnectionLike;
+use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisFuture, RedisResult, Value};
 
-use super::{Conn, Transport, in_time};
+use super::{Conn, Transport, gone};
 
-/// Makes connections of their own for commands that wait.
+/// Where connections for commands that wait come from.
 pub(super) trait Dedicate: Send + Sync + 'static {
+    /// Another one.
     fn dedicated(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Conn>>;
-}
 
-/// One connection, and where more come from.
-pub(super) struct Wire<C> {
-    connection: C,
-    /// None for a connection whose commands may wait.
-    limit: Option<Duration>,
-    more: Arc<dyn Dedicate>,
-}
-
-impl<C> Wire<C>
-where
-    C: ConnectionLike + Clone + Send + Sync + 'static,
-{
-    /// A connection that all commands share; none may take longer than `limit`.
-    pub(super) fn shared(connection: C, limit: Duration, more: Arc<dyn Dedicate>) -> Conn {
-        Conn::new(Self {
-            connection,
-            limit: Some(limit),
-            more,
-        })
-    }
-
-    /// A connection for commands that wait. It does not come back when it breaks: whoever waits on it makes
-    /// another.
-    pub(super) fn alone(connection: C, more: Arc<dyn Dedicate>) -> Conn {
-        Conn::new(Self {
-            connection,
-            limit: None,
-            more,
-        })
+    /// Returns when the data is somewhere else than it was when the connection was made, although the
+    /// connection may not have noticed: its server hangs.
+    fn moved(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
     }
 }
 
-impl<C> Transport for Wire<C>
-where
-    C: ConnectionLike + Clone + Send + Sync + 'static,
-{
+/// A connection for commands that wait. It does not come back when it breaks: whoever waits on it makes
+/// another.
+pub(super) struct Wire {
+    connection: MultiplexedConnection,
+    origin: Arc<dyn Dedicate>,
+}
+
+impl Wire {
+    pub(super) fn conn(connection: MultiplexedConnection, origin: Arc<dyn Dedicate>) -> Conn {
+        Conn::new(Self { connection, origin })
+    }
+
+    async fn unless_moved<T>(&self, call: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
+        tokio::select! {
+            answer = call => answer,
+            () = self.origin.moved() => Err(gone("the data is on another server now")),
+        }
+    }
+}
+
+impl Transport for Wire {
     fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         let mut connection = self.connection.clone();
-        Box::pin(in_time(self.limit, async move {
-            connection.req_packed_command(cmd).await
-        }))
+        Box::pin(self.unless_moved(async move { connection.req_packed_command(cmd).await }))
     }
 
     fn call_many<'a>(
@@ -64,15 +53,14 @@ where
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         let mut connection = self.connection.clone();
-        Box::pin(in_time(self.limit, async move {
-            connection
-                .req_packed_commands(pipeline, offset, count)
-                .await
+        Box::pin(self.unless_moved(async move {
+            let sent = connection.req_packed_commands(pipeline, offset, count);
+            sent.await
         }))
     }
 
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
-        Arc::clone(&self.more).dedicated()
+        Arc::clone(&self.origin).dedicated()
     }
 
     fn db(&self) -> i64 {

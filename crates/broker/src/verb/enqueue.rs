@@ -3,6 +3,7 @@
 use meshwork_model::job::NewJob;
 
 use super::at_most;
+use crate::conn::Conn;
 use crate::script::Verb;
 use crate::{Broker, Error};
 
@@ -29,12 +30,23 @@ impl Broker {
     ///
     /// # Errors
     /// If a job is invalid or there are more than [`MAX_ENQUEUE`]: nothing was written then. If the server
-    /// does not take the call, any first part of the jobs may have been stored.
+    /// does not take the call, any first part of the jobs may have been stored. With
+    /// [`Broker::acknowledge`], if replicas do not confirm in time: all are stored then.
     pub async fn enqueue(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
         at_most("enqueue", MAX_ENQUEUE, jobs.len())?;
         for job in jobs {
             job.check()?;
         }
+        match &self.confirmed {
+            None => self.store(jobs, &self.conn).await,
+            Some(confirmed) => {
+                let store = async |conn: &Conn| self.store(jobs, conn).await;
+                confirmed.write(&self.conn, store, || named(jobs)).await
+            }
+        }
+    }
+
+    async fn store(&self, jobs: &[NewJob], conn: &Conn) -> Result<Vec<Enqueued>, Error> {
         let mut enqueued = Vec::with_capacity(jobs.len());
         for chunk in chunks(jobs) {
             let mut call = self.scripts.call(Verb::Enqueue).arg(self.clock.argument());
@@ -49,7 +61,7 @@ impl Broker {
                     call.push_arg(value.as_slice());
                 }
             }
-            let stored: Vec<i64> = call.run(&self.conn).await?;
+            let stored: Vec<i64> = call.run(conn).await?;
             let what = |one: i64| {
                 if one == 1 {
                     Enqueued::Stored
@@ -60,6 +72,15 @@ impl Broker {
             enqueued.extend(stored.into_iter().map(what));
         }
         Ok(enqueued)
+    }
+}
+
+/// The jobs for people.
+fn named(jobs: &[NewJob]) -> String {
+    match jobs {
+        [one] => format!("job {} is", one.id),
+        [first, .., last] => format!("{} jobs ({} to {}) are", jobs.len(), first.id, last.id),
+        [] => "no job is".to_owned(),
     }
 }
 

@@ -121,7 +121,7 @@ impl Ground {
             Data::Directory(path) => Target::Directory(path.clone()),
         };
         wait(async {
-            let conn = Conn::open(&target).await.unwrap();
+            let conn = Conn::open(&target, &Default::default()).await.unwrap();
             snapshot::snapshot(&conn, "hero").await.unwrap()
         })
     }

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_embedded::Handle;
+use meshwork_model::name::Namespace;
 
 use super::Failure;
 use crate::servers::{Tool, shared_for};
@@ -93,7 +94,8 @@ async fn server(test: &str, tool: Tool) -> Result<Option<Conn>, Failure> {
         return Ok(None);
     };
     let target = Target::parse(&database.url(), TlsFiles::default()).map_err(Failure::new)?;
-    Ok(Some(Conn::open(&target).await.map_err(Failure::new)?))
+    let conn = Conn::open(&target, &Namespace::default()).await;
+    Ok(Some(conn.map_err(Failure::new)?))
 }
 
 impl Place {

@@ -1,0 +1,89 @@
+//! One connection to one address: login, TLS and how long that may take. Which address is not decided here.
+
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo,
+    RedisResult, TlsCertificates,
+};
+
+use super::target::{Server, TargetError};
+
+/// How long a connection to the server that has the data may take to be made.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What connections to all servers of one kind have in common.
+#[derive(Clone)]
+pub(super) struct Dial {
+    login: RedisConnectionInfo,
+    tls: Option<TlsCertificates>,
+}
+
+impl Dial {
+    /// As `server` says, its certificates read.
+    pub(super) fn new(server: &Server) -> Result<Self, TargetError> {
+        // The redis crate leaves the choice of cryptography open and panics where nobody made it. A choice
+        // that the program made stands.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let dial = Self {
+            login: server.login.clone(),
+            tls: server.tls.read()?,
+        };
+        // Certificates that cannot be used are told now, and not as a connection that fails.
+        dial.client(&server.nodes[0])
+            .map_err(|e| TargetError::Url(format!("its certificates cannot be used ({e})")))?;
+        Ok(dial)
+    }
+
+    /// With another login.
+    pub(super) fn with_login(&self, login: RedisConnectionInfo) -> Self {
+        let tls = self.tls.clone();
+        Self { login, tls }
+    }
+
+    /// The selected database.
+    pub(super) fn db(&self) -> i64 {
+        self.login.db()
+    }
+
+    /// A new connection. It has no time limit on replies, which would end a command that waits, and its
+    /// connection.
+    pub(super) async fn connect(
+        &self,
+        addr: &ConnectionAddr,
+        within: Duration,
+    ) -> RedisResult<MultiplexedConnection> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(within))
+            .set_response_timeout(None);
+        self.client(addr)?
+            .get_multiplexed_async_connection_with_config(&config)
+            .await
+    }
+
+    fn client(&self, addr: &ConnectionAddr) -> RedisResult<Client> {
+        let info = addr
+            .clone()
+            .into_connection_info()?
+            .set_redis_settings(self.login.clone())
+            .set_tcp_settings(Server::tcp());
+        match &self.tls {
+            Some(tls) => Client::build_with_tls(info, tls.clone()),
+            None => Client::open(info),
+        }
+    }
+}
+
+/// Another server of the same kind as `addr`.
+pub(super) fn beside(addr: &ConnectionAddr, host: String, port: u16) -> ConnectionAddr {
+    match addr {
+        ConnectionAddr::TcpTls { insecure, .. } => ConnectionAddr::TcpTls {
+            host,
+            port,
+            insecure: *insecure,
+            tls_params: None,
+        },
+        _ => ConnectionAddr::Tcp(host, port),
+    }
+}

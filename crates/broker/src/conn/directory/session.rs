@@ -1,0 +1,137 @@
+//! Sessions of an engine that runs in this process, as a connection.
+
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use meshwork_embedded::{Handle, Session};
+use redis::{Arg, Cmd, Pipeline, RedisFuture, RedisResult, Value};
+
+use super::super::{Conn, Transport};
+use super::reply;
+
+/// How many sessions that nobody uses are kept: more calls than that at once are rare, and a session is
+/// made at little cost.
+const MAX_IDLE: usize = 16;
+
+/// Sessions of an engine in this process: one per call under way, so that none waits for another.
+pub(super) struct Sessions {
+    handle: Handle,
+    idle: Mutex<Vec<Session>>,
+}
+
+impl Sessions {
+    pub(super) fn new(handle: &Handle) -> Self {
+        Self {
+            handle: handle.clone(),
+            idle: Mutex::default(),
+        }
+    }
+
+    fn take(&self) -> Session {
+        let idle = self
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        idle.unwrap_or_else(|| self.handle.session())
+    }
+
+    fn put(&self, session: Session) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MAX_IDLE {
+            idle.push(session);
+        }
+    }
+}
+
+impl Transport for Sessions {
+    fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(async move {
+            let mut session = self.take();
+            let answer = call(&mut session, cmd).await;
+            self.put(session);
+            answer
+        })
+    }
+
+    fn call_many<'a>(
+        &'a self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        Box::pin(async move {
+            let mut session = self.take();
+            let answers = call_many(&mut session, pipeline, offset, count).await;
+            self.put(session);
+            answers
+        })
+    }
+
+    fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
+        Box::pin(async move { Ok(Conn::new(Own::new(&self.handle))) })
+    }
+}
+
+/// One session that is the same for all calls: `CLIENT ID` means the one that waits.
+struct Own {
+    handle: Handle,
+    session: tokio::sync::Mutex<Session>,
+}
+
+impl Own {
+    fn new(handle: &Handle) -> Self {
+        Self {
+            handle: handle.clone(),
+            session: tokio::sync::Mutex::new(handle.session()),
+        }
+    }
+}
+
+impl Transport for Own {
+    fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(async move { call(&mut *self.session.lock().await, cmd).await })
+    }
+
+    fn call_many<'a>(
+        &'a self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        Box::pin(async move {
+            call_many(&mut *self.session.lock().await, pipeline, offset, count).await
+        })
+    }
+
+    fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
+        Box::pin(async move { Ok(Conn::new(Self::new(&self.handle))) })
+    }
+}
+
+fn arguments(cmd: &Cmd) -> Vec<Bytes> {
+    let argument = |arg| match arg {
+        Arg::Simple(bytes) => Bytes::copy_from_slice(bytes),
+        // A cursor: only iterators over SCAN make one, and they begin at 0; the verbs pass theirs as text.
+        _ => Bytes::from_static(b"0"),
+    };
+    cmd.args_iter().map(argument).collect()
+}
+
+async fn call(session: &mut Session, cmd: &Cmd) -> RedisResult<Value> {
+    reply::value(session.call(&arguments(cmd)).await).extract_error()
+}
+
+async fn call_many(
+    session: &mut Session,
+    pipeline: &Pipeline,
+    offset: usize,
+    count: usize,
+) -> RedisResult<Vec<Value>> {
+    let mut values = Vec::new();
+    for cmd in pipeline.cmd_iter() {
+        values.push(reply::value(session.call(&arguments(cmd)).await));
+    }
+    Ok(values.into_iter().skip(offset).take(count).collect())
+}

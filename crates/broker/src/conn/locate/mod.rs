@@ -1,0 +1,111 @@
+//! Which server has the data at the moment: the one that the URL names, the master that sentinels name
+//! ([`sentinel`]), or the node of a cluster that owns the namespace's slot ([`cluster`]).
+
+mod cluster;
+mod sentinel;
+
+use std::time::Duration;
+
+use meshwork_model::name::Namespace;
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, ConnectionAddr, FromRedisValue, RedisResult};
+
+use super::dial::{CONNECT_TIMEOUT, Dial};
+use super::target::{Kind, Server};
+use super::{ConnectError, in_time};
+use cluster::Cluster;
+use sentinel::Sentinel;
+
+/// How long a server may take that is one of several: the next one is asked soon.
+const ASK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The one mechanism that finds the server.
+pub(super) struct Locator {
+    dial: Dial,
+    kind: Finder,
+}
+
+enum Finder {
+    Fixed(ConnectionAddr),
+    Sentinel(Sentinel),
+    Cluster(Cluster),
+}
+
+/// A connection to the server that has the data, and where it is.
+pub(super) struct Found {
+    pub(super) addr: ConnectionAddr,
+    pub(super) connection: MultiplexedConnection,
+}
+
+impl Locator {
+    pub(super) fn new(server: &Server, namespace: &Namespace) -> Result<Self, ConnectError> {
+        let dial = Dial::new(server)?;
+        let kind = match &server.kind {
+            Kind::Single => Finder::Fixed(server.nodes[0].clone()),
+            Kind::Sentinel { service, login } => {
+                let asking = dial.with_login(login.clone());
+                Finder::Sentinel(Sentinel::new(asking, server.nodes.clone(), service.clone()))
+            }
+            Kind::Cluster => {
+                let slot = cluster::slot(namespace, &server.place())?;
+                Finder::Cluster(Cluster::new(slot, server.nodes.clone()))
+            }
+        };
+        Ok(Self { dial, kind })
+    }
+
+    /// The same with the server taken for one of a cluster's nodes, which it said it is. None if it is no
+    /// news.
+    pub(super) fn in_cluster(&self, namespace: &Namespace) -> Result<Option<Self>, ConnectError> {
+        let Finder::Fixed(addr) = &self.kind else {
+            return Ok(None);
+        };
+        let slot = cluster::slot(namespace, &addr.to_string())?;
+        Ok(Some(Self {
+            dial: self.dial.clone(),
+            kind: Finder::Cluster(Cluster::new(slot, vec![addr.clone()])),
+        }))
+    }
+
+    /// Whether the data can come to be on another server.
+    pub(super) fn is_fixed(&self) -> bool {
+        matches!(self.kind, Finder::Fixed(_))
+    }
+
+    /// The selected database.
+    pub(super) fn db(&self) -> i64 {
+        self.dial.db()
+    }
+
+    /// Where the data is.
+    pub(super) async fn locate(&self) -> RedisResult<ConnectionAddr> {
+        match &self.kind {
+            Finder::Fixed(addr) => Ok(addr.clone()),
+            Finder::Sentinel(sentinel) => sentinel.locate().await,
+            Finder::Cluster(cluster) => cluster.locate(&self.dial).await,
+        }
+    }
+
+    /// A new connection to where the data is.
+    pub(super) async fn connect(&self) -> RedisResult<Found> {
+        let addr = self.locate().await?;
+        let within = if self.is_fixed() {
+            CONNECT_TIMEOUT
+        } else {
+            ASK_TIMEOUT
+        };
+        let mut connection = self.dial.connect(&addr, within).await?;
+        if matches!(self.kind, Finder::Sentinel(_)) {
+            sentinel::verify(&mut connection, &addr).await?;
+        }
+        Ok(Found { addr, connection })
+    }
+}
+
+/// Asks a server that may hang.
+async fn ask<T: FromRedisValue>(
+    connection: &mut MultiplexedConnection,
+    cmd: &Cmd,
+) -> RedisResult<T> {
+    in_time(Some(ASK_TIMEOUT), cmd.query_async(connection)).await
+}

@@ -1,0 +1,83 @@
+//! Sentinels: they name the master of a service, and another one after a failover.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use redis::aio::MultiplexedConnection;
+use redis::{ConnectionAddr, ErrorKind, RedisError, RedisResult, Value};
+
+use super::super::dial::{Dial, beside};
+use super::{ASK_TIMEOUT, ask};
+
+/// The sentinels of one service.
+pub(super) struct Sentinel {
+    dial: Dial,
+    /// At least one.
+    nodes: Vec<ConnectionAddr>,
+    service: String,
+    /// The one that answered last, which is asked first.
+    first: AtomicUsize,
+}
+
+impl Sentinel {
+    pub(super) fn new(dial: Dial, nodes: Vec<ConnectionAddr>, service: String) -> Self {
+        Self {
+            dial,
+            nodes,
+            service,
+            first: AtomicUsize::new(0),
+        }
+    }
+
+    /// Where the master is, as the first sentinel says that knows the service.
+    pub(super) async fn locate(&self) -> RedisResult<ConnectionAddr> {
+        let first = self.first.load(Ordering::Relaxed);
+        let mut failed = None;
+        for turn in 0..self.nodes.len() {
+            let at = (first + turn) % self.nodes.len();
+            match self.ask_one(&self.nodes[at]).await {
+                Ok(addr) => {
+                    self.first.store(at, Ordering::Relaxed);
+                    return Ok(addr);
+                }
+                Err(error) => {
+                    tracing::debug!(sentinel = %self.nodes[at], %error, "no answer");
+                    failed = Some(error);
+                }
+            }
+        }
+        Err(failed.unwrap_or_else(|| self.unknown()))
+    }
+
+    async fn ask_one(&self, node: &ConnectionAddr) -> RedisResult<ConnectionAddr> {
+        let mut connection = self.dial.connect(node, ASK_TIMEOUT).await?;
+        let mut question = redis::cmd("SENTINEL");
+        question.arg("GET-MASTER-ADDR-BY-NAME").arg(&self.service);
+        let answer: Option<(String, u16)> = ask(&mut connection, &question).await?;
+        let (host, port) = answer.ok_or_else(|| self.unknown())?;
+        Ok(beside(node, host, port))
+    }
+
+    fn unknown(&self) -> RedisError {
+        let what = "the sentinels know no service of that name";
+        let kind = ErrorKind::MasterNameNotFoundBySentinel;
+        (kind, what, self.service.clone()).into()
+    }
+}
+
+/// Refuses a server that is no master any more, or not yet: sentinels speak before they have made it one.
+pub(super) async fn verify(
+    connection: &mut MultiplexedConnection,
+    addr: &ConnectionAddr,
+) -> RedisResult<()> {
+    let role: Vec<Value> = ask(connection, &redis::cmd("ROLE")).await?;
+    let role = role.into_iter().next().map(redis::from_redis_value);
+    match role.transpose()? {
+        Some(role) if role == *"master" => Ok(()),
+        role => {
+            let role: Option<String> = role;
+            let role = role.unwrap_or_default();
+            let what = "a failover is under way: the sentinels name a server that is no master";
+            Err((ErrorKind::Io, what, format!("{addr} is {role}")).into())
+        }
+    }
+}

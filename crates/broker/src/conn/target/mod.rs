@@ -1,0 +1,140 @@
+//! Where the data is: what `REDIS_URL` and its like may say. No connection is made here.
+
+mod server;
+mod tls;
+
+use std::path::PathBuf;
+
+pub(crate) use server::Kind;
+pub use server::Server;
+pub use tls::TlsFiles;
+
+use crate::Acknowledge;
+
+/// Where the data is.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Target {
+    /// A Redis or Valkey server.
+    Server(Box<Server>),
+    /// A data directory with the embedded engine.
+    Directory(PathBuf),
+}
+
+/// Why a target cannot be used. No message repeats the URL: it may hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// Not a URL of a server.
+    #[error(
+        "the Redis URL is not valid: {0}; write redis://[user:password@]host[:port][/database], \
+         rediss://… for TLS, unix:///path/to/socket[?db=database], \
+         redis+sentinel://host,host/service[/database] or redis+cluster://host,host"
+    )]
+    Url(String),
+    /// TLS files with a URL that does not use TLS.
+    #[error("certificates were given, but the URL does not ask for TLS: begin it with rediss://")]
+    TlsWithoutUrl,
+    /// Half of a client certificate.
+    #[error("a client certificate needs both its file and its key: the {0} is missing")]
+    HalfCertificate(&'static str),
+    /// A PEM file that cannot be read.
+    #[error("cannot read the {what} {path}: {reason}", path = path.display())]
+    Pem {
+        /// Which file.
+        what: &'static str,
+        /// Its path.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+}
+
+impl Target {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// If it names no server that can be used.
+    pub fn parse(url: &str, tls: TlsFiles) -> Result<Self, TargetError> {
+        Ok(Self::Server(Box::new(Server::parse(url, tls)?)))
+    }
+
+    /// What the URL asks of replicas.
+    pub(crate) fn acknowledge(&self) -> Option<Acknowledge> {
+        match self {
+            Self::Server(server) => server.acknowledge,
+            Self::Directory(_) => None,
+        }
+    }
+
+    /// The target in words for people, without secrets.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match self {
+            Self::Server(server) => server.place(),
+            Self::Directory(path) => format!("the data directory {}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(url: &str) -> Result<Target, TargetError> {
+        Target::parse(url, TlsFiles::default())
+    }
+
+    #[test]
+    fn the_usual_urls() {
+        for url in [
+            "redis://localhost",
+            "redis://:secret@127.0.0.1:7000/3",
+            "rediss://user:secret@example.org:6380",
+            "unix:///run/redis.sock?db=2",
+            "redis+unix:///run/redis.sock",
+            "redis+sentinel://:secret@h1,h2:7/main/2?sentinel_password=secret",
+            "rediss+cluster://:secret@h1,h2:7",
+        ] {
+            let target = parse(url).unwrap();
+            assert!(
+                !format!("{target:?} {}", target.place()).contains("secret"),
+                "{url}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_wrong_url_is_named_without_its_password() {
+        for url in [
+            "localhost:6379",
+            "http://:secret@h",
+            "redis://:secret@h:port",
+            "redis://h/x",
+            "redis+sentinel://:secret@h1,h2",
+            "redis+sentinel://:secret@h1/main/x",
+            "redis+cluster://:secret@h1,h2/1",
+            "redis://:secret@h?wait_replicas=all",
+            "redis://:secret@h?wait_replicas=1&wait_timeout_ms=0",
+        ] {
+            let said = parse(url).unwrap_err().to_string();
+            assert!(
+                said.contains("redis://") && !said.contains("secret"),
+                "{url}: {said}"
+            );
+        }
+    }
+
+    #[test]
+    fn certificates_need_tls() {
+        let tls = TlsFiles {
+            ca: Some("ca.pem".into()),
+            ..TlsFiles::default()
+        };
+        for url in ["redis://h", "redis+sentinel://h/main", "unix:///s"] {
+            let error = Target::parse(url, tls.clone()).unwrap_err();
+            assert_eq!(error, TargetError::TlsWithoutUrl);
+        }
+        assert!(Target::parse("rediss+cluster://h", tls).is_ok());
+    }
+}
