@@ -8,4 +8,5 @@ pub mod keys;
 pub mod name;
 pub mod outcome;
 pub mod route;
+pub mod secret;
 pub mod state;

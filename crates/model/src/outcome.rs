@@ -1,6 +1,7 @@
 //! How one run of a job ended, as data: what a runner hands to the worker and the worker to the broker.
 
 use crate::job::limits;
+use crate::secret::Secrets;
 
 /// What a run leaves behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub enum FailureKind {
     Timeout,
     /// It cannot succeed however often it runs (a syntax error, a missing runtime): no retry.
     Permanent,
+    /// Somebody asked for it to be stopped while it ran: no retry.
+    Stopped,
 }
 
 impl FailureKind {
@@ -59,6 +62,12 @@ impl Failure {
     pub fn timeout() -> Self {
         Self::new(FailureKind::Timeout, "timeout")
     }
+
+    /// Somebody asked for the run to be stopped.
+    #[must_use]
+    pub fn stopped() -> Self {
+        Self::new(FailureKind::Stopped, "stopped_by_request")
+    }
 }
 
 impl Report {
@@ -80,6 +89,26 @@ impl Report {
             stdout: Vec::new(),
             stderr: Vec::new(),
         }
+    }
+
+    /// The same report without secrets in what people read. The result stays as it is: it is for whoever
+    /// asked for the job, and may be what a program goes on with.
+    #[must_use]
+    pub fn masked(mut self, secrets: &Secrets) -> Self {
+        if secrets.is_empty() {
+            return self;
+        }
+        for log in [&mut self.stdout, &mut self.stderr] {
+            *log = secrets.mask_bytes(log).into_owned();
+        }
+        if let Err(failure) = &mut self.result {
+            failure.message = secrets.mask(&failure.message).into_owned();
+            failure.traceback = failure
+                .traceback
+                .take()
+                .map(|text| secrets.mask(&text).into_owned());
+        }
+        self
     }
 
     /// The same report within [`limits`]: logs and messages keep their ends, a result that is too large
@@ -139,5 +168,25 @@ mod tests {
         let long = Failure::new(FailureKind::Script, "ä".repeat(limits::MAX_ERROR));
         let cut = Report::failed(long).bounded().result.unwrap_err().message;
         assert!(cut.len() <= limits::MAX_ERROR && cut.chars().all(|c| c == 'ä'));
+    }
+
+    #[test]
+    fn secrets_go_from_all_but_the_result() {
+        let secrets = Secrets::new(["hunter22"]);
+        let said = b"with hunter22".to_vec();
+        let mut done = Report::done(said.clone());
+        done.stdout.clone_from(&said);
+        done.stderr = said;
+        let done = done.masked(&secrets);
+        assert_eq!(done.result.unwrap(), b"with hunter22");
+        assert_eq!(
+            (&done.stdout[..], &done.stderr[..]),
+            (&b"with ***"[..], &b"with ***"[..])
+        );
+        let mut failure = Failure::new(FailureKind::Script, "no hunter22");
+        failure.traceback = Some("line 1: hunter22".to_owned());
+        let failure = Report::failed(failure).masked(&secrets).result.unwrap_err();
+        assert_eq!(failure.message, "no ***");
+        assert_eq!(failure.traceback.as_deref(), Some("line 1: ***"));
     }
 }

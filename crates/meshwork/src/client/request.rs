@@ -95,7 +95,7 @@ impl JobRequest {
     /// Environment variables of the script.
     #[must_use]
     pub fn env(mut self, env_vars: BTreeMap<String, String>) -> Self {
-        self.job.env_vars = env_vars;
+        self.job.env_vars = env_vars.into();
         self
     }
 

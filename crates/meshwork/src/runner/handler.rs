@@ -3,21 +3,23 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use meshwork_model::job::Job;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Run, Runner};
+use super::log::{LogSink, LogWriter, Stream};
+use super::{Run, Runner, StopReason};
 
-/// How long a handler may go on after [`Context::stop`] before it is cut off at its next `.await`: enough to
-/// undo something small, short of the 5 s after which the worker gives up on any runner.
-const GRACE: Duration = Duration::from_secs(1);
+/// How long a handler may go on after [`Context::stop`] when its job is this worker's no more: enough to drop
+/// what it holds. The job may run elsewhere already, but code in this process can only be asked.
+const LOST_GRACE: Duration = Duration::from_secs(1);
 
 /// What a handler may know about the run that it is called for.
 #[derive(Debug, Clone)]
@@ -33,9 +35,27 @@ pub struct Context {
     pub context_id: String,
     /// Bytes that came with the job beside the payload.
     pub input: Option<Arc<[u8]>>,
-    /// Cancelled at the deadline, and when nobody wants the result any more. A handler that does not end
-    /// within a second of it is cut off at its next `.await`.
+    /// Cancelled at the deadline, when somebody asks the job to stop, and when nobody wants the result any
+    /// more. A handler that does not end within the worker's grace (in the last case: within a second) is
+    /// cut off at its next `.await`.
     pub stop: CancellationToken,
+    log: LogSink,
+    stdout: Arc<Mutex<LogWriter>>,
+}
+
+impl Context {
+    /// Writes lines to the job's log, as its stdout. Never waits.
+    pub fn log(&self, text: &str) {
+        let mut stdout = self.stdout.lock().unwrap_or_else(PoisonError::into_inner);
+        stdout.push(text.as_bytes());
+        stdout.push(b"\n");
+    }
+
+    /// Says how far the job is, from 0 to 1, and what it does (nothing if that is empty). The latest report
+    /// wins. Never waits.
+    pub fn progress(&self, fraction: f64, message: &str) {
+        self.log.progress(fraction, Some(message));
+    }
 }
 
 /// A function that can run jobs: `Fn(In, Context) -> impl Future<Output = Result<Out, E>>`, where `In` can
@@ -117,47 +137,63 @@ impl<H, S> fmt::Debug for Typed<H, S> {
 impl<H: Handler<S>, S: 'static> Runner for Typed<H, S> {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         Box::pin(async move {
-            let Run {
-                job,
-                deadline,
-                stop,
-            } = run;
             let told = CancellationToken::new();
-            let context = Context {
-                job_id: job.id,
-                attempt: job.attempt,
-                caller_id: job.caller_id,
-                context_id: job.context_id,
-                input: job.input.map(Arc::from),
-                stop: told.clone(),
+            let stdout = Arc::new(Mutex::new(run.log.writer(Stream::Stdout)));
+            let context = context(&run.job, &run.log, &stdout, &told);
+            let report = match self.handler.call(&run.job.script, context) {
+                Ok(call) => finish(call, &run, told.drop_guard()).await,
+                Err(failure) => Report::failed(failure),
             };
-            let call = match self.handler.call(&job.script, context) {
-                Ok(call) => call,
-                Err(failure) => return Report::failed(failure),
-            };
-            // A task of its own: a panic ends there, and a handler that never yields holds up no timer.
-            let mut task = AbortOnDropHandle::new(tokio::spawn(call));
-            let told = told.drop_guard();
-            tokio::select! {
-                ended = &mut task => report(ended),
-                () = tokio::time::sleep_until(deadline) => {
-                    end(task, told).await;
-                    Report::failed(Failure::timeout())
-                }
-                () = stop.cancelled() => {
-                    end(task, told).await;
-                    super::stopped()
-                }
-            }
+            let stdout = stdout
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .finish();
+            Report { stdout, ..report }
         })
     }
 }
 
-/// Tells a handler to end, and cuts it off if it does not.
-async fn end<T>(task: AbortOnDropHandle<T>, told: DropGuard) {
+fn context(
+    job: &Job,
+    log: &LogSink,
+    stdout: &Arc<Mutex<LogWriter>>,
+    told: &CancellationToken,
+) -> Context {
+    Context {
+        job_id: job.id.clone(),
+        attempt: job.attempt,
+        caller_id: job.caller_id.clone(),
+        context_id: job.context_id.clone(),
+        input: job.input.as_deref().map(Arc::from),
+        stop: told.clone(),
+        log: log.clone(),
+        stdout: Arc::clone(stdout),
+    }
+}
+
+/// Sees to a call until it has ended or is cut off.
+async fn finish(call: Call, run: &Run, told: DropGuard) -> Report {
+    // A task of its own: a panic ends there, and a handler that never yields holds up no timer.
+    let mut task = AbortOnDropHandle::new(tokio::spawn(call));
+    let (failure, grace) = tokio::select! {
+        ended = &mut task => return report(ended),
+        () = tokio::time::sleep_until(run.deadline) => (Failure::timeout(), run.grace),
+        reason = run.stop.stopped() => match reason {
+            StopReason::Requested => (Failure::stopped(), run.grace),
+            StopReason::Lost => (Failure::stopped(), LOST_GRACE.min(run.grace)),
+        },
+    };
     drop(told);
-    // Whether it ended or was cut off, its result comes too late.
-    let _ = tokio::time::timeout(GRACE, task).await;
+    let lost = async {
+        run.stop.lost().await;
+        tokio::time::sleep(LOST_GRACE).await;
+    };
+    // Whether it ended or is cut off, its result comes too late.
+    tokio::select! {
+        _ = tokio::time::timeout(grace, task) => {}
+        () = lost => {}
+    }
+    Report::failed(failure)
 }
 
 fn report(ended: Result<Result<Vec<u8>, Failure>, tokio::task::JoinError>) -> Report {

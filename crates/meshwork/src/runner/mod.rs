@@ -2,21 +2,24 @@
 //! are the worker's.
 
 mod handler;
+pub mod log;
 mod python;
 mod rhai;
-mod tail;
+mod stop;
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use meshwork_model::job::Job;
 use meshwork_model::name::ScriptType;
-use meshwork_model::outcome::{Failure, FailureKind, Report};
+use meshwork_model::outcome::{Failure, Report};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 pub use handler::{Call, Context, Handler, handler};
+use log::LogSink;
+pub use stop::{StopReason, StopSignal};
 
 /// The runtimes that come with Meshwork, by the script type that names their queues.
 const RUNTIMES: &[(&str, Constructor)] = &[
@@ -50,29 +53,55 @@ pub fn runtimes() -> impl Iterator<Item = &'static str> {
     RUNTIMES.iter().map(|(name, _)| *name)
 }
 
+/// How long a script that is asked to stop, or whose time is over, may take to put things in order unless
+/// the worker says otherwise: half of what init systems and schedulers give a whole service.
+pub const STOP_GRACE: Duration = Duration::from_secs(5);
+
 /// One run of a job.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Run {
     /// The record as it was claimed.
-    pub job: Job,
-    /// When the job's timeout ends: the runner stops the script by then and reports
+    pub job: Arc<Job>,
+    /// When the job's timeout ends: the runner tells the script to end, as if it were stopped, and reports
     /// [`Failure::timeout`](meshwork_model::outcome::Failure::timeout).
     pub deadline: Instant,
-    /// Cancelled when nobody wants the result any more (the job was stopped, or its lease is lost): the
-    /// runner stops the script at once; its report is thrown away.
-    pub stop: CancellationToken,
+    /// Given when the run is to stop. Whether there is time to put things in order, and whether anybody
+    /// wants the report, is a matter of the reason.
+    pub stop: StopSignal,
+    /// How long the script may go on after it was told that its time is over, or that somebody asked it to
+    /// stop.
+    pub grace: Duration,
+    /// Takes in what the run says while it runs.
+    pub log: LogSink,
+}
+
+impl Run {
+    /// A run that nobody stops or listens to yet, with [`STOP_GRACE`].
+    #[must_use]
+    pub fn new(job: Arc<Job>, deadline: Instant) -> Self {
+        let log = LogSink::new(job.env_vars.secrets());
+        Self {
+            job,
+            deadline,
+            stop: StopSignal::default(),
+            grace: STOP_GRACE,
+            log,
+        }
+    }
 }
 
 /// A runtime for scripts of one type, or a handler in Rust.
 pub trait Runner: Send + Sync + 'static {
-    /// Executes the job and says how it went. It returns soon after the deadline or the stop at the latest;
-    /// a runner that does not is cut off by the worker, which then reports the timeout itself.
+    /// Executes the job and says how it went. It returns soon after the deadline or the stop, and the grace
+    /// after it, at the latest; a runner that does not is cut off by the worker, which then reports the
+    /// timeout or the stop itself.
     fn run(&self, run: Run) -> BoxFuture<'_, Report>;
 }
 
-/// The report of a run that was stopped; nobody reads it.
+/// The report of a run that was stopped.
 fn stopped() -> Report {
-    Report::failed(Failure::new(FailureKind::Script, "stopped"))
+    Report::failed(Failure::stopped())
 }
 
 /// What a panic says, as far as it is text.

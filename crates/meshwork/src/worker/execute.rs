@@ -1,28 +1,23 @@
 //! Execute: one run of one job, within its time.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use meshwork_broker::Claimed;
-use meshwork_model::job::Job;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::Setup;
-use crate::runner::{self, Run};
+use crate::runner::{self, Run, Runner, StopReason, StopSignal};
 
-/// How long after its deadline, or after it was told to stop, a runner may take to return before it is cut
-/// off: a slot is not lost to a handler that ignores both.
+/// How long after its grace a runner may take to return before it is cut off: a slot is not lost to a
+/// handler that hears on nothing.
 const CUT_OFF: Duration = Duration::from_secs(5);
 
 /// Runs the job. None if nobody wants its report any more.
-pub(super) async fn execute(
-    setup: &Setup,
-    claimed: &Claimed,
-    stop: CancellationToken,
-) -> Option<Report> {
+pub(super) async fn execute(setup: &Setup, claimed: &Claimed, stop: &StopSignal) -> Option<Report> {
     let job = &claimed.job;
     if runner::is_ping(job) {
         return Some(Report::done(runner::PONG));
@@ -36,21 +31,37 @@ pub(super) async fn execute(
     };
     let deadline = Instant::now() + Duration::from_secs(job.timeout);
     tracing::debug!(job = job.id, attempt = job.attempt, "run");
-    let run = runner.run(Run {
-        job: Job::clone(job),
-        deadline,
-        stop: stop.clone(),
-    });
-    let report = tokio::select! {
-        report = AssertUnwindSafe(run).catch_unwind() => report.unwrap_or_else(|_| panicked()),
-        () = tokio::time::sleep_until(deadline + CUT_OFF) => Report::failed(Failure::timeout()),
-        () = stopped(&stop) => Report::failed(Failure::timeout()),
+    let mut run = Run::new(Arc::clone(job), deadline);
+    run.stop = stop.clone();
+    run.grace = setup.stop_grace;
+    let log = run.log.clone();
+    let report = bounded(&**runner, run).await;
+    log.close();
+    let report = match stop.reason() {
+        // Ended from outside, handed back, or run elsewhere.
+        Some(StopReason::Lost) => return None,
+        // What ended well all the same has finished.
+        Some(StopReason::Requested) if report.result.is_err() => Report {
+            result: Err(Failure::stopped()),
+            ..report
+        },
+        _ => report,
     };
-    if stop.is_cancelled() {
-        tracing::warn!(job = job.id, "the job was stopped, or its lease was lost");
-        return None;
+    // Before it is cut, so that no part of a secret is left over at an end.
+    Some(report.masked(&job.env_vars.secrets()).bounded())
+}
+
+/// A run whose runner is cut off if it does not return in time.
+async fn bounded(runner: &dyn Runner, run: Run) -> Report {
+    let (stop, grace) = (run.stop.clone(), run.grace);
+    let overdue = run.deadline + grace + CUT_OFF;
+    tokio::select! {
+        report = AssertUnwindSafe(runner.run(run)).catch_unwind() => {
+            report.unwrap_or_else(|_| panicked())
+        }
+        () = tokio::time::sleep_until(overdue) => Report::failed(Failure::timeout()),
+        () = ignored(&stop, grace) => Report::failed(Failure::stopped()),
     }
-    Some(report.bounded())
 }
 
 fn panicked() -> Report {
@@ -60,7 +71,10 @@ fn panicked() -> Report {
     ))
 }
 
-async fn stopped(stop: &CancellationToken) {
-    stop.cancelled().await;
+/// Returns when a runner has had all the time there is to heed the signal.
+async fn ignored(stop: &StopSignal, grace: Duration) {
+    if stop.stopped().await == StopReason::Requested {
+        let _ = tokio::time::timeout(grace, stop.lost()).await;
+    }
     tokio::time::sleep(CUT_OFF).await;
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use meshwork_broker::Listener;
+use meshwork_model::name::JobId;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -69,6 +70,13 @@ impl WorkerHandle {
         let _ = self.keeper.alive.clone().wait_for(Option::is_some).await;
     }
 
+    /// Asks the run of a job to stop, if this worker holds the job. It has the grace of
+    /// [`Worker::stop_grace`](super::Worker::stop_grace), and the job ends in error `stopped_by_request`.
+    #[must_use]
+    pub fn stop_job(&self, id: &JobId) -> bool {
+        self.held.request_stop(id.as_str())
+    }
+
     /// Stops it in order: it takes no more, waits for what it runs as long as its grace allows, and hands
     /// the rest back at no cost. Returns how many jobs it handed back.
     pub async fn stop(self) -> usize {
@@ -97,7 +105,7 @@ impl WorkerHandle {
                 tracing::warn!(job = claimed.job.id, %error, "not handed back; its lease will end");
             }
         }
-        held.stop_all();
+        held.lose_all();
         running.wait().await;
         keeper.end().await;
         left.len()

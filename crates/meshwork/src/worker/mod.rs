@@ -49,6 +49,7 @@ pub struct Worker {
     concurrency: usize,
     lease: Duration,
     grace: Duration,
+    stop_grace: Duration,
 }
 
 impl Worker {
@@ -64,6 +65,7 @@ impl Worker {
             concurrency: CONCURRENCY,
             lease: LEASE,
             grace: GRACE,
+            stop_grace: runner::STOP_GRACE,
         }
     }
 
@@ -136,6 +138,14 @@ impl Worker {
         self
     }
 
+    /// How long a script that somebody asks to stop, or whose timeout is over, has between SIGTERM and SIGKILL
+    /// (default 5 s; 0 kills at once). A job that is this worker's no more is killed at once in any case.
+    #[must_use]
+    pub fn stop_grace(mut self, stop_grace: Duration) -> Self {
+        self.stop_grace = stop_grace;
+        self
+    }
+
     /// Starts it on the current runtime.
     ///
     /// # Errors
@@ -169,6 +179,7 @@ impl Worker {
             concurrency: self.concurrency,
             lease: self.lease,
             grace: self.grace,
+            stop_grace: self.stop_grace,
             broker: self.broker,
             listening: tokio::sync::Mutex::new(true),
         };
@@ -197,6 +208,7 @@ pub(crate) struct Setup {
     concurrency: usize,
     lease: Duration,
     grace: Duration,
+    stop_grace: Duration,
     /// Whether it is, or is to be, on the list of listeners.
     listening: tokio::sync::Mutex<bool>,
 }

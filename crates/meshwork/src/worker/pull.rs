@@ -139,7 +139,7 @@ async fn claim(setup: &Setup, want: usize) -> Result<Taken, meshwork_broker::Err
 /// One job from claim to report.
 async fn work(setup: Arc<Setup>, held: Arc<Held>, claimed: Claimed) {
     let stop = held.add(&claimed);
-    let outcome = execute::execute(&setup, &claimed, stop.clone()).await;
+    let outcome = execute::execute(&setup, &claimed, &stop).await;
     if let Some(outcome) = outcome {
         report::report(&setup, &claimed, outcome, &stop).await;
     }

@@ -5,22 +5,17 @@ use std::time::Duration;
 use meshwork_broker::{Claimed, Failed, Finished};
 use meshwork_model::outcome::Report;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::Setup;
 use crate::backoff::Backoff;
+use crate::runner::StopSignal;
 
 /// How long a report is repeated while the server is away; after that the job runs again when its lease
 /// has ended.
 const REPEAT_FOR: Duration = Duration::from_secs(600);
 
 /// Reports until the broker has answered, the job is lost, or [`REPEAT_FOR`] is over.
-pub(super) async fn report(
-    setup: &Setup,
-    claimed: &Claimed,
-    report: Report,
-    stop: &CancellationToken,
-) {
+pub(super) async fn report(setup: &Setup, claimed: &Claimed, report: Report, stop: &StopSignal) {
     let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
     let job = &claimed.job.id;
     loop {
@@ -33,7 +28,7 @@ pub(super) async fn report(
                 tracing::warn!(job, %error, "report failed; trying again");
                 tokio::select! {
                     () = backoff.wait() => continue,
-                    () = stop.cancelled() => {}
+                    () = stop.lost() => {}
                 }
             }
             Err(error) => tracing::error!(job, %error, "the result could not be reported"),

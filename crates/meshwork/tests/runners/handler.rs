@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use meshwork::model::job::Job;
 use meshwork::model::outcome::{Failure, FailureKind, Report};
-use meshwork::runner::{self, Context};
+use meshwork::runner::{self, Context, StopReason};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
@@ -169,7 +169,7 @@ async fn a_handler_that_is_stopped_may_put_things_in_order() {
     let (run, stop) = run_of(script("null"), ENDLESS);
     let task = tokio::spawn(async move { runner.run(run).await });
     within(wait_for_begin).await.unwrap();
-    stop.cancel();
+    stop.stop(StopReason::Lost);
     assert_eq!(within(wait_for_tidied).await, Ok("in order"));
     assert!(within(task).await.unwrap().result.is_err());
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod handler;
+mod log;
 mod python;
 mod python_processes;
 mod rhai;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use meshwork::model::job::Job;
 use meshwork::model::outcome::{Failure, Report};
-use meshwork::runner::builtin;
+use meshwork::runner::{StopReason, StopSignal, builtin};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tempfile::TempDir;
@@ -94,7 +94,7 @@ fn read_lines(path: &Path, sender: &mpsc::UnboundedSender<String>) {
     }
 }
 
-fn started(job: Job, limit: Duration) -> (JoinHandle<Report>, tokio_util::sync::CancellationToken) {
+fn started(job: Job, limit: Duration) -> (JoinHandle<Report>, StopSignal) {
     let (run, stop) = run_of(job, limit);
     let runner = builtin("python").unwrap();
     (tokio::spawn(async move { runner.run(run).await }), stop)
@@ -131,9 +131,86 @@ async fn a_script_that_is_stopped_goes_with_all_its_children() {
     let mut watch = Watch::new();
     let (task, stop) = started(watch.job(&format!("{FORK}signal.pause()")), ENDLESS);
     assert_eq!(watch.line().await, "child");
-    stop.cancel();
+    stop.stop(StopReason::Lost);
     assert!(within(task).await.unwrap().result.is_err());
     watch.all_gone().await;
+}
+
+/// Runs on, since a signal may come just before a wait for it, and in the midst of a `print`. Takes its time to put things in order when it is told to stop.
+const TIDY: &str = "def tidy(*_):
+    os.write(pipe.fileno(), b'tidying\\n')
+    os.write(1, b'in order\\n')
+    os._exit(0)
+signal.signal(15, tidy)
+print('ready', file=pipe)
+while True:
+    pass";
+
+#[tokio::test]
+async fn a_script_that_is_asked_to_stop_may_put_things_in_order() {
+    need_python!();
+    let mut watch = Watch::new();
+    let (mut run, stop) = run_of(watch.job(TIDY), ENDLESS);
+    run.grace = ENDLESS;
+    let runner = builtin("python").unwrap();
+    let task = tokio::spawn(async move { runner.run(run).await });
+    assert_eq!(watch.line().await, "ready");
+    stop.stop(StopReason::Requested);
+    assert_eq!(watch.line().await, "tidying");
+    let report = within(task).await.unwrap();
+    assert_eq!(failure(&report), &Failure::stopped());
+    assert_eq!(report.stdout, b"in order\n");
+    watch.all_gone().await;
+}
+
+#[tokio::test]
+async fn who_does_not_heed_the_request_is_killed_after_the_grace() {
+    need_python!();
+    let mut watch = Watch::new();
+    let text = format!("signal.signal(15, signal.SIG_IGN)\n{FORK}signal.pause()");
+    let (task, stop) = started(watch.job(&text), ENDLESS);
+    assert_eq!(watch.line().await, "child");
+    stop.stop(StopReason::Requested);
+    assert_eq!(failure(&within(task).await.unwrap()), &Failure::stopped());
+    watch.all_gone().await;
+}
+
+#[tokio::test]
+async fn a_lost_job_is_killed_at_once_also_in_its_grace() {
+    need_python!();
+    for asked_before in [false, true] {
+        let mut watch = Watch::new();
+        let text = "signal.signal(15, lambda *_: os.write(pipe.fileno(), b'told\\n'))
+print('ready', file=pipe)
+while True:
+    pass";
+        let (mut run, stop) = run_of(watch.job(text), ENDLESS);
+        run.grace = ENDLESS;
+        let runner = builtin("python").unwrap();
+        let task = tokio::spawn(async move { runner.run(run).await });
+        assert_eq!(watch.line().await, "ready");
+        if asked_before {
+            stop.stop(StopReason::Requested);
+            assert_eq!(watch.line().await, "told");
+        }
+        stop.stop(StopReason::Lost);
+        within(task).await.unwrap();
+        watch.all_gone().await;
+    }
+}
+
+#[tokio::test]
+async fn at_its_deadline_a_script_may_put_things_in_order() {
+    need_python!();
+    let limit = enough_for_a_short_script().await;
+    let mut watch = Watch::new();
+    let (mut run, _stop) = run_of(watch.job(TIDY), limit);
+    run.grace = ENDLESS;
+    let runner = builtin("python").unwrap();
+    let task = tokio::spawn(async move { runner.run(run).await });
+    assert_eq!(watch.line().await, "ready");
+    assert_eq!(watch.line().await, "tidying");
+    assert_eq!(failure(&within(task).await.unwrap()), &Failure::timeout());
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use meshwork::model::job::limits::{MAX_INPUT, MAX_LOG, MAX_OUTPUT, MAX_SCRIPT};
 use meshwork::model::outcome::{Failure, FailureKind, Report};
-use meshwork::runner::builtin;
+use meshwork::runner::{StopReason, builtin};
 
 use crate::support::{ENDLESS, failure, job, output, run, run_of, run_with, script, within};
 
@@ -317,7 +317,7 @@ async fn a_script_ends_when_it_is_stopped() {
     let runner = builtin("osis").unwrap();
     let (run, stop) = run_of(script("loop {}"), ENDLESS);
     let task = tokio::spawn(async move { runner.run(run).await });
-    stop.cancel();
+    stop.stop(StopReason::Lost);
     assert!(within(task).await.unwrap().result.is_err());
 }
 

@@ -1,12 +1,12 @@
 //! Jobs as a worker hands them over, and what the tests ask of the reports.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork::model::job::Job;
 use meshwork::model::outcome::{Failure, Report};
-use meshwork::runner::{Run, Runner, builtin};
+use meshwork::runner::{Run, Runner, StopSignal, builtin};
 use tokio::time::{Instant, timeout};
-use tokio_util::sync::CancellationToken;
 
 /// Longer than anything takes that is not stuck.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,14 +27,14 @@ pub(crate) fn script(script: &str) -> Job {
     job(&[("script", script.as_bytes())])
 }
 
+/// The grace of runs that do not heed it.
+pub(crate) const SHORT_GRACE: Duration = Duration::from_millis(100);
+
 /// A run of `job` that ends after `limit`, and what stops it.
-pub(crate) fn run_of(job: Job, limit: Duration) -> (Run, CancellationToken) {
-    let stop = CancellationToken::new();
-    let run = Run {
-        job,
-        deadline: Instant::now() + limit,
-        stop: stop.clone(),
-    };
+pub(crate) fn run_of(job: Job, limit: Duration) -> (Run, StopSignal) {
+    let mut run = Run::new(Arc::new(job), Instant::now() + limit);
+    run.grace = SHORT_GRACE;
+    let stop = run.stop.clone();
     (run, stop)
 }
 

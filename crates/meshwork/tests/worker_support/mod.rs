@@ -29,7 +29,7 @@ pub(crate) struct Scripted {
 impl Scripted {
     /// Answers with the script.
     pub(crate) fn echo() -> Arc<Self> {
-        Self::new(|run| Report::done(run.job.script))
+        Self::new(|run| Report::done(run.job.script.clone()))
     }
 
     /// Answers with what `act` makes of the run, in the task of the worker.
@@ -116,9 +116,9 @@ impl Gate {
         let mut open = self.open.subscribe();
         tokio::select! {
             _ = open.wait_for(|open| *open) => {}
-            () = run.stop.cancelled() => self.stopped.send_modify(|stopped| *stopped += 1),
+            _ = run.stop.stopped() => self.stopped.send_modify(|stopped| *stopped += 1),
         }
-        Report::done(run.job.script)
+        Report::done(run.job.script.clone())
     }
 }
 

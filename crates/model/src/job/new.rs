@@ -1,10 +1,9 @@
 //! What a client asks for, checked before anything is written.
 
-use std::collections::BTreeMap;
-
 use super::{field, limits};
 use crate::name::JobId;
 use crate::route::Route;
+use crate::secret::EnvVars;
 
 /// A job to be enqueued.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +27,7 @@ pub struct NewJob {
     /// Whether it may run beside others on its worker.
     pub concurrent: bool,
     /// Environment of the script.
-    pub env_vars: BTreeMap<String, String>,
+    pub env_vars: EnvVars,
     /// Whether the result is to be pushed to the reply list, for a client that blocks on it.
     pub reply: bool,
 }
@@ -103,7 +102,7 @@ impl NewJob {
             timeout: limits::DEFAULT_TIMEOUT,
             retries: 0,
             concurrent: true,
-            env_vars: BTreeMap::new(),
+            env_vars: EnvVars::default(),
             reply: false,
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{field, limits};
 use crate::name::{JobId, ScriptType};
 use crate::route::Route;
+use crate::secret::EnvVars;
 use crate::state::Status;
 
 /// What a record says. A field that is missing or unreadable has its default; unknown fields are kept.
@@ -46,7 +47,7 @@ pub struct Job {
     /// As written; see [`Job::status`].
     pub status: String,
     /// Environment of the script.
-    pub env_vars: BTreeMap<String, String>,
+    pub env_vars: EnvVars,
     /// The result.
     pub output: Option<Vec<u8>>,
     /// Why there is none.
@@ -82,9 +83,9 @@ fn number<T: std::str::FromStr>(value: Vec<u8>) -> Option<T> {
 }
 
 /// A JSON object with whatever values, as an environment: strings as they are, the rest as JSON.
-fn environment(value: &[u8]) -> BTreeMap<String, String> {
+fn environment(value: &[u8]) -> EnvVars {
     let Ok(serde_json::Value::Object(map)) = serde_json::from_slice(value) else {
-        return BTreeMap::new();
+        return EnvVars::default();
     };
     let plain = |value| match value {
         serde_json::Value::String(text) => text,

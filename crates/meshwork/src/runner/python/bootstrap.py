@@ -1,5 +1,6 @@
 # Runs ./script.py as __main__ and leaves in a file how it ended. Given to the interpreter with -c; its
-# arguments: the descriptor of the lifeline, the file for the outcome, the largest result in bytes.
+# arguments: the descriptor of the lifeline, the file for the outcome, the largest result in bytes, the pipe for
+# progress.
 
 
 def _meshwork():
@@ -9,6 +10,7 @@ def _meshwork():
     import sys
 
     lifeline, outcome, most = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    pipe, unsent = sys.argv[4], []
     group = os.getpid()
 
     def watch():
@@ -91,6 +93,33 @@ def _meshwork():
         else:
             leave(b"result", data)
 
+    def progress(fraction, message=None):
+        fraction = float(fraction)
+        if fraction != fraction:
+            raise ValueError("progress is a number from 0 to 1")
+        line = "%r" % min(max(fraction, 0.0), 1.0)
+        if message is not None:
+            line += " " + " ".join(str(message).split())
+        # Shorter than what a pipe takes as a whole.
+        unsent[:] = [line.encode("utf-8", "replace")[:1024] + b"\n"]
+        send()
+
+    def send(wait=0):
+        # A full pipe is tried again later, and given a second at the end; the latest word is what counts.
+        try:
+            end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            try:
+                if wait:
+                    import select
+
+                    select.select([], [end], [], wait)
+                os.write(end, unsent[0])
+            finally:
+                os.close(end)
+            unsent.clear()
+        except (OSError, ValueError):
+            pass
+
     os.set_inheritable(lifeline, False)
     _thread.start_new_thread(watch, ())
     if sys.version_info >= (3, 12):
@@ -105,6 +134,7 @@ def _meshwork():
     main = type(sys)("__main__")
     names = ("CALLER_ID", "CONTEXT_ID", "JOB_ID")
     main.__dict__.update(((name, os.environ[name]) for name in names), __file__="script.py", __builtins__=builtins)
+    main.progress = progress
     sys.modules["__main__"] = main
     with open("script.py", "rb") as file:
         source = file.read()
@@ -123,6 +153,8 @@ def _meshwork():
     except BaseException as error:
         fail_with(b"script", error)
         sys.exit(1)
+    if unsent:
+        send(1)
     try:
         hand_over(main.__dict__.get("result"))
     except Exception as error:

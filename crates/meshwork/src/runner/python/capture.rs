@@ -1,14 +1,14 @@
-//! What a script prints, taken in while it runs: the end as its log, and all of it, up to the limit, in case
-//! it is the result.
+//! What a script prints, taken in while it runs: into its log, and all of it, up to the limit, in case it is
+//! the result.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use meshwork_model::job::limits::{MAX_LOG, MAX_OUTPUT};
+use meshwork_model::job::limits::MAX_OUTPUT;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::super::tail::Tail;
+use super::super::log::LogWriter;
 
 /// How much is taken at once: what a pipe holds.
 const CHUNK: usize = 64 * 1024;
@@ -26,7 +26,7 @@ pub(super) struct Printed {
 
 #[derive(Debug)]
 struct State {
-    tail: Tail,
+    log: LogWriter,
     whole: Option<Vec<u8>>,
     size: u64,
 }
@@ -39,20 +39,26 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Takes in the end of a stream.
-    pub(super) fn end_of(stream: impl AsyncRead + Unpin + Send + 'static) -> Self {
-        Self::start(stream, None)
+    /// Takes in a stream.
+    pub(super) fn log_of(stream: impl AsyncRead + Unpin + Send + 'static, log: LogWriter) -> Self {
+        Self::start(stream, log, None)
     }
 
-    /// Takes in the end of a stream, and all of it up to the limit of a result.
-    pub(super) fn whole_of(stream: impl AsyncRead + Unpin + Send + 'static) -> Self {
-        Self::start(stream, Some(Vec::new()))
+    /// Takes in a stream, and keeps all of it up to the limit of a result.
+    pub(super) fn whole_of(
+        stream: impl AsyncRead + Unpin + Send + 'static,
+        log: LogWriter,
+    ) -> Self {
+        Self::start(stream, log, Some(Vec::new()))
     }
 
-    fn start(mut stream: impl AsyncRead + Unpin + Send + 'static, whole: Option<Vec<u8>>) -> Self {
-        let tail = Tail::new(MAX_LOG);
+    fn start(
+        mut stream: impl AsyncRead + Unpin + Send + 'static,
+        log: LogWriter,
+        whole: Option<Vec<u8>>,
+    ) -> Self {
         let state = Arc::new(Mutex::new(State {
-            tail,
+            log,
             whole,
             size: 0,
         }));
@@ -82,9 +88,8 @@ impl Capture {
     pub(super) fn finish(self) -> Printed {
         self.task.abort();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let tail = std::mem::replace(&mut state.tail, Tail::new(0));
         Printed {
-            log: tail.into_bytes(),
+            log: state.log.finish(),
             whole: state.whole.take(),
             size: state.size,
         }
@@ -93,7 +98,7 @@ impl Capture {
 
 impl State {
     fn take_in(&mut self, bytes: &[u8]) {
-        self.tail.push(bytes);
+        self.log.push(bytes);
         self.size += bytes.len() as u64;
         if self.size > MAX_OUTPUT as u64 {
             self.whole = None;

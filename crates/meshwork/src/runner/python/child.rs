@@ -41,6 +41,7 @@ impl Child {
         let mut command = Command::new(interpreter);
         command.args(["-I", "-X", "utf8", "-c", BOOTSTRAP, &lifeline.to_string()]);
         command.arg(folder.outcome()).arg(MAX_OUTPUT.to_string());
+        command.arg(folder.progress());
         command.env_clear();
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
@@ -105,10 +106,19 @@ impl Child {
         status
     }
 
+    /// Asks all of the group to end.
+    pub(super) fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
     fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
         if let Some(group) = self.group {
             // Fails only if all of it has ended.
-            let _ = kill_process_group(group, Signal::KILL);
+            let _ = kill_process_group(group, signal);
         }
     }
 }

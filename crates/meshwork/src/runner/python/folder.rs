@@ -22,6 +22,7 @@ pub(super) struct Folder {
     root: Option<TempDir>,
     work: PathBuf,
     outcome: PathBuf,
+    progress: PathBuf,
     /// Held, not used.
     _lock: File,
 }
@@ -38,13 +39,15 @@ impl Folder {
         let file = File::create(&unlocked)?;
         file.lock()?;
         fs::rename(unlocked, lock)?;
-        let (work, outcome) = (root.path().join("work"), root.path().join("outcome"));
+        let [work, outcome, progress] =
+            ["work", "outcome", "progress"].map(|name| root.path().join(name));
         fs::create_dir(&work)?;
         fs::write(work.join("script.py"), script)?;
         Ok(Self {
             root: Some(root),
             work,
             outcome,
+            progress,
             _lock: file,
         })
     }
@@ -57,6 +60,11 @@ impl Folder {
     /// Where it leaves how it ended, outside of what it looks at.
     pub(super) fn outcome(&self) -> &Path {
         &self.outcome
+    }
+
+    /// Where it says how far it is; a pipe that is made there.
+    pub(super) fn progress(&self) -> &Path {
+        &self.progress
     }
 }
 

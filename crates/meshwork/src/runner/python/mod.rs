@@ -4,10 +4,13 @@
 //! A script finds its input on stdin (empty where there is none), `CALLER_ID`, `CONTEXT_ID` and `JOB_ID` as
 //! variables, and these and the job's `env_vars` as its environment, besides `PATH`, `LANG`, and `HOME` and
 //! `TMPDIR`, which are its folder. Its result is the variable `result`: text and bytes as they are, anything
-//! else as JSON. If it sets none, the result is what it printed, as in Hero.
+//! else as JSON. If it sets none, the result is what it printed, as in Hero. With `progress(fraction,
+//! message=None)` it says how far it is, from 0 to 1.
 //!
-//! When the script ends, and when its time is over, all that it started is killed; what left the process
-//! group is not reached. When the worker itself is killed, the script learns it from [`lifeline`].
+//! When its time is over, and when somebody asks it to stop, the whole process group gets SIGTERM, as service
+//! managers do it, and the script has the run's grace to put things in order, by a handler that it has set
+//! for the signal. When the script has ended, when the grace is over, and at once when the job is this
+//! worker's no more, all that it started is killed; what left the process group is not reached. When the worker itself is killed, the script learns it from [`lifeline`].
 
 mod capture;
 mod child;
@@ -15,9 +18,11 @@ mod folder;
 mod interpreter;
 mod lifeline;
 mod outcome;
+mod progress;
 
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,13 +31,14 @@ use futures_util::future::BoxFuture;
 use meshwork_model::job::Job;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use tokio::sync::OnceCell;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Run, Runner};
+use super::log::Stream;
+use super::{Run, Runner, StopReason};
 use capture::Capture;
 use child::Child;
 use folder::Folder;
+use progress::Reports;
 
 /// How long the last output may take to come in once the group is killed: only a process that left the group
 /// can hold it open longer.
@@ -54,16 +60,11 @@ impl Runner for Python {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         let interpreter = Arc::clone(&self.interpreter);
         Box::pin(async move {
-            let Run {
-                job,
-                deadline,
-                stop,
-            } = run;
             // A task of its own, so that a run that is dropped still ends in order.
-            let stop = stop.child_token();
-            let _stop_on_drop = stop.clone().drop_guard();
+            let dropped = CancellationToken::new();
+            let _drop_guard = dropped.clone().drop_guard();
             let task = tokio::spawn(async move {
-                execute(&interpreter, job, deadline, stop)
+                execute(&interpreter, run, &dropped)
                     .await
                     .unwrap_or_else(Report::failed)
             });
@@ -84,28 +85,27 @@ enum End {
 
 async fn execute(
     interpreter: &OnceCell<PathBuf>,
-    mut job: Job,
-    deadline: Instant,
-    stop: CancellationToken,
+    run: Run,
+    dropped: &CancellationToken,
 ) -> Result<Report, Failure> {
     let permanent = |message: String| Failure::new(FailureKind::Permanent, message);
     let interpreter = interpreter.get_or_try_init(get_ready).await;
     let interpreter = interpreter.map_err(|error| permanent(error.to_string()))?;
-    let script = std::mem::take(&mut job.script);
-    let input = job.input.take();
-    let laid_out = blocking(move || Ok((Folder::with(&script)?, stdin(input)?))).await;
-    let (folder, input) =
-        laid_out.map_err(|error| cannot("lay out the script and its input", &error))?;
-    let mut child = start(interpreter, &job, &folder, input)?;
+    let (job, log) = (Arc::clone(&run.job), run.log.clone());
+    let laid_out = blocking(move || {
+        let folder = Folder::with(&job.script)?;
+        Ok((folder, stdin(job.input.as_deref())?))
+    });
+    let unready = |error| cannot("lay out the script and its input", &error);
+    let (folder, input) = laid_out.await.map_err(unready)?;
+    let reports = Reports::listen(folder.progress(), log.clone()).map_err(unready)?;
+    let mut child = start(interpreter, &run.job, &folder, input)?;
     let (Some(stdout), Some(stderr)) = (child.stdout(), child.stderr()) else {
         return Err(permanent("the script's output was not set up".to_owned()));
     };
-    let (mut stdout, mut stderr) = (Capture::whole_of(stdout), Capture::end_of(stderr));
-    let end = tokio::select! {
-        ended = child.ended() => ended.map(|()| End::Exited),
-        () = tokio::time::sleep_until(deadline) => Ok(End::Deadline),
-        () = stop.cancelled() => Ok(End::Stopped),
-    };
+    let mut stdout = Capture::whole_of(stdout, log.writer(Stream::Stdout));
+    let mut stderr = Capture::log_of(stderr, log.writer(Stream::Stderr));
+    let end = wait(&child, &run, dropped).await;
     let status = child
         .end()
         .await
@@ -114,8 +114,33 @@ async fn execute(
     let drained = async { tokio::join!(stdout.ended(), stderr.ended()) };
     // Over time, what has come in so far counts.
     let _ = tokio::time::timeout(DRAIN, drained).await;
+    reports.end().await;
     let report = blocking(move || Ok(report(end, status, &folder, stdout, stderr))).await;
     report.map_err(|error| cannot("read the script's outcome", &error))
+}
+
+/// Waits until the script has ended, or is to be killed.
+async fn wait(child: &Child, run: &Run, dropped: &CancellationToken) -> io::Result<End> {
+    let mut ended = pin!(child.ended());
+    let end = tokio::select! {
+        ended = &mut ended => return ended.map(|()| End::Exited),
+        () = dropped.cancelled() => return Ok(End::Stopped),
+        () = tokio::time::sleep_until(run.deadline) => End::Deadline,
+        reason = run.stop.stopped() => match reason {
+            StopReason::Requested => End::Stopped,
+            StopReason::Lost => return Ok(End::Stopped),
+        },
+    };
+    if !run.grace.is_zero() {
+        child.terminate();
+        tokio::select! {
+            ended = &mut ended => ended?,
+            () = tokio::time::sleep(run.grace) => {}
+            () = run.stop.lost() => {}
+            () = dropped.cancelled() => {}
+        }
+    }
+    Ok(end)
 }
 
 /// Finds the interpreter, and puts in order what killed workers left.
@@ -130,12 +155,12 @@ async fn get_ready() -> Result<PathBuf, interpreter::InterpreterError> {
 
 /// The input as a file without a name. A pipe would have to be filled while the script runs, and one whose
 /// worker is killed meanwhile would take the part that it got for the whole.
-fn stdin(input: Option<Vec<u8>>) -> io::Result<Stdio> {
+fn stdin(input: Option<&[u8]>) -> io::Result<Stdio> {
     let Some(input) = input else {
         return Ok(Stdio::null());
     };
     let mut file = tempfile::tempfile()?;
-    file.write_all(&input)?;
+    file.write_all(input)?;
     file.rewind()?;
     Ok(file.into())
 }

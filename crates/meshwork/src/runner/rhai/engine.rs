@@ -5,8 +5,9 @@ use std::sync::{Arc, LazyLock};
 
 use meshwork_model::job::Job;
 use rhai::packages::{Package, StandardPackage};
-use rhai::{Dynamic, Engine, Map, Module, OptimizationLevel, Shared};
+use rhai::{Dynamic, Engine, FuncRegistration, Map, Module, OptimizationLevel, Shared};
 
+use super::super::log::LogSink;
 use super::bounded;
 
 /// How much a script may use. Rhai's own limits differ between debug and release builds, so all are set.
@@ -83,23 +84,50 @@ pub(super) fn new(limits: &Limits, cut: &Arc<AtomicBool>) -> Engine {
     engine
 }
 
+/// The function with which a script says how far it is.
+pub(super) fn progress(sink: &LogSink) -> Module {
+    fn function() -> FuncRegistration {
+        FuncRegistration::new("progress").in_global_namespace()
+    }
+    let mut module = Module::new();
+    let say = {
+        let sink = sink.clone();
+        move |fraction: f64, message: Option<&str>| sink.progress(fraction, message)
+    };
+    function().set_into_module(&mut module, {
+        let say = say.clone();
+        move |fraction: f64| say(fraction, None)
+    });
+    function().set_into_module(&mut module, {
+        let say = say.clone();
+        move |fraction: i64| say(fraction as f64, None)
+    });
+    function().set_into_module(&mut module, {
+        let say = say.clone();
+        move |fraction: f64, message: &str| say(fraction, Some(message))
+    });
+    function().set_into_module(&mut module, move |fraction: i64, message: &str| {
+        say(fraction as f64, Some(message));
+    });
+    module
+}
+
 /// What a script may know of its job.
-pub(super) fn constants(job: Job) -> Module {
+pub(super) fn constants(job: &Job) -> Module {
     let mut constants = Module::new();
-    constants.set_var("CALLER_ID", job.caller_id);
-    constants.set_var("CONTEXT_ID", job.context_id);
-    constants.set_var("JOB_ID", job.id);
-    let input = job
-        .input
-        .map_or(Dynamic::UNIT, |bytes| match String::from_utf8(bytes) {
-            Ok(text) => text.into(),
-            Err(error) => Dynamic::from_blob(error.into_bytes()),
-        });
+    constants.set_var("CALLER_ID", job.caller_id.clone());
+    constants.set_var("CONTEXT_ID", job.context_id.clone());
+    constants.set_var("JOB_ID", job.id.clone());
+    let input =
+        job.input
+            .as_deref()
+            .map_or(Dynamic::UNIT, |bytes| match std::str::from_utf8(bytes) {
+                Ok(text) => text.to_owned().into(),
+                Err(_) => Dynamic::from_blob(bytes.to_vec()),
+            });
     constants.set_var("INPUT", input);
-    let env = job
-        .env_vars
-        .into_iter()
-        .map(|(name, value)| (name.into(), value.into()));
+    let env = job.env_vars.iter();
+    let env = env.map(|(name, value)| (name.as_str().into(), value.as_str().into()));
     constants.set_var("ENV", env.collect::<Map>());
     constants
 }

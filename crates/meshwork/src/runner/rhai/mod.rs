@@ -3,7 +3,8 @@
 //!
 //! A script knows the constants `CALLER_ID`, `CONTEXT_ID`, `JOB_ID`, `INPUT` (text, a blob where the bytes
 //! are no UTF-8, `()` where there is none) and `ENV` (a map of the job's `env_vars`), in functions too. What
-//! it prints is its stdout, what it gives to `debug` its stderr, its last expression the result.
+//! it prints is its stdout, what it gives to `debug` its stderr, its last expression the result. With
+//! `progress(0.4)` or `progress(0.4, "text")` it says how far it is.
 //!
 //! Missing on purpose: `sleep` (it would hold up a thread that nobody can wake), `import` (files), `eval` and
 //! `curry` (both nest without a bound), and closures that use variables from around them (they chain and
@@ -24,12 +25,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use futures_util::future::BoxFuture;
-use meshwork_model::job::limits::MAX_LOG;
 use meshwork_model::job::{Job, limits};
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use tokio::sync::oneshot;
 
-use super::tail::Tail;
+use super::log::{LogSink, LogWriter, Stream};
 use super::{Run, Runner};
 use engine::Limits;
 use memory::Memory;
@@ -62,6 +62,8 @@ impl Runner for Rhai {
                 job,
                 deadline,
                 stop,
+                log,
+                ..
             } = run;
             let cut = CutOnDrop::default();
             let (send, mut ended) = oneshot::channel();
@@ -73,7 +75,7 @@ impl Runner for Rhai {
             let spawned = thread.spawn(move || {
                 watched.watch_this_thread();
                 // Nobody waits any more if this fails.
-                let _ = send.send(execute(job, &inner));
+                let _ = send.send(execute(&job, &log, &inner));
             });
             if let Err(error) = spawned {
                 let message = format!("the system has no thread for the script: {error}");
@@ -82,7 +84,7 @@ impl Runner for Rhai {
             let result = tokio::select! {
                 report = &mut ended => return report.unwrap_or_else(|_| super::stopped()),
                 () = tokio::time::sleep_until(deadline) => Err(Failure::timeout()),
-                () = stop.cancelled() => super::stopped().result,
+                _ = stop.stopped() => super::stopped().result,
                 too_much = memory.exceeds(self.memory) => {
                     Err(Failure::new(FailureKind::Script, too_much.to_string()))
                 }
@@ -111,45 +113,51 @@ impl Drop for CutOnDrop {
     }
 }
 
-/// What a script has printed so far.
+/// What a script prints.
 #[derive(Debug, Clone)]
-struct Log(Arc<Mutex<Tail>>);
+struct Log(Arc<Mutex<LogWriter>>);
 
 impl Log {
-    fn new() -> Self {
-        Self(Arc::new(Mutex::new(Tail::new(MAX_LOG))))
+    fn new(sink: &LogSink, stream: Stream) -> Self {
+        Self(Arc::new(Mutex::new(sink.writer(stream))))
     }
 
     fn line(&self, text: &str) {
         // A panic between the two leaves a line without its end, no more.
-        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tail.push(text.as_bytes());
-        tail.push(b"\n");
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.push(text.as_bytes());
+        writer.push(b"\n");
     }
 
-    fn take(&self) -> Vec<u8> {
-        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *tail, Tail::new(0)).into_bytes()
+    fn finish(&self) -> Vec<u8> {
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.finish()
     }
 }
 
 /// The whole run, on the script's thread: nothing that may be deeply nested leaves it.
-fn execute(job: Job, cut: &Arc<AtomicBool>) -> Report {
-    let (stdout, stderr) = (Log::new(), Log::new());
-    let run = AssertUnwindSafe(|| script(job, cut, &stdout, &stderr));
+fn execute(job: &Job, sink: &LogSink, cut: &Arc<AtomicBool>) -> Report {
+    let logs = [Stream::Stdout, Stream::Stderr].map(|stream| Log::new(sink, stream));
+    let run = AssertUnwindSafe(|| script(job, sink, &logs, cut));
     let result = catch_unwind(run).unwrap_or_else(|panic| {
         let message = format!("Rhai panicked: {}", super::panic_text(&*panic));
         Err(Failure::new(FailureKind::Script, message))
     });
+    let [stdout, stderr] = logs.map(|log| log.finish());
     Report {
         result,
-        stdout: stdout.take(),
-        stderr: stderr.take(),
+        stdout,
+        stderr,
     }
     .bounded()
 }
 
-fn script(job: Job, cut: &Arc<AtomicBool>, stdout: &Log, stderr: &Log) -> Result<Vec<u8>, Failure> {
+fn script(
+    job: &Job,
+    sink: &LogSink,
+    [stdout, stderr]: &[Log; 2],
+    cut: &Arc<AtomicBool>,
+) -> Result<Vec<u8>, Failure> {
     let permanent = |message: String| Failure::new(FailureKind::Permanent, message);
     let Ok(source) = std::str::from_utf8(&job.script) else {
         return Err(permanent("the script is not UTF-8 text".to_owned()));
@@ -160,7 +168,6 @@ fn script(job: Job, cut: &Arc<AtomicBool>, stdout: &Log, stderr: &Log) -> Result
             "the script takes {size} bytes, the limit is {most}"
         )));
     }
-    let source = source.to_owned();
     let limits = Limits::for_input(job.input.as_ref().map_or(0, Vec::len));
     let mut engine = engine::new(&limits, cut);
     engine.on_print({
@@ -171,12 +178,13 @@ fn script(job: Job, cut: &Arc<AtomicBool>, stdout: &Log, stderr: &Log) -> Result
         let stderr = stderr.clone();
         move |text, _, _| stderr.line(text)
     });
+    engine.register_global_module(engine::progress(sink).into());
     engine.register_global_module(engine::constants(job).into());
     let ast = engine
-        .compile(&source)
-        .map_err(|error| error::syntax(&error, &source))?;
+        .compile(source)
+        .map_err(|error| error::syntax(&error, source))?;
     let value = engine
         .eval_ast(&ast)
-        .map_err(|error| error::runtime(&error, &source))?;
+        .map_err(|error| error::runtime(&error, source))?;
     value::output(value).map_err(|error| Failure::new(FailureKind::Script, error.to_string()))
 }

@@ -298,11 +298,7 @@ async fn a_script_that_hoards_is_cut() {
         for i in 0..a.len() { a[i] = s + i; }";
     let job = Job::from_fields("job-1", [("script".to_owned(), text.into())]);
     let deadline = Instant::now() + Duration::from_secs(60);
-    let run = Run {
-        job,
-        deadline,
-        stop: tokio_util::sync::CancellationToken::new(),
-    };
+    let run = Run::new(Arc::new(job), deadline);
     let failure = runner.run(run).await.result.unwrap_err();
     assert_eq!(
         failure.message,

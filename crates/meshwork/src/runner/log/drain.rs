@@ -1,0 +1,137 @@
+//! The other end of a sink: bounded, and emptied in bounded batches.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::{Entry, Progress, Stream};
+
+/// How much text one drain holds at most, in bytes: a worker may run a thousand jobs.
+pub(super) const MAX_BYTES: usize = 512 * 1024;
+/// The most lines in one batch: one call to a server that nobody else has to wait for.
+const MAX_BATCH: usize = 200;
+/// How much text is in one batch, in bytes, unless a single line has more.
+const MAX_BATCH_BYTES: usize = 256 * 1024;
+
+/// What was said since the last batch.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    /// Lines, oldest first.
+    pub entries: Vec<Entry>,
+    /// How far the run is, if it has said so since.
+    pub progress: Option<Progress>,
+}
+
+/// Gives out what a run says, in the order in which it says it.
+#[derive(Debug)]
+pub struct LogDrain(Arc<Queue>);
+
+impl LogDrain {
+    pub(super) fn new(capacity: usize) -> (Self, Arc<Queue>) {
+        let queue = Arc::new(Queue {
+            capacity: capacity.max(1),
+            pending: Mutex::default(),
+            changed: Notify::new(),
+        });
+        (Self(Arc::clone(&queue)), queue)
+    }
+
+    /// Waits until there is something. None when the run has ended and all is told. A call that is dropped
+    /// loses nothing.
+    pub async fn next(&mut self) -> Option<Batch> {
+        loop {
+            // There is one drain per queue, and a notice that comes before the wait is kept.
+            let changed = self.0.changed.notified();
+            {
+                let mut pending = self.0.pending();
+                if pending.is_told() {
+                    if pending.closed {
+                        return None;
+                    }
+                } else {
+                    return Some(pending.batch());
+                }
+            }
+            changed.await;
+        }
+    }
+}
+
+/// What is between a sink and a drain.
+#[derive(Debug)]
+pub(super) struct Queue {
+    capacity: usize,
+    pending: Mutex<Pending>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    /// Dropped before the first of the lines.
+    dropped: u64,
+    lines: VecDeque<(Stream, Arc<str>)>,
+    bytes: usize,
+    progress: Option<Progress>,
+    closed: bool,
+}
+
+impl Queue {
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Pending)) {
+        change(&mut self.pending());
+        self.changed.notify_one();
+    }
+
+    pub(super) fn push(&self, stream: Stream, text: Arc<str>) {
+        self.change(|pending| {
+            pending.bytes += text.len();
+            pending.lines.push_back((stream, text));
+            while pending.lines.len() > self.capacity || pending.bytes > MAX_BYTES {
+                let Some((_, oldest)) = pending.lines.pop_front() else {
+                    return;
+                };
+                pending.bytes -= oldest.len();
+                pending.dropped += 1;
+            }
+        });
+    }
+
+    pub(super) fn progress(&self, progress: Progress) {
+        self.change(|pending| pending.progress = Some(progress));
+    }
+
+    pub(super) fn close(&self) {
+        self.change(|pending| pending.closed = true);
+    }
+}
+
+impl Pending {
+    fn is_told(&self) -> bool {
+        self.dropped == 0 && self.lines.is_empty() && self.progress.is_none()
+    }
+
+    fn batch(&mut self) -> Batch {
+        let mut batch = Batch {
+            entries: Vec::new(),
+            progress: self.progress.take(),
+        };
+        let dropped = std::mem::take(&mut self.dropped);
+        if dropped > 0 {
+            batch.entries.push(Entry::Dropped(dropped));
+        }
+        let mut bytes = 0;
+        while batch.entries.len() < MAX_BATCH && bytes < MAX_BATCH_BYTES {
+            let Some((stream, text)) = self.lines.pop_front() else {
+                break;
+            };
+            self.bytes -= text.len();
+            bytes += text.len();
+            batch.entries.push(Entry::Line { stream, text });
+        }
+        batch
+    }
+}

@@ -1,0 +1,73 @@
+//! How far a script says it is: a named pipe in its folder, into which it writes without ever waiting.
+//! What it writes is in `bootstrap.py`: a line with the fraction and, after a blank, a message.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::super::log::{LogSink, MAX_MESSAGE};
+
+/// The most that is kept of a line that does not end: a fraction and a message are shorter.
+const MAX_LINE: usize = MAX_MESSAGE + 64;
+
+/// How long the last reports may take to come in once the script is gone: only a process that left the
+/// group can hold the pipe open longer.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// The reports of one run, passed on while it runs.
+#[derive(Debug)]
+pub(super) struct Reports {
+    /// Held so that the pipe does not end before the run.
+    open: pipe::Sender,
+    task: AbortOnDropHandle<()>,
+}
+
+impl Reports {
+    /// Makes the pipe and passes on what comes through it.
+    pub(super) fn listen(path: &Path, log: LogSink) -> io::Result<Self> {
+        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        let receiver = pipe::OpenOptions::new().open_receiver(path)?;
+        let open = pipe::OpenOptions::new().open_sender(path)?;
+        let task = AbortOnDropHandle::new(tokio::spawn(pass_on(receiver, log)));
+        Ok(Self { open, task })
+    }
+
+    /// Passes on what is left: the script has ended.
+    pub(super) async fn end(self) {
+        drop(self.open);
+        let _ = tokio::time::timeout(DRAIN, self.task).await;
+    }
+}
+
+async fn pass_on(mut pipe: pipe::Receiver, log: LogSink) {
+    let (mut chunk, mut line) = ([0; 4096], Vec::new());
+    while let Ok(length @ 1..) = pipe.read(&mut chunk).await {
+        for byte in &chunk[..length] {
+            match byte {
+                b'\n' => {
+                    pass_on_line(&line, &log);
+                    line.clear();
+                }
+                byte if line.len() < MAX_LINE => line.push(*byte),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What makes no sense was not written by the bootstrap.
+fn pass_on_line(line: &[u8], log: &LogSink) {
+    let line = String::from_utf8_lossy(line);
+    let (fraction, message) = match line.split_once(' ') {
+        Some((fraction, message)) => (fraction, Some(message)),
+        None => (&*line, None),
+    };
+    if let Ok(fraction) = fraction.parse() {
+        log.progress(fraction, message);
+    }
+}
