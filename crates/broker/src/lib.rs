@@ -10,6 +10,8 @@ mod error;
 pub mod script;
 mod verb;
 
+use std::sync::Arc;
+
 use meshwork_model::keys::hero::Hero;
 
 pub use acknowledge::Acknowledge;
@@ -20,14 +22,15 @@ pub use verb::*;
 
 use acknowledge::Confirmed;
 use conn::{Conn, ConnectError, Target};
-use script::Scripts;
+use script::{Named, Scripts};
 
 /// The verbs over one connection and one namespace; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Broker {
     conn: Conn,
     keys: Hero,
-    scripts: Scripts,
+    scripts: Named,
+    who: Arc<str>,
     clock: Clock,
     confirmed: Option<Confirmed>,
 }
@@ -49,9 +52,10 @@ impl Broker {
     #[must_use]
     pub fn new(conn: Conn, keys: Hero) -> Self {
         Self {
+            scripts: Scripts::default().named(&keys),
+            who: "".into(),
             conn,
             keys,
-            scripts: Scripts::default(),
             clock: Clock::default(),
             confirmed: None,
         }
@@ -98,8 +102,21 @@ impl Broker {
 
     /// With scripts that were altered.
     #[must_use]
-    pub fn with_scripts(self, scripts: Scripts) -> Self {
-        Self { scripts, ..self }
+    pub fn with_scripts(self, scripts: &Scripts) -> Self {
+        Self {
+            scripts: scripts.named(&self.keys),
+            ..self
+        }
+    }
+
+    /// In the name of `who`, for the events that tell who changed what. What workers do, they do in their
+    /// own names.
+    #[must_use]
+    pub fn acting_as(self, who: &str) -> Self {
+        Self {
+            who: who.into(),
+            ..self
+        }
     }
 
     /// The names in use.

@@ -1,6 +1,10 @@
-//! The Lua scripts: one per verb, each with the common beginning `lib.lua`. What they do stands in their
-//! headers; how each is called, in the file of its verb.
+//! The Lua scripts: one per verb, each after what of `lua/lib` it needs and the names of the namespace's
+//! keys. What they do stands in their headers; how each is called, in the file of its verb.
 
+use std::sync::Arc;
+
+use meshwork_model::job::limits::DEFAULT_TIMEOUT;
+use meshwork_model::keys::hero::Hero;
 use redis::Script;
 
 use crate::Error;
@@ -14,32 +18,67 @@ pub enum Verb {
     Enqueue,
     Claim,
     Renew,
+    Log,
     Finish,
     Fail,
     Release,
     Reclaim,
+    Promote,
+    Settle,
+    Watch,
+    Adopt,
+    Prune,
+    Control,
+    Present,
     Leave,
     Cancel,
     Retry,
     Delete,
 }
 
-const LIB: &str = include_str!("lua/lib.lua");
+/// What all scripts begin with, and what those add that need it.
+const BASE: &str = include_str!("lua/lib/base.lua");
+const ENDS: &str = include_str!("lua/lib/ends.lua");
+const WAITS: &str = include_str!("lua/lib/waits.lua");
+const STOP: &str = include_str!("lua/lib/stop.lua");
+const FORGET: &str = include_str!("lua/lib/forget.lua");
 
 /// Verbs that must work although memory has run out, since they free it, take what waits, hand it back, or
 /// keep what runs from being run twice.
 const ALLOW_OOM: &str = "#!lua flags=allow-oom\n";
 
+/// How long a reply waits to be fetched, in milliseconds (one hour): long enough for a client that
+/// reconnects, short enough that forgotten ones do not pile up.
+const REPLY_TTL_MS: u64 = 3_600_000;
+/// Events kept, more or less: the last hours of a busy node, in some 10 MB.
+const MOST_EVENTS: u64 = 100_000;
+/// Between two looks at a job that waits for something no script tells of, in milliseconds.
+const LOOK_EVERY_MS: u64 = 5_000;
+/// After how long one looks at a job that an old worker may have taken, in milliseconds, where its type's
+/// migration does not say.
+const WATCH_AFTER_MS: u64 = 30_000;
+/// How long a request to stop waits for the worker that runs the job, in milliseconds: far longer than
+/// between two looks of a live worker.
+const STOP_TTL_MS: u64 = 60_000;
+
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 19] = [
         Self::Enqueue,
         Self::Claim,
         Self::Renew,
+        Self::Log,
         Self::Finish,
         Self::Fail,
         Self::Release,
         Self::Reclaim,
+        Self::Promote,
+        Self::Settle,
+        Self::Watch,
+        Self::Adopt,
+        Self::Prune,
+        Self::Control,
+        Self::Present,
         Self::Leave,
         Self::Cancel,
         Self::Retry,
@@ -57,10 +96,18 @@ impl Verb {
             Self::Enqueue => ("enqueue", include_str!("lua/enqueue.lua")),
             Self::Claim => ("claim", include_str!("lua/claim.lua")),
             Self::Renew => ("renew", include_str!("lua/renew.lua")),
+            Self::Log => ("log", include_str!("lua/log.lua")),
             Self::Finish => ("finish", include_str!("lua/finish.lua")),
             Self::Fail => ("fail", include_str!("lua/fail.lua")),
             Self::Release => ("release", include_str!("lua/release.lua")),
             Self::Reclaim => ("reclaim", include_str!("lua/reclaim.lua")),
+            Self::Promote => ("promote", include_str!("lua/promote.lua")),
+            Self::Settle => ("settle", include_str!("lua/settle.lua")),
+            Self::Watch => ("watch", include_str!("lua/watch.lua")),
+            Self::Adopt => ("adopt", include_str!("lua/adopt.lua")),
+            Self::Prune => ("prune", include_str!("lua/prune.lua")),
+            Self::Control => ("control", include_str!("lua/control.lua")),
+            Self::Present => ("present", include_str!("lua/present.lua")),
             Self::Leave => ("leave", include_str!("lua/leave.lua")),
             Self::Cancel => ("cancel", include_str!("lua/cancel.lua")),
             Self::Retry => ("retry", include_str!("lua/retry.lua")),
@@ -68,20 +115,34 @@ impl Verb {
         }
     }
 
-    /// The whole script as it is sent.
+    const fn libs(self) -> &'static [&'static str] {
+        match self {
+            Self::Enqueue | Self::Claim | Self::Watch => &[ENDS, WAITS],
+            Self::Finish | Self::Fail | Self::Release | Self::Reclaim => &[ENDS],
+            Self::Promote | Self::Settle | Self::Adopt => &[ENDS],
+            Self::Control | Self::Cancel => &[ENDS, STOP],
+            Self::Prune | Self::Delete => &[FORGET],
+            Self::Renew | Self::Log | Self::Present | Self::Leave | Self::Retry => &[],
+        }
+    }
+
+    /// The script as it is sent, but for the names of keys, which are another namespace's elsewhere.
     #[must_use]
     pub fn source(self) -> String {
-        let flags = match self {
-            Self::Enqueue | Self::Retry => "",
+        format!("{BASE}{}{}", self.libs().concat(), self.parts().1)
+    }
+
+    const fn flags(self) -> &'static str {
+        match self {
+            Self::Enqueue | Self::Retry | Self::Adopt => "",
             _ => ALLOW_OOM,
-        };
-        format!("{flags}{LIB}{}", self.parts().1)
+        }
     }
 }
 
-/// All scripts, ready to be sent by their digest.
+/// All scripts.
 #[derive(Debug, Clone)]
-pub struct Scripts(Vec<(Verb, Script)>);
+pub struct Scripts(Vec<(Verb, String)>);
 
 impl Default for Scripts {
     fn default() -> Self {
@@ -95,14 +156,50 @@ impl Scripts {
     pub fn altered(alter: impl Fn(Verb, String) -> String) -> Self {
         Self(
             Verb::ALL
-                .map(|verb| (verb, Script::new(&alter(verb, verb.source()))))
+                .map(|verb| (verb, alter(verb, verb.source())))
                 .into(),
         )
     }
 
+    /// The scripts for the keys of one namespace.
+    pub(crate) fn named(&self, keys: &Hero) -> Named {
+        let names = names(keys);
+        let script = |(verb, source): &(Verb, String)| {
+            (
+                *verb,
+                Script::new(&format!("{}{names}{source}", verb.flags())),
+            )
+        };
+        Named(self.0.iter().map(script).collect())
+    }
+}
+
+/// The names of keys and the bounds, as the scripts know them. A namespace holds no quotes.
+fn names(keys: &Hero) -> String {
+    let keys = keys.script_names().into_iter();
+    let keys = keys.map(|(name, key)| format!("local {name} = '{key}'\n"));
+    let bounds = [
+        ("REPLY_TTL", REPLY_TTL_MS),
+        ("MOST_EVENTS", MOST_EVENTS),
+        ("LOOK_EVERY", LOOK_EVERY_MS),
+        ("WATCH_AFTER", WATCH_AFTER_MS),
+        ("STOP_TTL", STOP_TTL_MS),
+        ("DEFAULT_TIMEOUT", DEFAULT_TIMEOUT),
+    ];
+    let bounds = bounds
+        .into_iter()
+        .map(|(name, bound)| format!("local {name} = {bound}\n"));
+    keys.chain(bounds).collect()
+}
+
+/// The scripts of one namespace, ready to be sent by their digest.
+#[derive(Debug, Clone)]
+pub(crate) struct Named(Arc<[(Verb, Script)]>);
+
+impl Named {
     /// Gives all scripts to the server, so that none has to be sent when it is first needed.
     pub(crate) async fn load(&self, conn: &Conn) -> Result<(), Error> {
-        for (_, script) in &self.0 {
+        for (_, script) in &*self.0 {
             let loaded = script.load_async(&mut conn.clone()).await;
             loaded.map_err(|source| Error::Call {
                 verb: "load",
@@ -123,7 +220,7 @@ pub(crate) struct Call<'a> {
     invocation: redis::ScriptInvocation<'a>,
 }
 
-impl Scripts {
+impl Named {
     pub(crate) fn call(&self, verb: Verb) -> Call<'_> {
         Call {
             verb,
@@ -169,14 +266,43 @@ mod tests {
 
     #[test]
     fn each_verb_finds_its_own_script() {
-        let scripts = Scripts::default();
+        let named = Scripts::altered(|verb, _| verb.name().to_owned()).named(&Hero::default());
+        let names = names(&Hero::default());
         for (at, verb) in Verb::ALL.into_iter().enumerate() {
             assert_eq!(verb as usize, at, "{verb:?}");
+            let text = format!("{}{names}{}", verb.flags(), verb.name());
             assert_eq!(
-                scripts.get(verb).get_hash(),
-                Script::new(&verb.source()).get_hash(),
+                named.get(verb).get_hash(),
+                Script::new(&text).get_hash(),
                 "{verb:?}"
             );
+        }
+    }
+
+    #[test]
+    fn each_script_uses_no_name_that_it_is_not_given() {
+        let names = names(&Hero::default());
+        let known: Vec<_> = names
+            .lines()
+            .filter_map(|line| line.split(' ').nth(1))
+            .collect();
+        for verb in Verb::ALL {
+            let source = verb.source();
+            let code = source
+                .lines()
+                .map(|line| line.split("--").next().unwrap_or_default());
+            for word in code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'))
+            {
+                let constant = word.len() > 2 && word.chars().all(|c| c.is_uppercase() || c == '_');
+                let own =
+                    source.contains(&format!("local {word}")) || word == "KEYS" || word == "ARGV";
+                // Commands and their options are in quotes, keys never.
+                let quoted = source.contains(&format!("'{word}'"));
+                assert!(
+                    !constant || own || quoted || known.contains(&word),
+                    "{verb:?}: {word}"
+                );
+            }
         }
     }
 

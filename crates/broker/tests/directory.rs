@@ -28,6 +28,7 @@ async fn run_one(broker: &Broker, worker: &str) -> String {
     let queues = [job("x").route.queue(broker.keys())];
     let claim = Claim {
         queues: &queues,
+        old: 0,
         want: 1,
         lease: LEASE,
         worker,

@@ -36,6 +36,7 @@ async fn raw(broker: &Broker, words: &[&str]) {
 async fn claim(broker: &Broker, queues: &[String], want: usize) -> Vec<Claimed> {
     let claim = Claim {
         queues,
+        old: 0,
         want,
         lease: LEASE,
         worker: WORKER,
@@ -75,13 +76,16 @@ async fn runs_on(options: ServerOptions) {
         listener,
         alive: LEASE,
     };
-    assert!(broker.renew(renewal).await.unwrap().is_empty());
+    assert!(broker.renew(renewal).await.unwrap().gone.is_empty());
     let finished = broker.finish(&held[0], b"42", b"out", b"").await.unwrap();
     assert_eq!(finished, Finished::Finished);
     let failure = Failure::new(FailureKind::Script, "boom");
-    let failed = broker.fail(&held[1], &failure, b"", b"").await.unwrap();
+    let failed = broker
+        .fail(&held[1], &failure, b"", b"", Duration::ZERO)
+        .await
+        .unwrap();
     assert_eq!(failed, Failed::Failed);
-    let cancelled = broker.cancel(&held[2].job, "stopped").await.unwrap();
+    let cancelled = broker.cancel(&held[2].job, "stopped", true).await.unwrap();
     assert_eq!(cancelled, Cancelled::Cancelled);
     let deleted = broker.delete(&held[2].job).await.unwrap();
     assert_eq!(deleted, Deleted::Deleted);

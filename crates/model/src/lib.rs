@@ -7,6 +7,7 @@ pub mod job;
 pub mod keys;
 pub mod name;
 pub mod outcome;
+pub mod retry;
 pub mod route;
 pub mod secret;
 pub mod state;

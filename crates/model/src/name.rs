@@ -166,6 +166,10 @@ name! {
     Namespace, "namespace", MAX_NAME, |c| word(c) || c == '{' || c == '}', check_hash_tag
 }
 name! {
+    /// A worker as the old queues name it (`worker_id`, later `actor_id`).
+    ActorId, "actor id", MAX_JOB_ID, |c| word(c) || c == '.'
+}
+name! {
     /// The id of a job: a UUID v4 where we make it, any word where somebody else does.
     JobId, "job id", MAX_JOB_ID, |c| word(c) || c == '.'
 }
@@ -204,13 +208,21 @@ impl Namespace {
     }
 }
 
-impl JobId {
-    /// An id that somebody else wrote, taken as it is; whoever pops it off a queue must cope with it.
-    #[must_use]
-    pub fn foreign(text: String) -> Self {
-        Self(text)
-    }
+macro_rules! foreign {
+    ($type:ident) => {
+        impl $type {
+            /// A name that somebody else wrote, taken as it is; whoever reads it must cope with it.
+            #[must_use]
+            pub fn foreign(text: String) -> Self {
+                Self(text)
+            }
+        }
+    };
 }
+
+foreign!(JobId);
+foreign!(ActorId);
+foreign!(ScriptType);
 
 #[cfg(test)]
 mod tests {

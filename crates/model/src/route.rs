@@ -1,7 +1,67 @@
 //! Where a job goes and where a worker listens (seed 0, sections 2 and 3).
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::keys::hero::Hero;
 use crate::name::{Group, Instance, ScriptType};
+
+/// How urgent a job is (seed 0, section 8). A queue without `:prio` stands with [`Priority::Normal`]:
+/// clients that know of no priorities push there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Priority {
+    /// `:prio:0`, before all others.
+    High,
+    /// No suffix; `:prio:1` is read as well.
+    #[default]
+    Normal,
+    /// `:prio:2`, after all others.
+    Low,
+}
+
+/// A priority that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no priority: high, normal or low, or 0, 1 or 2")]
+pub struct UnknownPriority(String);
+
+impl Priority {
+    /// All priorities, the most urgent first.
+    pub const ALL: [Self; 3] = [Self::High, Self::Normal, Self::Low];
+
+    /// The number in the queue's name: 0 is the most urgent.
+    #[must_use]
+    pub const fn level(self) -> u8 {
+        self as u8
+    }
+
+    /// The priority as a word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Normal => "normal",
+            Self::Low => "low",
+        }
+    }
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Priority {
+    type Err = UnknownPriority;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPriority> {
+        let is = |p: &Self| p.as_str() == text || p.level().to_string() == text;
+        Self::ALL
+            .into_iter()
+            .find(is)
+            .ok_or_else(|| UnknownPriority(text.to_owned()))
+    }
+}
 
 /// A job's target: a type, perhaps one of its groups, perhaps one instance of that group.
 ///
@@ -15,6 +75,8 @@ pub struct Route {
     pub group: Option<Group>,
     /// Which worker, if it matters.
     pub instance: Option<Instance>,
+    /// How urgent it is.
+    pub priority: Priority,
 }
 
 impl Route {
@@ -25,12 +87,21 @@ impl Route {
             script_type,
             group: None,
             instance: None,
+            priority: Priority::Normal,
         }
     }
 
     /// The list that the job's id is pushed to.
     #[must_use]
     pub fn queue(&self, keys: &Hero) -> String {
+        let queue = self.shared_queue(keys);
+        match self.priority {
+            Priority::Normal => queue,
+            priority => Hero::work_queue_priority(&queue, priority),
+        }
+    }
+
+    fn shared_queue(&self, keys: &Hero) -> String {
         match (&self.group, &self.instance) {
             (group, Some(instance)) => keys.work_queue_instance(
                 &self.script_type,
@@ -55,19 +126,56 @@ pub struct Listen {
 }
 
 impl Listen {
-    /// The lists it takes from, most specific first: instance, group, type (seed 0, section 3).
+    /// The lists it takes from, in seed 0's order (section 8): level by level, and within a level instance,
+    /// group, type. A list without `:prio` comes before its like with `:prio:1`.
     #[must_use]
     pub fn queues(&self, keys: &Hero) -> Vec<String> {
-        let instance = self
-            .instance
-            .iter()
+        let shared = self.shared_queues(keys);
+        let of_level = |priority: Priority| {
+            shared.iter().flat_map(move |queue| {
+                let plain = (priority == Priority::Normal).then(|| queue.clone());
+                plain
+                    .into_iter()
+                    .chain([Hero::work_queue_priority(queue, priority)])
+            })
+        };
+        Priority::ALL.into_iter().flat_map(of_level).collect()
+    }
+
+    /// The lists without priorities, most specific first: instance, group, type (seed 0, section 3).
+    fn shared_queues(&self, keys: &Hero) -> Vec<String> {
+        let instance = self.instance.iter();
+        let instance = instance
             .map(|instance| keys.work_queue_instance(&self.script_type, &self.group, instance));
+        let group = keys.work_queue_group(&self.script_type, &self.group);
         instance
-            .chain([
-                keys.work_queue_group(&self.script_type, &self.group),
-                keys.work_queue_type(&self.script_type),
-            ])
+            .chain([group, keys.work_queue_type(&self.script_type)])
             .collect()
+    }
+}
+
+/// Where a job goes that is for one worker, if that worker is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fallback {
+    /// To the worker's group.
+    Group,
+    /// To whichever worker of the type.
+    Type,
+}
+
+impl Fallback {
+    /// The route taken instead of `route`.
+    #[must_use]
+    pub fn route(self, route: &Route) -> Route {
+        let group = match self {
+            Self::Group => Some(route.group.clone().unwrap_or_default()),
+            Self::Type => None,
+        };
+        Route {
+            group,
+            instance: None,
+            ..route.clone()
+        }
     }
 }
 
@@ -80,6 +188,7 @@ mod tests {
             script_type: "sal".parse().unwrap(),
             group: group.map(|g| g.parse().unwrap()),
             instance: instance.map(|i| i.parse().unwrap()),
+            priority: Priority::Normal,
         }
         .queue(&Hero::default())
     }
@@ -105,13 +214,52 @@ mod tests {
             group: Group::default(),
             instance: Some("2".parse().unwrap()),
         };
+        let (inst, group, of_type) = (
+            "hero:q:work:type:osis:group:default:inst:2",
+            "hero:q:work:type:osis:group:default",
+            "hero:q:work:type:osis",
+        );
+        let mut expected: Vec<String> = [inst, group, of_type]
+            .iter()
+            .map(|queue| format!("{queue}:prio:0"))
+            .collect();
+        for queue in [inst, group, of_type] {
+            expected.extend([queue.to_owned(), format!("{queue}:prio:1")]);
+        }
+        expected.extend(
+            [inst, group, of_type]
+                .iter()
+                .map(|queue| format!("{queue}:prio:2")),
+        );
+        assert_eq!(listen.queues(&Hero::default()), expected);
+    }
+
+    #[test]
+    fn a_priority_is_a_suffix_unless_it_is_the_default() {
+        let mut route = Route::to("osis".parse().unwrap());
+        for (word, queue) in [
+            ("high", "hero:q:work:type:osis:prio:0"),
+            ("1", "hero:q:work:type:osis"),
+            ("low", "hero:q:work:type:osis:prio:2"),
+        ] {
+            route.priority = word.parse().unwrap();
+            assert_eq!(route.queue(&Hero::default()), queue);
+        }
+        for word in ["", "3", "High", "-1"] {
+            assert!(word.parse::<Priority>().is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_fallback_leaves_out_the_worker() {
+        let mut route = Route::to("sal".parse().unwrap());
+        route.instance = Some("3".parse().unwrap());
+        let keys = Hero::default();
+        let group = Fallback::Group.route(&route).queue(&keys);
+        assert_eq!(group, "hero:q:work:type:sal:group:default");
         assert_eq!(
-            listen.queues(&Hero::default()),
-            [
-                "hero:q:work:type:osis:group:default:inst:2",
-                "hero:q:work:type:osis:group:default",
-                "hero:q:work:type:osis"
-            ]
+            Fallback::Type.route(&route).queue(&keys),
+            "hero:q:work:type:sal"
         );
     }
 }

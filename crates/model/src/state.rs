@@ -7,8 +7,11 @@ use std::str::FromStr;
 /// A job's status, in seed 2's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Waiting in a queue.
+    /// Waiting in a queue, or for its next run.
     Dispatched,
+    /// Waiting for other jobs (seed 3's word). In a record of seed 2 it is `dispatched`, since its readers
+    /// know no other word, and the number of those jobs stands in a field of its own.
+    WaitingForPrerequisites,
     /// Taken by a worker.
     Started,
     /// Done, with a result.
@@ -36,6 +39,10 @@ pub enum Event {
     Cancel,
     /// Somebody asks for an ended job to run again.
     Retry,
+    /// The last of the jobs that it waits for has ended as it should.
+    Ready,
+    /// One of the jobs that it waits for did not finish, or its time is over.
+    Fault,
 }
 
 /// A change that the table does not have.
@@ -50,7 +57,13 @@ pub struct IllegalTransition {
 
 impl Status {
     /// All statuses.
-    pub const ALL: [Self; 4] = [Self::Dispatched, Self::Started, Self::Finished, Self::Error];
+    pub const ALL: [Self; 5] = [
+        Self::Dispatched,
+        Self::WaitingForPrerequisites,
+        Self::Started,
+        Self::Finished,
+        Self::Error,
+    ];
 
     /// The status after `event`.
     ///
@@ -61,10 +74,11 @@ impl Status {
         match (self, event) {
             (Self::Dispatched, E::Claim) => Ok(Self::Started),
             (Self::Started, E::Finish) => Ok(Self::Finished),
-            (Self::Started, E::Fail) | (Self::Dispatched | Self::Started, E::Cancel) => {
-                Ok(Self::Error)
-            }
+            (Self::Started, E::Fail)
+            | (Self::Dispatched | Self::Started, E::Cancel)
+            | (Self::WaitingForPrerequisites, E::Cancel | E::Fault) => Ok(Self::Error),
             (Self::Started, E::Requeue | E::Release | E::Reclaim)
+            | (Self::WaitingForPrerequisites, E::Ready)
             | (Self::Finished | Self::Error, E::Retry) => Ok(Self::Dispatched),
             (status, event) => Err(IllegalTransition { status, event }),
         }
@@ -81,6 +95,7 @@ impl Status {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Dispatched => "dispatched",
+            Self::WaitingForPrerequisites => "waiting_for_prerequisites",
             Self::Started => "started",
             Self::Finished => "finished",
             Self::Error => "error",
@@ -90,7 +105,7 @@ impl Status {
 
 impl Event {
     /// All events.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Claim,
         Self::Finish,
         Self::Fail,
@@ -99,6 +114,8 @@ impl Event {
         Self::Reclaim,
         Self::Cancel,
         Self::Retry,
+        Self::Ready,
+        Self::Fault,
     ];
 }
 
@@ -110,7 +127,7 @@ impl fmt::Display for Status {
 
 /// A status that is none of seed 2's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no status: dispatched, started, finished or error")]
+#[error("`{0}` is no status: dispatched, waiting_for_prerequisites, started, finished or error")]
 pub struct UnknownStatus(pub String);
 
 impl FromStr for Status {

@@ -75,6 +75,7 @@ fn read(pipe: &mut redis::Pipeline, kind: &str, key: &[u8]) {
         "list" => pipe.cmd("LRANGE").arg(key).arg(0).arg(-1),
         "zset" => pipe.cmd("ZRANGE").arg(key).arg(0).arg(-1).arg("WITHSCORES"),
         "set" => pipe.cmd("SMEMBERS").arg(key),
+        "stream" => pipe.cmd("XRANGE").arg(key).arg("-").arg("+"),
         _ => pipe.cmd("GET").arg(key),
     };
 }
@@ -100,6 +101,15 @@ fn lines(kind: &str, value: Value) -> RedisResult<Vec<String>> {
     if kind == "string" {
         let value: Vec<u8> = redis::from_redis_value(value)?;
         return Ok(vec![shown(&value)]);
+    }
+    if kind == "stream" {
+        // The ids are the server's time.
+        let entries: Vec<(Vec<u8>, Vec<Vec<u8>>)> = redis::from_redis_value(value)?;
+        let line = |(_, words): &(Vec<u8>, Vec<Vec<u8>>)| {
+            let words: Vec<_> = words.iter().map(|word| shown(word)).collect();
+            words.join(" ").trim_end().to_owned()
+        };
+        return Ok(entries.iter().map(line).collect());
     }
     let items: Vec<Vec<u8>> = redis::from_redis_value(value)?;
     let mut lines: Vec<_> = items.iter().map(|item| shown(item)).collect();

@@ -1,15 +1,20 @@
--- Stops a job that waits or runs: it ends in error, and whoever runs it learns so at its next renewal.
--- KEYS    the job's hash, leases, the queue it waits in, the reply list
--- ARGV    now, id, reason, how long the reply is kept in ms
--- Returns 'cancelled', 'ended' if it had ended already, or 'missing'
+-- Stops a job. One that waits ends in error at once. Of one that runs, its worker is told through the
+-- control queue, and ends it; `force` ends it here, and its worker learns so at its next renewal.
+-- KEYS    the job's hash, the queue it waits in, the control queue of its type, the stop queue of its
+--         old worker
+-- ARGV    now, who, id, reason, 1 to force
+-- Returns 'cancelled', 'stopping', 'ended' if it had ended already, or 'missing'
 if not there(KEYS[1]) then return 'missing' end
-local record = redis.call('HMGET', KEYS[1], 'status', 'mw_reply')
-local status = record[1]
-if status == 'finished' or status == 'error' then return 'ended' end
-redis.call('ZREM', KEYS[2], ARGV[2])
-redis.call('HDEL', KEYS[1], 'mw_token')
-redis.call('HSET', KEYS[1], 'status', 'error', 'error', ARGV[3],
-  'updated_at', iso(clock(ARGV[1])))
-if status ~= 'started' then unqueue(KEYS[3], ARGV[2]) end
-reply(record[2], KEYS[4], ARGV[3], ARGV[4])
+local now, id = clock(ARGV[1]), ARGV[3]
+local has = read(KEYS[1], 'status', 'mw_reply', 'mw_legacy', 'mw_lock', 'mw_stop', 'mw_token')
+if final(has.status) then return 'ended' end
+if has.status == 'started' and ARGV[5] ~= '1' then
+  if has.mw_stop then return 'stopping' end
+  redis.call('HSET', KEYS[1], 'mw_stop', ARGV[4])
+  redis.call('LPUSH', has.mw_token and KEYS[3] or KEYS[4], id)
+  event(id, 'stop', ARGV[2], ARGV[4])
+  return 'stopping'
+end
+redis.call('ZREM', LEASES, id)
+stop(id, KEYS[1], has, ARGV[4], KEYS[2], now, ARGV[2])
 return 'cancelled'

@@ -1,41 +1,76 @@
 -- Takes up to `want` jobs off the queues, in their order, each under a lease with a fencing token.
 -- What the process' own feed lists hold comes first; what is more than wanted goes back to its queue.
--- KEYS    leases; then per queue, in order: the queue, this process' feed list for it
--- ARGV    now, want, lease in ms, token, worker, prefix of job hashes
+-- KEYS    per queue, in order: the queue, this process' feed list for it
+-- ARGV    now, want, lease in ms, token, worker, the number of queues from the end that are old lists
 -- Returns number of ids dropped, 1 if ids may be left behind because the script had done enough;
 --         then per job: id, index of its queue from 0, attempt, record
 local now = clock(ARGV[1])
-local want, token, worker, prefix = tonumber(ARGV[2]), ARGV[4], ARGV[5], ARGV[6]
+local want, token, worker = tonumber(ARGV[2]), ARGV[4], ARGV[5]
 local at, deadline = iso(now), whole(now + tonumber(ARGV[3]))
+local old = #KEYS + 1 - 2 * tonumber(ARGV[6]) -- from this key on
 local MOST = 1000 -- ids looked at in one call
 local looked, dropped, out = 0, 0, {}
 
--- Whether the job is there to be run: not ended, and in nobody's hands. `started` without a lease is what
--- a worker without leases left, and somebody has pushed it again.
-local function free(status, id)
+-- Whether the job is there to be run: not ended, not waiting, and in nobody's hands. `started` without a
+-- lease is what a worker without leases left, and somebody has pushed it again.
+local function free(is, id)
+  local status = is.status
+  if is.mw_waiting then return false end
   return status == nil or status == '' or status == 'dispatched'
-    or (status == 'started' and not redis.call('ZSCORE', KEYS[1], id))
+    or (status == 'started' and not redis.call('ZSCORE', LEASES, id))
+end
+
+-- Whether the id could be taken off the old list that it stands on as well. Most are near one of its ends;
+-- one walk through a long list is all that a call may do.
+local NEAR, walked = 1000, false
+local function unlocked(list, id)
+  local length = redis.pcall('LLEN', list)
+  if type(length) ~= 'number' then return true end
+  if redis.call('LPOS', list, id, 'RANK', -1, 'MAXLEN', NEAR) then
+    return redis.call('LREM', list, -1, id) == 1
+  end
+  walked = walked or length > 2 * NEAR
+  return redis.call('LREM', list, 1, id) == 1
+end
+
+-- Whether a job of a client that knows nothing of waiting has to wait for others first.
+local function waits(id, key, is, queue)
+  if is.mw_reply or (is.prerequisites or is.dependencies or '[]') == '[]' then return false end
+  local seen, ids = {}, {}
+  ids_of(seen, ids, is.prerequisites)
+  ids_of(seen, ids, is.dependencies)
+  local open, why = unmet(ids, is.mw_on_failure)
+  if open and #open == 0 then return false end
+  if not open then fault(id, key, is, why, now, nil, '')
+  else hold(id, key, queue, open, now, 1000 * (tonumber(is.timeout or '') or DEFAULT_TIMEOUT)) end
+  return true
 end
 
 local function admit(id, k)
-  local key = prefix .. id
+  local key, is = JOB .. id, {}
   local record = redis.pcall('HGETALL', key)
-  local status, attempt
-  if #record == 0 then dropped = dropped + 1 return end
-  for i = 1, #record, 2 do
-    if record[i] == 'status' then status = record[i + 1]
-    elseif record[i] == 'mw_attempt' then attempt = record[i + 1] end
+  for i = 1, #record, 2 do is[record[i]] = record[i + 1] end
+  local locked = is.mw_lock and is.mw_lock ~= KEYS[k]
+  if #record == 0 or not free(is, id) or (locked and not unlocked(is.mw_lock, id))
+    or waits(id, key, is, KEYS[k]) then
+    dropped = dropped + 1
+    return
   end
-  if not free(status, id) then dropped = dropped + 1 return end
-  attempt = (tonumber(attempt) or 0) + 1
-  redis.call('ZADD', KEYS[1], deadline, id)
+  local attempt = (tonumber(is.mw_attempt or '') or 0) + 1
+  redis.call('ZADD', LEASES, deadline, id)
   redis.call('HSET', key, 'status', 'started', 'updated_at', at, 'mw_token', token,
     'mw_worker', worker, 'mw_queue', KEYS[k], 'mw_attempt', attempt)
+  if k >= old then redis.call('HSET', key, 'mw_legacy', '1') end
+  if is.mw_lock or is.mw_fallback then
+    redis.call('HDEL', key, 'mw_lock', 'mw_fallback', 'mw_seen')
+    redis.call('ZREM', WATCH, id)
+  end
+  event(id, 'claim', worker)
   want = want - 1
-  out[#out + 1] = {id, (k - 2) / 2, attempt, record}
+  out[#out + 1] = {id, (k - 1) / 2, attempt, record}
 end
 
-for k = 2, #KEYS, 2 do
+for k = 1, #KEYS, 2 do
   while looked < MOST do
     local id
     if want > 0 then id = redis.call('RPOP', KEYS[k + 1])
@@ -45,13 +80,20 @@ for k = 2, #KEYS, 2 do
     if want > 0 then admit(id, k) end
   end
 end
-for k = 2, #KEYS, 2 do
-  while want > 0 and looked < MOST do
+for k = 1, #KEYS, 2 do
+  while want > 0 and looked < MOST and not walked do
     -- A key that is no list is passed over: an error would leave what is claimed already with nobody.
     local ids = redis.pcall('RPOP', KEYS[k], math.min(want, MOST - looked))
     if not ids or ids.err then break end
     looked = looked + #ids
-    for _, id in ipairs(ids) do admit(id, k) end
+    for i = 1, #ids do
+      if walked then -- the rest goes back as it lay
+        for j = #ids, i, -1 do redis.call('RPUSH', KEYS[k], ids[j]) end
+        looked = MOST
+        break
+      end
+      admit(ids[i], k)
+    end
   end
 end
-return {dropped, looked >= MOST and 1 or 0, out}
+return {dropped, (walked or looked >= MOST) and 1 or 0, out}

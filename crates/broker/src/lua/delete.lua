@@ -1,11 +1,15 @@
 -- Forgets a job that does not run.
--- KEYS    the job's hash, leases, the queue it may wait in, the reply list
--- ARGV    now, id
+-- KEYS    the job's hash, the queue it may wait in
+-- ARGV    now, who, id
 -- Returns 'deleted', 'running' if a worker holds it, or 'missing'
 if not there(KEYS[1]) then return 'missing' end
-local lease = redis.call('ZSCORE', KEYS[2], ARGV[2])
+local id = ARGV[3]
+local lease = redis.call('ZSCORE', LEASES, id)
 if lease and tonumber(lease) > clock(ARGV[1]) then return 'running' end
-redis.call('ZREM', KEYS[2], ARGV[2])
-unqueue(KEYS[3], ARGV[2])
-redis.call('DEL', KEYS[1], KEYS[4])
+redis.call('ZREM', LEASES, id)
+local lock = redis.call('HGET', KEYS[1], 'mw_lock')
+unqueue(KEYS[2], id)
+if lock then unqueue(lock, id) end
+forget(id)
+event(id, 'delete', ARGV[2])
 return 'deleted'

@@ -1,26 +1,33 @@
--- Reports a run that failed, if the token is the one in force: back to the end of its queue while a retry
--- is left (`retries` N means N + 1 runs), else the job ends in error. Said twice, it changes nothing.
--- KEYS    the job's hash, leases, the queue it came from, the reply list
+-- Reports a run that failed, if the token is the one in force: after the delay back to the end of its
+-- queue while a retry is left (`retries` N means N + 1 runs), else the job ends in error, as a dead letter
+-- unless it was stopped. Said twice, it changes nothing.
+-- KEYS    the job's hash, the queue it came from
 -- ARGV    now, id, token, message, traceback, 1 if another run may help, stdout, stderr,
---         how long the reply is kept in ms, most retries of one job
+--         most retries of one job, delay in ms, why it is a dead letter if it ends ('' if it was stopped)
 -- Returns 'requeued', 'failed', or 'stale' if the job is not this worker's any more
-local has = redis.call('HMGET', KEYS[1], 'status', 'mw_token', 'mw_reply', 'mw_attempt', 'retries')
-if has[2] ~= ARGV[3] then return 'stale' end
-if has[1] == 'error' then return 'failed' end
-if has[1] ~= 'started' then return 'stale' end
-local retries = math.min(tonumber(has[5] or '') or 0, tonumber(ARGV[10]))
-local again = ARGV[6] == '1' and (tonumber(has[4]) or 0) <= retries
-redis.call('ZREM', KEYS[2], ARGV[2])
-redis.call('HDEL', KEYS[1], 'mw_traceback', 'mw_stdout', 'mw_stderr')
+local has = read(KEYS[1], 'status', 'mw_token', 'mw_reply', 'mw_legacy', 'mw_worker', 'mw_attempt',
+  'retries', 'mw_stop')
+if has.mw_token ~= ARGV[3] then return 'stale' end
+if has.status == 'error' then return 'failed' end
+if has.status ~= 'started' then return 'stale' end
+local now, id = clock(ARGV[1]), ARGV[2]
+local retries = math.min(tonumber(has.retries or '') or 0, tonumber(ARGV[9]))
+local again = ARGV[6] == '1' and (tonumber(has.mw_attempt or '') or 0) <= retries and not has.mw_stop
+redis.call('ZREM', LEASES, id)
+redis.call('HDEL', KEYS[1], 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_stop')
 redis.call('HSET', KEYS[1], 'status', again and 'dispatched' or 'error', 'error', ARGV[4],
-  'updated_at', iso(clock(ARGV[1])))
+  'updated_at', iso(now))
 if ARGV[5] ~= '' then redis.call('HSET', KEYS[1], 'mw_traceback', ARGV[5]) end
 if ARGV[7] ~= '' then redis.call('HSET', KEYS[1], 'mw_stdout', ARGV[7]) end
 if ARGV[8] ~= '' then redis.call('HSET', KEYS[1], 'mw_stderr', ARGV[8]) end
 if again then
   redis.call('HDEL', KEYS[1], 'mw_token')
-  redis.call('LPUSH', KEYS[3], ARGV[2])
+  event(id, 'retry', has.mw_worker, ARGV[4])
+  local delay = tonumber(ARGV[10])
+  if delay > 0 then redis.call('ZADD', DELAYED, whole(now + delay), id)
+  else deliver('LPUSH', id, KEYS[1], has, KEYS[2], now) end
   return 'requeued'
 end
-reply(has[3], KEYS[4], ARGV[4], ARGV[9])
+local dead = ARGV[11] ~= '' and not has.mw_stop and ARGV[11] or nil
+close(id, KEYS[1], has, 'error', ARGV[4], now, dead, has.mw_worker)
 return 'failed'

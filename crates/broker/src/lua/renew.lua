@@ -1,21 +1,22 @@
 -- Keeps a worker alive: its place among the listeners, and the leases of what it runs.
--- KEYS    leases, listeners; then per job: its hash
+-- KEYS    per job: its hash
 -- ARGV    now, lease in ms, how long a listener counts as alive in ms, number of listener entries,
 --         the entries; then per job: id, token
--- Returns the ids that are no longer this worker's
+-- Returns the ids that are no longer this worker's, and those that somebody wants stopped
 local now = clock(ARGV[1])
 local deadline, alive = whole(now + tonumber(ARGV[2])), whole(now + tonumber(ARGV[3]))
 local entries = tonumber(ARGV[4])
-for i = 5, 4 + entries do redis.call('ZADD', KEYS[2], alive, ARGV[i]) end
-local gone, a = {}, 5 + entries
-for k = 3, #KEYS do
+for i = 5, 4 + entries do redis.call('ZADD', FEEDS, alive, ARGV[i]) end
+local gone, stops, a = {}, {}, 5 + entries
+for k = 1, #KEYS do
   local id, token = ARGV[a], ARGV[a + 1]
-  local has = redis.call('HMGET', KEYS[k], 'mw_token', 'status')
-  if has[1] == token and has[2] == 'started' and redis.call('ZSCORE', KEYS[1], id) then
-    redis.call('ZADD', KEYS[1], deadline, id)
+  local has = redis.call('HMGET', KEYS[k], 'mw_token', 'status', 'mw_stop')
+  if has[1] == token and has[2] == 'started' and redis.call('ZSCORE', LEASES, id) then
+    redis.call('ZADD', LEASES, deadline, id)
+    if has[3] then stops[#stops + 1] = id end
   else
     gone[#gone + 1] = id
   end
   a = a + 2
 end
-return gone
+return {gone, stops}

@@ -16,6 +16,9 @@ use crate::{Broker, Error};
 pub struct Claim<'a> {
     /// The lists to take from, in this order.
     pub queues: &'a [String],
+    /// How many of them, counted from the end, are old lists (seed 0, section 1): clients of that time wait
+    /// for the result on `hero:reply:{id}`.
+    pub old: usize,
     /// How many jobs at most; 0 only hands back what waits in the feed lists.
     pub want: usize,
     /// How long a job is this worker's without a renewal.
@@ -72,7 +75,7 @@ impl Broker {
     /// claimed for nobody: they come back when their lease ends.
     pub async fn claim(&self, claim: Claim<'_>) -> Result<Taken, Error> {
         at_most("claim", MAX_ITEMS, claim.want)?;
-        let mut call = self.scripts.call(Verb::Claim).key(self.keys.lease());
+        let mut call = self.scripts.call(Verb::Claim);
         for queue in claim.queues {
             call.push_key(queue);
             call.push_key(self.keys.feed(claim.worker, queue));
@@ -83,7 +86,7 @@ impl Broker {
             .arg(claim.lease.as_millis() as u64)
             .arg(claim.token)
             .arg(claim.worker)
-            .arg(self.keys.job_prefix())
+            .arg(claim.old)
             .run(&self.conn)
             .await?;
         let Answer(dropped, more, rows) = answer;

@@ -28,10 +28,9 @@ impl Broker {
             .scripts
             .call(Verb::Delete)
             .key(self.keys.job_hash_key(&id))
-            .key(self.keys.lease())
             .key(self.queue_of(job))
-            .key(self.keys.reply_queue_key(&id))
             .arg(self.clock.argument())
+            .arg(&*self.who)
             .arg(id.as_str())
             .run(&self.conn)
             .await?;

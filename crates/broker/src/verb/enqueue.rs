@@ -1,10 +1,12 @@
 //! enqueue: store jobs and push their ids.
 
 use meshwork_model::job::NewJob;
+use meshwork_model::name::JobId;
+use meshwork_model::route::Route;
 
 use super::at_most;
 use crate::conn::Conn;
-use crate::script::Verb;
+use crate::script::{Call, Verb};
 use crate::{Broker, Error};
 
 /// The most jobs in one call of [`Broker::enqueue`].
@@ -15,18 +17,23 @@ pub const MAX_ENQUEUE: usize = 1000;
 const MAX_CALL_BYTES: usize = 4 * 1024 * 1024;
 
 /// What became of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Enqueued {
-    /// It is stored and queued.
+    /// It is stored, and queued unless it waits for others.
     Stored,
     /// There was a job of that id already, which was left as it is.
     Exists,
+    /// Its queue holds as many as it may; nothing was written.
+    Full,
+    /// It is to wait for a job that is not there; nothing was written.
+    Unknown(JobId),
 }
 
 impl Broker {
     /// Stores jobs as `dispatched` and pushes their ids to their queues (seed 2: `HSET`, then `LPUSH`),
     /// both in one step per job. A job whose id exists is left alone, so that the call may be repeated
-    /// after a broken connection.
+    /// after a broken connection. A job that waits for others is pushed by the script that ends the last of
+    /// them; a job for one instance that has a fallback goes there if the instance is not present.
     ///
     /// # Errors
     /// If a job is invalid or there are more than [`MAX_ENQUEUE`]: nothing was written then. If the server
@@ -49,29 +56,73 @@ impl Broker {
     async fn store(&self, jobs: &[NewJob], conn: &Conn) -> Result<Vec<Enqueued>, Error> {
         let mut enqueued = Vec::with_capacity(jobs.len());
         for chunk in chunks(jobs) {
-            let mut call = self.scripts.call(Verb::Enqueue).arg(self.clock.argument());
+            let mut call = self.scripts.call(Verb::Enqueue);
+            call.push_arg(self.clock.argument());
+            call.push_arg(&*self.who);
             for job in chunk {
-                call.push_key(self.keys.job_hash_key(&job.id));
-                call.push_key(job.route.queue(&self.keys));
-                let fields = job.fields();
-                call.push_arg(job.id.as_str());
-                call.push_arg(fields.len() * 2);
-                for (name, value) in &fields {
-                    call.push_arg(*name);
-                    call.push_arg(value.as_slice());
-                }
+                self.push_job(&mut call, job);
             }
-            let stored: Vec<i64> = call.run(conn).await?;
-            let what = |one: i64| {
-                if one == 1 {
-                    Enqueued::Stored
-                } else {
-                    Enqueued::Exists
-                }
-            };
-            enqueued.extend(stored.into_iter().map(what));
+            let answers: Vec<String> = call.run(conn).await?;
+            for answer in answers {
+                enqueued.push(told(answer)?);
+            }
         }
         Ok(enqueued)
+    }
+
+    /// The keys and arguments of one job.
+    fn push_job(&self, call: &mut Call<'_>, job: &NewJob) {
+        call.push_key(self.keys.job_hash_key(&job.id));
+        call.push_key(job.route.queue(&self.keys));
+        let Route {
+            script_type,
+            group,
+            instance,
+            ..
+        } = &job.route;
+        let worker = instance.as_ref().map_or("", |instance| instance.as_str());
+        let (presence, fallback) = match (job.fallback, instance) {
+            (Some(fallback), Some(instance)) => (
+                self.keys
+                    .presence_key(script_type, &group.clone().unwrap_or_default(), instance),
+                fallback.route(&job.route).queue(&self.keys),
+            ),
+            _ => (String::new(), String::new()),
+        };
+        call.push_arg(job.id.as_str());
+        call.push_arg(script_type.as_str());
+        call.push_arg(worker);
+        call.push_arg(job.timeout * 1000);
+        call.push_arg(job.on_failure.as_str());
+        call.push_arg(presence);
+        call.push_arg(fallback);
+        let prerequisites = job.prerequisites();
+        call.push_arg(prerequisites.len());
+        for id in prerequisites {
+            call.push_arg(id.as_str());
+        }
+        let fields = job.fields();
+        call.push_arg(fields.len() * 2);
+        for (name, value) in &fields {
+            call.push_arg(*name);
+            call.push_arg(value.as_slice());
+        }
+    }
+}
+
+/// Reads the answer about one job.
+fn told(answer: String) -> Result<Enqueued, Error> {
+    if let Some(id) = answer.strip_prefix("unknown ") {
+        return Ok(Enqueued::Unknown(JobId::foreign(id.to_owned())));
+    }
+    match answer.as_str() {
+        "stored" => Ok(Enqueued::Stored),
+        "exists" => Ok(Enqueued::Exists),
+        "full" => Ok(Enqueued::Full),
+        _ => Err(Error::Answer {
+            verb: "enqueue",
+            answer,
+        }),
     }
 }
 
@@ -104,8 +155,6 @@ fn chunks(jobs: &[NewJob]) -> Vec<&[NewJob]> {
 
 #[cfg(test)]
 mod tests {
-    use meshwork_model::route::Route;
-
     use super::*;
 
     #[test]

@@ -1,16 +1,18 @@
 //! fail: report a run that went wrong.
 
-use meshwork_model::job::limits::MAX_RETRIES;
-use meshwork_model::outcome::Failure;
+use std::time::Duration;
 
-use super::{Claimed, REPLY_TTL_MS, word};
+use meshwork_model::job::limits::MAX_RETRIES;
+use meshwork_model::outcome::{Failure, FailureKind};
+
+use super::{Claimed, word};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
 /// What became of a failed job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
-    /// A retry was left: it waits at the end of its queue.
+    /// A retry was left: it waits for that, then at the end of its queue.
     Requeued,
     /// It ended in error.
     Failed,
@@ -21,7 +23,8 @@ pub enum Failed {
 impl Broker {
     /// Reports a failure, if the fencing token is still the one in force. `retries` N means N + 1 runs:
     /// while one is left, and the failure is one that another run may avoid, the job goes back to the end
-    /// of its queue; else it becomes `error` with the message (seed 2).
+    /// of its queue after `delay`; else it becomes `error` with the message (seed 2) and a dead letter. One
+    /// that was stopped is no dead letter.
     ///
     /// # Errors
     /// If the server does not take the call; repeat it then.
@@ -31,14 +34,13 @@ impl Broker {
         failure: &Failure,
         stdout: &[u8],
         stderr: &[u8],
+        delay: Duration,
     ) -> Result<Failed, Error> {
         let answer = self
             .scripts
             .call(Verb::Fail)
             .key(claimed.key(&self.keys))
-            .key(self.keys.lease())
             .key(&claimed.queue)
-            .key(self.keys.reply_queue_key(&claimed.job.job_id()))
             .arg(self.clock.argument())
             .arg(&claimed.job.id)
             .arg(&claimed.token)
@@ -47,8 +49,9 @@ impl Broker {
             .arg(u8::from(failure.kind.retryable()))
             .arg(stdout)
             .arg(stderr)
-            .arg(REPLY_TTL_MS)
             .arg(MAX_RETRIES)
+            .arg(delay.as_millis() as u64)
+            .arg(dead(failure.kind))
             .run(&self.conn)
             .await?;
         let known = [
@@ -57,5 +60,15 @@ impl Broker {
             ("stale", Failed::Stale),
         ];
         word("fail", answer, &known)
+    }
+}
+
+/// Why a job that ends with such a failure is a dead letter.
+const fn dead(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::Script => "failed",
+        FailureKind::Timeout => "timeout",
+        FailureKind::Permanent => "permanent",
+        FailureKind::Stopped => "",
     }
 }

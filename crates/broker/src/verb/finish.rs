@@ -1,6 +1,6 @@
 //! finish: end a job with its result.
 
-use super::{Claimed, REPLY_TTL_MS, word};
+use super::{Claimed, word};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
@@ -30,15 +30,12 @@ impl Broker {
             .scripts
             .call(Verb::Finish)
             .key(claimed.key(&self.keys))
-            .key(self.keys.lease())
-            .key(self.keys.reply_queue_key(&claimed.job.job_id()))
             .arg(self.clock.argument())
             .arg(&claimed.job.id)
             .arg(&claimed.token)
             .arg(output)
             .arg(stdout)
             .arg(stderr)
-            .arg(REPLY_TTL_MS)
             .run(&self.conn)
             .await?;
         word(

@@ -17,7 +17,7 @@ impl Broker {
     pub async fn leave(&self, listener: Listener<'_>) -> Result<usize, Error> {
         let mut handed_back = 0;
         loop {
-            let mut call = self.scripts.call(Verb::Leave).key(self.keys.feeds());
+            let mut call = self.scripts.call(Verb::Leave).arg(self.clock.argument());
             for queue in listener.queues {
                 call.push_key(queue);
                 call.push_key(self.keys.feed(listener.worker, queue));

@@ -1,41 +1,51 @@
 //! One file per verb: the typed function over its script, and what it takes and gives.
 
+mod adopt;
 mod batch;
 mod cancel;
 mod claim;
+mod control;
 mod delete;
 mod enqueue;
 mod fail;
 mod finish;
 mod inspect;
 mod leave;
+mod log;
 mod outcome;
 mod park;
+mod present;
+mod promote;
+mod prune;
 mod reclaim;
 mod release;
 mod renew;
 mod retry;
+mod settle;
+mod watch;
 
 pub use cancel::Cancelled;
 pub use claim::{Claim, Claimed, Taken};
+pub use control::{Control, Controlled};
 pub use delete::Deleted;
 pub use enqueue::{Enqueued, MAX_ENQUEUE};
 pub use fail::Failed;
 pub use finish::Finished;
 pub use inspect::{JobPage, QueueInfo};
+pub use log::{Line, Logged};
 pub use park::Parking;
+pub use present::{PRESENT_FOR, Presence};
+pub use promote::Promoted;
+pub use prune::Retention;
 pub use reclaim::Reclaimed;
 pub use release::Released;
-pub use renew::{Listener, Renewal};
+pub use renew::{Listener, Renewal, Renewed};
 pub use retry::Retried;
+pub use watch::Watched;
 
 use meshwork_model::job::Job;
 
 use crate::Error;
-
-/// How long a reply waits to be fetched, in milliseconds (one hour): long enough for a client that
-/// reconnects, short enough that forgotten ones do not pile up.
-const REPLY_TTL_MS: u64 = 3_600_000;
 
 /// The most items that one script call handles: a longer one would hold up everybody else.
 pub const MAX_ITEMS: usize = 1000;

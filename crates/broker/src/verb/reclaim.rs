@@ -3,7 +3,7 @@
 use meshwork_model::job::limits::MAX_LOST;
 
 use super::park::MAX_WAIT;
-use super::{MAX_ITEMS, REPLY_TTL_MS, text};
+use super::{MAX_ITEMS, text};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
@@ -19,7 +19,7 @@ const MOST_LISTENERS: usize = MAX_ITEMS;
 pub struct Reclaimed {
     /// Jobs that are first in their queue again.
     pub requeued: Vec<String>,
-    /// Jobs that ended in error, since they lost more than [`MAX_LOST`] workers.
+    /// Jobs that ended in error: they lost [`MAX_LOST`] workers, or were to be stopped.
     pub ended: Vec<String>,
     /// Ids that waited in feed lists of listeners that are gone.
     pub moved: usize,
@@ -27,8 +27,8 @@ pub struct Reclaimed {
 
 impl Broker {
     /// Takes back the jobs whose lease has ended, and the ids that waited for a listener that is gone. A
-    /// job's run does not count then, but the loss of its worker does, apart from failures; after more
-    /// than [`MAX_LOST`] losses the job ends in error, since it may be what kills them.
+    /// job's run does not count then, but the loss of its worker does, apart from failures; with the loss
+    /// that makes [`MAX_LOST`] the job becomes a dead letter, since it may be what kills them.
     ///
     /// # Errors
     /// If the server does not take the call.
@@ -36,15 +36,9 @@ impl Broker {
         let (requeued, ended, moved): (Vec<Vec<u8>>, Vec<Vec<u8>>, usize) = self
             .scripts
             .call(Verb::Reclaim)
-            .key(self.keys.lease())
-            .key(self.keys.feeds())
             .arg(self.clock.argument())
             .arg(MOST)
             .arg(MAX_LOST)
-            .arg(self.keys.job_prefix())
-            .arg(self.keys.reply_prefix())
-            .arg(self.keys.feed_prefix())
-            .arg(REPLY_TTL_MS)
             .arg(MOST_LISTENERS)
             .arg(MAX_WAIT.as_millis() as u64)
             .run(&self.conn)

@@ -24,7 +24,6 @@ impl Broker {
             .scripts
             .call(Verb::Release)
             .key(claimed.key(&self.keys))
-            .key(self.keys.lease())
             .key(&claimed.queue)
             .arg(self.clock.argument())
             .arg(&claimed.job.id)

@@ -30,20 +30,26 @@ pub struct Renewal<'a> {
     pub alive: Duration,
 }
 
+/// What became of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Renewed {
+    /// Jobs that are this worker's no more: they were ended by force, or taken back after a lease ended.
+    pub gone: Vec<String>,
+    /// Jobs that are still its own and that somebody wants stopped.
+    pub stop: Vec<String>,
+}
+
 impl Broker {
     /// Extends the leases of the jobs that are still this worker's, and its place among the listeners.
-    /// Returns the ids of those that are not: they were stopped, or taken back after a lease ended.
     ///
     /// # Errors
     /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
-    pub async fn renew(&self, renewal: Renewal<'_>) -> Result<Vec<String>, Error> {
+    pub async fn renew(&self, renewal: Renewal<'_>) -> Result<Renewed, Error> {
         at_most("renew", MAX_ITEMS, renewal.held.len())?;
         let Listener { worker, queues } = renewal.listener;
         let mut call = self
             .scripts
             .call(Verb::Renew)
-            .key(self.keys.lease())
-            .key(self.keys.feeds())
             .arg(self.clock.argument())
             .arg(renewal.lease.as_millis() as u64)
             .arg(renewal.alive.as_millis() as u64)
@@ -56,6 +62,7 @@ impl Broker {
             call.push_arg(&held.job.id);
             call.push_arg(&held.token);
         }
-        call.run(&self.conn).await
+        let (gone, stop) = call.run(&self.conn).await?;
+        Ok(Renewed { gone, stop })
     }
 }

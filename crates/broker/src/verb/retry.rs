@@ -32,8 +32,8 @@ impl Broker {
             .call(Verb::Retry)
             .key(self.keys.job_hash_key(&id))
             .key(self.queue_of(job))
-            .key(self.keys.reply_queue_key(&id))
             .arg(self.clock.argument())
+            .arg(&*self.who)
             .arg(id.as_str())
             .run(&self.conn)
             .await?;

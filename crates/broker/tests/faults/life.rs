@@ -108,13 +108,13 @@ pub(crate) async fn run(conn: Conn, plan: Plan) -> Said<usize> {
     let faulty = Faulty::new(conn.clone(), Some(plan));
     // No server has seen these scripts: each verb's first call is refused, sent whole, and repeated.
     let mark = format!("\n-- {plan:?} of process {}\n", std::process::id());
-    let scripts = Scripts::altered(|_, source| source + &mark);
+    let scripts = Scripts::altered(|_, source| format!("{source}{mark}"));
     let (clock, hand) = Clock::manual(1_700_000_000_000);
     let keys = Hero::new(NAMESPACE.parse().map_err(said)?);
     let over = |conn: Conn| {
         Broker::new(conn, keys.clone())
             .with_clock(clock.clone())
-            .with_scripts(scripts.clone())
+            .with_scripts(&scripts)
     };
     let mut life = Life {
         broker: over(Conn::new(faulty.clone())),
@@ -194,7 +194,7 @@ impl Life {
         let queued: usize = self.raw(&["LLEN", &self.queues[0]]).await?;
         holds(format!("{queued} ids are queued"), queued == STORIES.len())?;
         let stopped = self.read(Story::Stopped).await?;
-        let said = again(async || self.broker.cancel(&stopped, "stopped").await).await?;
+        let said = again(async || self.broker.cancel(&stopped, "stopped", true).await).await?;
         is(said, Cancelled::Cancelled, Cancelled::Ended)?;
         // One id came to the worker while it waited.
         let feed = self.clean.keys().feed(WORKER, &self.queues[0]);
@@ -211,6 +211,7 @@ impl Life {
             self.tokens += 1;
             let claim = Claim {
                 queues: &self.queues,
+                old: 0,
                 want: 3,
                 lease: LEASE,
                 worker: WORKER,
@@ -270,7 +271,7 @@ impl Life {
 
     /// Somebody stops the job while it runs: the worker learns so, and its result is thrown away.
     async fn halt(&self, claimed: &Claimed) -> Said<()> {
-        let said = again(async || self.broker.cancel(&claimed.job, "stopped").await).await?;
+        let said = again(async || self.broker.cancel(&claimed.job, "stopped", true).await).await?;
         is(said, Cancelled::Cancelled, Cancelled::Ended)?;
         let held = std::slice::from_ref(claimed);
         let (gone, _) = again(async || self.renew(held).await).await?;
@@ -308,7 +309,7 @@ impl Life {
             },
             alive: LEASE,
         };
-        self.broker.renew(renewal).await
+        Ok(self.broker.renew(renewal).await?.gone)
     }
 
     async fn finish(&self, claimed: &Claimed, output: &str) -> Said<(Finished, usize)> {
@@ -318,7 +319,12 @@ impl Life {
 
     async fn fail(&self, claimed: &Claimed, kind: FailureKind) -> Said<(Failed, usize)> {
         let failure = Failure::new(kind, "boom");
-        again(async || self.broker.fail(claimed, &failure, b"", b"").await).await
+        again(async || {
+            self.broker
+                .fail(claimed, &failure, b"", b"", Duration::ZERO)
+                .await
+        })
+        .await
     }
 
     fn pass(&self, ms: u64) {

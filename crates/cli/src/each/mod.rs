@@ -200,7 +200,7 @@ async fn stop_all(client: &Client, ids: &[JobId], route: &Route) -> Result<usize
         .rev()
         .map(|(id, _)| submit::minimal(id, route));
     let mut stopping = futures_util::stream::iter(unfinished)
-        .map(async |job| persist(async || broker.cancel(&job, STOPPED).await).await)
+        .map(async |job| persist(async || broker.cancel(&job, STOPPED, true).await).await)
         .buffer_unordered(STOPPING);
     while let Some(stopped) = stopping.next().await {
         stopped?;

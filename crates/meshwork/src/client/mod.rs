@@ -227,7 +227,7 @@ impl Client {
     /// If there is no such job, or the server does not take a call.
     pub async fn stop(&self, id: &JobId) -> Result<Cancelled, Error> {
         let job = self.summary(id).await?;
-        Ok(self.broker.cancel(&job, STOPPED).await?)
+        Ok(self.broker.cancel(&job, STOPPED, false).await?)
     }
 
     /// Runs an ended job again.

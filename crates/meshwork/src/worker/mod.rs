@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use meshwork_broker::Broker;
 use meshwork_model::name::{Group, Instance, ScriptType};
+use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::Listen;
 
 use crate::runner::{self, Runner};
@@ -50,6 +51,7 @@ pub struct Worker {
     lease: Duration,
     grace: Duration,
     stop_grace: Duration,
+    backoff: RetryBackoff,
 }
 
 impl Worker {
@@ -66,6 +68,7 @@ impl Worker {
             lease: LEASE,
             grace: GRACE,
             stop_grace: runner::STOP_GRACE,
+            backoff: RetryBackoff::default(),
         }
     }
 
@@ -146,6 +149,14 @@ impl Worker {
         self
     }
 
+    /// How long a job that failed waits for its next run, where the job does not say it (default: 1 s,
+    /// doubled with each run up to 10 minutes).
+    #[must_use]
+    pub fn backoff(mut self, backoff: RetryBackoff) -> Self {
+        self.backoff = backoff;
+        self
+    }
+
     /// Starts it on the current runtime.
     ///
     /// # Errors
@@ -180,6 +191,7 @@ impl Worker {
             lease: self.lease,
             grace: self.grace,
             stop_grace: self.stop_grace,
+            backoff: self.backoff,
             broker: self.broker,
             listening: tokio::sync::Mutex::new(true),
         };
@@ -209,6 +221,7 @@ pub(crate) struct Setup {
     lease: Duration,
     grace: Duration,
     stop_grace: Duration,
+    backoff: RetryBackoff,
     /// Whether it is, or is to be, on the list of listeners.
     listening: tokio::sync::Mutex<bool>,
 }

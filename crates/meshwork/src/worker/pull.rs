@@ -128,6 +128,7 @@ async fn claim(setup: &Setup, want: usize) -> Result<Taken, meshwork_broker::Err
         .broker
         .claim(Claim {
             queues: &setup.queues,
+            old: 0,
             want,
             lease: setup.lease,
             worker: setup.identity.worker(),

@@ -100,7 +100,7 @@ async fn keep_over(
         let asked = held.all();
         let began = Instant::now();
         let gone = renew(broker, setup, &asked).await?;
-        held.lose(&asked, &gone);
+        held.lose(&asked, &gone.gone);
         report.send_replace(Some(began + setup.lease));
         if !loaded {
             // Once per connection, since a server that was restarted has forgotten them.
@@ -121,7 +121,7 @@ async fn renew(
     broker: &Broker,
     setup: &Setup,
     held: &[meshwork_broker::Claimed],
-) -> Result<Vec<String>, meshwork_broker::Error> {
+) -> Result<meshwork_broker::Renewed, meshwork_broker::Error> {
     // Held until the answer is there: a renewal that lands after the worker left would list it again.
     let listening = setup.listening.lock().await;
     let queues = if *listening {

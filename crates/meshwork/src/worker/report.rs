@@ -58,7 +58,15 @@ async fn once(
             told == Finished::Stale
         }
         Err(failure) => {
-            let told = setup.broker.fail(claimed, failure, stdout, stderr).await?;
+            let pause = setup.backoff.pause(
+                claimed.job.attempt,
+                claimed.job.backoff_ms.map(Duration::from_millis),
+                rand::random(),
+            );
+            let told = setup
+                .broker
+                .fail(claimed, failure, stdout, stderr, pause)
+                .await?;
             told == Failed::Stale
         }
     };

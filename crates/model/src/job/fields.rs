@@ -33,6 +33,12 @@ pub mod field {
     pub const STATUS: &str = "status";
     /// JSON object.
     pub const ENV_VARS: &str = "env_vars";
+    /// JSON array of job ids that must finish before this job.
+    pub const PREREQUISITES: &str = "prerequisites";
+    /// JSON array of job ids that wait for this job.
+    pub const DEPENDENTS: &str = "dependents";
+    /// Another name of [`PREREQUISITES`].
+    pub const DEPENDENCIES: &str = "dependencies";
     /// The result.
     pub const OUTPUT: &str = "output";
     /// Why there is none.
@@ -60,6 +66,30 @@ pub mod field {
     pub const STDOUT: &str = "mw_stdout";
     /// Ours: the end of the last run's stderr.
     pub const STDERR: &str = "mw_stderr";
+    /// Ours: `high` or `low`; absent for the rest.
+    pub const PRIORITY: &str = "mw_priority";
+    /// Ours: what a prerequisite's failure means: `continue`, or absent where it is this job's failure too.
+    pub const ON_FAILURE: &str = "mw_on_failure";
+    /// Ours: prerequisites that have not ended; absent when there is none.
+    pub const WAITING: &str = "mw_waiting";
+    /// Ours: when a waiting job's time is over, in milliseconds since 1970.
+    pub const EXPIRES: &str = "mw_expires";
+    /// Ours: the first pause before a retry, in milliseconds.
+    pub const BACKOFF: &str = "mw_backoff";
+    /// Ours: the old list on which the id stands as well; who takes it off there has the job.
+    pub const LOCK: &str = "mw_lock";
+    /// Ours: it came from an old list, so its client waits on `hero:reply:{id}`.
+    pub const LEGACY: &str = "mw_legacy";
+    /// Ours: when a run by a worker without leases was first seen, in milliseconds since 1970.
+    pub const SEEN: &str = "mw_seen";
+    /// Ours: the presence key of the worker it is for, a blank, and the queue to take if that is away.
+    pub const FALLBACK: &str = "mw_fallback";
+    /// Ours: why it is to be stopped.
+    pub const STOP: &str = "mw_stop";
+    /// Ours: why it is a dead letter.
+    pub const DEAD: &str = "mw_dead";
+    /// Ours: how far it is, from 0 to 1, and perhaps a blank and a few words.
+    pub const PROGRESS: &str = "mw_progress";
     /// Ours: where in the script the error arose.
     pub const TRACEBACK: &str = "mw_traceback";
 }

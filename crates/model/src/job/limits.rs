@@ -19,5 +19,9 @@ pub const MAX_TIMEOUT: u64 = 7 * 24 * 3600;
 pub const DEFAULT_TIMEOUT: u64 = 1800;
 /// The most retries of one job.
 pub const MAX_RETRIES: u32 = 100;
-/// How often a job may lose its worker before it counts as what kills them.
-pub const MAX_LOST: u32 = 3;
+/// The loss of its worker with which a job counts as what kills them, and becomes a dead letter.
+pub const MAX_LOST: u32 = 5;
+/// The most prerequisites of one job: each is looked at when it is enqueued.
+pub const MAX_PREREQUISITES: usize = 1000;
+/// The longest first pause before a retry, in milliseconds (one hour).
+pub const MAX_BACKOFF_MS: u64 = 3_600_000;

@@ -7,7 +7,7 @@ mod new;
 mod record;
 
 pub use fields::field;
-pub use new::{Invalid, NewJob};
+pub use new::{Invalid, NewJob, OnFailure, UnknownOnFailure};
 pub use record::Job;
 
 #[cfg(test)]

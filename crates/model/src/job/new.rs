@@ -2,7 +2,7 @@
 
 use super::{field, limits};
 use crate::name::JobId;
-use crate::route::Route;
+use crate::route::{Fallback, Priority, Route};
 use crate::secret::EnvVars;
 
 /// A job to be enqueued.
@@ -30,6 +30,51 @@ pub struct NewJob {
     pub env_vars: EnvVars,
     /// Whether the result is to be pushed to the reply list, for a client that blocks on it.
     pub reply: bool,
+    /// Jobs that must finish before it runs (seed 2: `prerequisites`, `dependencies`); they must be there.
+    pub depends_on: Vec<JobId>,
+    /// What it means for this job if one of them does not finish.
+    pub on_failure: OnFailure,
+    /// Where it goes if the worker it is for is not there; it waits for that worker otherwise.
+    pub fallback: Option<Fallback>,
+    /// The first pause before a retry, in milliseconds; the worker's own rule otherwise.
+    pub backoff_ms: Option<u64>,
+}
+
+/// What the failure of a prerequisite means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// The job ends in error at once.
+    #[default]
+    Fail,
+    /// The job runs all the same.
+    Continue,
+}
+
+impl OnFailure {
+    /// The word in the record.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fail => "fail",
+            Self::Continue => "continue",
+        }
+    }
+}
+
+/// A word that says nothing of failures.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not known: fail or continue")]
+pub struct UnknownOnFailure(String);
+
+impl std::str::FromStr for OnFailure {
+    type Err = UnknownOnFailure;
+
+    fn from_str(text: &str) -> Result<Self, UnknownOnFailure> {
+        [Self::Fail, Self::Continue]
+            .into_iter()
+            .find(|word| word.as_str() == text)
+            .ok_or_else(|| UnknownOnFailure(text.to_owned()))
+    }
 }
 
 /// Why a job was refused; nothing was written.
@@ -70,6 +115,34 @@ pub enum Invalid {
         /// What was asked for.
         retries: u32,
     },
+    /// Too many prerequisites.
+    #[error("job {id}: {count} prerequisites are too many: at most {max}", max = limits::MAX_PREREQUISITES)]
+    Prerequisites {
+        /// The job.
+        id: JobId,
+        /// How many were given.
+        count: usize,
+    },
+    /// It would wait for itself.
+    #[error("job {id} cannot be its own prerequisite")]
+    OwnPrerequisite {
+        /// The job.
+        id: JobId,
+    },
+    /// A fallback without a worker to fall back from.
+    #[error("job {id}: a fallback is for a job that is sent to one instance; name the instance")]
+    Fallback {
+        /// The job.
+        id: JobId,
+    },
+    /// Too long a pause.
+    #[error("job {id}: a pause of {ms} ms before a retry is too long: at most {max}", max = limits::MAX_BACKOFF_MS)]
+    Backoff {
+        /// The job.
+        id: JobId,
+        /// What was asked for.
+        ms: u64,
+    },
     /// A name that no environment can hold.
     #[error("job {id}: {name:?} cannot be the name of an environment variable")]
     EnvName {
@@ -104,6 +177,10 @@ impl NewJob {
             concurrent: true,
             env_vars: EnvVars::default(),
             reply: false,
+            depends_on: Vec::new(),
+            on_failure: OnFailure::Fail,
+            fallback: None,
+            backoff_ms: None,
         }
     }
 
@@ -148,6 +225,7 @@ impl NewJob {
                 retries: self.retries,
             });
         }
+        self.check_order()?;
         for (name, value) in &self.env_vars {
             if name.is_empty() || name.contains(['=', '\0']) {
                 return Err(Invalid::EnvName {
@@ -163,6 +241,35 @@ impl NewJob {
             }
         }
         Ok(())
+    }
+
+    /// Checks what decides when and where it runs.
+    fn check_order(&self) -> Result<(), Invalid> {
+        let id = || self.id.clone();
+        let count = self.depends_on.len();
+        if count > limits::MAX_PREREQUISITES {
+            return Err(Invalid::Prerequisites { id: id(), count });
+        }
+        if self.depends_on.contains(&self.id) {
+            return Err(Invalid::OwnPrerequisite { id: id() });
+        }
+        if self.fallback.is_some() && self.route.instance.is_none() {
+            return Err(Invalid::Fallback { id: id() });
+        }
+        match self.backoff_ms {
+            Some(ms) if ms > limits::MAX_BACKOFF_MS => Err(Invalid::Backoff { id: id(), ms }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What [`Self::depends_on`] names, each once.
+    #[must_use]
+    pub fn prerequisites(&self) -> Vec<&JobId> {
+        let mut seen = std::collections::HashSet::new();
+        self.depends_on
+            .iter()
+            .filter(|id| seen.insert(id.as_str()))
+            .collect()
     }
 
     /// The record as it is first written, without status and times, which are the script's to set.
@@ -195,6 +302,25 @@ impl NewJob {
                 field::ENV_VARS,
                 serde_json::Value::from(json).to_string().into(),
             ));
+        }
+        if !self.depends_on.is_empty() {
+            let ids: Vec<_> = self
+                .prerequisites()
+                .into_iter()
+                .map(JobId::as_str)
+                .collect();
+            let json = serde_json::Value::from(ids).to_string();
+            fields.push((field::PREREQUISITES, json.clone().into()));
+            fields.push((field::DEPENDENCIES, json.into()));
+        }
+        if self.on_failure != OnFailure::Fail {
+            fields.push((field::ON_FAILURE, self.on_failure.as_str().into()));
+        }
+        if self.route.priority != Priority::Normal {
+            fields.push((field::PRIORITY, self.route.priority.as_str().into()));
+        }
+        if let Some(ms) = self.backoff_ms {
+            fields.push((field::BACKOFF, ms.to_string().into()));
         }
         if let Some(group) = &self.route.group {
             fields.push((field::GROUP, group.as_str().into()));

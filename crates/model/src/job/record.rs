@@ -66,6 +66,28 @@ pub struct Job {
     pub worker: Option<String>,
     /// The queue it was claimed from last.
     pub queue: Option<String>,
+    /// Jobs that must finish before it, by any of the seeds' names for them, each once.
+    pub depends_on: Vec<String>,
+    /// Jobs that wait for it.
+    pub dependents: Vec<String>,
+    /// `high` or `low` where it says so.
+    pub priority: Option<String>,
+    /// What a prerequisite's failure means, where it says so.
+    pub on_failure: Option<String>,
+    /// Prerequisites that have not ended.
+    pub waiting: u32,
+    /// The first pause before a retry, in milliseconds.
+    pub backoff_ms: Option<u64>,
+    /// The old list on which its id stands as well.
+    pub lock: Option<String>,
+    /// Whether it came from an old list.
+    pub legacy: bool,
+    /// Why it is to be stopped.
+    pub stop: Option<String>,
+    /// Why it is a dead letter.
+    pub dead: Option<String>,
+    /// How far it is, as its run says.
+    pub progress: Option<String>,
     /// Every field that is none of the above.
     pub other: BTreeMap<String, Vec<u8>>,
 }
@@ -94,6 +116,11 @@ fn environment(value: &[u8]) -> EnvVars {
     map.into_iter()
         .map(|(name, value)| (name, plain(value)))
         .collect()
+}
+
+/// A JSON array of strings; what is none has no items.
+fn strings(value: &[u8]) -> Vec<String> {
+    serde_json::from_slice(value).unwrap_or_default()
 }
 
 impl Job {
@@ -150,19 +177,43 @@ impl Job {
             field::LOST => self.lost = number(value).unwrap_or_default(),
             field::WORKER => self.worker = some_text(value),
             field::QUEUE => self.queue = some_text(value),
+            field::PREREQUISITES | field::DEPENDENCIES => {
+                for id in strings(&value) {
+                    if !self.depends_on.contains(&id) {
+                        self.depends_on.push(id);
+                    }
+                }
+            }
+            field::DEPENDENTS => self.dependents = strings(&value),
+            field::PRIORITY => self.priority = some_text(value),
+            field::ON_FAILURE => self.on_failure = some_text(value),
+            field::WAITING => self.waiting = number(value).unwrap_or_default(),
+            field::BACKOFF => self.backoff_ms = number(value),
+            field::LOCK => self.lock = some_text(value),
+            field::LEGACY => self.legacy = value == b"1",
+            field::STOP => self.stop = some_text(value),
+            field::DEAD => self.dead = some_text(value),
+            field::PROGRESS => self.progress = some_text(value),
             _ => {
                 self.other.insert(name, value);
             }
         }
     }
 
-    /// The status, if it is one of seed 2's. A record without one counts as dispatched: it was pushed.
+    /// The status, if it is one that we know. A record without one counts as dispatched: it was pushed. One
+    /// that waits for others is `dispatched` to readers of seed 2, who know no other word for it.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
-        if self.status.is_empty() {
-            return Some(Status::Dispatched);
-        }
-        self.status.parse().ok()
+        let status = match self.status.as_str() {
+            "" => Status::Dispatched,
+            word => word.parse().ok()?,
+        };
+        let waits = status == Status::Dispatched && self.waiting > 0;
+        Some(if waits {
+            Status::WaitingForPrerequisites
+        } else {
+            status
+        })
     }
 
     /// The id, for keys.
@@ -177,10 +228,12 @@ impl Job {
         let script_type: ScriptType = self.script_type.as_deref()?.parse().ok()?;
         let group = self.group.as_deref().map(str::parse).transpose().ok()?;
         let instance = self.instance.as_deref().map(str::parse).transpose().ok()?;
+        let priority = self.priority.as_deref().map(str::parse).transpose().ok()?;
         Some(Route {
             script_type,
             group,
             instance,
+            priority: priority.unwrap_or_default(),
         })
     }
 }

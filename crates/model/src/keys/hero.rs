@@ -1,9 +1,16 @@
 //! The names of seeds 0 and 2 (`hero:…`), and those of our own beside them.
 //!
 //! The seeds' helper names are kept (`job_hash_key`, `reply_queue_key`, `work_queue_type` …). None of our
-//! own keys begins with `hero:job:`, since old clients list jobs by that prefix.
+//! own keys ([`own`]) begins with `hero:job:`, since old clients list jobs by that prefix. The names of the
+//! three patterns that seed 0 replaces are in [`legacy`].
+
+mod legacy;
+mod own;
 
 use crate::name::{Group, Instance, JobId, Namespace, ScriptType};
+use crate::route::Priority;
+
+pub use own::ScriptName;
 
 /// Builds the keys of one namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,46 +87,55 @@ impl Hero {
         )
     }
 
-    /// Ours: the jobs that run, by the time at which their lease ends (a sorted set, milliseconds).
+    /// One of the three work queues for one priority: `…:prio:{level}` (seed 0, section 8).
     #[must_use]
-    pub fn lease(&self) -> String {
-        format!("{}:q:lease", self.namespace)
+    pub fn work_queue_priority(queue: &str, priority: Priority) -> String {
+        format!("{queue}:prio:{}", priority.level())
     }
 
-    /// Ours: who listens where, by the time at which the listener counts as gone (a sorted set,
-    /// milliseconds). A member is what [`Self::feed_member`] builds.
+    /// Requests to the workers of a type: `hero:q:ctl:type:{script_type}`.
     #[must_use]
-    pub fn feeds(&self) -> String {
-        format!("{}:q:feeds", self.namespace)
+    pub fn control_queue_type(&self, script_type: &ScriptType) -> String {
+        format!("{}:q:ctl:type:{script_type}", self.namespace)
     }
 
-    /// Ours: what every feed list begins with; a member of [`Self::feeds`] follows.
+    /// Requests to one worker: `hero:q:ctl:type:{script_type}:group:{group}:inst:{instance}`.
     #[must_use]
-    pub fn feed_prefix(&self) -> String {
-        format!("{}:q:feed:", self.namespace)
+    pub fn control_queue_instance(
+        &self,
+        script_type: &ScriptType,
+        group: &Group,
+        instance: &Instance,
+    ) -> String {
+        let of_type = self.control_queue_type(script_type);
+        format!("{of_type}:group:{group}:inst:{instance}")
     }
 
-    /// Ours: a listener's entry in [`Self::feeds`]: the worker's incarnation, a blank, the queue.
+    /// What every presence key begins with: `hero:meta:actor:inst:`.
     #[must_use]
-    pub fn feed_member(incarnation: &str, queue: &str) -> String {
-        format!("{incarnation} {queue}")
+    pub fn presence_prefix(&self) -> String {
+        format!("{}:meta:actor:inst:", self.namespace)
     }
 
-    /// Ours: the list into which one worker waits for ids of one queue, so that an id is in a list at every
-    /// moment.
+    /// That a worker is there, a string with a time to live:
+    /// `hero:meta:actor:inst:{script_type}:{group}:{instance}`.
     #[must_use]
-    pub fn feed(&self, incarnation: &str, queue: &str) -> String {
-        format!(
-            "{}{}",
-            self.feed_prefix(),
-            Self::feed_member(incarnation, queue)
-        )
+    pub fn presence_key(
+        &self,
+        script_type: &ScriptType,
+        group: &Group,
+        instance: &Instance,
+    ) -> String {
+        format!("{}{script_type}:{group}:{instance}", self.presence_prefix())
     }
 
-    /// Ours: what is known of an unfinished batch (`run --each`), by the digest of what was asked for.
+    /// Figures about a queue, for dashboards: `hero:meta:queue:stats:{queue}`, where the queue goes by what
+    /// follows `hero:q:work:` in its name.
     #[must_use]
-    pub fn batch(&self, digest: &str) -> String {
-        format!("{}:q:batch:{digest}", self.namespace)
+    pub fn queue_stats_key(&self, queue: &str) -> String {
+        let work = format!("{}:q:work:", self.namespace);
+        let short = queue.strip_prefix(&work).unwrap_or(queue);
+        format!("{}:meta:queue:stats:{short}", self.namespace)
     }
 }
 

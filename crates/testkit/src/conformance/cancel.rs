@@ -26,7 +26,7 @@ async fn stops_a_job_that_waits(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let job = world.read("j1").await?;
     same!(
-        world.broker.cancel(&job, "stopped").await?,
+        world.broker.cancel(&job, "stopped", true).await?,
         Cancelled::Cancelled
     );
     let job = world.read("j1").await?;
@@ -40,7 +40,7 @@ async fn stops_a_job_that_waits(world: &World) -> Outcome {
 async fn stops_a_job_that_runs(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     same!(
-        world.broker.cancel(&claimed.job, "stopped").await?,
+        world.broker.cancel(&claimed.job, "stopped", true).await?,
         Cancelled::Cancelled
     );
     same!(world.status("j1").await?, "error");
@@ -55,7 +55,7 @@ async fn a_stopped_job_does_not_run(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     world
         .broker
-        .cancel(&world.read("j1").await?, "stopped")
+        .cancel(&world.read("j1").await?, "stopped", true)
         .await?;
     world.push("j1").await?;
     check!(world.take(1).await?.is_empty());
@@ -66,7 +66,7 @@ async fn a_stopped_job_does_not_run(world: &World) -> Outcome {
 /// Its worker may report what it likes.
 async fn the_stopped_run_is_thrown_away(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
-    world.broker.cancel(&claimed.job, "stopped").await?;
+    world.broker.cancel(&claimed.job, "stopped", true).await?;
     let before = world.all().await?;
     world.pass(1);
     same!(world.finish(&claimed, "42").await?, Finished::Stale);
@@ -85,7 +85,7 @@ async fn an_ended_job_stays_as_it_is(world: &World) -> Outcome {
     for id in ["j1", "j2"] {
         let job = world.read(id).await?;
         same!(
-            world.broker.cancel(&job, "stopped").await?,
+            world.broker.cancel(&job, "stopped", true).await?,
             Cancelled::Ended
         );
     }
@@ -98,7 +98,7 @@ async fn a_job_that_is_not_there_does_not_appear(world: &World) -> Outcome {
     let job = world.read("j1").await?;
     world.broker.delete(&job).await?;
     same!(
-        world.broker.cancel(&job, "stopped").await?,
+        world.broker.cancel(&job, "stopped", true).await?,
         Cancelled::Missing
     );
     world.unchanged("").await
@@ -108,10 +108,13 @@ async fn a_job_that_is_not_there_does_not_appear(world: &World) -> Outcome {
 async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let job = world.read("j1").await?;
-    world.broker.cancel(&job, "stopped").await?;
+    world.broker.cancel(&job, "stopped", true).await?;
     let before = world.all().await?;
     world.pass(1);
-    same!(world.broker.cancel(&job, "again").await?, Cancelled::Ended);
+    same!(
+        world.broker.cancel(&job, "again", true).await?,
+        Cancelled::Ended
+    );
     world.unchanged(&before).await
 }
 
@@ -120,7 +123,7 @@ async fn leaves_the_other_jobs(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     world
         .broker
-        .cancel(&world.read("j2").await?, "stopped")
+        .cancel(&world.read("j2").await?, "stopped", true)
         .await?;
     same!(world.waiting().await?, ["j1", "j3"]);
     Ok(())
@@ -135,7 +138,7 @@ async fn stops_a_job_that_came_to_a_worker(world: &World) -> Outcome {
         .await?;
     world
         .broker
-        .cancel(&world.read("j1").await?, "stopped")
+        .cancel(&world.read("j1").await?, "stopped", true)
         .await?;
     check!(world.take(1).await?.is_empty());
     same!(world.status("j1").await?, "error");
@@ -151,7 +154,7 @@ async fn stops_a_job_that_waits_for_its_retry(world: &World) -> Outcome {
     world.fail(&claimed, FailureKind::Script).await?;
     world
         .broker
-        .cancel(&world.read("j1").await?, "stopped")
+        .cancel(&world.read("j1").await?, "stopped", true)
         .await?;
     check!(world.waiting().await?.is_empty());
     same!(
@@ -169,7 +172,7 @@ async fn leaves_what_is_no_job(world: &World) -> Outcome {
     world.raw::<()>(&["LPUSH", &world.key("j1"), "x"]).await?;
     let before = world.all().await?;
     same!(
-        world.broker.cancel(&job, "stopped").await?,
+        world.broker.cancel(&job, "stopped", true).await?,
         Cancelled::Missing
     );
     world.unchanged(&before).await
@@ -184,7 +187,7 @@ async fn does_not_walk_a_long_queue(world: &World) -> Outcome {
     world.raw::<()>(&push).await?;
     world
         .broker
-        .cancel(&world.read("j1").await?, "stopped")
+        .cancel(&world.read("j1").await?, "stopped", true)
         .await?;
     same!(world.waiting().await?.len(), 10_001);
     check!(

@@ -120,7 +120,7 @@ async fn every_change_is_dated(world: &World) -> Outcome {
     world.pass(1_000);
     world
         .broker
-        .cancel(&world.read("j1").await?, "stopped")
+        .cancel(&world.read("j1").await?, "stopped", true)
         .await?;
     at("2023-11-14T22:13:36.123Z").await
 }
@@ -138,6 +138,7 @@ async fn the_servers_clock_counts_by_default(world: &World) -> Outcome {
     let before = server_time(world).await?;
     let claim = Claim {
         queues: &[world.queue()],
+        old: 0,
         want: 1,
         lease: LEASE,
         worker: WORKER,

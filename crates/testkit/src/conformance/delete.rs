@@ -57,7 +57,7 @@ async fn forgets_a_job_whose_lease_ended(world: &World) -> Outcome {
 /// Reports about it are refused and leave no half record.
 async fn the_old_worker_cannot_bring_it_back(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
-    world.broker.cancel(&claimed.job, "stopped").await?;
+    world.broker.cancel(&claimed.job, "stopped", true).await?;
     world.broker.delete(&claimed.job).await?;
     same!(world.finish(&claimed, "42").await?, Finished::Stale);
     world.unchanged("").await

@@ -1,5 +1,7 @@
 //! fail: a run went wrong; the job runs again while a retry is left, else it ends in error.
 
+use std::time::Duration;
+
 use meshwork_broker::Failed;
 use meshwork_model::job::limits::MAX_RETRIES;
 use meshwork_model::outcome::{Failure, FailureKind};
@@ -56,7 +58,7 @@ async fn a_timeout_is_retried(world: &World) -> Outcome {
     let claimed = world.take_one().await?;
     let said = world
         .broker
-        .fail(&claimed, &Failure::timeout(), b"", b"")
+        .fail(&claimed, &Failure::timeout(), b"", b"", Duration::ZERO)
         .await?;
     same!(said, Failed::Requeued);
     same!(world.waiting().await?, ["j1"]);
@@ -90,7 +92,7 @@ async fn ends_in_error_with_the_message(world: &World) -> Outcome {
     failure.traceback = Some("line 1\nline 2".to_owned());
     world
         .broker
-        .fail(&claimed, &failure, b"\x00out", b"err\xff")
+        .fail(&claimed, &failure, b"\x00out", b"err\xff", Duration::ZERO)
         .await?;
     let job = world.read("j1").await?;
     same!(job.status, "error");
@@ -108,13 +110,19 @@ async fn tells_of_the_last_run_only(world: &World) -> Outcome {
     let claimed = world.take_one().await?;
     let mut failure = Failure::new(FailureKind::Script, "first");
     failure.traceback = Some("line 1".to_owned());
-    world.broker.fail(&claimed, &failure, b"o", b"e").await?;
+    world
+        .broker
+        .fail(&claimed, &failure, b"o", b"e", Duration::ZERO)
+        .await?;
     let job = world.read("j1").await?;
     same!(job.error.as_deref(), Some("first"));
     same!((job.stdout, job.stderr), (b"o".to_vec(), b"e".to_vec()));
     let claimed = world.take_one().await?;
     let failure = Failure::new(FailureKind::Script, "second");
-    world.broker.fail(&claimed, &failure, b"", b"").await?;
+    world
+        .broker
+        .fail(&claimed, &failure, b"", b"", Duration::ZERO)
+        .await?;
     let record = world.record("j1").await?;
     same!(record.get("error").map(String::as_str), Some("second"));
     for field in ["mw_traceback", "mw_stdout", "mw_stderr"] {

@@ -1,5 +1,7 @@
 //! finish: a result is written once, by the worker that holds the job.
 
+use std::time::Duration;
+
 use meshwork_broker::Finished;
 use meshwork_model::outcome::FailureKind;
 
@@ -89,7 +91,10 @@ async fn forgets_the_failure_before(world: &World) -> Outcome {
     let claimed = world.take_one().await?;
     let mut failure = meshwork_model::outcome::Failure::new(FailureKind::Script, "boom");
     failure.traceback = Some("line 1".to_owned());
-    world.broker.fail(&claimed, &failure, b"o", b"e").await?;
+    world
+        .broker
+        .fail(&claimed, &failure, b"o", b"e", Duration::ZERO)
+        .await?;
     let claimed = world.take_one().await?;
     world.finish(&claimed, "42").await?;
     let record = world.record("j1").await?;

@@ -61,6 +61,7 @@ async fn length(world: &World, key: &str) -> Result<usize, Failure> {
 async fn claim(world: &World, want: usize) -> Result<meshwork_broker::Taken, Failure> {
     let claim = Claim {
         queues: &[world.queue()],
+        old: 0,
         want,
         lease: LEASE,
         worker: WORKER,
@@ -92,7 +93,7 @@ async fn enqueue_claim_and_take_back_all(world: &World) -> Outcome {
         same!(taken.jobs[0].job.id, format!("j{}", round * 100));
         if round % 10 == 0 {
             let renewed = short(world.try_renew(WORKER, &taken.jobs));
-            check!(renewed.await?.is_empty());
+            check!(renewed.await?.gone.is_empty());
             short(world.broker.finish(&taken.jobs[0], b"42", b"", b"")).await?;
         }
     }
@@ -259,7 +260,7 @@ async fn one_among_many_leases(world: &World) -> Outcome {
     check!(world.renew(WORKER, &held).await?.is_empty());
     short(world.broker.finish(&held[0], b"42", b"", b"")).await?;
     short(world.broker.release(&held[1])).await?;
-    short(world.broker.cancel(&held[2].job, "stopped")).await?;
+    short(world.broker.cancel(&held[2].job, "stopped", true)).await?;
     world.pass(LEASE_MS);
     same!(short(world.broker.reclaim()).await?.requeued, ["j4"]);
     same!(world.broker.running().await?, MANY);
@@ -279,7 +280,12 @@ async fn one_at_a_long_queue(world: &World) -> Outcome {
     short(world.broker.release(&claimed[0])).await?;
     let claimed = claim(world, 1).await?.jobs;
     let failure = meshwork_model::outcome::Failure::new(FailureKind::Script, "boom");
-    let said = short(world.broker.fail(&claimed[0], &failure, b"", b"")).await?;
+    let said = short(
+        world
+            .broker
+            .fail(&claimed[0], &failure, b"", b"", Duration::ZERO),
+    )
+    .await?;
     same!(said, Failed::Requeued);
     same!(length(world, &world.queue()).await?, MANY + 1);
     world
@@ -303,7 +309,7 @@ async fn stop_and_delete_in_a_long_queue(world: &World) -> Outcome {
     seed(world, &["LPUSH", &world.queue()], |n| vec![format!("g{n}")]).await?;
     let (one, two) = (world.read("j1").await?, world.read("j2").await?);
     same!(
-        short(world.broker.cancel(&one, "stopped")).await?,
+        short(world.broker.cancel(&one, "stopped", true)).await?,
         Cancelled::Cancelled
     );
     same!(short(world.broker.delete(&two)).await?, Deleted::Deleted);

@@ -94,7 +94,7 @@ async fn fail_stop_and_ask_again(world: &World) -> Outcome {
         Failed::Requeued
     );
     let claimed = world.take_one().await?;
-    world.broker.cancel(&claimed.job, "stopped").await?;
+    world.broker.cancel(&claimed.job, "stopped", true).await?;
     same!(world.finish(&claimed, "41").await?, Finished::Stale);
     world.broker.retry(&world.read("j1").await?).await?;
     let claimed = world.take_one().await?;
@@ -184,7 +184,7 @@ async fn scripts_that_the_server_forgot_are_sent_again(world: &World) -> Outcome
     fresh.broker.retry(&fresh.read("j1").await?).await?;
     let claimed = fresh.take_one().await?;
     same!(fresh.finish(&claimed, "42").await?, Finished::Finished);
-    fresh.broker.cancel(&claimed.job, "stopped").await?;
+    fresh.broker.cancel(&claimed.job, "stopped", true).await?;
     fresh.broker.delete(&claimed.job).await?;
     let left: BTreeMap<String, String> = fresh.record("j1").await?;
     check!(left.is_empty());

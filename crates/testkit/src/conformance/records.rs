@@ -1,5 +1,7 @@
 //! All that is there after each verb, word by word: what other clients read, and what we add to it.
 
+use std::time::Duration;
+
 use meshwork_broker::{Claimed, Reclaimed};
 use meshwork_model::job::NewJob;
 use meshwork_model::outcome::FailureKind;
@@ -182,7 +184,7 @@ async fn after_fail_with_a_retry_left(world: &World) -> Outcome {
     failure.traceback = Some("line 1".to_owned());
     world
         .broker
-        .fail(&claimed, &failure, b"out", b"err")
+        .fail(&claimed, &failure, b"out", b"err", Duration::ZERO)
         .await?;
     let record = record(&[
         "error = boom",
@@ -281,7 +283,7 @@ async fn after_cancel_of_a_waiting_job(world: &World) -> Outcome {
     world.pass(1_000);
     world
         .broker
-        .cancel(&world.read("j1").await?, "stopped")
+        .cancel(&world.read("j1").await?, "stopped", true)
         .await?;
     let record = record(&[
         "error = stopped",
@@ -295,7 +297,7 @@ async fn after_cancel_of_a_waiting_job(world: &World) -> Outcome {
 /// No token, so that the run's report is refused.
 async fn after_cancel_of_a_running_job(world: &World) -> Outcome {
     let claimed = running(world, |job| job.reply = true).await?;
-    world.broker.cancel(&claimed.job, "stopped").await?;
+    world.broker.cancel(&claimed.job, "stopped", true).await?;
     let record = record(&[
         "error = stopped",
         "mw_attempt = 1",

@@ -60,7 +60,7 @@ async fn saves_a_lease_that_ended_untaken(world: &World) -> Outcome {
 /// Somebody stopped the job: its worker learns so here.
 async fn tells_what_was_stopped(world: &World) -> Outcome {
     let held = [world.started("j1").await?];
-    world.broker.cancel(&held[0].job, "stopped").await?;
+    world.broker.cancel(&held[0].job, "stopped", true).await?;
     same!(world.renew(WORKER, &held).await?, ["j1"]);
     same!(world.lease("j1").await?, None);
     Ok(())
@@ -132,7 +132,7 @@ async fn extends_no_lease_of_what_has_ended(world: &World) -> Outcome {
 async fn keeps_the_rest(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
     let held = world.take(3).await?;
-    world.broker.cancel(&held[1].job, "stopped").await?;
+    world.broker.cancel(&held[1].job, "stopped", true).await?;
     world.pass(1_000);
     same!(world.renew(WORKER, &held).await?, ["j2"]);
     for id in ["j1", "j3"] {

@@ -54,12 +54,12 @@ async fn end(world: &World, id: &str, end: End) -> Result<&'static str, Failure>
             }
             world
                 .broker
-                .cancel(&world.read(id).await?, "stopped")
+                .cancel(&world.read(id).await?, "stopped", true)
                 .await?;
             Ok("stopped")
         }
         End::Lost => {
-            for _ in 0..=MAX_LOST {
+            for _ in 0..MAX_LOST {
                 world.take_one().await?;
                 world.lose_all().await?;
             }

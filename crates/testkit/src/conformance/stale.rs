@@ -89,14 +89,14 @@ async fn after_another_worker_ended_it(world: &World) -> Outcome {
 /// Somebody stopped it.
 async fn after_the_job_was_stopped(world: &World) -> Outcome {
     let old = running(world).await?;
-    world.broker.cancel(&old.job, "stopped").await?;
+    world.broker.cancel(&old.job, "stopped", true).await?;
     refused(world, &old).await
 }
 
 /// It is not there any more.
 async fn after_the_job_was_deleted(world: &World) -> Outcome {
     let old = running(world).await?;
-    world.broker.cancel(&old.job, "stopped").await?;
+    world.broker.cancel(&old.job, "stopped", true).await?;
     world.broker.delete(&old.job).await?;
     refused(world, &old).await?;
     check!(world.all().await?.is_empty());
@@ -106,7 +106,7 @@ async fn after_the_job_was_deleted(world: &World) -> Outcome {
 /// Another job has its id now.
 async fn after_its_id_was_used_again(world: &World) -> Outcome {
     let old = running(world).await?;
-    world.broker.cancel(&old.job, "stopped").await?;
+    world.broker.cancel(&old.job, "stopped", true).await?;
     world.broker.delete(&old.job).await?;
     world.put(&["j1"]).await?;
     refused(world, &old).await

@@ -1,7 +1,10 @@
 //! Every status met with every event, on the real scripts, against the one table of changes.
 
+use std::sync::Arc;
+
 use meshwork_broker::Claimed;
 use meshwork_model::outcome::FailureKind;
+use meshwork_model::route::Route;
 use meshwork_model::state::{Event, Status};
 
 use super::world::LEASE_MS;
@@ -9,23 +12,72 @@ use super::{Failure, Outcome, World, cases, check, same};
 
 cases![the_scripts_keep_to_the_table];
 
+/// The job that the others wait for, or could wait for.
+const FIRST: &str = "first";
+
 /// Brings a new job into `status`, with the claim that brought it there, or the last one before.
 async fn job_in(world: &World, id: &str, status: Status, retries: u32) -> Result<Claimed, Failure> {
+    let mut first = world.job(FIRST)?;
+    first.route = Route::to("sal".parse()?);
+    world.put_jobs(&[first]).await?;
     let mut job = world.job(id)?;
     job.retries = retries;
+    job.depends_on = vec![FIRST.parse()?];
     world.put_jobs(&[job]).await?;
+    if status == Status::WaitingForPrerequisites {
+        let nobodys = world.read(id).await?;
+        same!(nobodys.status(), Some(status));
+        return Ok(Claimed {
+            job: Arc::new(nobodys),
+            queue: world.queue(),
+            token: "t0".to_owned(),
+        });
+    }
+    first_ends(world, true).await?;
     let claimed = world.take_one().await?;
     match status {
         Status::Dispatched => drop(world.broker.release(&claimed).await?),
-        Status::Started => {}
+        Status::Started | Status::WaitingForPrerequisites => {}
         Status::Finished => drop(world.finish(&claimed, "42").await?),
         Status::Error => drop(world.fail(&claimed, FailureKind::Permanent).await?),
     }
-    let is = world.status(id).await?;
-    if is != status.as_str() {
-        return Err(Failure::new(format!("{id} is {is}, not {status}")));
-    }
+    same!(world.read(id).await?.status(), Some(status));
     Ok(claimed)
+}
+
+async fn first_ends(world: &World, well: bool) -> Outcome {
+    let sal = [world.queue_of("sal")];
+    let mut first = world.claim("w2-b", &sal, 1).await?.jobs;
+    let first = first
+        .pop()
+        .ok_or_else(|| Failure::new("the first job is not there"))?;
+    if well {
+        world.finish(&first, "").await?;
+    } else {
+        world.fail(&first, FailureKind::Permanent).await?;
+    }
+    Ok(())
+}
+
+/// The first job ends; to a job that does not wait for it, somebody says so all the same.
+async fn told_of_first(world: &World, id: &str, well: bool) -> Outcome {
+    if world.read(id).await?.waiting > 0 {
+        return first_ends(world, well).await;
+    }
+    let status = if well { "finished" } else { "error" };
+    let was = world.status(FIRST).await?;
+    world
+        .raw::<()>(&["HSET", &world.key(FIRST), "status", status])
+        .await?;
+    let next = format!("{}{FIRST}", world.named("NEXT")?);
+    world.raw::<()>(&["RPUSH", &next, id]).await?;
+    world
+        .raw::<()>(&["RPUSH", &world.named("SETTLE")?, FIRST])
+        .await?;
+    check!(!world.broker.settle().await?);
+    world
+        .raw(&["HSET", &world.key(FIRST), "status", &was])
+        .await
 }
 
 /// Makes the event happen, as far as the scripts let it.
@@ -46,10 +98,12 @@ async fn happens(world: &World, claimed: &Claimed, event: Event) -> Outcome {
         Event::Cancel => drop(
             world
                 .broker
-                .cancel(&world.read(id).await?, "stopped")
+                .cancel(&world.read(id).await?, "stopped", true)
                 .await?,
         ),
         Event::Retry => drop(world.broker.retry(&world.read(id).await?).await?),
+        Event::Ready => told_of_first(world, id, true).await?,
+        Event::Fault => told_of_first(world, id, false).await?,
     }
     Ok(())
 }
@@ -64,10 +118,7 @@ async fn the_scripts_keep_to_the_table(world: &World) -> Outcome {
             world.pass(1);
             happens(world, &claimed, event).await?;
             match status.next(event) {
-                Ok(next) => same!(
-                    (id.as_str(), world.status(&id).await?.as_str()),
-                    (id.as_str(), next.as_str())
-                ),
+                Ok(next) => same!((&id, world.read(&id).await?.status()), (&id, Some(next))),
                 Err(_) => world.unchanged(&before).await.map_err(|failure| {
                     Failure::new(format!("{status} met with {event:?}: {failure}"))
                 })?,
@@ -77,6 +128,6 @@ async fn the_scripts_keep_to_the_table(world: &World) -> Outcome {
             world.pass(LEASE_MS);
         }
     }
-    check!(Status::ALL.len() * Event::ALL.len() == 32);
+    check!(Status::ALL.len() * Event::ALL.len() == 50);
     Ok(())
 }

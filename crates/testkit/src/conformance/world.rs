@@ -8,7 +8,8 @@ use std::time::Duration;
 use meshwork_broker::conn::Conn;
 use meshwork_broker::script::Scripts;
 use meshwork_broker::{
-    Broker, Claim, Claimed, Clock, Enqueued, Failed, Finished, Listener, Reclaimed, Renewal, Taken,
+    Broker, Claim, Claimed, Clock, Enqueued, Failed, Finished, Listener, Reclaimed, Renewal,
+    Renewed, Taken,
 };
 use meshwork_model::job::{Job, NewJob};
 use meshwork_model::keys::hero::Hero;
@@ -52,7 +53,7 @@ impl World {
         let (clock, hand) = Clock::manual(START);
         let broker = Broker::new(conn, Hero::new(namespace.parse()?))
             .with_clock(clock)
-            .with_scripts(scripts.clone());
+            .with_scripts(&scripts);
         Ok(Self {
             broker,
             namespace,
@@ -66,7 +67,7 @@ impl World {
     pub(super) fn broker_over(&self, conn: Conn) -> Broker {
         Broker::new(conn, self.keys().clone())
             .with_clock(Clock::Manual(Arc::clone(&self.hand)))
-            .with_scripts(self.scripts.clone())
+            .with_scripts(&self.scripts)
     }
 
     /// Another namespace beside this one, within it as far as key names go.
@@ -83,9 +84,9 @@ impl World {
             self.namespace,
             std::process::id()
         );
-        let scripts = Scripts::altered(|_, source| source + &mark);
+        let scripts = Scripts::altered(|_, source| format!("{source}{mark}"));
         Self {
-            broker: self.broker.clone().with_scripts(scripts.clone()),
+            broker: self.broker.clone().with_scripts(&scripts),
             namespace: self.namespace.clone(),
             hand: Arc::clone(&self.hand),
             scripts,
@@ -169,6 +170,7 @@ impl World {
     pub(super) async fn claim(&self, worker: &str, queues: &[String], want: usize) -> Got<Taken> {
         let claim = Claim {
             queues,
+            old: 0,
             want,
             lease: LEASE,
             worker,
@@ -207,12 +209,15 @@ impl World {
     /// Fails with the message `boom`.
     pub(super) async fn fail(&self, claimed: &Claimed, kind: FailureKind) -> Got<Failed> {
         let failure = Wrong::new(kind, "boom");
-        Ok(self.broker.fail(claimed, &failure, b"", b"").await?)
+        Ok(self
+            .broker
+            .fail(claimed, &failure, b"", b"", Duration::ZERO)
+            .await?)
     }
 
     /// Renews jobs and a listener on the queue of [`Self::job`].
     pub(super) async fn renew(&self, worker: &str, held: &[Claimed]) -> Got<Vec<String>> {
-        Ok(self.try_renew(worker, held).await?)
+        Ok(self.try_renew(worker, held).await?.gone)
     }
 
     /// The same, where the error matters.
@@ -220,7 +225,7 @@ impl World {
         &self,
         worker: &str,
         held: &[Claimed],
-    ) -> Result<Vec<String>, meshwork_broker::Error> {
+    ) -> Result<Renewed, meshwork_broker::Error> {
         let queues = [self.queue()];
         let renewal = Renewal {
             held,
@@ -305,6 +310,15 @@ impl World {
     /// The feed list of a worker for the queue of [`Self::job`].
     pub(super) fn feed(&self, worker: &str) -> String {
         self.keys().feed(worker, &self.queue())
+    }
+
+    /// A key, or the beginning of keys, by the name that scripts know it by.
+    pub(super) fn named(&self, name: &str) -> Got<String> {
+        let names = self.keys().script_names();
+        let found = names.into_iter().find(|(known, _)| *known == name);
+        found
+            .map(|(_, key)| key)
+            .ok_or_else(|| Failure::new(format!("no script knows {name}")))
     }
 
     /// The reply list of a job.

@@ -24,6 +24,7 @@ impl Stop {
         change(context, &self.ids, async |client, id| {
             match client.stop(id).await? {
                 Cancelled::Cancelled => Ok(Change::Done("stopped")),
+                Cancelled::Stopping => Ok(Change::Done("stopping")),
                 Cancelled::Ended => Ok(Change::Done("ended")),
                 Cancelled::Missing => Err(MeshworkError::NoJob { id: id.clone() }),
             }

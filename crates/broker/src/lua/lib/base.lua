@@ -1,4 +1,5 @@
--- What every script begins with: time, and the record's changes that more than one verb makes.
+-- What every script begins with: time, reading records, and telling others what happened. The names of
+-- keys and the bounds, in capitals, stand before this.
 
 -- The time in milliseconds: the server's, or `given` (tests) where that is not '0'.
 local function clock(given)
@@ -28,12 +29,29 @@ end
 -- Whether there is a job: a list of an old client may be called like one.
 local function there(key) return redis.call('TYPE', key).ok == 'hash' end
 
+-- Fields of a record by name; of what is no record, none.
+local function read(key, ...)
+  local values, names, found = redis.pcall('HMGET', key, ...), {...}, {}
+  for i = 1, #names do found[names[i]] = values[i] or nil end
+  return found
+end
+
+-- Whether a status is one after which nothing more happens by itself.
+local function final(status) return status == 'finished' or status == 'error' end
+
+-- One line of the audit: what happened to which job, and who did it.
+local function event(id, what, by, note)
+  redis.call('XADD', EVENTS, 'MAXLEN', '~', MOST_EVENTS, '*', 'job', id, 'event', what,
+    'by', by or '', 'note', note or '')
+end
+
 -- Tells whoever may wait on the reply list. A record of a client that is not ours has no mw_reply: since
--- no field asks for a reply, it always gets one.
-local function reply(wanted, list, payload, ttl)
-  if wanted == '0' then return end
+-- no field asks for a reply, it always gets one, where the client of its time looks for it.
+local function reply(has, id, payload)
+  if has.mw_reply == '0' then return end
+  local list = ((has.mw_legacy and not has.mw_reply) and OLD_REPLY or REPLY) .. id
   redis.call('LPUSH', list, payload)
-  redis.call('PEXPIRE', list, ttl)
+  redis.call('PEXPIRE', list, REPLY_TTL)
 end
 
 -- Takes an id that will not run out of its queue. A longer queue is left alone, since the walk would hold

@@ -1,0 +1,22 @@
+-- Takes jobs of other clients under watch: one that stands on no list, or whose worker is gone, is then
+-- pushed again.
+-- KEYS    per job: its hash, the queue of its type
+-- ARGV    now; then per job: id, type
+-- Returns how many were not watched before
+local now, adopted, a = clock(ARGV[1]), 0, 2
+for k = 1, #KEYS, 2 do
+  local key, id = KEYS[k], ARGV[a]
+  local has = there(key) and read(key, 'status', 'mw_reply', 'mw_waiting', 'worker_id') or {}
+  local open = has.status == 'dispatched' or has.status == 'started'
+  if open and not has.mw_reply and not has.mw_waiting and not redis.call('ZSCORE', LEASES, id)
+    and not redis.call('ZSCORE', WATCH, id) and not redis.call('ZSCORE', DELAYED, id) then
+    local _, after = old_list(ARGV[a + 1], has.worker_id)
+    redis.call('HSETNX', key, 'script_type', ARGV[a + 1])
+    redis.call('HSETNX', key, 'mw_queue', KEYS[k + 1])
+    redis.call('HSET', key, 'mw_legacy', '1')
+    redis.call('ZADD', WATCH, whole(now + after), id)
+    adopted = adopted + 1
+  end
+  a = a + 2
+end
+return adopted

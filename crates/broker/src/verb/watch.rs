@@ -1,0 +1,48 @@
+//! watch: look after jobs to which no other script comes back.
+
+use meshwork_model::job::limits::MAX_LOST;
+
+use super::text;
+use crate::script::Verb;
+use crate::{Broker, Error};
+
+/// The most jobs looked at in one call.
+const MOST: usize = 200;
+/// The most entries of old lists walked over in one call, but for the last walk: about 2 ms.
+const WALK: usize = 100_000;
+
+/// What came of a look.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Watched {
+    /// How many jobs were due to be looked at.
+    pub looked: usize,
+    /// The ids of those that had to be pushed again.
+    pub pushed: Vec<String>,
+}
+
+impl Broker {
+    /// Looks at the jobs under watch that are due. A job that waits for others ends in error `timeout` when
+    /// its time is over, and learns of prerequisites that a worker of another make ended. A job that stands
+    /// on an old list too and is still `dispatched`, but on that list no more, is pushed again: the old
+    /// worker that popped it is gone. So is one that such a worker started, when its timeout has long
+    /// passed; with the loss that makes [`MAX_LOST`] it becomes a dead letter. A job for an instance that is
+    /// not present goes to its fallback.
+    ///
+    /// # Errors
+    /// If the server does not take the call; repeat it then.
+    pub async fn watch(&self) -> Result<Watched, Error> {
+        let (looked, pushed): (usize, Vec<Vec<u8>>) = self
+            .scripts
+            .call(Verb::Watch)
+            .arg(self.clock.argument())
+            .arg(MOST)
+            .arg(MAX_LOST)
+            .arg(WALK)
+            .run(&self.conn)
+            .await?;
+        Ok(Watched {
+            looked,
+            pushed: pushed.into_iter().map(text).collect(),
+        })
+    }
+}
