@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod worker_support;
+mod worker_turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use meshwork_broker::conn::Conn;
 use meshwork_testkit::eventually;
 use meshwork_testkit::servers::{RealServer, Tool, shared};
 use worker_support::{Gate, Scripted, osis};
+use worker_turns::*;
 
 /// Long enough for a busy machine, short enough to be told of a hang.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -60,6 +62,11 @@ on_each_engine! {
     a_panic_is_a_failure_and_the_worker_goes_on,
     one_slot_and_three_queues_run_everything_once,
     a_worker_that_stops_soon_leaves_no_trace,
+    a_job_that_runs_alone_has_nothing_beside_it,
+    the_timeout_of_a_job_that_runs_alone_begins_with_its_turn,
+    of_several_that_run_alone_others_may_have_the_rest,
+    a_run_that_is_asked_to_stop_says_so,
+    a_job_that_waits_for_its_turn_can_be_stopped,
 }
 
 fn embedded() -> Client {

@@ -92,6 +92,14 @@ impl JobRequest {
         self
     }
 
+    /// Whether it may run beside other jobs on its worker (default: yes). One that may not waits until what
+    /// runs there has ended, and nothing starts beside it; its timeout begins when it starts.
+    #[must_use]
+    pub fn concurrent(mut self, concurrent: bool) -> Self {
+        self.job.concurrent = concurrent;
+        self
+    }
+
     /// Environment variables of the script.
     #[must_use]
     pub fn env(mut self, env_vars: BTreeMap<String, String>) -> Self {

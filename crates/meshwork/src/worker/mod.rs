@@ -12,6 +12,7 @@ mod identity;
 mod pull;
 mod renew;
 mod report;
+mod turn;
 
 use std::collections::HashMap;
 use std::fmt;

@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::{Claim, Claimed, Taken};
+use meshwork_model::outcome::{Failure, Report};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Setup;
 use super::held::Held;
+use super::turn::{Place, Turns};
 use super::{execute, report};
 use crate::backoff::Backoff;
+use crate::runner::StopReason;
 
 /// Between two claims while nothing comes: what no wake-up told of is found then.
 const SAFETY: Duration = Duration::from_secs(5);
@@ -59,10 +62,18 @@ pub(super) async fn pull(
     stop: CancellationToken,
 ) {
     let slots = Arc::new(Semaphore::new(setup.concurrency));
+    let mut starter = Starter {
+        setup,
+        held,
+        slots: Arc::clone(&slots),
+        turns: Turns::new(),
+        running,
+        one_by_one: false,
+    };
     let mut backoff = Backoff::new();
     while !stop.is_cancelled() {
-        let free = slots.available_permits();
-        let taken = match claim(&setup, free).await {
+        let want = starter.want();
+        let taken = match claim(&starter.setup, want).await {
             Ok(taken) => taken,
             Err(error) => {
                 tracing::warn!(%error, "claim failed; trying again");
@@ -80,24 +91,80 @@ pub(super) async fn pull(
             );
         }
         let (got, more) = (taken.jobs.len(), taken.more);
-        for claimed in taken.jobs {
-            let task = work(Arc::clone(&setup), Arc::clone(&held), claimed);
-            let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
-                // Not more was wanted than there were slots, and nobody else takes one.
-                tracing::error!("no slot for a claimed job; its lease will end");
-                continue;
-            };
-            running.spawn(async move {
-                task.await;
-                drop(slot);
-            });
-        }
+        starter.start(taken.jobs).await;
         appetite.claims.send_modify(|claims| *claims += 1);
-        if got < free && !more {
+        if starter.turns.is_taken() {
+            closed(&appetite, &starter.turns, &stop).await;
+        } else if got < want && !more {
             idle(&appetite, &stop).await;
         } else if !more {
             full(&appetite, &slots, &stop).await;
         }
+    }
+}
+
+/// Starts what was claimed.
+struct Starter {
+    setup: Arc<Setup>,
+    held: Arc<Held>,
+    slots: Arc<Semaphore>,
+    turns: Turns,
+    running: TaskTracker,
+    /// The last claim brought a job that runs alone. Such jobs come in rows, and what is claimed beside one
+    /// is handed back: until another kind comes they are claimed one by one.
+    one_by_one: bool,
+}
+
+impl Starter {
+    /// How many jobs to claim.
+    fn want(&self) -> usize {
+        match (self.turns.is_taken(), self.one_by_one) {
+            (true, _) => 0,
+            (false, true) => self.slots.available_permits().min(1),
+            (false, false) => self.slots.available_permits(),
+        }
+    }
+
+    /// Starts those that run beside others, then the first of those that run alone; the rest of these goes
+    /// back at no cost, since another worker may be free for it long before this one is.
+    async fn start(&mut self, jobs: Vec<Claimed>) {
+        let (alone, beside_others): (Vec<_>, Vec<_>) = jobs
+            .into_iter()
+            .partition(|claimed| !claimed.job.concurrent);
+        if !alone.is_empty() || !beside_others.is_empty() {
+            self.one_by_one = !alone.is_empty();
+        }
+        for claimed in beside_others {
+            self.spawn(claimed, self.turns.beside_others());
+        }
+        let mut alone = alone.into_iter();
+        if let Some(first) = alone.next() {
+            self.spawn(first, self.turns.alone());
+        }
+        // Each goes to the head of its queue: the last one first keeps their order.
+        for claimed in alone.rev() {
+            if let Err(error) = self.setup.broker.release(&claimed).await {
+                tracing::warn!(job = claimed.job.id, %error, "not handed back; its lease will end");
+            }
+        }
+    }
+
+    fn spawn(&self, claimed: Claimed, place: Place) {
+        let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
+            // Not more was wanted than there were slots, and nobody else takes one.
+            tracing::error!("no slot for a claimed job; its lease will end");
+            return;
+        };
+        let task = work(
+            Arc::clone(&self.setup),
+            Arc::clone(&self.held),
+            claimed,
+            place,
+        );
+        self.running.spawn(async move {
+            task.await;
+            drop(slot);
+        });
     }
 }
 
@@ -122,6 +189,15 @@ async fn full(appetite: &Appetite, slots: &Semaphore, stop: &CancellationToken) 
     }
 }
 
+/// A job waits to run alone, or does: waits for its end. What still comes through a feeder goes back at once.
+async fn closed(appetite: &Appetite, turns: &Turns, stop: &CancellationToken) {
+    tokio::select! {
+        () = turns.free() => {}
+        () = appetite.fed.notified() => {}
+        () = stop.cancelled() => {}
+    }
+}
+
 async fn claim(setup: &Setup, want: usize) -> Result<Taken, meshwork_broker::Error> {
     let token = setup.identity.token();
     setup
@@ -138,9 +214,21 @@ async fn claim(setup: &Setup, want: usize) -> Result<Taken, meshwork_broker::Err
 }
 
 /// One job from claim to report.
-async fn work(setup: Arc<Setup>, held: Arc<Held>, claimed: Claimed) {
+async fn work(setup: Arc<Setup>, held: Arc<Held>, claimed: Claimed, place: Place) {
     let stop = held.add(&claimed);
-    let outcome = execute::execute(&setup, &claimed, &stop).await;
+    let outcome = tokio::select! {
+        turn = place.turn() => {
+            let outcome = execute::execute(&setup, &claimed, &stop).await;
+            drop(turn);
+            outcome
+        }
+        // It has not begun.
+        reason = stop.stopped() => match reason {
+            StopReason::Requested => Some(Report::failed(Failure::stopped())),
+            StopReason::Lost => None,
+        },
+    };
+    drop(place);
     if let Some(outcome) = outcome {
         report::report(&setup, &claimed, outcome, &stop).await;
     }
