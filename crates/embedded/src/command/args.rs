@@ -49,6 +49,16 @@ pub(super) fn wrong_arity(args: &[Bytes]) -> Stop {
     ))
 }
 
+/// A subcommand with arguments that it does not take.
+pub(super) fn wrong_subcommand(args: &[Bytes]) -> Stop {
+    const QUOTED_MAX: usize = 128;
+    let name = command_name(args).to_uppercase();
+    let sub = until_nul(&args[1]);
+    let sub = String::from_utf8_lossy(&sub[..sub.len().min(QUOTED_MAX)]);
+    let text = format!("unknown subcommand or wrong number of arguments for '{sub}'");
+    refuse(format_args!("{text}. Try {name} HELP."))
+}
+
 pub(super) fn bad_expire_time(args: &[Bytes]) -> Stop {
     refuse(format_args!(
         "invalid expire time in '{}' command",

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::{
     Flags, Keys, Outcome, Spec, Stop,
-    args::{int, is_word, refuse, syntax_error},
+    args::{int, is_word, refuse, syntax_error, wrong_subcommand},
 };
 use crate::{
     Protocol, Reply,
@@ -134,12 +134,6 @@ fn unblock(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
     let id = int(&args[2])?;
     let told = u64::try_from(id).is_ok_and(|id| call.world.waiters.answer(id, answer));
     Ok(Reply::Int(i64::from(told)))
-}
-
-fn wrong_subcommand(args: &[Bytes]) -> Stop {
-    let sub = String::from_utf8_lossy(&args[1]);
-    let text = format!("unknown subcommand or wrong number of arguments for '{sub}'");
-    refuse(format_args!("{text}. Try CLIENT HELP."))
 }
 
 fn info(call: &mut Call<'_>, _: &[Bytes]) -> Outcome {

@@ -15,6 +15,11 @@ impl Ctx<'_> {
         i64::try_from(self.now_ms).unwrap_or(i64::MAX)
     }
 
+    /// The time as it is in a replay as well.
+    pub(super) fn clock(&self) -> i64 {
+        i64::try_from(self.clock_ms).unwrap_or(i64::MAX)
+    }
+
     /// Removes the key if it is due.
     pub(crate) fn expire(&mut self, key: &Bytes) {
         self.expire_in(self.db, key);
@@ -74,9 +79,6 @@ impl Ctx<'_> {
 
     /// Sets a value; a deadline that the key has stays.
     pub(super) fn put(&mut self, db: usize, key: &Bytes, value: Value) {
-        if matches!(value, Value::List(_)) {
-            self.ready.push((db, key.clone()));
-        }
         self.store.put(db, key, value);
     }
 

@@ -1,6 +1,6 @@
 //! The table of the commands that need no more than the data.
 
-use super::{DataFn, Flags, Keys, Run, Spec, hash, key, list, set, string, zset};
+use super::{DataFn, Flags, Keys, Run, Spec, hash, key, list, set, stream, string, zset};
 
 const READ: Flags = Flags::READONLY;
 const READ_FAST: Flags = READ.or(Flags::FAST);
@@ -9,13 +9,19 @@ const WRITE_FAST: Flags = WRITE.or(Flags::FAST);
 /// What may need more memory.
 const GROW: Flags = WRITE.or(Flags::DENYOOM);
 const GROW_FAST: Flags = GROW.or(Flags::FAST);
+/// What may wait outside of scripts, and names its keys itself.
+const POLL: Flags = Flags::BLOCKING.or(Flags::MOVABLE);
 const WAIT: Flags = Flags::BLOCKING.or(Flags::NOSCRIPT);
+
+const HELP: Flags = Flags::LOADING.or(Flags::STALE);
 
 const NONE: Keys = Keys::NONE;
 const ONE: Keys = Keys::ONE;
 const TWO: Keys = Keys::TWO;
 const ALL: Keys = Keys::ALL;
 const PAIRS: Keys = Keys::range(1, -1, 2);
+/// The second argument: that of a subcommand.
+const SUB_ONE: Keys = Keys::range(2, 2, 1);
 const ALL_BUT_LAST: Keys = Keys::range(1, -2, 1);
 
 const fn row(name: &'static str, arity: i32, flags: Flags, keys: Keys, run: DataFn) -> Spec {
@@ -109,13 +115,7 @@ pub(super) static COMMANDS: &[Spec] = &[
     row("brpop", -3, WRITE.or(WAIT), ALL_BUT_LAST, list::brpop),
     row("blmove", 6, GROW.or(WAIT), TWO, list::blmove),
     row("brpoplpush", 4, GROW.or(WAIT), TWO, list::brpoplpush),
-    row(
-        "blmpop",
-        -5,
-        WRITE.or(Flags::BLOCKING).or(Flags::MOVABLE),
-        NONE,
-        list::blmpop,
-    ),
+    row("blmpop", -5, WRITE.or(POLL), NONE, list::blmpop),
     row("sadd", -3, GROW_FAST, ONE, set::sadd),
     row("srem", -3, WRITE_FAST, ONE, set::srem),
     row("smembers", 2, READ, ONE, set::smembers),
@@ -151,4 +151,41 @@ pub(super) static COMMANDS: &[Spec] = &[
     row("zremrangebyrank", 4, WRITE, ONE, zset::zremrangebyrank),
     row("zremrangebylex", 4, WRITE, ONE, zset::zremrangebylex),
     row("zscan", -3, READ, ONE, zset::zscan),
+    row("xadd", -5, GROW_FAST, ONE, stream::xadd),
+    row("xtrim", -4, WRITE, ONE, stream::xtrim),
+    row("xdel", -3, WRITE_FAST, ONE, stream::xdel),
+    row("xsetid", -3, GROW_FAST, ONE, stream::xsetid),
+    row("xlen", 2, READ_FAST, ONE, stream::xlen),
+    row("xrange", -4, READ, ONE, stream::xrange),
+    row("xrevrange", -4, READ, ONE, stream::xrevrange),
+    row("xread", -4, READ.or(POLL), NONE, stream::xread),
+    row("xreadgroup", -7, WRITE.or(POLL), NONE, stream::xreadgroup),
+    row("xack", -4, WRITE_FAST, ONE, stream::xack),
+    row("xpending", -3, READ, ONE, stream::xpending),
+    row("xclaim", -6, WRITE_FAST, ONE, stream::xclaim),
+    row("xautoclaim", -6, WRITE_FAST, ONE, stream::xautoclaim),
+    row("xgroup", -2, Flags::CONTAINER, NONE, stream::group_help),
+    row("xgroup|create", -5, GROW, SUB_ONE, stream::group_create),
+    row("xgroup|setid", -5, WRITE, SUB_ONE, stream::group_setid),
+    row("xgroup|destroy", 4, WRITE, SUB_ONE, stream::group_destroy),
+    row(
+        "xgroup|createconsumer",
+        5,
+        GROW,
+        SUB_ONE,
+        stream::group_createconsumer,
+    ),
+    row(
+        "xgroup|delconsumer",
+        5,
+        WRITE,
+        SUB_ONE,
+        stream::group_delconsumer,
+    ),
+    row("xgroup|help", 2, HELP, NONE, stream::group_help),
+    row("xinfo", -2, Flags::CONTAINER, NONE, stream::info_help),
+    row("xinfo|stream", -3, READ, SUB_ONE, stream::info_stream),
+    row("xinfo|groups", 3, READ, SUB_ONE, stream::info_groups),
+    row("xinfo|consumers", 4, READ, SUB_ONE, stream::info_consumers),
+    row("xinfo|help", 2, HELP, NONE, stream::info_help),
 ];

@@ -18,6 +18,7 @@ mod scripting;
 mod server;
 mod set;
 mod spec;
+mod stream;
 mod string;
 mod table;
 mod transaction;
@@ -43,6 +44,10 @@ pub(crate) struct Ctx<'a> {
     pub(crate) store: &'a mut crate::store::Store,
     pub(crate) db: usize,
     pub(crate) now_ms: u64,
+    /// The same, but in a replay the real time: when consumers of a stream were last seen.
+    pub(crate) clock_ms: u64,
+    /// Whether a script runs the command.
+    pub(crate) in_script: bool,
     /// Whether the reply goes out as RESP3: pairs with scores are nested there, flat in RESP2.
     /// In scripts RESP2 unless the script says otherwise.
     pub(crate) resp3: bool,
@@ -52,8 +57,6 @@ pub(crate) struct Ctx<'a> {
     /// The writes done, as commands that a Redis server replays to the same effect (EXPIRE as
     /// PEXPIREAT, SPOP as SREM, a blocking pop as the pop it became). Logged as one transaction.
     pub(crate) effects: &'a mut Vec<Effect>,
-    /// Keys that may now serve a blocked client (a list came to be), as (db, key).
-    pub(crate) ready: &'a mut Vec<(usize, Bytes)>,
 }
 
 /// One logged write.
@@ -69,11 +72,13 @@ pub(crate) enum Stop {
     /// The error reply, with its code.
     Error(String),
     /// Nothing there yet: wait for one of `keys`; `timeout_ms` 0 is for ever. In scripts and
-    /// transactions, and when the time is over, the engine answers `otherwise`.
+    /// transactions, and when the time is over, the engine answers `otherwise`. When one of the
+    /// keys may serve, it runs `again`, or the command as it was sent.
     Wait {
         keys: Vec<Bytes>,
         timeout_ms: u64,
         otherwise: Reply,
+        again: Option<Vec<Bytes>>,
     },
 }
 

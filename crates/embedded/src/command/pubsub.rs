@@ -2,7 +2,11 @@
 
 use bytes::Bytes;
 
-use super::{Flags, Keys, Outcome, Spec, args::refuse, glob_match};
+use super::{
+    Flags, Keys, Outcome, Spec,
+    args::{refuse, wrong_subcommand},
+    glob_match,
+};
 use crate::{
     Reply,
     engine::{Call, Origin, Scope},
@@ -150,17 +154,11 @@ fn shardchannels(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
 
 fn names(call: &Call<'_>, scope: Scope, args: &[Bytes]) -> Outcome {
     if args.len() > 3 {
-        return Err(too_many(args));
+        return Err(wrong_subcommand(args));
     }
     let names = call.world.pubsub.of(scope).keys();
     let wanted = names.filter(|name| args.get(2).is_none_or(|pattern| glob_match(pattern, name)));
     Ok(Reply::Array(wanted.cloned().map(Reply::Bulk).collect()))
-}
-
-fn too_many(args: &[Bytes]) -> super::Stop {
-    let sub = String::from_utf8_lossy(&args[1]);
-    let text = format!("unknown subcommand or wrong number of arguments for '{sub}'");
-    refuse(format_args!("{text}. Try PUBSUB HELP."))
 }
 
 fn numsub(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Reply,
     engine::Call,
-    store::{Ranked, Value},
+    store::{EntryRef, Ranked, Value},
 };
 
 const FAST: Flags = Flags::FAST.or(Flags::LOADING).or(Flags::STALE);
@@ -141,6 +141,11 @@ fn memory_usage(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
                 .sum(),
             hash.len() * 2,
         ),
+        Value::Stream(stream) => {
+            let entries = stream.entries().all();
+            let bytes = |entry: EntryRef<'_>| entry.fields().iter().map(Bytes::len).sum::<usize>();
+            items(entries.map(bytes).sum(), stream.len())
+        }
         Value::Zset(zset) => {
             let ranking = zset.ranking();
             let bytes = ranking

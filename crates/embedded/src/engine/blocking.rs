@@ -24,11 +24,52 @@ struct Waiter {
     reply: oneshot::Sender<Reply>,
 }
 
+/// What a client waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum For {
+    /// An element of a list, which serves one client.
+    List,
+    /// Entries of a stream, which may serve all.
+    Stream,
+}
+
+impl For {
+    fn of(spec: &Spec) -> Self {
+        match spec.name {
+            "xread" | "xreadgroup" => Self::Stream,
+            _ => Self::List,
+        }
+    }
+}
+
+/// Who waits for a key, by turn.
+#[derive(Default)]
+struct Line {
+    lists: BTreeMap<u64, u64>,
+    streams: BTreeMap<u64, u64>,
+}
+
+impl Line {
+    fn of(&self, what: For) -> &BTreeMap<u64, u64> {
+        match what {
+            For::List => &self.lists,
+            For::Stream => &self.streams,
+        }
+    }
+
+    fn of_mut(&mut self, what: For) -> &mut BTreeMap<u64, u64> {
+        match what {
+            For::List => &mut self.lists,
+            For::Stream => &mut self.streams,
+        }
+    }
+}
+
 /// All that wait, and for which keys.
 #[derive(Default)]
 pub(crate) struct Waiters {
     by_client: HashMap<u64, Waiter>,
-    by_key: HashMap<(usize, Bytes), BTreeMap<u64, u64>>,
+    by_key: HashMap<(usize, Bytes), Line>,
     turns: u64,
 }
 
@@ -56,9 +97,9 @@ impl Waiters {
         let waiter = self.by_client.remove(&client)?;
         for key in &waiter.keys {
             let place = (waiter.db, key.clone());
-            if let Some(turns) = self.by_key.get_mut(&place) {
-                turns.remove(&waiter.turn);
-                if turns.is_empty() {
+            if let Some(line) = self.by_key.get_mut(&place) {
+                line.of_mut(For::of(waiter.spec)).remove(&waiter.turn);
+                if line.lists.is_empty() && line.streams.is_empty() {
                     self.by_key.remove(&place);
                 }
             }
@@ -67,8 +108,9 @@ impl Waiters {
     }
 
     /// Who waits for a key, came after `turn`, and is the first of those.
-    fn next(&self, place: &(usize, Bytes), turn: u64) -> Option<(u64, u64)> {
-        let mut later = self.by_key.get(place)?.range(turn + 1..);
+    fn next(&self, place: &(usize, Bytes), what: For, turn: u64) -> Option<(u64, u64)> {
+        let line = self.by_key.get(place)?;
+        let mut later = line.of(what).range(turn + 1..);
         later.next().map(|(turn, client)| (*turn, *client))
     }
 }
@@ -78,18 +120,18 @@ impl Call<'_> {
     pub(super) fn wait(
         &mut self,
         spec: &'static Spec,
-        args: &[Bytes],
+        args: Vec<Bytes>,
         keys: Vec<Bytes>,
     ) -> oneshot::Receiver<Reply> {
         let (reply, receiver) = oneshot::channel();
         let waiters = &mut self.world.waiters;
         waiters.turns += 1;
         for key in &keys {
-            let turns = waiters.by_key.entry((self.db, key.clone())).or_default();
-            turns.insert(waiters.turns, self.client);
+            let line = waiters.by_key.entry((self.db, key.clone())).or_default();
+            line.of_mut(For::of(spec))
+                .insert(waiters.turns, self.client);
         }
         let (db, protocol, turn) = (self.db, self.protocol, waiters.turns);
-        let args = args.to_vec();
         waiters.by_client.insert(
             self.client,
             Waiter {
@@ -111,23 +153,33 @@ impl World {
     /// that become ready by it (BLMOVE). Only now, after the whole command, script or
     /// transaction: so Redis does it.
     pub(super) fn serve_ready(&mut self, now_us: u64) {
-        while !self.ready.is_empty() {
-            for place in std::mem::take(&mut self.ready) {
-                let mut turn = 0;
-                while let Some((next, client)) = self.waiters.next(&place, turn) {
-                    turn = next;
-                    if !self.serve(client, &place.1, now_us) {
-                        break;
-                    }
-                }
+        loop {
+            let ready = self.store.take_ready();
+            if ready.is_empty() {
+                break;
+            }
+            for place in ready {
+                self.serve_line(&place, For::List, now_us);
+                self.serve_line(&place, For::Stream, now_us);
             }
         }
         // What went back to its list; if the log takes nothing, the next writer is told.
         let _ = self.log_effects();
     }
 
-    /// Serves one client; whether there may be something left for the next. All that wait, wait
-    /// for a list: what does not serve the first serves none.
+    /// Serves who waits for a key. An entry of a stream is there for all, and what a list does
+    /// not give to the first it gives to none.
+    fn serve_line(&mut self, place: &(usize, Bytes), what: For, now_us: u64) {
+        let mut turn = 0;
+        while let Some((next, client)) = self.waiters.next(place, what, turn) {
+            turn = next;
+            if !self.serve(client, &place.1, now_us) && what == For::List {
+                break;
+            }
+        }
+    }
+
+    /// Serves one client, if the key does; whether it did.
     fn serve(&mut self, id: u64, key: &Bytes, now_us: u64) -> bool {
         let Some(waiter) = self.waiters.by_client.get(&id) else {
             return true;
@@ -158,7 +210,8 @@ impl World {
     }
 
     /// Puts back what was popped for a client that will never see it. What BLMOVE moved stays
-    /// where it is now: it is in a list, nothing is lost.
+    /// where it is now: it is in a list, nothing is lost. So does what XREADGROUP delivered: it is
+    /// pending for its consumer.
     pub(super) fn give_back(&mut self, db: usize, args: &[Bytes], reply: &Reply, now_us: u64) {
         let Some(undo) = undo(args, reply) else {
             return;

@@ -105,8 +105,12 @@ impl Call<'_> {
             Ok(reply) => reply,
             Err(Stop::Error(text)) => Reply::Error(text),
             Err(Stop::Wait {
-                keys, timeout_ms, ..
+                keys,
+                timeout_ms,
+                again,
+                ..
             }) => {
+                let args = again.unwrap_or_else(|| args.to_vec());
                 let reply = self.wait(spec, args, keys);
                 // Nothing was written but that a key is over; the next writer is told.
                 let _ = self.world.settle(self.now_us);

@@ -113,7 +113,7 @@ impl Handle {
         call.db = db;
         let outcome = call.run(spec, args);
         core.world.effects.clear();
-        core.world.ready.clear();
+        core.world.store.take_ready();
         match outcome {
             Ok(_) => Ok(()),
             Err(Stop::Error(text)) => Err(text),

@@ -16,8 +16,6 @@ pub(crate) struct World {
     pub(crate) store: Store,
     /// The writes that are not in the log yet.
     pub(crate) effects: Vec<Effect>,
-    /// Keys that may serve somebody who waits.
-    pub(crate) ready: Vec<(usize, Bytes)>,
     pub(crate) clients: Clients,
     pub(crate) waiters: Waiters,
     pub(crate) pubsub: PubSub,
@@ -36,7 +34,6 @@ impl World {
         Self {
             store: Store::new(),
             effects: Vec::new(),
-            ready: Vec::new(),
             clients: Clients::default(),
             waiters: Waiters::default(),
             pubsub: PubSub::default(),
@@ -142,10 +139,14 @@ impl<'a> Call<'a> {
                     store: &mut world.store,
                     db: self.db,
                     now_ms: self.now_us / 1_000,
+                    clock_ms: match self.now_us {
+                        0 => world.clock.now_ms(),
+                        now_us => now_us / 1_000,
+                    },
+                    in_script: self.origin == Origin::Script,
                     resp3: self.protocol == Protocol::Resp3,
                     woken_by: self.woken_by.clone(),
                     effects: &mut world.effects,
-                    ready: &mut world.ready,
                 };
                 run(&mut ctx, args)
             }

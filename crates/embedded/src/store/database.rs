@@ -55,6 +55,13 @@ impl Database {
         }
     }
 
+    /// The keys that hold streams.
+    pub(super) fn streams(&self) -> impl Iterator<Item = &Bytes> {
+        let streams = self.keys.iter();
+        let streams = streams.filter(|(_, entry)| matches!(*entry.value, Value::Stream(_)));
+        streams.map(|(key, _)| key)
+    }
+
     pub(super) fn flush(&mut self) {
         // A key that was not there is not changed by this, as in Redis.
         for (key, watched) in &mut self.watched {

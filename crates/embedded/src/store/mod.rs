@@ -6,6 +6,7 @@ mod ranking;
 mod scan;
 mod set;
 mod snapshot;
+mod stream;
 mod value;
 mod zset;
 
@@ -20,6 +21,9 @@ pub(crate) use hash::Hash;
 pub(crate) use ranking::{Ranked, Ranking};
 pub(crate) use scan::{ScanStep, scan_step};
 pub(crate) use set::Set;
+pub(crate) use stream::{
+    Consumer, Cut, Entries, EntryRef, Group, Marks, Pending, Stream, StreamId, claim_command,
+};
 pub(crate) use value::{Kind, List, Value};
 pub(crate) use zset::Zset;
 
@@ -33,6 +37,8 @@ pub(crate) struct Store {
     databases: Vec<Database>,
     /// Every deadline, the earliest first, so that a sweep does not walk the keys.
     deadlines: BTreeSet<(i64, usize, Bytes)>,
+    /// What [`Self::take_ready`] returns.
+    ready: Vec<(usize, Bytes)>,
 }
 
 impl Store {
@@ -42,6 +48,7 @@ impl Store {
                 .take(DATABASES)
                 .collect(),
             deadlines: BTreeSet::new(),
+            ready: Vec::new(),
         }
     }
 
@@ -76,12 +83,34 @@ impl Store {
 
     /// Sets a value; a deadline that the key has stays. Returns whether the key is new.
     pub(crate) fn put(&mut self, db: usize, key: &Bytes, value: Value) -> bool {
+        let was_stream = matches!(self.get(db, key), Some(Value::Stream(_)));
+        if was_stream || value.may_serve() {
+            self.signal(db, key);
+        }
         self.databases[db].put(key, value)
+    }
+
+    /// Notes that somebody who waits for a key may have something to be told.
+    pub(crate) fn signal(&mut self, db: usize, key: &Bytes) {
+        let last = self.ready.last();
+        if last.is_none_or(|(of, other)| *of != db || other != key) {
+            self.ready.push((db, key.clone()));
+        }
+    }
+
+    /// The keys, in order, that may serve somebody since this was last asked for: a list or stream
+    /// that came to be, a stream that got an entry. A stream that went away is among them, for
+    /// those who wait in one of its groups wait in vain.
+    pub(crate) fn take_ready(&mut self) -> Vec<(usize, Bytes)> {
+        std::mem::take(&mut self.ready)
     }
 
     pub(crate) fn remove(&mut self, db: usize, key: &Bytes) -> Option<Value> {
         self.set_deadline(db, key, None);
         let entry = self.databases[db].keys.swap_remove(key)?;
+        if matches!(*entry.value, Value::Stream(_)) {
+            self.signal(db, key);
+        }
         Some(Arc::unwrap_or_clone(entry.value))
     }
 
@@ -141,6 +170,8 @@ impl Store {
 
     /// Removes all keys of a database.
     pub(crate) fn flush(&mut self, db: usize) {
+        let streams = self.databases[db].streams().map(|key| (db, key.clone()));
+        self.ready.extend(streams);
         self.databases[db].flush();
         self.deadlines.retain(|(_, of, _)| *of != db);
     }
@@ -172,6 +203,7 @@ impl Store {
         Self {
             databases: self.databases.iter().map(Database::frozen).collect(),
             deadlines: BTreeSet::new(),
+            ready: Vec::new(),
         }
     }
 

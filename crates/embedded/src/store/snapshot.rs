@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::{
     Value,
     database::{Database, Entry},
+    stream,
 };
 use crate::command::Effect;
 
@@ -42,6 +43,7 @@ fn content<'a>(key: &'a Bytes, value: &'a Value) -> Box<dyn Iterator<Item = Vec<
             hash.iter()
                 .map(|(field, value)| [Some(field.clone()), Some(value.clone())]),
         ),
+        Value::Stream(stream) => Box::new(stream::commands(key, stream)),
         Value::Zset(zset) => pieces(
             "ZADD",
             key,

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::{Hash, Set, Zset};
+use super::{Hash, Set, Stream, Zset};
 
 pub(crate) type List = VecDeque<Bytes>;
 
-/// What a key holds. A collection that has become empty does not stay in the store.
+/// What a key holds. A collection that has become empty does not stay in the store, but for a
+/// stream.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     Str(Bytes),
@@ -16,6 +17,7 @@ pub(crate) enum Value {
     Hash(Hash),
     Set(Set),
     Zset(Zset),
+    Stream(Stream),
 }
 
 impl Value {
@@ -27,13 +29,19 @@ impl Value {
             Self::Hash(_) => "hash",
             Self::Set(_) => "set",
             Self::Zset(_) => "zset",
+            Self::Stream(_) => "stream",
         }
     }
 
-    /// Whether it is a collection with nothing in it.
+    /// Whether somebody may wait for it.
+    pub(super) fn may_serve(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Stream(_))
+    }
+
+    /// Whether it is a collection with nothing in it that does not stay.
     pub(crate) fn is_empty_collection(&self) -> bool {
         match self {
-            Self::Str(_) => false,
+            Self::Str(_) | Self::Stream(_) => false,
             Self::List(list) => list.is_empty(),
             Self::Hash(hash) => hash.is_empty(),
             Self::Set(set) => set.is_empty(),
@@ -78,3 +86,4 @@ kind!(List, List);
 kind!(Hash, Hash);
 kind!(Set, Set);
 kind!(Zset, Zset);
+kind!(Stream, Stream);

@@ -4,7 +4,11 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use meshwork_embedded::{Handle, Protocol, Reply, Session, decode_reply, encode_reply};
 
-use super::{pair::Different, same::sorted, wire::Wire};
+use super::{
+    pair::Different,
+    same::{same_but_times, sorted},
+    wire::Wire,
+};
 
 /// Databases of both sides.
 const DATABASES: usize = 16;
@@ -38,11 +42,14 @@ pub(super) fn compare(handle: &Handle, server: &mut Wire) -> Result<(), Differen
                     "list" => vec![b"LRANGE", key, b"0", b"-1"],
                     "hash" => vec![b"HGETALL", key],
                     "set" => vec![b"SMEMBERS", key],
+                    "stream" => vec![b"XINFO", b"STREAM", key, b"FULL", b"COUNT", b"0"],
                     _ => vec![b"ZRANGE", key, b"0", b"-1", b"WITHSCORES"],
                 },
                 other => return Err(format!("TYPE {key:?}: {other:?}")),
             };
-            let content = both(&read)?.map(|reply| normal(read[0], reply));
+            let content = both(&read)?;
+            let alike = read[0] == b"XINFO" && same_but_times(&content[0], &content[1]);
+            let content = content.map(|reply| normal(read[0], reply));
             let [ours, theirs] = both(&[b"PEXPIRETIME", key])?;
             let times = match (&ours, &theirs) {
                 (Reply::Int(ours), Reply::Int(theirs)) => {
@@ -50,7 +57,7 @@ pub(super) fn compare(handle: &Handle, server: &mut Wire) -> Result<(), Differen
                 }
                 _ => false,
             };
-            if kind[0] != kind[1] || content[0] != content[1] || !times {
+            if kind[0] != kind[1] || !(alike || content[0] == content[1]) || !times {
                 let key = String::from_utf8_lossy(key);
                 return Err(format!(
                     "{key} in database {db}\n  engine: {:?} {:?} {ours:?}\n  server: {:?} {:?} {theirs:?}",

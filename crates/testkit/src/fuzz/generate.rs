@@ -98,6 +98,7 @@ impl Generator {
                 let at = self.random.random_range(0..blocking.len());
                 self.call_of(blocking[at])
             }
+            380..500 => self.of_streams(),
             // Out of every state that the session may be in, and back to its protocol.
             265..275 if session >= SESSIONS / 2 => self.named("reset"),
             265..285 if session % 2 == 1 => vec![b"HELLO".to_vec(), b"3".to_vec()],
@@ -113,6 +114,19 @@ impl Generator {
             _ => {}
         }
         Step::call(session, args)
+    }
+
+    /// What streams are about, more often than by chance: entries, and groups that read them.
+    fn of_streams(&mut self) -> Vec<Vec<u8>> {
+        let often = ["xadd", "xadd", "xreadgroup", "xgroup|create", "xadd"];
+        let often = once_in(&mut self.random, 2).then(|| one_of(&mut self.random, &often));
+        let fits = |command: &&CommandInfo| match often {
+            Some(name) => command.name == name,
+            None => command.name.starts_with('x'),
+        };
+        let fitting: Vec<CommandInfo> = self.commands.iter().filter(fits).copied().collect();
+        let at = self.random.random_range(0..fitting.len());
+        self.call_of(fitting[at])
     }
 
     fn named(&mut self, name: &str) -> Vec<Vec<u8>> {
@@ -264,8 +278,13 @@ impl Generator {
         loop {
             let command = self.pick();
             let refused = command.noscript && !once_in(&mut self.random, 10);
-            if !refused && !same::is_loose(command.name) && !command.name.contains('|') {
-                return self.call_of(command);
+            let whole = !command.name.contains('|') || command.name.starts_with("xgroup|");
+            if !refused && !same::is_loose(command.name) && whole {
+                let mut call = self.call_of(command);
+                if command.name == "xadd" {
+                    settle_ids(&mut call);
+                }
+                return call;
             }
         }
     }
@@ -297,9 +316,16 @@ impl Generator {
     }
 }
 
+/// Takes away the ids of XADD that are made of the time, which is another one on each side.
+pub(super) fn settle_ids(args: &mut [Vec<u8>]) {
+    for arg in args.iter_mut().filter(|arg| arg[..] == *b"*") {
+        *arg = format!("{}-*", words::LATE_MS).into_bytes();
+    }
+}
+
 /// The commands with a relative time, which is over on one side before it is on the other if it
 /// is short.
-pub(super) const TIMED: [&str; 11] = [
+pub(super) const TIMED: [&str; 16] = [
     "blmove",
     "blmpop",
     "blpop",
@@ -311,21 +337,63 @@ pub(super) const TIMED: [&str; 11] = [
     "psetex",
     "set",
     "setex",
+    "xautoclaim",
+    "xclaim",
+    "xpending",
+    "xread",
+    "xreadgroup",
 ];
 
 /// Relative times below, in seconds or milliseconds, may be over within a run.
 const SOON: f64 = 90_000.0;
+
+/// Milliseconds that are waited for.
+const WAITED_MS: f64 = 10.0;
+
+/// Milliseconds from now that no clock can count: such a wait is over at once.
+const BEYOND_TIME: f64 = 9e18;
 
 /// Takes away short times; those of `0.00…` seconds are waited for.
 fn never_soon(name: &str, args: &mut [Vec<u8>]) {
     if !TIMED.contains(&name) {
         return;
     }
-    for arg in args.iter_mut().skip(1) {
-        let text = std::str::from_utf8(arg).unwrap_or_default();
+    let of_stream = name.starts_with('x');
+    for at in 1..args.len() {
+        let text = String::from_utf8_lossy(&args[at]);
         let number: Option<f64> = text.trim().parse().ok();
-        if number.is_some_and(|n| n > 0.0 && n < SOON) && !text.starts_with("0.00") {
-            *arg = b"0".to_vec();
+        let soon = number.is_some_and(|n| n > 0.0 && n < SOON) && !text.starts_with("0.00");
+        // Most of the numbers are none of time there.
+        let before = args[at - 1].to_ascii_lowercase();
+        let is_time = match (of_stream, before.as_slice()) {
+            (false, _) => true,
+            (true, b"block") => number.is_some_and(|n| n > WAITED_MS),
+            (true, b"idle") => true,
+            _ => at == 4 && name.ends_with("claim"),
+        };
+        if soon && is_time {
+            args[at] = b"0".to_vec();
         }
     }
+}
+
+/// Whether a call that waits ends by itself before long.
+pub(super) fn ends_soon(args: &[Vec<u8>]) -> bool {
+    let name = same::name_of(args);
+    if name.starts_with("xread") {
+        let is_block = |arg: &Vec<u8>| arg.eq_ignore_ascii_case(b"block");
+        let timeout = args
+            .iter()
+            .position(is_block)
+            .and_then(|at| args.get(at + 1));
+        let text = timeout.map(|timeout| String::from_utf8_lossy(timeout));
+        let ms: Option<f64> = text.and_then(|text| text.parse().ok());
+        return ms.is_some_and(|ms| ms > 0.0 && (ms <= WAITED_MS || ms > BEYOND_TIME));
+    }
+    let timeout = if name == "blmpop" {
+        args.get(1)
+    } else {
+        args.last()
+    };
+    timeout.is_some_and(|timeout| timeout.starts_with(b"0.0"))
 }

@@ -8,10 +8,11 @@ use meshwork_embedded::{Handle, Protocol, Reply, Session, decode_reply, encode_r
 
 use super::{
     data,
-    generate::SESSIONS,
+    generate::{SESSIONS, ends_soon, settle_ids},
     same::{name_of, same, sorted},
     step::{Arg, Step, quoted},
     wire::Wire,
+    words::LATE_MS,
 };
 
 type Args = Vec<Vec<u8>>;
@@ -74,13 +75,33 @@ impl Pair {
                 data::compare(&self.handle, &mut self.control)?;
             }
             Step::Call { session, args } => {
-                let [ours, theirs] = [0, 1].map(|side| self.resolved(args, side));
+                let mut args = args.clone();
+                self.settle_ids(*session, &mut args);
+                let [ours, theirs] = [0, 1].map(|side| self.resolved(&args, side));
                 if self.makes_sense(*session, &ours) {
                     self.call(*session, &ours, &theirs)?;
                 }
             }
         }
         self.settle()
+    }
+
+    /// Lets XADD take its id from the clock only where it will count on from the last one.
+    fn settle_ids(&mut self, session: usize, args: &mut [Arg]) {
+        let plain = self.resolved(args, 0);
+        if name_of(&plain) != "xadd" || plain.len() < 2 {
+            return;
+        }
+        let slot = &mut self.slots[session];
+        let asks = slot.engine.is_some() && slot.queued.is_none();
+        if asks && slot.last_ms(&plain[1]).is_some_and(|ms| ms >= LATE_MS) {
+            return;
+        }
+        let mut plain = plain;
+        settle_ids(&mut plain);
+        for (arg, plain) in args.iter_mut().zip(plain) {
+            *arg = Arg::Bytes(plain);
+        }
     }
 
     fn resolved(&self, args: &[Arg], side: usize) -> Args {
@@ -96,7 +117,8 @@ impl Pair {
         let slot = &self.slots[session];
         let name = name_of(args);
         let is_on = |how: &Vec<u8>| how.eq_ignore_ascii_case(b"on");
-        let blocks = name.starts_with('b');
+        let waits = |arg: &Vec<u8>| arg.eq_ignore_ascii_case(b"block");
+        let blocks = name.starts_with('b') || (name.starts_with("xread") && args.iter().any(waits));
         match name.as_str() {
             _ if slot.engine.is_none() => false,
             // The reply of EXEC would not say where the items of a queued SUBSCRIBE end, HELLO
@@ -187,12 +209,7 @@ impl Pair {
     /// A call that waits on our side: it must on the other, too.
     fn wait(&mut self, session: usize, args: &Args, waiting: Waiting) -> Result<(), Different> {
         self.slots[session].waiting = Some((args.clone(), waiting));
-        let timeout = if name_of(args) == "blmpop" {
-            args.get(1)
-        } else {
-            args.last()
-        };
-        if timeout.is_some_and(|timeout| timeout.starts_with(b"0.0")) {
+        if ends_soon(args) {
             return self.slots[session].finish();
         }
         self.check_waiting()
@@ -254,6 +271,21 @@ impl Slot {
             .expect("it does not wait");
         self.engine = Some(engine);
         reply
+    }
+
+    /// The time in the last id of a stream.
+    fn last_ms(&mut self, key: &[u8]) -> Option<u64> {
+        let ask = ["XINFO".into(), "STREAM".into(), key.to_vec()];
+        let Reply::Map(fields) = self.engine_now(&ask.to_vec()) else {
+            return None;
+        };
+        let is_last =
+            |(name, _): &&(Reply, Reply)| *name == Reply::Bulk("last-generated-id".into());
+        let (_, Reply::Bulk(id)) = fields.iter().find(is_last)? else {
+            return None;
+        };
+        let id = std::str::from_utf8(id).ok()?;
+        id.split_once('-')?.0.parse().ok()
     }
 
     fn encoded(&self, reply: &Reply) -> Vec<u8> {

@@ -17,12 +17,14 @@ pub(super) enum Likeness {
     Kind,
     /// Points in time a little apart are one: the two count relative times from their own now.
     Times,
+    /// As above, of the times that are somewhere in a report on a stream.
+    TimesWithin,
     /// Each reply by its own command: the transaction's.
     Queued,
 }
 
 /// What is not compared to the last byte.
-const LOOSE: [(&str, Likeness); 39] = [
+const LOOSE: [(&str, Likeness); 42] = [
     ("client|id", Likeness::Kind),
     ("client|info", Likeness::Kind),
     ("client|list", Likeness::Kind),
@@ -61,6 +63,9 @@ const LOOSE: [(&str, Likeness); 39] = [
     ("time", Likeness::Kind),
     ("ttl", Likeness::Times),
     ("unsubscribe", Likeness::Unordered),
+    ("xinfo|consumers", Likeness::TimesWithin),
+    ("xinfo|stream", Likeness::TimesWithin),
+    ("xpending", Likeness::TimesWithin),
     ("zscan", Likeness::Kind),
 ];
 
@@ -85,7 +90,9 @@ pub(super) fn is_loose(name: &str) -> bool {
 pub(super) fn name_of(args: &[Vec<u8>]) -> String {
     let lower = |arg: &Vec<u8>| String::from_utf8_lossy(arg).to_lowercase();
     let name = args.first().map(lower).unwrap_or_default();
-    let containers = ["client", "command", "config", "memory", "pubsub", "script"];
+    let containers = [
+        "client", "command", "config", "memory", "pubsub", "script", "xgroup", "xinfo",
+    ];
     match args.get(1) {
         Some(sub) if containers.contains(&name.as_str()) => format!("{name}|{}", lower(sub)),
         _ => name,
@@ -133,6 +140,7 @@ fn alike(name: &str, queued: &[Vec<Vec<u8>>], one: &Reply, other: &Reply) -> boo
                 || one.min(other) > &TIME_MIN
                     && one.abs_diff(*other) <= TIME_TOLERANCE.unsigned_abs()
         }
+        (Likeness::TimesWithin, ..) => same_but_times(one, other),
         (Likeness::Kind, ..) => same_kind,
         (Likeness::Count, ..) => same_kind && items(one).len() == items(other).len(),
         (Likeness::Unordered, ..) => same_kind && sorted(items(one), 1) == sorted(items(other), 1),
@@ -141,6 +149,49 @@ fn alike(name: &str, queued: &[Vec<Vec<u8>>], one: &Reply, other: &Reply) -> boo
             same_kind && sorted(items(one), width) == sorted(items(other), width)
         }
         _ => one == other,
+    }
+}
+
+/// Whether two reports on a stream are the same but for when something was delivered or somebody
+/// seen: by the clocks of the two, or how long ago that is.
+pub(super) fn same_but_times(one: &Reply, other: &Reply) -> bool {
+    let (Some(ones), Some(others)) = (flat(one), flat(other)) else {
+        return one == other;
+    };
+    // A pending entry is its id, its consumer or not, when it was delivered, and how often.
+    let delivered = match ones.as_slice() {
+        [Reply::Bulk(_), Reply::Int(_), Reply::Int(_)] => Some(1),
+        [Reply::Bulk(_), Reply::Bulk(_), Reply::Int(_), Reply::Int(_)] => Some(2),
+        _ => None,
+    };
+    let is_time = |at: usize| {
+        let name = at.checked_sub(1).map(|before| &ones[before]);
+        delivered == Some(at)
+            || matches!(name, Some(Reply::Bulk(name)) if name == "idle" || name == "seen-time")
+    };
+    std::mem::discriminant(one) == std::mem::discriminant(other)
+        && ones.len() == others.len()
+        && ones
+            .iter()
+            .zip(&others)
+            .enumerate()
+            .all(|(at, pair)| match pair {
+                (Reply::Int(one), Reply::Int(other)) if is_time(at) => {
+                    one.abs_diff(*other) <= TIME_TOLERANCE.unsigned_abs()
+                }
+                (one, other) => same_but_times(one, other),
+            })
+}
+
+/// The parts of a reply, if it has any.
+fn flat(reply: &Reply) -> Option<Vec<Reply>> {
+    match reply {
+        Reply::Array(items) => Some(items.clone()),
+        Reply::Map(pairs) => {
+            let parts = pairs.iter().flat_map(|(name, value)| [name, value]);
+            Some(parts.cloned().collect())
+        }
+        _ => None,
     }
 }
 

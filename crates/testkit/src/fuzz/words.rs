@@ -10,6 +10,50 @@ pub(super) const HASHES: &[&str] = &["h1", "h2"];
 pub(super) const SETS: &[&str] = &["t1", "t2", "t3"];
 pub(super) const ZSETS: &[&str] = &["z1", "z2"];
 
+pub(super) const STREAMS: &[&str] = &["x1", "x2", "x3"];
+
+/// A time in ids of entries that is later than any clock: after it `*` counts on from there, on
+/// both sides alike.
+pub(super) const LATE_MS: u64 = 9_000_000_000_000;
+
+const GROUPS: &[&str] = &["g1", "g1", "g2", "g3", ""];
+const CONSUMERS: &[&str] = &["w1", "w1", "w2", "w3", "", "a\r\nb"];
+const IDS: &[&str] = &[
+    "0",
+    "0-0",
+    "0-1",
+    "5",
+    "5-0",
+    "05-01",
+    " 5",
+    "+5",
+    "5-*",
+    "5--3",
+    "5--03",
+    "5-",
+    "-5",
+    "-",
+    "+",
+    "$",
+    ">",
+    "*",
+    "",
+    "abc",
+    "5-1-1",
+    "(5",
+    "(5-1",
+    "(0",
+    "(-",
+    "(",
+    "(9000000000000-3",
+    "9000000000000",
+    "18446744073709551615",
+    "18446744073709551615-18446744073709551615",
+    "(18446744073709551615-18446744073709551615",
+    "18446744073709551616",
+];
+/// How long ago something was delivered at least: no time at all, or longer than a run.
+const IDLE: &[&str] = &["0", "0", "0", "100000000", "-1", "abc", "4294967296"];
 const FIELDS: &[&str] = &["a", "b", "c", "d", "e", "", "long-field-name", "\u{e4}"];
 const VALUES: &[&str] = &[
     "",
@@ -191,6 +235,19 @@ const OPTIONS: &[&str] = &[
     "STORE",
     "ON",
     "OFF",
+    "MINID",
+    "NOMKSTREAM",
+    "MKSTREAM",
+    "ENTRIESREAD",
+    "STREAMS",
+    "GROUP",
+    "NOACK",
+    "IDLE",
+    "FORCE",
+    "JUSTID",
+    "LASTID",
+    "FULL",
+    "~",
 ];
 
 /// One of a list.
@@ -203,10 +260,10 @@ pub(super) fn once_in(random: &mut StdRng, times: u32) -> bool {
     random.random_range(0..times) == 0
 }
 
-/// A key that mostly holds a kind of value: `s`, `l`, `h`, `t`, `z`, or any.
+/// A key that mostly holds a kind of value: `s`, `l`, `h`, `t`, `z`, `q` (a stream), or any.
 pub(super) fn key(random: &mut StdRng, kind: char) -> Vec<u8> {
-    let kinds = [STRINGS, LISTS, HASHES, SETS, ZSETS];
-    let at = "slhtz".find(kind).filter(|_| !once_in(random, 12));
+    let kinds = [STRINGS, LISTS, HASHES, SETS, ZSETS, STREAMS];
+    let at = "slhtzq".find(kind).filter(|_| !once_in(random, 12));
     let names = kinds[at.unwrap_or_else(|| random.random_range(0..kinds.len()))];
     one_of(random, names).as_bytes().to_vec()
 }
@@ -214,7 +271,13 @@ pub(super) fn key(random: &mut StdRng, kind: char) -> Vec<u8> {
 /// A word of the kind that a letter of the grammar stands for.
 pub(super) fn word(random: &mut StdRng, kind: char) -> Vec<u8> {
     let list = match kind {
-        's' | 'l' | 'h' | 't' | 'z' | 'k' => return key(random, kind),
+        's' | 'l' | 'h' | 't' | 'z' | 'q' | 'k' => return key(random, kind),
+        'I' if !once_in(random, 6) => return id(random),
+        'I' => IDS,
+        'a' => return new_id(random),
+        'g' => GROUPS,
+        'w' => CONSUMERS,
+        'm' => IDLE,
         'v' if once_in(random, 20) => return binary(random),
         'f' => FIELDS,
         'v' => VALUES,
@@ -258,10 +321,31 @@ pub(super) fn any(random: &mut StdRng) -> Vec<u8> {
     let kind = one_of(
         random,
         &[
-            "k", "f", "v", "i", "n", "N", "d", "b", "x", "p", "o", "o", "T", "S",
+            "k", "f", "v", "i", "n", "N", "d", "b", "x", "p", "o", "o", "T", "S", "I", "g",
         ],
     );
     word(random, kind.chars().next().unwrap_or('v'))
+}
+
+/// The id of an entry that may be there.
+fn id(random: &mut StdRng) -> Vec<u8> {
+    let ms = if once_in(random, 3) {
+        random.random_range(1..8)
+    } else {
+        LATE_MS
+    };
+    let seq_max = *one_of(random, &[&3, &12, &12, &150]);
+    format!("{ms}-{}", random.random_range(0..=seq_max)).into_bytes()
+}
+
+/// The id of an entry to add.
+fn new_id(random: &mut StdRng) -> Vec<u8> {
+    match random.random_range(0..10) {
+        0..5 => b"*".to_vec(),
+        5..7 => format!("{LATE_MS}-*").into_bytes(),
+        7 => format!("{}-*", random.random_range(0..8)).into_bytes(),
+        _ => word(random, 'I'),
+    }
 }
 
 fn score(random: &mut StdRng) -> Vec<u8> {

@@ -37,6 +37,7 @@ fn pop(ctx: &mut Ctx<'_>, args: &[Bytes], end: End) -> Outcome {
         keys: keys.to_vec(),
         timeout_ms,
         otherwise: Reply::NilArray,
+        again: None,
     })
 }
 
@@ -48,6 +49,7 @@ pub(in crate::command) fn blmpop(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
         keys: wanted.keys.to_vec(),
         timeout_ms,
         otherwise: Reply::NilArray,
+        again: None,
     })
 }
 
@@ -77,6 +79,7 @@ fn transfer_or_wait(
         keys: keys.to_vec(),
         timeout_ms,
         otherwise: Reply::Nil,
+        again: None,
     })
 }
 

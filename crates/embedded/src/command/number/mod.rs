@@ -66,6 +66,17 @@ pub(crate) fn parse_cursor(text: &[u8]) -> Option<u64> {
     })
 }
 
+/// A number without a sign as Redis reads it in the id of an entry: the one form of an integer, or
+/// what C's `strtoull` makes of it, which takes leading spaces and zeros, and a sign.
+pub(crate) fn parse_ull(text: &[u8]) -> Option<u64> {
+    if let Some(value) = parse_int(text) {
+        return u64::try_from(value).ok();
+    }
+    let spaces = text.iter().take_while(|byte| text::is_space(**byte));
+    let text = &text[spaces.count()..];
+    parse_cursor(text).filter(|_| !text.is_empty())
+}
+
 /// What a C string function sees of an argument.
 pub(crate) fn until_nul(text: &[u8]) -> &[u8] {
     text.split(|byte| *byte == 0).next().unwrap_or_default()

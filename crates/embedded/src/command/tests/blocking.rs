@@ -23,7 +23,8 @@ fn a_wait_says_for_what_and_how_long() {
         Err(Stop::Wait {
             keys: keys.clone(),
             timeout_ms: 1500,
-            otherwise: Reply::NilArray
+            otherwise: Reply::NilArray,
+            again: None
         })
     );
     assert_eq!(
@@ -31,7 +32,8 @@ fn a_wait_says_for_what_and_how_long() {
         Err(Stop::Wait {
             keys: keys.clone(),
             timeout_ms: 0,
-            otherwise: Reply::NilArray
+            otherwise: Reply::NilArray,
+            again: None
         })
     );
     assert_eq!(
@@ -39,7 +41,8 @@ fn a_wait_says_for_what_and_how_long() {
         Err(Stop::Wait {
             keys: keys[..1].to_vec(),
             timeout_ms: 1,
-            otherwise: Reply::Nil
+            otherwise: Reply::Nil,
+            again: None
         })
     );
     // Redis adds the present to it, and the sum lies before it.
@@ -48,7 +51,8 @@ fn a_wait_says_for_what_and_how_long() {
         Err(Stop::Wait {
             keys: keys[..1].to_vec(),
             timeout_ms: 1,
-            otherwise: Reply::Nil
+            otherwise: Reply::Nil,
+            again: None
         })
     );
 }
@@ -102,7 +106,8 @@ fn a_list_that_comes_to_be_is_ready() {
         for command in commands {
             bench.run(command).unwrap();
         }
-        let found: Vec<_> = bench.ready.iter().map(|(_, key)| &key[..]).collect();
+        let found = bench.store.take_ready();
+        let found: Vec<_> = found.iter().map(|(_, key)| &key[..]).collect();
         let ready: Vec<_> = ready.iter().map(|key| key.as_bytes()).collect();
         assert_eq!(found, ready, "{commands:?}");
     }

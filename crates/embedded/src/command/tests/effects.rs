@@ -132,8 +132,8 @@ fn a_copy_touches_the_key_of_the_other_database() {
     bench.run("RPUSH a v").unwrap();
     let key = bytes::Bytes::from_static(b"a");
     let before = bench.store.watch(3, &key);
-    bench.ready.clear();
+    bench.store.take_ready();
     bench.run("COPY a a DB 3").unwrap();
     assert_ne!(bench.store.version(3, &key), Some(before));
-    assert_eq!(bench.ready, [(3, key)]);
+    assert_eq!(bench.store.take_ready(), [(3, key)]);
 }

@@ -21,7 +21,6 @@ struct Bench {
     now_ms: u64,
     protocol: Protocol,
     effects: Vec<Effect>,
-    ready: Vec<(usize, Bytes)>,
 }
 
 impl Bench {
@@ -32,7 +31,6 @@ impl Bench {
             now_ms: NOW_MS,
             protocol: Protocol::Resp2,
             effects: Vec::new(),
-            ready: Vec::new(),
         }
     }
 
@@ -50,10 +48,11 @@ impl Bench {
             store: &mut self.store,
             db: self.db,
             now_ms: self.now_ms,
+            clock_ms: self.now_ms.max(NOW_MS),
+            in_script: false,
             resp3: self.protocol == Protocol::Resp3,
             woken_by,
             effects: &mut self.effects,
-            ready: &mut self.ready,
         };
         run(&mut ctx, args)
     }
