@@ -316,7 +316,12 @@ struct Shared(Arc<Remote>);
 impl Transport for Shared {
     fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         let send = move |mut connection: MultiplexedConnection| -> RedisFuture<'a, Value> {
-            Box::pin(async move { connection.req_packed_command(cmd).await })
+            Box::pin(async move {
+                match connection.req_packed_command(cmd).await? {
+                    Value::ServerError(error) => Err(error.into()),
+                    answer => Ok(answer),
+                }
+            })
         };
         Box::pin(self.0.answered(true, send))
     }

@@ -32,8 +32,8 @@ wait "$server" 2>/dev/null
 [ "$word" = keep ] || rm -rf "$dir"
 "#;
 
-/// What a server says when it takes connections, from Redis 7 to Valkey 9.
-const READY: &str = "eady to accept connections";
+/// What a server and a sentinel say when they take connections, from Redis 7 to Valkey 9.
+const READY: [&str; 2] = ["eady to accept connections", "Sentinel ID is"];
 
 /// How long a server may take to start or to die: far more than it needs, also on a machine
 /// that builds at the same time.
@@ -163,7 +163,7 @@ fn wait_until_ready(output: &Receiver<String>) -> Result<Pid, StartError> {
         if let Some(number) = line.strip_prefix("guarded process ") {
             server = number.trim().parse().ok().and_then(Pid::from_raw);
         }
-        ready |= line.contains(READY);
+        ready |= READY.iter().any(|words| line.contains(words));
         said.push_str(&line);
         said.push('\n');
     }

@@ -6,14 +6,18 @@
 //! is reported as skipped by its name, and fails in CI: see [`tools`]. Servers that are no
 //! servers at all are in [`crate::fakes`].
 
+mod cluster;
 mod guard;
 mod options;
+mod sentinel;
 mod server;
 mod shared;
 mod tls;
 pub mod tools;
 
+pub use cluster::RealCluster;
 pub use options::ServerOptions;
+pub use sentinel::RealSentinels;
 pub use server::RealServer;
 pub use shared::{FreshDatabase, shared, shared_for};
 pub use tls::TlsFiles;

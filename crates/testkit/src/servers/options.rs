@@ -1,5 +1,6 @@
 //! What a test asks of its server, and the command line that says so.
 
+use std::fs;
 use std::path::Path;
 
 use super::server::RealServer;
@@ -14,9 +15,27 @@ pub struct ServerOptions {
     pub(super) password: Option<String>,
     pub(super) tls: bool,
     append_only: bool,
+    cluster: bool,
+    pub(super) watched: Option<Watched>,
     databases: u32,
     args: Vec<String>,
 }
+
+/// What a sentinel watches.
+#[derive(Clone, Debug)]
+pub(super) struct Watched {
+    pub(super) service: String,
+    pub(super) port: u16,
+    /// The password of the servers.
+    pub(super) password: Option<String>,
+}
+
+/// How long a node or a server may be silent until the others count it as gone, in milliseconds: short, so
+/// that tests of failovers are, and long enough for a machine that builds at the same time.
+const DOWN_AFTER_MS: u32 = 1000;
+
+/// From a node's port to the one where it listens to other nodes.
+pub(super) const BUS: u16 = 500;
 
 impl ServerOptions {
     pub(super) fn new(tool: Tool) -> Self {
@@ -26,6 +45,8 @@ impl ServerOptions {
             password: None,
             tls: false,
             append_only: false,
+            cluster: false,
+            watched: None,
             databases: 16,
             args: Vec::new(),
         }
@@ -69,6 +90,18 @@ impl ServerOptions {
         self.args(&["--maxmemory-policy", policy])
     }
 
+    /// A node of a cluster: see [`super::RealCluster`].
+    pub(super) fn cluster(mut self) -> Self {
+        self.cluster = true;
+        self
+    }
+
+    /// A sentinel: see [`super::RealSentinels`].
+    pub(super) fn sentinel(mut self, watched: Watched) -> Self {
+        self.watched = Some(watched);
+        self
+    }
+
     /// The number of databases.
     #[must_use]
     pub fn databases(mut self, databases: u32) -> Self {
@@ -105,12 +138,43 @@ impl ServerOptions {
         Some(RealServer::start(&program, self))
     }
 
+    /// A sentinel takes its settings from a file only, since it changes them itself.
+    fn sentinel_line(&self, watched: &Watched, port: u16, dir: &Path) -> Vec<String> {
+        let Watched {
+            service,
+            port: at,
+            password,
+        } = watched;
+        let mut conf = format!(
+            "bind 127.0.0.1\nport {port}\ndir {dir}\nlogfile \"\"\n\
+             sentinel monitor {service} 127.0.0.1 {at} 2\n\
+             sentinel down-after-milliseconds {service} {DOWN_AFTER_MS}\n\
+             sentinel failover-timeout {service} {}\n",
+            3 * DOWN_AFTER_MS,
+            dir = dir.display(),
+        );
+        if let Some(password) = password {
+            conf += &format!("sentinel auth-pass {service} {password}\n");
+        }
+        if let Some(own) = &self.password {
+            conf += &format!("requirepass {own}\nsentinel sentinel-pass {own}\n");
+        }
+        let path = dir.join("sentinel.conf");
+        if !path.exists() {
+            fs::write(&path, conf).expect("the server's directory can be written");
+        }
+        vec![path.display().to_string(), "--sentinel".to_owned()]
+    }
+
     pub(super) fn command_line(
         &self,
         port: u16,
         dir: &Path,
         tls: Option<&TlsFiles>,
     ) -> Vec<String> {
+        if let Some(watched) = &self.watched {
+            return self.sentinel_line(watched, port, dir);
+        }
         let dir = dir.display();
         let mut line = words(&format!(
             "--bind 127.0.0.1 --unixsocketperm 600 --daemonize no --enable-debug-command local \
@@ -125,6 +189,12 @@ impl ServerOptions {
         if self.append_only {
             set("appendonly", "yes".to_owned());
             set("appendfsync", "always".to_owned());
+        }
+        if self.cluster {
+            set("cluster-enabled", "yes".to_owned());
+            set("cluster-node-timeout", DOWN_AFTER_MS.to_string());
+            // The usual one is the port and 10,000, which systems give to outgoing connections.
+            set("cluster-port", (port + BUS).to_string());
         }
         if let Some(tls) = tls {
             set("port", "0".to_owned());

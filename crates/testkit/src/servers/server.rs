@@ -85,7 +85,13 @@ impl RealServer {
         } else {
             "redis"
         };
-        let login = match (&self.options.user, &self.options.password) {
+        let login = self.login();
+        format!("{scheme}://{login}127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// User and password as a URL has them, with the `@`.
+    pub(super) fn login(&self) -> String {
+        match (&self.options.user, &self.options.password) {
             (_, None) => String::new(),
             (user, Some(password)) => {
                 format!(
@@ -94,8 +100,7 @@ impl RealServer {
                     encoded(password)
                 )
             }
-        };
-        format!("{scheme}://{login}127.0.0.1:{}/{database}", self.port)
+        }
     }
 
     /// The URL of database 0 without user and password.
@@ -107,6 +112,33 @@ impl RealServer {
             "redis"
         };
         format!("{scheme}://127.0.0.1:{}/0", self.port)
+    }
+
+    /// Says a command over a connection of its own, in database 0.
+    ///
+    /// # Errors
+    /// What the server said, or that nobody answers.
+    pub fn say<T: redis::FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
+        let mut connection = redis::Client::open(self.url())?.get_connection()?;
+        let mut cmd = redis::Cmd::new();
+        cmd.arg(words).query(&mut connection)
+    }
+
+    /// One line of `INFO`.
+    #[must_use]
+    pub fn info(&self, name: &str) -> Option<String> {
+        let info: String = self.say(&["INFO"]).ok()?;
+        let value = |line: &str| {
+            line.strip_prefix(name)?
+                .strip_prefix(':')
+                .map(str::to_owned)
+        };
+        info.lines().find_map(value)
+    }
+
+    /// `127.0.0.1:port`.
+    pub(super) fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
     }
 
     /// The port on 127.0.0.1.

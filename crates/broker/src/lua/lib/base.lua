@@ -1,6 +1,10 @@
 -- What every script begins with: time, reading records, and telling others what happened. The names of
 -- keys and the bounds, in capitals, stand before this.
 
+-- While a slot of a cluster moves, a key that is not here may be there, and asking for it fails: so better now,
+-- with a key that never is, than half way.
+redis.call('EXISTS', KEYS[1] .. ':')
+
 -- The time in milliseconds: the server's, or `given` (tests) where that is not '0'.
 local function clock(given)
   if given ~= '0' then return tonumber(given) end

@@ -1,0 +1,180 @@
+//! A real cluster on loopback: three masters, each with a third of the slots, and replicas of them on
+//! request.
+
+use std::time::Duration;
+
+use redis::RedisResult;
+
+use super::options::{BUS, ServerOptions};
+use super::server::RealServer;
+use super::tools::need;
+use crate::eventually;
+
+/// How many masters a cluster needs to elect one.
+const MASTERS: usize = 3;
+/// How many slots a cluster has.
+const SLOTS: usize = 16384;
+/// How long the nodes may take to agree.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How many keys are asked for at once while a slot moves.
+const KEYS_AT_ONCE: &str = "100";
+/// How long the move of a key may take, in milliseconds.
+const MIGRATE_MS: &str = "5000";
+
+/// A cluster of one test, killed when dropped.
+pub struct RealCluster {
+    nodes: Vec<RealServer>,
+}
+
+impl RealCluster {
+    /// Starts three masters and as many replicas, of the first master first. `None`: this machine lacks the
+    /// server, and the calling test has been reported as skipped.
+    ///
+    /// # Panics
+    /// When the nodes do not agree; in CI, when there is no server.
+    pub async fn start(options: ServerOptions, replicas: usize) -> Option<Self> {
+        let program = need(options.tool)?;
+        let node = |_| RealServer::start(&program, options.clone().cluster());
+        let cluster = Self {
+            nodes: (0..MASTERS + replicas).map(node).collect(),
+        };
+        cluster.meet().await.expect("the nodes take their commands");
+        Some(cluster)
+    }
+
+    async fn meet(&self) -> RedisResult<()> {
+        for (at, node) in self.nodes[..MASTERS].iter().enumerate() {
+            let (from, to) = (at * SLOTS / MASTERS, (at + 1) * SLOTS / MASTERS - 1);
+            let (from, to) = (from.to_string(), to.to_string());
+            node.say::<()>(&["CLUSTER", "ADDSLOTSRANGE", &from, &to])?;
+            // No two nodes may take each other's epoch.
+            node.say::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &(at + 1).to_string()])?;
+        }
+        for node in &self.nodes[1..] {
+            let (port, bus) = (node.port(), node.port() + BUS);
+            let (port, bus) = (port.to_string(), bus.to_string());
+            self.nodes[0].say::<()>(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus])?;
+        }
+        let all = self.nodes.len().to_string();
+        self.each_says("cluster_known_nodes", &all).await;
+        for (at, node) in self.nodes[MASTERS..].iter().enumerate() {
+            let master = self.id(at % MASTERS)?;
+            node.say::<()>(&["CLUSTER", "REPLICATE", &master])?;
+        }
+        self.each_says("cluster_state", "ok").await;
+        for node in &self.nodes[MASTERS..] {
+            eventually("the replica follows", PATIENCE, async || {
+                (node.info("master_link_status")? == "up").then_some(())
+            })
+            .await;
+        }
+        // Replicas are known to all: a failover is possible.
+        self.each_says("cluster_slots_ok", &SLOTS.to_string()).await;
+        Ok(())
+    }
+
+    /// Waits until every node that runs says so in `CLUSTER INFO`.
+    async fn each_says(&self, name: &str, value: &str) {
+        let line = format!("{name}:{value}");
+        for node in &self.nodes {
+            eventually(
+                &format!("{} says {line}", node.port()),
+                PATIENCE,
+                async || {
+                    let info: String = node.say(&["CLUSTER", "INFO"]).ok()?;
+                    info.lines().any(|one| one == line).then_some(())
+                },
+            )
+            .await;
+        }
+    }
+
+    /// The nodes: the masters first.
+    #[must_use]
+    pub fn nodes(&self) -> &[RealServer] {
+        &self.nodes
+    }
+
+    /// A node to be killed or started.
+    #[must_use]
+    pub fn node_mut(&mut self, at: usize) -> &mut RealServer {
+        &mut self.nodes[at]
+    }
+
+    /// The URL of all nodes, `redis+cluster://…`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let hosts = self.nodes.iter().map(RealServer::host);
+        let hosts = Vec::from_iter(hosts).join(",");
+        format!("redis+cluster://{hosts}")
+    }
+
+    /// The id of a node.
+    fn id(&self, at: usize) -> RedisResult<String> {
+        self.nodes[at].say(&["CLUSTER", "MYID"])
+    }
+
+    /// The master that owns the slot of `key`, by its number, and the slot.
+    ///
+    /// # Panics
+    /// When the first node does not answer.
+    #[must_use]
+    pub fn owner(&self, key: &str) -> (usize, usize) {
+        let slot: usize = self.nodes[0]
+            .say(&["CLUSTER", "KEYSLOT", key])
+            .expect("the node answers");
+        let owns = |at: &usize| (at * SLOTS / MASTERS..(at + 1) * SLOTS / MASTERS).contains(&slot);
+        let owner = (0..MASTERS).find(owns).expect("each slot has an owner");
+        (owner, slot)
+    }
+
+    /// Begins to move a slot from one master to another one: its keys are still where they were.
+    ///
+    /// # Errors
+    /// If a node does not take the command.
+    pub fn begin_move(&self, slot: usize, from: usize, to: usize) -> RedisResult<()> {
+        let slot = &slot.to_string();
+        let ids = (self.id(from)?, self.id(to)?);
+        self.nodes[to].say::<()>(&["CLUSTER", "SETSLOT", slot, "IMPORTING", &ids.0])?;
+        self.nodes[from].say::<()>(&["CLUSTER", "SETSLOT", slot, "MIGRATING", &ids.1])
+    }
+
+    /// Moves one key of a slot that moves.
+    ///
+    /// # Errors
+    /// If a node does not take the command.
+    pub fn move_key(&self, from: usize, to: usize, key: &str) -> RedisResult<()> {
+        let port = self.nodes[to].port().to_string();
+        self.nodes[from].say(&["MIGRATE", "127.0.0.1", &port, key, "0", MIGRATE_MS])
+    }
+
+    /// Moves the keys of a slot that moves.
+    ///
+    /// # Errors
+    /// If a node does not take the command.
+    pub fn move_keys(&self, slot: usize, from: usize, to: usize) -> RedisResult<()> {
+        let slot = slot.to_string();
+        loop {
+            let some = ["CLUSTER", "GETKEYSINSLOT", &slot, KEYS_AT_ONCE];
+            let keys: Vec<String> = self.nodes[from].say(&some)?;
+            if keys.is_empty() {
+                return Ok(());
+            }
+            for key in keys {
+                self.move_key(from, to, &key)?;
+            }
+        }
+    }
+
+    /// Ends the move: the slot belongs to the other master.
+    ///
+    /// # Errors
+    /// If a node does not take the command.
+    pub fn end_move(&self, slot: usize, from: usize, to: usize) -> RedisResult<()> {
+        let (slot, id) = (slot.to_string(), self.id(to)?);
+        for at in [to, from] {
+            self.nodes[at].say::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &id])?;
+        }
+        Ok(())
+    }
+}
