@@ -6,6 +6,8 @@ use meshwork_broker::conn::{ConnectError, TargetError};
 use meshwork_model::job::Invalid;
 use meshwork_model::name::{JobId, NameError};
 
+use crate::runner::ScriptError;
+
 /// Why a call did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -22,6 +24,14 @@ pub enum Error {
     /// The job cannot be meant.
     #[error(transparent)]
     Invalid(#[from] Invalid),
+    /// The script is not accepted.
+    #[error("job {id}: {source}")]
+    Script {
+        /// The job.
+        id: JobId,
+        /// What is wrong with it.
+        source: ScriptError,
+    },
     /// The server did not take a call.
     #[error(transparent)]
     Broker(meshwork_broker::Error),

@@ -8,7 +8,7 @@ use meshwork_model::name::{Group, Instance, JobId, ScriptType};
 use meshwork_model::route::Route;
 use serde::Serialize;
 
-use crate::Error;
+use crate::{Error, runner};
 
 /// What waiting in the queue may take on top of the runs, before a caller gives up.
 const QUEUEING: Duration = Duration::from_secs(3600);
@@ -112,6 +112,22 @@ impl JobRequest {
     pub fn reply(mut self, reply: bool) -> Self {
         self.job.reply = reply;
         self
+    }
+
+    /// Checks the job, and the syntax of its script as the runtime for its type would read it. For a script
+    /// in Python there has to be an interpreter here.
+    ///
+    /// # Errors
+    /// What is wrong, and where in the script; or that nothing here can tell, as with the payload of a
+    /// handler.
+    pub async fn check_syntax(&self) -> Result<(), Error> {
+        self.job.check()?;
+        let script_type = self.job.route.script_type.as_str();
+        let checked = runner::check(script_type, self.job.script.as_bytes()).await;
+        checked.map_err(|source| Error::Script {
+            id: self.job.id.clone(),
+            source,
+        })
     }
 
     /// The job, checked.

@@ -1,6 +1,7 @@
-//! What executes a job: one file per runtime, one line each in `RUNTIMES`. Queues and leases
+//! What executes a job: one file per runtime, one entry each in `RUNTIMES`. Queues and leases
 //! are the worker's.
 
+mod check;
 mod handler;
 pub mod log;
 mod python;
@@ -17,17 +18,31 @@ use meshwork_model::name::ScriptType;
 use meshwork_model::outcome::{Failure, Report};
 use tokio::time::Instant;
 
+pub use check::{Place, ScriptError, check};
 pub use handler::{Call, Context, Handler, handler};
 use log::LogSink;
 pub use stop::{StopReason, StopSignal};
 
-/// The runtimes that come with Meshwork, by the script type that names their queues.
-const RUNTIMES: &[(&str, Constructor)] = &[
-    (ScriptType::OSIS, rhai::runner),
-    (ScriptType::PYTHON, python::runner),
+/// The runtimes that come with Meshwork.
+const RUNTIMES: &[Runtime] = &[
+    Runtime {
+        name: ScriptType::OSIS,
+        runner: rhai::runner,
+        check: rhai::check,
+    },
+    Runtime {
+        name: ScriptType::PYTHON,
+        runner: python::runner,
+        check: python::check,
+    },
 ];
 
-type Constructor = fn() -> Arc<dyn Runner>;
+struct Runtime {
+    /// The script type that names its queues.
+    name: &'static str,
+    runner: fn() -> Arc<dyn Runner>,
+    check: check::Checker,
+}
 
 /// The answer to [`is_ping`].
 pub const PONG: &str = "pong";
@@ -44,13 +59,13 @@ pub fn is_ping(job: &Job) -> bool {
 pub fn builtin(script_type: &str) -> Option<Arc<dyn Runner>> {
     RUNTIMES
         .iter()
-        .find(|(name, _)| *name == script_type)
-        .map(|(_, runner)| runner())
+        .find(|runtime| runtime.name == script_type)
+        .map(|runtime| (runtime.runner)())
 }
 
 /// The script types that [`builtin`] knows.
 pub fn runtimes() -> impl Iterator<Item = &'static str> {
-    RUNTIMES.iter().map(|(name, _)| *name)
+    RUNTIMES.iter().map(|runtime| runtime.name)
 }
 
 /// How long a script that is asked to stop, or whose time is over, may take to put things in order unless

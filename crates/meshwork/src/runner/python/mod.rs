@@ -13,6 +13,7 @@
 //! worker's no more, all that it started is killed; what left the process group is not reached. When the worker itself is killed, the script learns it from [`lifeline`].
 
 mod capture;
+mod check;
 mod child;
 mod folder;
 mod interpreter;
@@ -36,6 +37,7 @@ use tokio_util::sync::CancellationToken;
 use super::log::Stream;
 use super::{Run, Runner, StopReason};
 use capture::Capture;
+pub(super) use check::check;
 use child::Child;
 use folder::Folder;
 use progress::Reports;

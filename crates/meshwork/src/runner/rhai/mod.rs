@@ -11,6 +11,7 @@
 //! form cycles without a bound): hand over what a function needs as parameters.
 
 mod bounded;
+mod check;
 mod engine;
 mod error;
 mod memory;
@@ -31,6 +32,7 @@ use tokio::sync::oneshot;
 
 use super::log::{LogSink, LogWriter, Stream};
 use super::{Run, Runner};
+pub(super) use check::check;
 use engine::Limits;
 use memory::Memory;
 
