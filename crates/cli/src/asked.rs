@@ -6,6 +6,7 @@ use meshwork::JobRequest;
 use meshwork::model::job::limits::MAX_RETRIES;
 use meshwork::model::name::{Group, ScriptType};
 
+use crate::error::Error;
 use crate::script::Script;
 use crate::value;
 
@@ -29,11 +30,14 @@ pub(crate) struct Asked {
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_RETRIES)))]
     pub(crate) retries: u32,
+    /// Check the script's syntax first; one in Python needs an interpreter here
+    #[arg(long)]
+    pub(crate) check: bool,
 }
 
 impl Asked {
     /// The job, with the script.
-    pub(crate) fn request(&self, script: &Script) -> JobRequest {
+    fn request(&self, script: &Script) -> JobRequest {
         let request = JobRequest::new(script.script_type.clone(), script.text.as_str())
             .retries(self.retries)
             .env(self.env.iter().cloned().collect());
@@ -45,5 +49,14 @@ impl Asked {
             Some(group) => request.group(group.clone()),
             None => request,
         }
+    }
+
+    /// The job, after a look at the script if that is asked for.
+    pub(crate) async fn checked(&self, script: &Script) -> Result<JobRequest, Error> {
+        let request = self.request(script);
+        if self.check {
+            request.check_syntax().await?;
+        }
+        Ok(request)
     }
 }

@@ -95,6 +95,7 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         | E::Connect(ConnectError::Target(_))
         | E::Name(_)
         | E::Invalid(_)
+        | E::Script { .. }
         | E::Exists { .. }
         | E::UnknownType { .. }
         | E::NothingToRun => Exit::USAGE,

@@ -34,7 +34,9 @@ struct Logs<'a> {
 
 /// Prints them. Where there are several, each has its name above it.
 pub(crate) fn print(job: &Job, which: Which, out: &mut Out) -> Result<(), OutError> {
-    let path = job.log_path.as_deref().filter(|_| which == Which::All);
+    // A relative one is meant in a folder that the worker knows.
+    let wanted = |path: &&str| which == Which::All && Path::new(path).is_absolute();
+    let path = job.log_path.as_deref().filter(wanted);
     let file = path.and_then(|path| match end_of(Path::new(path)) {
         Ok(bytes) => Some(bytes),
         Err(error) => {
@@ -45,20 +47,25 @@ pub(crate) fn print(job: &Job, which: Which, out: &mut Out) -> Result<(), OutErr
             None
         }
     });
+    let secrets = job.env_vars.secrets();
+    let file = file.map(|bytes| secrets.mask_bytes(&bytes).into_owned());
+    let (stdout, stderr) = (
+        secrets.mask_bytes(&job.stdout),
+        secrets.mask_bytes(&job.stderr),
+    );
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if out.is_json() {
         return out.json(&Logs {
             id: &job.id,
-            stdout: (which != Which::Stderr).then(|| text(&job.stdout)),
-            stderr: (which != Which::Stdout).then(|| text(&job.stderr)),
+            stdout: (which != Which::Stderr).then(|| text(&stdout)),
+            stderr: (which != Which::Stdout).then(|| text(&stderr)),
             log_path: path,
             log: file.as_deref().map(text),
         });
     }
-    let (stdout, stderr) = (job.stdout.as_slice(), job.stderr.as_slice());
     let parts = [
-        ("stdout", stdout, which != Which::Stderr),
-        ("stderr", stderr, which != Which::Stdout),
+        ("stdout", &*stdout, which != Which::Stderr),
+        ("stderr", &*stderr, which != Which::Stdout),
         (
             path.unwrap_or_default(),
             file.as_deref().unwrap_or_default(),

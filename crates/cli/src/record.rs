@@ -1,21 +1,25 @@
 //! A job's record as it is printed: one shape for all commands.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use meshwork::model::job::Job;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::out::{Out, OutError, value_of};
 
-/// A job as JSON. The values of environment variables are left out: they may be secrets.
+/// A job as JSON. Secrets of its environment are masked in all but its result.
 #[derive(Debug, Serialize)]
 pub(crate) struct Record<'a> {
     id: &'a str,
     status: &'a str,
     output: Option<Box<RawValue>>,
-    error: Option<&'a str>,
-    traceback: Option<&'a str>,
+    error: Option<Cow<'a, str>>,
+    traceback: Option<Cow<'a, str>>,
     stdout: String,
     stderr: String,
+    env: BTreeMap<&'a str, &'a str>,
     #[serde(flatten)]
     about: About<'a>,
 }
@@ -71,14 +75,18 @@ impl<'a> From<&'a Job> for About<'a> {
 
 impl<'a> From<&'a Job> for Record<'a> {
     fn from(job: &'a Job) -> Self {
+        let secrets = job.env_vars.secrets();
+        let masked = |text: &'a Option<String>| text.as_deref().map(|text| secrets.mask(text));
+        let log = |bytes| String::from_utf8_lossy(&secrets.mask_bytes(bytes)).into_owned();
         Self {
             id: &job.id,
             status: status_of(job),
             output: job.output.as_deref().map(value_of),
-            error: job.error.as_deref(),
-            traceback: job.traceback.as_deref(),
-            stdout: String::from_utf8_lossy(&job.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&job.stderr).into_owned(),
+            error: masked(&job.error),
+            traceback: masked(&job.traceback),
+            stdout: log(&job.stdout),
+            stderr: log(&job.stderr),
+            env: job.env_vars.shown().collect(),
             about: job.into(),
         }
     }
@@ -108,11 +116,14 @@ pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
     let about = About::from(job);
     let (attempts, lost) = (about.attempts.to_string(), about.lost.to_string());
     let timeout = format!("{} s", about.timeout);
-    let env: Vec<_> = job.env_vars.keys().map(String::as_str).collect();
+    let env = job.env_vars.shown();
+    let env: Vec<_> = env.map(|(name, value)| format!("{name}={value}")).collect();
+    let error = job.error.as_deref();
+    let error = error.map(|text| job.env_vars.secrets().mask(text).into_owned());
     for (name, value) in [
         ("id", Some(job.id.as_str())),
         ("status", Some(status_of(job))),
-        ("error", job.error.as_deref()),
+        ("error", error.as_deref()),
         ("type", about.script_type),
         ("group", about.group),
         ("instance", about.instance),

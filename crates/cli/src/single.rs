@@ -122,7 +122,9 @@ pub(crate) fn print(job: &Job, out: &mut Out) -> Result<Exit, Error> {
 /// What the script said besides its result.
 fn tell_logs(job: &Job) {
     let output = job.output.as_deref().unwrap_or_default().trim_ascii();
+    let secrets = job.env_vars.secrets();
     for log in [&job.stdout, &job.stderr] {
+        let log = secrets.mask_bytes(log);
         let log = log.trim_ascii_end();
         if !log.is_empty() && log.trim_ascii() != output {
             note(String::from_utf8_lossy(log));
@@ -133,8 +135,9 @@ fn tell_logs(job: &Job) {
 /// Why a job failed.
 pub(crate) fn tell_failure(what: &str, job: &Job) {
     let message = job.error.as_deref().unwrap_or("it does not say why");
-    note(format_args!("{what} failed: {message}"));
+    let secrets = job.env_vars.secrets();
+    note(format_args!("{what} failed: {}", secrets.mask(message)));
     if let Some(traceback) = &job.traceback {
-        note(traceback.trim_end());
+        note(secrets.mask(traceback.trim_end()));
     }
 }

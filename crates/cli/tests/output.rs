@@ -8,7 +8,7 @@ use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use common::{Ground, bare, on_all_data};
+use common::{Ground, bare, json, on_all_data};
 use meshwork_testkit::servers::RealServer;
 
 /// The reader left, as a shell says it.
@@ -211,4 +211,36 @@ fn tls_needs_its_files() {
         .env("REDIS_TLS_KEY", key);
     assert!(command.output().unwrap().status.success());
     ground.run(&["run", "a.rhai", "--tls-ca", ca]).exits(3);
+}
+
+on_all_data! {
+    fn secrets_of_the_environment_are_not_shown(ground: &Ground) {
+        ground.file("a.rhai", r#"print("with " + ENV["DB_PASSWORD"]); throw "no " + ENV["DB_PASSWORD"]"#);
+        let args = ["--env", "DB_PASSWORD=hunter22", "--env", "CITY=Ghent"];
+        let failed = ground.run(&[&["run", "a.rhai", "--json"][..], &args].concat()).exits(1);
+        let job = failed.json();
+        assert_eq!(job["env"], json(r#"{"CITY": "Ghent", "DB_PASSWORD": "***"}"#));
+        assert_eq!(job["stdout"], "with ***\n");
+        let id = job["id"].as_str().unwrap().to_owned();
+        for args in [&["status"][..], &["status", "--json"], &["logs"], &["logs", "--json"], &["wait"]] {
+            let done = ground.run(&[&["job", args[0], &id], &args[1..]].concat());
+            let said = format!("{}{}", done.stdout, done.stderr);
+            assert!(said.contains("***") && !said.contains("hunter"), "{args:?}: {said}");
+        }
+    }
+
+    fn a_script_is_checked_on_request(ground: &Ground) {
+        ground.file("bad.rhai", "let x = 1;\nlet y = = 2;");
+        let before = ground.stored();
+        for command in [&["job", "submit", "bad.rhai", "--check"][..], &["run", "bad.rhai", "--check"]] {
+            let done = ground.run(command).exits(2);
+            assert!(done.stderr.contains("Unexpected '=' (line 2, column 9)"), "{}", done.stderr);
+        }
+        assert_eq!(ground.stored(), before);
+        ground.file("good.rhai", "40 + 2");
+        assert_eq!(ground.run(&["run", "good.rhai", "--check"]).ok().stdout, "42\n");
+        ground.file("a.v", "fn main() {}");
+        let done = ground.run(&["job", "submit", "a.v", "--check"]).exits(2);
+        assert!(done.stderr.contains("`v` cannot be checked here"), "{}", done.stderr);
+    }
 }

@@ -14,11 +14,12 @@ use rustix::process::Signal;
 const ENDLESS: &str = "loop { }";
 
 /// What every object on a job holds.
-const FIELDS: [&str; 20] = [
+const FIELDS: [&str; 21] = [
     "attempts",
     "caller",
     "context",
     "created_at",
+    "env",
     "error",
     "group",
     "id",

@@ -62,7 +62,10 @@ impl Run {
                 };
                 Box::pin(each::run(context, task)).await
             }
-            None => Box::pin(single::run(context, self.asked.request(&script), effort)).await,
+            None => {
+                let request = self.asked.checked(&script).await?;
+                Box::pin(single::run(context, request, effort)).await
+            }
         }
     }
 }

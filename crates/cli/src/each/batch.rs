@@ -129,6 +129,7 @@ mod tests {
                 .collect(),
             timeout: None,
             retries: 0,
+            check: false,
         }
     }
 

@@ -54,7 +54,7 @@ pub(crate) struct Task {
 /// Runs the script on each file and prints the results.
 pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, Error> {
     let interrupt = Interrupt::listen()?;
-    let request = task.asked.request(&task.script);
+    let request = task.asked.checked(&task.script).await?;
     let route = request
         .clone()
         .build()

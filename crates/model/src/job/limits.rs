@@ -13,6 +13,9 @@ pub const MAX_ERROR: usize = 64 * 1024;
 /// The largest sum of all names and values in `env_vars`, in bytes: Linux hands a program no single
 /// value over 128 KiB.
 pub const MAX_ENV: usize = 64 * 1024;
+/// The most bytes of a caller's or a context's id: a key of 32 bytes in hex, with plenty around it. A script
+/// finds both in its environment.
+pub const MAX_CALLER: usize = 4096;
 /// The longest timeout, in seconds (7 days): what runs longer is a service, not a job.
 pub const MAX_TIMEOUT: u64 = 7 * 24 * 3600;
 /// The timeout of a job that names none, in seconds.

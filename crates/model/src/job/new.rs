@@ -99,6 +99,14 @@ pub enum Invalid {
         /// The most allowed.
         limit: usize,
     },
+    /// A NUL byte, which neither an environment nor a language takes.
+    #[error("job {id}: the {what} contains a NUL byte")]
+    Nul {
+        /// The job.
+        id: JobId,
+        /// Which part.
+        what: &'static str,
+    },
     /// A timeout that cannot be meant.
     #[error("job {id}: a timeout of {seconds} s is not possible: give 1 to {max}", max = limits::MAX_TIMEOUT)]
     Timeout {
@@ -203,6 +211,8 @@ impl NewJob {
             ("script", self.script.len(), limits::MAX_SCRIPT),
             ("input", input, limits::MAX_INPUT),
             ("environment", env, limits::MAX_ENV),
+            ("caller's id", self.caller_id.len(), limits::MAX_CALLER),
+            ("context's id", self.context_id.len(), limits::MAX_CALLER),
         ] {
             if size > limit {
                 return Err(Invalid::TooLarge {
@@ -211,6 +221,15 @@ impl NewJob {
                     size,
                     limit,
                 });
+            }
+        }
+        for (what, text) in [
+            ("script", &self.script),
+            ("caller's id", &self.caller_id),
+            ("context's id", &self.context_id),
+        ] {
+            if text.contains('\0') {
+                return Err(Invalid::Nul { id: id(), what });
             }
         }
         if self.timeout == 0 || self.timeout > limits::MAX_TIMEOUT {

@@ -103,6 +103,17 @@ fn what_cannot_be_meant_is_refused() {
         }),
         Invalid::EnvValue { .. }
     ));
+    for change in [
+        |j: &mut NewJob| j.script = "a\0".into(),
+        |j: &mut NewJob| j.caller_id = "\0".into(),
+        |j: &mut NewJob| j.context_id = "\0".into(),
+    ] {
+        assert!(matches!(refused(change), Invalid::Nul { .. }));
+    }
+    assert!(matches!(
+        refused(|j| j.caller_id = "x".repeat(limits::MAX_CALLER + 1)),
+        Invalid::TooLarge { .. }
+    ));
     assert!(new_job().check().is_ok());
 }
 

@@ -57,7 +57,7 @@ struct Submitted<'a> {
 impl Submit {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         let script = Script::read(&self.script, self.asked.script_type.clone())?;
-        let request = self.request(&script)?;
+        let request = self.request(&script).await?;
         let route = request
             .clone()
             .build()
@@ -74,8 +74,9 @@ impl Submit {
         Ok(Exit::DONE)
     }
 
-    fn request(self, script: &Script) -> Result<JobRequest, Error> {
-        let mut request = self.asked.request(script).caller(self.caller, self.context);
+    async fn request(self, script: &Script) -> Result<JobRequest, Error> {
+        let mut request = self.asked.checked(script).await?;
+        request = request.caller(self.caller, self.context);
         if let Some(instance) = self.instance {
             request = request.instance(instance);
         }
