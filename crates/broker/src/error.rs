@@ -28,6 +28,12 @@ pub enum Error {
         /// What the connection or the server said.
         source: redis::RedisError,
     },
+    /// No server holds so many ids.
+    #[error("a queue's limit is at most {max}, not {given}", max = crate::MAX_QUEUE_LIMIT)]
+    QueueLimit {
+        /// What was asked for.
+        given: u64,
+    },
     /// A script answered what it never should.
     #[error("{verb} answered {answer:?}, which no version of it does")]
     Answer {

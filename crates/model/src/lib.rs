@@ -11,3 +11,4 @@ pub mod retry;
 pub mod route;
 pub mod secret;
 pub mod state;
+pub mod time;

@@ -23,17 +23,7 @@ impl Broker {
     /// # Errors
     /// If the server does not take the call; repeat it then.
     pub async fn delete(&self, job: &Job) -> Result<Deleted, Error> {
-        let id = job.job_id();
-        let answer = self
-            .scripts
-            .call(Verb::Delete)
-            .key(self.keys.job_hash_key(&id))
-            .key(self.queue_of(job))
-            .arg(self.clock.argument())
-            .arg(&*self.who)
-            .arg(id.as_str())
-            .run(&self.conn)
-            .await?;
+        let answer = self.change(Verb::Delete, job).run(&self.conn).await?;
         let known = [
             ("deleted", Deleted::Deleted),
             ("running", Deleted::Running),

@@ -9,26 +9,7 @@ use super::{Fields, MAX_ITEMS, at_most, job};
 use crate::{Broker, Error};
 
 /// Keys looked at per step of a scan.
-const SCAN_COUNT: usize = 500;
-
-/// Listeners looked at in one call.
-const LISTENERS: usize = 10 * MAX_ITEMS;
-
-/// Running jobs looked at for a list of queues: beyond, nobody reads the numbers one by one.
-const MAX_LISTED: usize = 10 * MAX_ITEMS;
-
-/// A queue and how much waits in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueueInfo {
-    /// The list.
-    pub queue: String,
-    /// Ids in it.
-    pub waiting: usize,
-    /// Workers that listen to it.
-    pub listeners: usize,
-    /// Jobs from it that run now.
-    pub running: usize,
-}
+pub(super) const SCAN_COUNT: usize = 500;
 
 /// A part of all jobs.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +20,7 @@ pub struct JobPage {
     pub next: u64,
 }
 
-fn failed(source: redis::RedisError) -> Error {
+pub(super) fn failed(source: redis::RedisError) -> Error {
     Error::Call {
         verb: "inspect",
         source,
@@ -47,7 +28,7 @@ fn failed(source: redis::RedisError) -> Error {
 }
 
 impl Broker {
-    async fn ask<T: FromRedisValue>(&self, cmd: &redis::Cmd) -> Result<T, Error> {
+    pub(super) async fn ask<T: FromRedisValue>(&self, cmd: &redis::Cmd) -> Result<T, Error> {
         cmd.query_async(&mut self.conn.clone())
             .await
             .map_err(failed)
@@ -141,64 +122,6 @@ impl Broker {
         Ok(JobPage { jobs, next })
     }
 
-    /// All work queues that hold something or are listened to, by name.
-    ///
-    /// # Errors
-    /// If the server does not take a call.
-    pub async fn queues(&self) -> Result<Vec<QueueInfo>, Error> {
-        let mut queues = std::collections::BTreeMap::new();
-        for queue in self.listened().await? {
-            *queues.entry(queue).or_insert(0) += 1;
-        }
-        let mut from = 0_u64;
-        loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(from)
-                .arg("MATCH")
-                .arg(format!("{}*", glob_literal(&self.keys.work_prefix())));
-            scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("list");
-            let (next, found): (u64, Vec<Vec<u8>>) = self.ask(&scan).await?;
-            for queue in texts(found) {
-                queues.entry(queue).or_insert(0);
-            }
-            from = next;
-            if from == 0 {
-                break;
-            }
-        }
-        let mut pipe = redis::pipe();
-        for queue in queues.keys() {
-            pipe.cmd("LLEN").arg(queue);
-        }
-        let lengths: Vec<usize> = if queues.is_empty() {
-            Vec::new()
-        } else {
-            pipe.query_async(&mut self.conn.clone())
-                .await
-                .map_err(failed)?
-        };
-        let running = self.origins().await?;
-        let info = |((queue, listeners), waiting): ((String, usize), usize)| QueueInfo {
-            running: running.iter().filter(|origin| **origin == queue).count(),
-            queue,
-            waiting,
-            listeners,
-        };
-        Ok(queues.into_iter().zip(lengths).map(info).collect())
-    }
-
-    /// Whether a worker listens to `queue` now.
-    ///
-    /// # Errors
-    /// If the server does not take the call.
-    pub async fn is_listened(&self, queue: &str) -> Result<bool, Error> {
-        Ok(self
-            .listened()
-            .await?
-            .iter()
-            .any(|listened| listened == queue))
-    }
-
     /// The number of jobs that run now.
     ///
     /// # Errors
@@ -207,60 +130,42 @@ impl Broker {
         self.ask(redis::cmd("ZCARD").arg(self.keys.lease())).await
     }
 
-    /// The queue that each running job was claimed from, for the first [`MAX_LISTED`].
-    async fn origins(&self) -> Result<Vec<String>, Error> {
-        let mut range = redis::cmd("ZRANGE");
-        range.arg(self.keys.lease()).arg(0).arg(MAX_LISTED - 1);
-        let ids: Vec<Vec<u8>> = self.ask(&range).await?;
-        let ids: Vec<_> = texts(ids).map(JobId::foreign).collect();
-        let mut origins = Vec::with_capacity(ids.len());
-        for chunk in ids.chunks(MAX_ITEMS) {
-            let jobs = self.summaries(chunk).await?;
-            origins.extend(jobs.into_iter().filter_map(|job| job?.queue));
-        }
-        Ok(origins)
+    /// When the job is to run again after a failure, in milliseconds since 1970; none if it waits for no
+    /// such time.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn next_run(&self, id: &JobId) -> Result<Option<u64>, Error> {
+        let mut score = redis::cmd("ZSCORE");
+        score.arg(self.keys.delayed()).arg(id.as_str());
+        let due: Option<f64> = self.ask(&score).await?;
+        Ok(due.map(|ms| ms as u64))
     }
 
-    /// The queue of every listener that is alive, once per listener.
-    async fn listened(&self) -> Result<Vec<String>, Error> {
-        let now = match self.clock.argument() {
+    /// What time it is, by the server's clock, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn now(&self) -> Result<u64, Error> {
+        match self.clock.argument() {
             0 => {
                 let (seconds, micros): (u64, u64) = self.ask(&redis::cmd("TIME")).await?;
-                seconds * 1000 + micros / 1000
+                Ok(seconds * 1000 + micros / 1000)
             }
-            given => given,
-        };
-        let mut queues = Vec::new();
-        loop {
-            let mut range = redis::cmd("ZRANGEBYSCORE");
-            range
-                .arg(self.keys.feeds())
-                .arg(format!("({now}"))
-                .arg("+inf");
-            range.arg("LIMIT").arg(queues.len()).arg(LISTENERS);
-            let members: Vec<String> = self.ask(&range).await?;
-            let last = members.len() < LISTENERS;
-            let queue = |member: String| match member.split_once(' ') {
-                Some((_, queue)) => queue.to_owned(),
-                None => member,
-            };
-            queues.extend(members.into_iter().map(queue));
-            if last {
-                return Ok(queues);
-            }
+            given => Ok(given),
         }
     }
 }
 
 /// Those names that are text; nobody can ask for another.
-fn texts(names: Vec<Vec<u8>>) -> impl Iterator<Item = String> {
+pub(super) fn texts(names: Vec<Vec<u8>>) -> impl Iterator<Item = String> {
     names
         .into_iter()
         .filter_map(|name| String::from_utf8(name).ok())
 }
 
 /// Text in which no character is a wildcard to `MATCH`.
-fn glob_literal(text: &str) -> String {
+pub(super) fn glob_literal(text: &str) -> String {
     let mut literal = String::with_capacity(text.len());
     for c in text.chars() {
         if matches!(c, '*' | '?' | '[' | ']' | '\\' | '^') {

@@ -5,47 +5,60 @@ mod batch;
 mod cancel;
 mod claim;
 mod control;
+mod dead;
 mod delete;
 mod enqueue;
+mod events;
 mod fail;
 mod finish;
 mod inspect;
 mod leave;
+mod limits;
 mod log;
+mod logs;
 mod outcome;
 mod park;
 mod present;
 mod promote;
 mod prune;
+mod queues;
 mod reclaim;
 mod release;
 mod renew;
 mod retry;
 mod settle;
+mod stream;
 mod watch;
 
 pub use cancel::Cancelled;
 pub use claim::{Claim, Claimed, Taken};
 pub use control::{Control, Controlled};
+pub use dead::{DeadCursor, DeadLetter, DeadPage};
 pub use delete::Deleted;
 pub use enqueue::{Enqueued, MAX_ENQUEUE};
+pub use events::JobEvent;
 pub use fail::Failed;
 pub use finish::Finished;
-pub use inspect::{JobPage, QueueInfo};
+pub use inspect::JobPage;
+pub use limits::{Limits, MAX_QUEUE_LIMIT};
 pub use log::{Line, Logged};
+pub use logs::LogLine;
 pub use park::Parking;
 pub use present::{PRESENT_FOR, Presence};
 pub use promote::Promoted;
 pub use prune::Retention;
+pub use queues::QueueInfo;
 pub use reclaim::Reclaimed;
 pub use release::Released;
 pub use renew::{Listener, Renewal, Renewed};
 pub use retry::Retried;
 pub use watch::Watched;
 
-use meshwork_model::job::Job;
+use meshwork_model::job::{Job, text};
+use meshwork_model::name::ScriptType;
 
-use crate::Error;
+use crate::script::{Call, Verb};
+use crate::{Broker, Error};
 
 /// The most items that one script call handles: a longer one would hold up everybody else.
 pub const MAX_ITEMS: usize = 1000;
@@ -59,11 +72,6 @@ fn job(id: &str, fields: Fields) -> Job {
         id,
         fields.into_iter().map(|(name, value)| (text(name), value)),
     )
-}
-
-/// Bytes as text, where others may have written what is none.
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
 fn at_most(verb: &'static str, most: usize, given: usize) -> Result<(), Error> {
@@ -84,4 +92,45 @@ where
         .find(|(word, _)| *word == answer)
         .map(|(_, meaning)| *meaning)
         .ok_or(Error::Answer { verb, answer })
+}
+
+impl Broker {
+    /// A call that changes one job: its hash and its queue; the time, who asks, and its id.
+    fn change(&self, verb: Verb, job: &Job) -> Call<'_> {
+        let id = job.job_id();
+        self.scripts
+            .call(verb)
+            .key(self.keys.job_hash_key(&id))
+            .key(self.queue_of(job))
+            .arg(self.clock.argument())
+            .arg(&*self.who)
+            .arg(id.as_str())
+    }
+
+    /// The queue that a job waits in: the one it was claimed from last, else where its record sends it. A
+    /// record that says neither (another client's) waits where we cannot know; the key is then one that
+    /// holds nothing.
+    fn queue_of(&self, job: &Job) -> String {
+        job.queue
+            .clone()
+            .or_else(|| job.route().map(|route| route.queue(&self.keys)))
+            .unwrap_or_else(|| self.keys.work_prefix())
+    }
+
+    /// The type whose workers run a job: its record's, else that of the queue it was claimed from.
+    fn type_of(&self, job: &Job) -> ScriptType {
+        let of_queue = || {
+            let behind = job
+                .queue
+                .as_deref()?
+                .strip_prefix(&self.keys.work_prefix())?;
+            behind.split(':').next()
+        };
+        let name = job
+            .script_type
+            .as_deref()
+            .or_else(of_queue)
+            .unwrap_or_default();
+        ScriptType::foreign(name.to_owned())
+    }
 }

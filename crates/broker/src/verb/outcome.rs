@@ -10,7 +10,7 @@ use super::{MAX_ITEMS, at_most};
 use crate::{Broker, Error};
 
 /// What a list of jobs shows: where each goes and how it went, in a few short fields.
-const SUMMARY: [&str; 19] = [
+const SUMMARY: [&str; 27] = [
     field::ID,
     field::STATUS,
     field::CALLER_ID,
@@ -30,6 +30,14 @@ const SUMMARY: [&str; 19] = [
     field::LOST,
     field::WORKER,
     field::QUEUE,
+    field::CONCURRENT,
+    field::PRIORITY,
+    field::ON_FAILURE,
+    field::WAITING,
+    field::LOCK,
+    field::STOP,
+    field::DEAD,
+    field::PROGRESS,
 ];
 
 /// What came out, besides.

@@ -16,7 +16,7 @@ pub(super) const MAX_WAIT: Duration = Duration::from_secs(30);
 /// A connection that waits.
 #[derive(Debug, Clone)]
 pub struct Parking {
-    conn: Conn,
+    pub(super) conn: Conn,
     client_id: u64,
 }
 
@@ -27,7 +27,7 @@ fn failed(verb: &'static str) -> impl FnOnce(redis::RedisError) -> Error {
 /// Past the time that the server was asked to wait, how long its answer may take.
 const GRACE: Duration = Duration::from_secs(2);
 
-async fn waited(
+pub(super) async fn waited(
     verb: &'static str,
     conn: &Conn,
     cmd: redis::Cmd,

@@ -26,17 +26,7 @@ impl Broker {
         if job.queue.is_none() && job.route().is_none() {
             return Ok(Retried::Missing);
         }
-        let id = job.job_id();
-        let answer = self
-            .scripts
-            .call(Verb::Retry)
-            .key(self.keys.job_hash_key(&id))
-            .key(self.queue_of(job))
-            .arg(self.clock.argument())
-            .arg(&*self.who)
-            .arg(id.as_str())
-            .run(&self.conn)
-            .await?;
+        let answer = self.change(Verb::Retry, job).run(&self.conn).await?;
         let known = [
             ("queued", Retried::Queued),
             ("unfinished", Retried::Unfinished),

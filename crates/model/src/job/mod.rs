@@ -8,7 +8,7 @@ mod record;
 
 pub use fields::field;
 pub use new::{Invalid, NewJob, OnFailure, UnknownOnFailure};
-pub use record::Job;
+pub use record::{Job, text};
 
 #[cfg(test)]
 mod tests;

@@ -92,7 +92,9 @@ pub struct Job {
     pub other: BTreeMap<String, Vec<u8>>,
 }
 
-fn text(value: Vec<u8>) -> String {
+/// Bytes as text, where others may have written what is none.
+#[must_use]
+pub fn text(value: Vec<u8>) -> String {
     String::from_utf8(value).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 

@@ -1,0 +1,81 @@
+//! events: what happened to jobs, who did it and when, as the scripts have noted it. The newest hundred
+//! thousand are kept, more or less.
+
+use std::time::Duration;
+
+use super::stream::{BEGINNING, Entry, Wanted};
+use super::{MAX_ITEMS, Parking, at_most, text};
+use crate::{Broker, Error};
+
+/// One thing that happened to a job.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JobEvent {
+    /// Its place among all events; later ones have higher ones.
+    pub id: String,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// The job.
+    pub job: String,
+    /// What happened: `enqueue`, `claim`, `retry`, `stop`, `finished`, `error` …
+    pub event: String,
+    /// Who did it: a worker, or what [`Broker::acting_as`] says; a job's id where its end was the cause.
+    pub by: String,
+    /// More about it: a message, a reason, a type.
+    pub note: String,
+}
+
+impl From<Entry> for JobEvent {
+    fn from(entry: Entry) -> Self {
+        let mut event = Self {
+            at_ms: entry.at_ms(),
+            id: entry.id.clone(),
+            ..Self::default()
+        };
+        for (name, value) in entry.fields() {
+            match name.as_slice() {
+                b"job" => event.job = text(value),
+                b"event" => event.event = text(value),
+                b"by" => event.by = text(value),
+                b"note" => event.note = text(value),
+                _ => {}
+            }
+        }
+        event
+    }
+}
+
+impl Broker {
+    /// The newest events, the newest first: those before the event `before` if one is given, and none
+    /// that happened before `since_ms`.
+    ///
+    /// # Errors
+    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    pub async fn events(
+        &self,
+        before: Option<&str>,
+        since_ms: u64,
+        most: usize,
+    ) -> Result<Vec<JobEvent>, Error> {
+        at_most("events", MAX_ITEMS, most)?;
+        let wanted = Wanted::Newest { before, since_ms };
+        let entries = self.entries(&self.keys.events(), wanted, most).await?;
+        Ok(entries.into_iter().map(JobEvent::from).collect())
+    }
+
+    /// Waits for events after the event `after` (all, if there is none), the oldest first, up to
+    /// [`MAX_ITEMS`]; none if none came in time, which is 30 seconds at the longest.
+    ///
+    /// # Errors
+    /// If the connection breaks, or the server does not take the call.
+    pub async fn next_events(
+        &self,
+        parking: &Parking,
+        after: Option<&str>,
+        wait: Duration,
+    ) -> Result<Vec<JobEvent>, Error> {
+        let (stream, after) = (self.keys.events(), after.unwrap_or(BEGINNING));
+        let entries = self.next_entries(parking, &stream, after, MAX_ITEMS, wait);
+        Ok(entries.await?.into_iter().map(JobEvent::from).collect())
+    }
+}

@@ -1,0 +1,107 @@
+//! Reading streams: what is there, and what comes. What the entries mean is in [`super::events`] and
+//! [`super::logs`].
+
+use std::time::Duration;
+
+use redis::{FromRedisValue, Value};
+
+use super::Parking;
+use super::park::waited;
+use crate::{Broker, Error};
+
+/// What every stream begins after.
+pub(super) const BEGINNING: &str = "0-0";
+
+/// The longest that one wait for entries lasts: whoever waits looks at other things in between.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// An entry: its id, and names and values by turns.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) id: String,
+    pub(super) parts: Vec<Vec<u8>>,
+}
+
+impl Entry {
+    fn read((id, parts): (String, Vec<Vec<u8>>)) -> Self {
+        Self { id, parts }
+    }
+
+    /// When it was written, in milliseconds since 1970.
+    pub(super) fn at_ms(&self) -> u64 {
+        let ms = self.id.split('-').next().unwrap_or_default();
+        ms.parse().unwrap_or_default()
+    }
+
+    /// The fields with their values.
+    pub(super) fn fields(self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+        let mut parts = self.parts.into_iter();
+        std::iter::from_fn(move || Some((parts.next()?, parts.next()?)))
+    }
+}
+
+/// Which entries are wanted.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wanted<'a> {
+    /// The oldest after this id.
+    After(&'a str),
+    /// The newest before this id, or of all, but none before a time in milliseconds.
+    Newest {
+        before: Option<&'a str>,
+        since_ms: u64,
+    },
+}
+
+impl Broker {
+    /// Entries that are there, in the order of the question.
+    pub(super) async fn entries(
+        &self,
+        stream: &str,
+        wanted: Wanted<'_>,
+        most: usize,
+    ) -> Result<Vec<Entry>, Error> {
+        let cmd = match wanted {
+            Wanted::After(id) => {
+                let mut cmd = redis::cmd("XRANGE");
+                cmd.arg(stream).arg(format!("({id}")).arg("+");
+                cmd
+            }
+            Wanted::Newest { before, since_ms } => {
+                let mut cmd = redis::cmd("XREVRANGE");
+                let end = before.map_or_else(|| "+".to_owned(), |id| format!("({id}"));
+                cmd.arg(stream).arg(end).arg(since_ms);
+                cmd
+            }
+        };
+        let entries: Vec<_> = self.ask(cmd.clone().arg("COUNT").arg(most)).await?;
+        Ok(entries.into_iter().map(Entry::read).collect())
+    }
+
+    /// Waits for entries after `after`; none if none came in time.
+    pub(super) async fn next_entries(
+        &self,
+        parking: &Parking,
+        stream: &str,
+        after: &str,
+        most: usize,
+        wait: Duration,
+    ) -> Result<Vec<Entry>, Error> {
+        let wait = wait.min(MAX_WAIT);
+        let mut cmd = redis::cmd("XREAD");
+        cmd.arg("COUNT").arg(most).arg("BLOCK");
+        // 0 would be for ever.
+        cmd.arg(wait.as_millis().max(1) as u64);
+        cmd.arg("STREAMS").arg(stream).arg(after);
+        let answer = waited("follow", &parking.conn, cmd, wait).await?;
+        if answer == Value::Nil {
+            return Ok(Vec::new());
+        }
+        type Streams = Vec<(String, Vec<(String, Vec<Vec<u8>>)>)>;
+        let streams = Streams::from_redis_value(answer).map_err(|error| Error::Call {
+            verb: "follow",
+            source: error.into(),
+        })?;
+        let entries = streams.into_iter().flat_map(|(_, entries)| entries);
+        Ok(entries.map(Entry::read).collect())
+    }
+}

@@ -1,0 +1,141 @@
+//! Times as seed 2 writes them, ISO 8601 in UTC, from and to milliseconds since 1970. No clock: what time it
+//! is, the server says.
+
+/// Days in 400 years, after which the calendar repeats itself.
+const ERA: i64 = 146_097;
+/// Days from the first of March of the year 0 to 1970.
+const TO_1970: i64 = 719_468;
+const DAY_MS: i64 = 86_400_000;
+
+/// Milliseconds since 1970 as `2026-01-31T12:00:00.000Z`; the scripts write the same.
+#[must_use]
+pub fn iso(ms: u64) -> String {
+    let ms = i64::try_from(ms).unwrap_or(i64::MAX);
+    let (year, month, day) = date(ms / DAY_MS);
+    let (seconds, thousandths) = (ms % DAY_MS / 1000, ms % 1000);
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{:02}.{thousandths:03}Z",
+        seconds % 60
+    )
+}
+
+/// A day since 1970 as year, month and day; years begin in March here, so that a leap day is the last.
+fn date(day: i64) -> (i64, i64, i64) {
+    let day = day + TO_1970;
+    let (era, of_era) = (day.div_euclid(ERA), day.rem_euclid(ERA));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let calendar = if month < 10 { month + 3 } else { month - 9 };
+    let early = i64::from(calendar <= 2);
+    (
+        era * 400 + year + early,
+        calendar,
+        of_year - (153 * month + 2) / 5 + 1,
+    )
+}
+
+/// The days from 1970 to a date.
+fn day(year: i64, month: i64, of_month: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let month = (month + 9) % 12;
+    let of_year = (153 * month + 2) / 5 + of_month - 1;
+    era * ERA + of_era * 365 + of_era / 4 - of_era / 100 + of_year - TO_1970
+}
+
+/// A time in UTC as milliseconds since 1970: `2026-01-31`, `2026-01-31T12:00:00Z` or with a fraction of a
+/// second; nothing for what is no such time.
+#[must_use]
+pub fn parse_iso(text: &str) -> Option<u64> {
+    let (date, time) = match text.split_once('T') {
+        Some((date, time)) => (date, time.strip_suffix('Z')?),
+        None => (text, "00:00:00"),
+    };
+    let [year, month, of_month] = numbers(date, '-', [4, 2, 2])?;
+    let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
+    let [hours, minutes, seconds] = numbers(time, ':', [2, 2, 2])?;
+    let thousandths = number(format!("{fraction:0<3}").get(..3)?)?;
+    let digits = fraction.bytes().all(|c| c.is_ascii_digit());
+    let days = day(year, month, of_month);
+    // A date that the calendar does not have is another one when it comes back.
+    let sound = digits && self::date(days) == (year, month, of_month);
+    if !sound || hours > 23 || minutes > 59 || seconds > 59 {
+        return None;
+    }
+    let ms = days * DAY_MS + ((hours * 60 + minutes) * 60 + seconds) * 1000 + thousandths;
+    u64::try_from(ms).ok()
+}
+
+/// Three numbers of so many digits each.
+fn numbers(text: &str, between: char, digits: [usize; 3]) -> Option<[i64; 3]> {
+    let parts: Vec<_> = text.split(between).collect();
+    let sizes: Vec<_> = parts.iter().map(|part| part.len()).collect();
+    if sizes != digits {
+        return None;
+    }
+    Some([number(parts[0])?, number(parts[1])?, number(parts[2])?])
+}
+
+fn number(text: &str) -> Option<i64> {
+    let digits = text.bytes().all(|c| c.is_ascii_digit());
+    digits.then(|| text.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_times() {
+        for (ms, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (1_767_225_599_001, "2025-12-31T23:59:59.001Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(iso(ms), text);
+            assert_eq!(parse_iso(text), Some(ms));
+        }
+    }
+
+    #[test]
+    fn every_day_of_400_years_comes_back() {
+        let days = u64::try_from(ERA).unwrap();
+        for ms in (0..days).map(|day| day * 86_400_000 + 1) {
+            assert_eq!(parse_iso(&iso(ms)), Some(ms));
+        }
+    }
+
+    #[test]
+    fn parts_may_be_left_out() {
+        assert_eq!(parse_iso("1970-01-02"), Some(86_400_000));
+        assert_eq!(parse_iso("1970-01-01T00:00:01Z"), Some(1000));
+        assert_eq!(parse_iso("1970-01-01T00:00:00.25Z"), Some(250));
+        assert_eq!(parse_iso("1970-01-01T00:00:00.123456Z"), Some(123));
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        for bad in [
+            "",
+            "now",
+            "1969-12-31",
+            "2026-02-29",
+            "2026-13-01",
+            "2026-00-01",
+            "2026-1-01",
+            "2026-01-01T24:00:00Z",
+            "2026-01-01T00:60:00Z",
+            "2026-01-01T00:00:00",
+            "2026-01-01T00:00:00.xZ",
+            "2026-01-01T00:00:00.1äZ",
+            "+026-01-01",
+            "2026-01-01T00:00:00+01:00",
+        ] {
+            assert_eq!(parse_iso(bad), None, "{bad}");
+        }
+    }
+}
