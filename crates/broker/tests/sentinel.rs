@@ -37,6 +37,7 @@ fn queue(broker: &Broker) -> String {
 async fn claim(broker: &Broker) -> Result<Vec<Claimed>, Error> {
     let claim = Claim {
         queues: &[queue(broker)],
+        old: 0,
         want: 10,
         lease: PATIENCE,
         worker: WORKER,

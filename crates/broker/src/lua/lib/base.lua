@@ -3,7 +3,7 @@
 
 -- While a slot of a cluster moves, a key that is not here may be there, and asking for it fails: so better now,
 -- with a key that never is, than half way.
-redis.call('EXISTS', KEYS[1] .. ':')
+redis.call('EXISTS', LEASES .. ':')
 
 -- The time in milliseconds: the server's, or `given` (tests) where that is not '0'.
 local function clock(given)
