@@ -19,13 +19,13 @@ use std::{
     },
 };
 
-use meshwork_embedded::{Fsync, LogError, OpenError, Options, Owner, Reply, open};
-use meshwork_testkit::servers::{RealServer, ServerOptions};
+use meshwork_embedded::{Fsync, LogError, OpenError, Options, Reply, open};
+use meshwork_testkit::servers::RealServer;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use support::{Content, Player, Raw, Runs, content, own, role};
-use tokio::time::timeout;
+use support::{
+    LOG, Player, Raw, Runs, assert_same, content, content_of, info_says, own, rewrite, role,
+};
 
-const LOG: &str = "appendonly.aof";
 /// Small enough that tests cause rewrites.
 const SMALL: u64 = 8 * 1024;
 
@@ -83,34 +83,6 @@ async fn last_transaction(client: &mut impl Runs) {
         "SELECT 0",
     ] {
         client.done(line).await;
-    }
-}
-
-async fn content_of(owner: &Owner) -> Content {
-    content(&mut owner.handle().session()).await
-}
-
-/// What a server makes of a directory, at each of two starts.
-async fn loaded_by(server: ServerOptions, dir: &Path) -> Option<[Content; 2]> {
-    let mut server = server
-        .append_only()
-        .args(&["--dir", dir.to_str().unwrap()])
-        .start()?;
-    let first = content(&mut Raw::connect(&server.socket()).await).await;
-    // An orderly stop would take Redis a tenth of a second, times all the cuts below.
-    server.kill9();
-    server.start_again();
-    let second = content(&mut Raw::connect(&server.socket()).await).await;
-    Some([first, second])
-}
-
-async fn assert_same(server: ServerOptions, log: &[u8], expected: &Content) {
-    let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join(LOG), log).unwrap();
-    if let Some(loaded) = loaded_by(server, dir.path()).await {
-        for seen in loaded {
-            assert_eq!(seen, *expected);
-        }
     }
 }
 
@@ -206,38 +178,6 @@ async fn a_plain_log_of_redis_is_loaded() {
     fs::write(dir.path().join(LOG), [aof("base"), aof("incr")].concat()).unwrap();
     let owner = own(dir.path(), Options::default()).await;
     assert_eq!(content_of(&owner).await, expected);
-}
-
-/// Waits until `INFO persistence` says so, and returns all of it.
-async fn info_says(owner: &Owner, wanted: &str) -> String {
-    let mut session = owner.handle().session();
-    // A script that only reads is answered also while the log takes no writes.
-    let ask: [&[u8]; 3] = [
-        b"EVAL_RO",
-        b"return redis.call('INFO', 'persistence')",
-        b"0",
-    ];
-    let look = async {
-        loop {
-            let Reply::Bulk(info) = session.run(&ask).await else {
-                panic!("INFO is text")
-            };
-            let info = String::from_utf8(info.into()).unwrap();
-            if info.lines().any(|line| line == wanted) {
-                return info;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(support::PATIENCE, look)
-        .await
-        .unwrap_or_else(|_| panic!("never {wanted}"))
-}
-
-async fn rewrite(owner: &Owner) {
-    owner.handle().session().done("BGREWRITEAOF").await;
-    let info = info_says(owner, "aof_rewrite_in_progress:0").await;
-    assert!(info.contains("aof_last_bgrewrite_status:ok"), "{info}");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@
 
 use std::{
     collections::BTreeMap,
+    fs,
     io::{BufRead as _, BufReader},
     path::Path,
     process::{Child, ChildStdout, Command, Stdio},
@@ -18,12 +19,16 @@ use meshwork_embedded::{
     Opened, Options, Owner, Protocol, Reply, Session, Socket, decode_reply, encode_command,
     encode_reply, open,
 };
+use meshwork_testkit::servers::ServerOptions;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::UnixStream,
     time::timeout,
 };
+
+/// The log in a data directory.
+pub(crate) const LOG: &str = "appendonly.aof";
 
 /// How long anything may take that takes milliseconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -151,6 +156,7 @@ pub(crate) async fn content(server: &mut impl Runs) -> Content {
                             .run(&[b"ZRANGE", &key, b"0", b"-1", b"WITHSCORES"])
                             .await
                     }
+                    "stream" => stream(server, &key).await,
                     other => panic!("type {other}"),
                 },
                 other => panic!("TYPE: {other:?}"),
@@ -163,6 +169,35 @@ pub(crate) async fn content(server: &mut impl Runs) -> Content {
     content
 }
 
+/// All of a stream but when its consumers were last seen, and how it is kept.
+async fn stream(server: &mut impl Runs, key: &[u8]) -> Reply {
+    let all: [&[u8]; 6] = [b"XINFO", b"STREAM", key, b"FULL", b"COUNT", b"0"];
+    without_moments(server.run(&all).await)
+}
+
+fn without_moments(reply: Reply) -> Reply {
+    const MOMENTS: [&str; 4] = [
+        "seen-time",
+        "active-time",
+        "radix-tree-keys",
+        "radix-tree-nodes",
+    ];
+    let Reply::Array(items) = reply else {
+        return reply;
+    };
+    let is_moment = |item: &Reply| matches!(item, Reply::Bulk(name) if MOMENTS.iter().any(|moment| name == moment));
+    let mut kept = Vec::new();
+    let mut items = items.into_iter();
+    while let Some(item) = items.next() {
+        if is_moment(&item) {
+            items.next();
+        } else {
+            kept.push(without_moments(item));
+        }
+    }
+    Reply::Array(kept)
+}
+
 /// Hashes and sets have no order.
 fn sorted(reply: Reply, width: usize) -> Reply {
     let Reply::Array(items) = reply else {
@@ -171,6 +206,68 @@ fn sorted(reply: Reply, width: usize) -> Reply {
     let mut rows: Vec<_> = items.chunks(width).map(<[Reply]>::to_vec).collect();
     rows.sort_by_key(|row| format!("{row:?}"));
     Reply::Array(rows.concat())
+}
+
+pub(crate) async fn content_of(owner: &Owner) -> Content {
+    content(&mut owner.handle().session()).await
+}
+
+/// What a server makes of a directory, at each of two starts.
+async fn loaded_by(server: ServerOptions, dir: &Path) -> Option<[Content; 2]> {
+    let mut server = server
+        .append_only()
+        .args(&["--dir", dir.to_str().unwrap()])
+        .start()?;
+    let first = content(&mut Raw::connect(&server.socket()).await).await;
+    // An orderly stop would take Redis a tenth of a second, times all the cuts below.
+    server.kill9();
+    server.start_again();
+    let second = content(&mut Raw::connect(&server.socket()).await).await;
+    Some([first, second])
+}
+
+/// Both starts find the same.
+pub(crate) async fn assert_same(server: ServerOptions, log: &[u8], expected: &Content) {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(LOG), log).unwrap();
+    if let Some(loaded) = loaded_by(server, dir.path()).await {
+        for seen in loaded {
+            assert_eq!(seen, *expected);
+        }
+    }
+}
+
+/// Waits until `INFO persistence` says so, and returns all of it.
+pub(crate) async fn info_says(owner: &Owner, wanted: &str) -> String {
+    let mut session = owner.handle().session();
+    // A script that only reads is answered also while the log takes no writes.
+    let ask: [&[u8]; 3] = [
+        b"EVAL_RO",
+        b"return redis.call('INFO', 'persistence')",
+        b"0",
+    ];
+    let look = async {
+        loop {
+            let Reply::Bulk(info) = session.run(&ask).await else {
+                panic!("INFO is text")
+            };
+            let info = String::from_utf8(info.into()).unwrap();
+            if info.lines().any(|line| line == wanted) {
+                return info;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, look)
+        .await
+        .unwrap_or_else(|_| panic!("never {wanted}"))
+}
+
+/// Has the log rewritten.
+pub(crate) async fn rewrite(owner: &Owner) {
+    owner.handle().session().done("BGREWRITEAOF").await;
+    let info = info_says(owner, "aof_rewrite_in_progress:0").await;
+    assert!(info.contains("aof_last_bgrewrite_status:ok"), "{info}");
 }
 
 /// The variable that makes a test binary play the child's part.

@@ -59,9 +59,10 @@ pub(super) fn compare(handle: &Handle, server: &mut Wire) -> Result<(), Differen
             };
             if kind[0] != kind[1] || !(alike || content[0] == content[1]) || !times {
                 let key = String::from_utf8_lossy(key);
+                let [one, other] = where_they_part([0, 1].map(|side| content[side].join(" ")));
                 return Err(format!(
-                    "{key} in database {db}\n  engine: {:?} {:?} {ours:?}\n  server: {:?} {:?} {theirs:?}",
-                    kind[0], content[0], kind[1], content[1],
+                    "{key} in database {db}\n  engine: {:?} {one} {ours:?}\n  server: {:?} {other} {theirs:?}",
+                    kind[0], kind[1],
                 ));
             }
         }
@@ -70,6 +71,19 @@ pub(super) fn compare(handle: &Handle, server: &mut Wire) -> Result<(), Differen
         .ask(&["SELECT", "0"])
         .map_err(|error| error.to_string())
         .map(drop)
+}
+
+/// The stretches of two texts around their first difference.
+fn where_they_part(texts: [String; 2]) -> [String; 2] {
+    const BEFORE: usize = 200;
+    const SHOWN: usize = 800;
+    let [one, other] = &texts;
+    let same = one
+        .chars()
+        .zip(other.chars())
+        .take_while(|(one, other)| one == other);
+    let start = same.count().saturating_sub(BEFORE);
+    texts.map(|text| text.chars().skip(start).take(SHOWN).collect())
 }
 
 fn ask(engine: &mut Session, args: &[&[u8]]) -> Reply {

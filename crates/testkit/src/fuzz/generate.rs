@@ -1,5 +1,7 @@
 //! The steps of a run, from a seed and the engine's own table of commands.
 
+use std::collections::VecDeque;
+
 use meshwork_embedded::CommandInfo;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
@@ -60,6 +62,8 @@ pub(super) struct Generator {
     in_multi: [bool; SESSIONS],
     /// Scripts sent before, for EVALSHA and for running them again.
     scripts: Vec<Vec<u8>>,
+    /// Steps that come next, because chance would hardly bring them one after the other.
+    planned: VecDeque<Step>,
 }
 
 /// Scripts kept to be run again.
@@ -76,6 +80,7 @@ impl Generator {
             until_compare: COMPARE_EVERY,
             in_multi: [false; SESSIONS],
             scripts: Vec::new(),
+            planned: VecDeque::new(),
         }
     }
 
@@ -84,6 +89,9 @@ impl Generator {
         if self.until_compare == 0 {
             self.until_compare = COMPARE_EVERY;
             return Step::CompareData;
+        }
+        if let Some(step) = self.planned.pop_front() {
+            return step;
         }
         let session = self.random.random_range(0..SESSIONS);
         let args = match self.random.random_range(0..1000) {
@@ -99,6 +107,7 @@ impl Generator {
                 self.call_of(blocking[at])
             }
             380..500 => self.of_streams(),
+            500..510 => return self.wait_in_a_group(),
             // Out of every state that the session may be in, and back to its protocol.
             265..275 if session >= SESSIONS / 2 => self.named("reset"),
             265..285 if session % 2 == 1 => vec![b"HELLO".to_vec(), b"3".to_vec()],
@@ -118,7 +127,16 @@ impl Generator {
 
     /// What streams are about, more often than by chance: entries, and groups that read them.
     fn of_streams(&mut self) -> Vec<Vec<u8>> {
-        let often = ["xadd", "xadd", "xreadgroup", "xgroup|create", "xadd"];
+        let often = [
+            "xadd",
+            "xadd",
+            "xadd",
+            "xdel",
+            "xreadgroup",
+            "xgroup|create",
+            "xinfo|groups",
+            "xinfo|stream",
+        ];
         let often = once_in(&mut self.random, 2).then(|| one_of(&mut self.random, &often));
         let fits = |command: &&CommandInfo| match often {
             Some(name) => command.name == name,
@@ -127,6 +145,37 @@ impl Generator {
         let fitting: Vec<CommandInfo> = self.commands.iter().filter(fits).copied().collect();
         let at = self.random.random_range(0..fitting.len());
         self.call_of(fitting[at])
+    }
+
+    /// Somebody who waits in a group that has read all, and what may end that.
+    fn wait_in_a_group(&mut self) -> Step {
+        let random = &mut self.random;
+        let key = one_of(random, words::STREAMS);
+        let ends = [
+            "XGROUP DESTROY x g1",
+            "DEL x",
+            "SET x v",
+            "RENAME x x2",
+            "FLUSHDB",
+            "XADD x 9000000000000-* f v",
+            "XSETID x 9000000000000-500",
+            "COPY x2 x REPLACE",
+            "PEXPIREAT x 1",
+        ];
+        let last = one_of(random, &ends);
+        let waiting = random.random_range(1..SESSIONS);
+        let steps = [
+            (0, "XGROUP CREATE x g1 $ MKSTREAM"),
+            (0, "XGROUP SETID x g1 $"),
+            (waiting, "XREADGROUP GROUP g1 w1 BLOCK 0 STREAMS x >"),
+            (0, last),
+        ];
+        let word = |word: &str| if word == "x" { key } else { word }.as_bytes().to_vec();
+        let steps =
+            steps.map(|(session, line)| Step::call(session, line.split(' ').map(word).collect()));
+        self.planned.extend(steps);
+        self.planned.push_back(Step::CompareData);
+        self.next()
     }
 
     fn named(&mut self, name: &str) -> Vec<Vec<u8>> {

@@ -119,7 +119,10 @@ const FORMS: &[(&str, &str)] = &[
         "xadd",
         "%q [NOMKSTREAM] [(MAXLEN|MAXLEN =|MAXLEN ~|MINID|MINID ~) (%n|%I) [LIMIT %n]] %a %f %v {%f %v}",
     ),
-    ("xautoclaim", "%q %g %w %m (0|-|%I) [COUNT %n] [JUSTID]"),
+    (
+        "xautoclaim",
+        "%q %g %w %m (0|-|%I) [COUNT (1|2|%n)] [JUSTID]",
+    ),
     (
         "xclaim",
         "%q %g %w %m %I {%I} {(IDLE %m|TIME 5|TIME %N|RETRYCOUNT %n|FORCE|FORCE|JUSTID|LASTID %I|%o)}",

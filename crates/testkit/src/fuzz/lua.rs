@@ -25,6 +25,7 @@ const STATEMENTS: &[&str] = &[
     "for i = 1, 120 do r = redis.call('xadd', 'x1', '9000000000000-*', 'f', i) end",
     "for i = 1, 40 do r = redis.call('xadd', 'x2', '9000000000000-*', 'f' .. i % 3, ('v'):rep(i * 7)) end",
     "for i = 1, 250 do r = redis.call('xadd', 'x2', 'maxlen', '~', 150, '9000000000000-*', 'f', i) end",
+    "for i = 1, 200 do r = redis.call('xadd', 'x3', '9000000000000-*', 'f' .. i % 2, ('v'):rep(20 + i % 23)) end",
     "for i = 3, 90, 2 do r = redis.call('xdel', 'x1', '9000000000000-' .. i) end",
     "r = redis.call('set', 's1', 3.25)",
     "r = redis.call('set', 's1', 1e20)",

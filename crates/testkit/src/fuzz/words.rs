@@ -53,7 +53,15 @@ const IDS: &[&str] = &[
     "18446744073709551616",
 ];
 /// How long ago something was delivered at least: no time at all, or longer than a run.
-const IDLE: &[&str] = &["0", "0", "0", "100000000", "-1", "abc", "4294967296"];
+const IDLE: &[&str] = &[
+    "0",
+    "0",
+    "100000000",
+    "100000000",
+    "-1",
+    "abc",
+    "4294967296",
+];
 const FIELDS: &[&str] = &["a", "b", "c", "d", "e", "", "long-field-name", "\u{e4}"];
 const VALUES: &[&str] = &[
     "",

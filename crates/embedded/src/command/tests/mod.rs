@@ -4,15 +4,19 @@ mod blocking;
 mod deadline;
 mod effects;
 mod replay;
+mod streams;
 mod transcript;
 
 use bytes::Bytes;
 
-use super::{Ctx, Effect, Outcome, Run, Stop, data_commands};
+use super::{Ctx, Effect, Outcome, Run, Stop, find};
 use crate::{Protocol, encode_reply, store::Store};
 
 /// A time to start from: none of the deadlines of the tests is near it.
 const NOW_MS: u64 = 1_800_000_000_000;
+
+/// When a log is replayed: after all that is in it.
+const LATER_MS: u64 = 2 * NOW_MS;
 
 /// A store and what commands leave behind.
 struct Bench {
@@ -35,20 +39,20 @@ impl Bench {
     }
 
     fn call(&mut self, args: &[Bytes], woken_by: Option<Bytes>) -> Outcome {
-        let name = String::from_utf8_lossy(&args[0]).to_lowercase();
-        let spec = data_commands()
-            .iter()
-            .find(|spec| spec.name == name)
-            .expect(&name);
+        let spec = find(args).map_err(Stop::Error)?;
         spec.check_arity(args.len()).map_err(Stop::Error)?;
         let Run::Data(run) = spec.run else {
-            panic!("{name} is no data command")
+            panic!("{} is no data command", spec.name)
         };
         let mut ctx = Ctx {
             store: &mut self.store,
             db: self.db,
             now_ms: self.now_ms,
-            clock_ms: self.now_ms.max(NOW_MS),
+            clock_ms: if self.now_ms == 0 {
+                LATER_MS
+            } else {
+                self.now_ms
+            },
             in_script: false,
             resp3: self.protocol == Protocol::Resp3,
             woken_by,

@@ -5,7 +5,8 @@ use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _}
 
 use super::{Bench, words};
 
-/// Commands that change data, with placeholders: K key, M member, S score, I index, T time.
+/// Commands that change data, with placeholders: K key, M member, S score, I index, T time,
+/// N id of an entry, G group, C consumer.
 const COMMANDS: &[&str] = &[
     "SET K M",
     "SET K M EX T",
@@ -56,6 +57,33 @@ const COMMANDS: &[&str] = &[
     "ZREMRANGEBYSCORE K S S",
     "ZREMRANGEBYRANK K I I",
     "ZREMRANGEBYLEX K [M +",
+    "XADD K * M M",
+    "XADD K N M M M M",
+    "XADD K MAXLEN 3 * M M",
+    "XADD K MAXLEN ~ 120 * M M",
+    "XADD K MINID ~ N * M M",
+    "XTRIM K MAXLEN I",
+    "XTRIM K MINID N",
+    "XDEL K N N",
+    "XSETID K 9-9 MAXDELETEDID N",
+    "XSETID K N",
+    "XGROUP CREATE K G 0 MKSTREAM",
+    "XGROUP CREATE K G $ MKSTREAM ENTRIESREAD 2",
+    "XGROUP SETID K G N",
+    "XGROUP DESTROY K G",
+    "XGROUP CREATECONSUMER K G C",
+    "XGROUP DELCONSUMER K G C",
+    "XREADGROUP GROUP G C STREAMS K >",
+    "XREADGROUP GROUP G C COUNT 2 STREAMS K K > >",
+    "XREADGROUP GROUP G C NOACK STREAMS K >",
+    "XREADGROUP GROUP G C STREAMS K 0",
+    "XREADGROUP GROUP G C STREAMS K 9",
+    "XACK K G N N",
+    "XCLAIM K G C 0 N N FORCE",
+    "XCLAIM K G C 0 N TIME 5 RETRYCOUNT 7 JUSTID",
+    "XCLAIM K G C 10 N IDLE 100 LASTID N",
+    "XAUTOCLAIM K G C 5 0 COUNT 3",
+    "XAUTOCLAIM K G C 0 N JUSTID",
     "FLUSHDB",
 ];
 
@@ -69,6 +97,9 @@ fn fill(template: &str, rng: &mut StdRng) -> Vec<Bytes> {
             b"[M" => pick(&["[m", "[", "[1"]),
             b"S" => pick(&["0", "-0", "1", "0.1", "1e17", "-inf", "3.0e3"]),
             b"I" => pick(&["0", "1", "-1", "-2", "5"]),
+            b"N" => pick(&["1-1", "1-2", "2", "3-1", "9-9", "1800000000100-0"]),
+            b"G" => pick(&["g", "h", ""]),
+            b"C" => pick(&["c", "d", ""]),
             b"T" => pick(&["1", "100", "0", "-1", "5000"]),
             _ => continue,
         };

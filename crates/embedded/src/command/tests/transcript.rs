@@ -1,16 +1,22 @@
-//! A conversation with a real server, replayed: texts, kinds of reply, and the order of checks.
+//! Conversations with a real server, replayed: texts, kinds of reply, and the order of checks.
 
 use super::Bench;
 use crate::Protocol;
 
 #[test]
 fn answers_are_those_of_redis() {
+    replay(include_str!("redis-7.0.txt"));
+}
+
+#[test]
+fn answers_about_streams_are_those_of_redis() {
+    replay(include_str!("redis-7.0-streams.txt"));
+}
+
+fn replay(conversation: &str) {
     let mut bench = Bench::new();
     let mut wrong = Vec::new();
-    for line in include_str!("redis-7.0.txt")
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-    {
+    for line in conversation.lines().filter(|line| !line.starts_with('#')) {
         let (command, answer) = line.split_once(" => ").unwrap();
         if command == "HELLO 3" {
             bench.protocol = Protocol::Resp3;
