@@ -51,6 +51,52 @@ pub enum Error {
         /// The job.
         id: JobId,
     },
+    /// A queue holds as many as it may; nothing was written.
+    #[error(
+        "job {id} is refused: {queue} holds {} jobs already, which is its limit; submit it again when \
+         workers have taken some, or raise the limit",
+        limit.map_or_else(|| "as many".to_owned(), |limit| limit.to_string())
+    )]
+    QueueFull {
+        /// The job.
+        id: JobId,
+        /// The queue.
+        queue: String,
+        /// How many it may hold; none if that has changed meanwhile.
+        limit: Option<u64>,
+    },
+    /// A job cannot wait for one that is not there; nothing was written.
+    #[error(
+        "job {id} is refused: it depends on job {prerequisite}, which does not exist; submit that one first"
+    )]
+    NoPrerequisite {
+        /// The job.
+        id: JobId,
+        /// What it was to wait for.
+        prerequisite: JobId,
+    },
+    /// The job is no dead letter.
+    #[error("job {id} is no dead letter: it has not failed for good")]
+    NotDead {
+        /// The job.
+        id: JobId,
+    },
+    /// A worker that was told to stop a job has not done so in the time that the caller would wait.
+    #[error(
+        "job {id} was to stop, but has not ended after {waited:?}: {}; wait for it, or end it by force",
+        worker.as_ref().map_or_else(
+            || "no worker of ours runs it".to_owned(),
+            |worker| format!("worker {worker} is late, or away"),
+        )
+    )]
+    NotStopped {
+        /// The job.
+        id: JobId,
+        /// How long it was waited for.
+        waited: Duration,
+        /// The worker that ran it last.
+        worker: Option<String>,
+    },
     /// There is no such job.
     #[error("there is no job {id}")]
     NoJob {

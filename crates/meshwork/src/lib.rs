@@ -7,9 +7,14 @@ pub mod runner;
 mod worker;
 
 pub use meshwork_broker::conn::{Target, TlsFiles};
-pub use meshwork_broker::{Cancelled, Deleted, JobPage, QueueInfo, Retried};
+pub use meshwork_broker::{
+    Cancelled, DeadCursor, DeadLetter, DeadPage, Deleted, JobEvent, JobPage, Limits, LogLine,
+    QueueInfo, Retried,
+};
 pub use meshwork_model as model;
 
-pub use client::{Client, JobRequest};
+pub use client::{
+    Client, DeadFilter, EventFilter, EventFollower, EventPage, JobRequest, LogFollower, local_name,
+};
 pub use error::Error;
 pub use worker::{Worker, WorkerHandle};

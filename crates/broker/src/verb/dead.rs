@@ -9,7 +9,6 @@ use crate::{Broker, Error};
 
 /// A job that failed for good.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct DeadLetter {
     /// When it did, in milliseconds since 1970.
     pub at_ms: u64,

@@ -1,26 +1,33 @@
 //! The client: submit jobs, wait for them, look at them, stop them.
 
+mod dead;
+mod events;
+mod follow;
+mod logs;
+mod name;
 mod request;
+mod stop;
+mod submit;
 mod wait;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::conn::{Target, TlsFiles};
-use meshwork_broker::{
-    Broker, Cancelled, Deleted, Enqueued, JobPage, MAX_ENQUEUE, MAX_ITEMS, QueueInfo, Retried,
-};
-use meshwork_model::job::{Job, NewJob};
+use meshwork_broker::{Broker, Deleted, JobPage, Limits, MAX_ITEMS, QueueInfo, Retried};
+use meshwork_model::job::Job;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Route;
 use meshwork_model::state::Status;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::time::Instant;
 
 use crate::Error;
-use crate::backoff::Backoff;
+pub use dead::DeadFilter;
+pub use events::{EventFilter, EventFollower, EventPage};
+pub use logs::LogFollower;
+pub use name::local_name;
 pub use request::JobRequest;
 use wait::ParkingLot;
 
@@ -48,10 +55,11 @@ impl Client {
     /// # Errors
     /// If nobody answers there, or the server is not fit to keep jobs.
     pub async fn connect(target: &Target) -> Result<Self, Error> {
-        Ok(Self::new(Broker::connect(target, Hero::default()).await?))
+        let broker = Broker::connect(target, Hero::default()).await?;
+        Ok(Self::new(broker.acting_as(&local_name("client"))))
     }
 
-    /// A client over a broker.
+    /// A client over a broker, in whose name it acts ([`Broker::acting_as`]).
     #[must_use]
     pub fn new(broker: Broker) -> Self {
         Self {
@@ -64,53 +72,6 @@ impl Client {
     #[must_use]
     pub fn broker(&self) -> &Broker {
         &self.broker
-    }
-
-    /// Submits a job and returns its id. While the server is away the call is repeated for 15 s.
-    ///
-    /// # Errors
-    /// If the job is invalid (nothing was written), its id is taken, or the server does not take it.
-    pub async fn submit(&self, request: JobRequest) -> Result<JobId, Error> {
-        let job = request.build()?;
-        let id = job.id.clone();
-        let chosen = job.id.clone();
-        let (enqueued, repeated) = self.enqueue(std::slice::from_ref(&job)).await?;
-        // After a broken call the job that is there may well be this one.
-        if enqueued == [Enqueued::Exists] && !repeated {
-            return Err(Error::Exists { id: chosen });
-        }
-        Ok(id)
-    }
-
-    /// Submits several jobs, up to 1,000 in one call. Those whose id exists are left as they are: the call
-    /// may be repeated.
-    ///
-    /// # Errors
-    /// If a job is invalid, or the server does not take a call; a first part may be stored then.
-    pub async fn submit_all(&self, jobs: &[NewJob]) -> Result<(), Error> {
-        for job in jobs {
-            job.check()?;
-        }
-        for chunk in jobs.chunks(MAX_ENQUEUE) {
-            self.enqueue(chunk).await?;
-        }
-        Ok(())
-    }
-
-    async fn enqueue(&self, jobs: &[NewJob]) -> Result<(Vec<Enqueued>, bool), Error> {
-        let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
-        let mut repeated = false;
-        loop {
-            match self.broker.enqueue(jobs).await {
-                Ok(enqueued) => return Ok((enqueued, repeated)),
-                Err(error) if error.is_temporary() && Instant::now() < until => {
-                    tracing::warn!(%error, "enqueue again");
-                    repeated = true;
-                    backoff.wait().await;
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
     }
 
     /// Submits a job for a handler and waits for its result: payload and result are JSON.
@@ -209,6 +170,47 @@ impl Client {
         Ok(self.broker.queues().await?)
     }
 
+    /// How many ids queues may hold.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn limits(&self) -> Result<Limits, Error> {
+        Ok(self.broker.limits().await?)
+    }
+
+    /// Sets how many ids `queue` may hold before [`Client::submit`] is refused, or takes its limit away;
+    /// without a queue, the limit of all that have none of their own. Each priority of a queue is a list of
+    /// its own; 0 lets nothing in. Jobs that come back, as for a retry, are never refused.
+    ///
+    /// # Errors
+    /// If the limit is over [`meshwork_broker::MAX_QUEUE_LIMIT`], or the server does not take the call.
+    pub async fn limit_queue(&self, queue: Option<&str>, limit: Option<u64>) -> Result<(), Error> {
+        Ok(self.broker.limit_queue(queue, limit).await?)
+    }
+
+    /// The jobs that a waiting one waits for, with how they stand; none where there is no such job.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn prerequisites(&self, job: &Job) -> Result<Vec<(JobId, Option<Status>)>, Error> {
+        let ids = job.depends_on.iter().cloned().map(JobId::foreign);
+        let ids: Vec<_> = ids.collect();
+        let mut statuses = Vec::with_capacity(ids.len());
+        for chunk in ids.chunks(MAX_ITEMS) {
+            statuses.extend(self.broker.statuses(chunk).await?);
+        }
+        Ok(ids.into_iter().zip(statuses).collect())
+    }
+
+    /// When a job that failed is to run again, in milliseconds since 1970; none if it waits for no such
+    /// time.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn next_run(&self, id: &JobId) -> Result<Option<u64>, Error> {
+        Ok(self.broker.next_run(id).await?)
+    }
+
     /// Whether a worker listens where `route` leads.
     ///
     /// # Errors
@@ -218,16 +220,6 @@ impl Client {
             .broker
             .is_listened(&route.queue(self.broker.keys()))
             .await?)
-    }
-
-    /// Stops a job that waits or runs; it ends in error `stopped`. A run is cut off at its worker's next
-    /// renewal, a third of a lease later at the latest.
-    ///
-    /// # Errors
-    /// If there is no such job, or the server does not take a call.
-    pub async fn stop(&self, id: &JobId) -> Result<Cancelled, Error> {
-        let job = self.summary(id).await?;
-        Ok(self.broker.cancel(&job, STOPPED, false).await?)
     }
 
     /// Runs an ended job again.
@@ -248,6 +240,3 @@ impl Client {
         Ok(self.broker.delete(&job).await?)
     }
 }
-
-/// The `error` of a job that somebody stopped (seed 2).
-const STOPPED: &str = "stopped";

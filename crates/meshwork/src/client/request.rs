@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use meshwork_model::job::{Invalid, NewJob};
+use meshwork_model::job::{Invalid, NewJob, OnFailure};
 use meshwork_model::name::{Group, Instance, JobId, ScriptType};
-use meshwork_model::route::Route;
+use meshwork_model::retry::RetryBackoff;
+use meshwork_model::route::{Fallback, Priority, Route};
 use serde::Serialize;
 
 use crate::{Error, runner};
@@ -43,10 +44,53 @@ impl JobRequest {
         self
     }
 
-    /// For one worker only; the job waits for it.
+    /// For one worker only; the job waits for it, unless it has a [`JobRequest::fallback`].
     #[must_use]
     pub fn instance(mut self, instance: Instance) -> Self {
         self.job.route.instance = Some(instance);
+        self
+    }
+
+    /// Where a job for one worker goes if that worker is not there, when it is submitted or later (default:
+    /// it waits). Refused for a job without an instance. Seed 0, section 3.
+    #[must_use]
+    pub fn fallback(mut self, fallback: Fallback) -> Self {
+        self.job.fallback = Some(fallback);
+        self
+    }
+
+    /// How urgent it is (default: normal). Among the queues of a worker all of one level come before those
+    /// of the next; from time to time a worker looks at the lowest first, so that none starves. Seed 0,
+    /// section 8.
+    #[must_use]
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.job.route.priority = priority;
+        self
+    }
+
+    /// It is not to run before this job has ended; may be said of up to 1,000 jobs, which must be there
+    /// when it is submitted. The time that it waits is bounded by its timeout: then it ends in error
+    /// `timeout`. Seed 2 calls these jobs `prerequisites`.
+    #[must_use]
+    pub fn depends_on(mut self, id: JobId) -> Self {
+        self.job.depends_on.push(id);
+        self
+    }
+
+    /// What it means when a job that it depends on does not finish (default: this one ends in error at
+    /// once, without being run).
+    #[must_use]
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
+        self.job.on_failure = on_failure;
+        self
+    }
+
+    /// The pause before the first retry, in whole milliseconds, at most an hour (default: the worker's,
+    /// one second). It doubles with each further one, up to ten minutes, and up to a quarter of it is left
+    /// to chance.
+    #[must_use]
+    pub fn backoff(mut self, first: Duration) -> Self {
+        self.job.backoff_ms = Some(u64::try_from(first.as_millis()).unwrap_or(u64::MAX));
         self
     }
 
@@ -139,9 +183,16 @@ impl JobRequest {
         Ok(self.job)
     }
 
-    /// How long a caller waits for it at most: all its runs, and an hour in the queue.
-    pub(super) fn patience(&self) -> Duration {
-        let runs = u64::from(self.job.retries) + 1;
-        Duration::from_secs(self.job.timeout.saturating_mul(runs)).saturating_add(QUEUEING)
+    /// How long a caller waits for it at most: all its runs and the pauses between them, what it waits for
+    /// other jobs, and an hour in the queue.
+    #[must_use]
+    pub fn patience(&self) -> Duration {
+        let job = &self.job;
+        let pause = RetryBackoff::default().cap;
+        let waits = u64::from(!job.depends_on.is_empty());
+        let times = u64::from(job.retries) + 1 + waits;
+        Duration::from_secs(job.timeout.saturating_mul(times))
+            .saturating_add(pause.saturating_mul(job.retries))
+            .saturating_add(QUEUEING)
     }
 }

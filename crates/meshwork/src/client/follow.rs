@@ -1,0 +1,63 @@
+//! A connection to wait on that is made anew when it breaks.
+
+use std::time::Duration;
+
+use meshwork_broker::{Broker, Parking};
+use tokio::time::Instant;
+
+use super::REPEAT_FOR;
+use crate::Error;
+use crate::backoff::Backoff;
+
+/// How long one wait lasts before whoever follows looks at other things.
+pub(super) const SLICE: Duration = Duration::from_millis(500);
+
+/// The way to what comes next.
+#[derive(Debug)]
+pub(super) struct Follow {
+    broker: Broker,
+    parking: Option<Parking>,
+}
+
+impl Follow {
+    pub(super) fn new(broker: Broker) -> Self {
+        Self {
+            broker,
+            parking: None,
+        }
+    }
+
+    /// The answer of `call`, which waits on the connection; while the server is away, it is said again.
+    pub(super) async fn ask<T>(
+        &mut self,
+        call: impl AsyncFn(&Broker, &Parking) -> Result<T, meshwork_broker::Error>,
+    ) -> Result<T, Error> {
+        let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
+        loop {
+            let answer = match self.parking.take() {
+                Some(parking) => {
+                    let answer = call(&self.broker, &parking).await;
+                    // A connection that broke is not asked again.
+                    self.parking = answer.is_ok().then_some(parking);
+                    answer.map(Some)
+                }
+                None => {
+                    let made = self.broker.parking().await;
+                    made.map(|parking| {
+                        self.parking = Some(parking);
+                        None
+                    })
+                }
+            };
+            match answer {
+                Ok(Some(answer)) => return Ok(answer),
+                Ok(None) => {}
+                Err(error) if error.is_temporary() && Instant::now() < until => {
+                    tracing::debug!(%error, "following again");
+                    backoff.wait().await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What a job prints, while it prints it.
+
+use meshwork_broker::LogLine;
+use meshwork_model::name::JobId;
+use meshwork_model::state::Status;
+
+use super::Client;
+use super::follow::{Follow, SLICE};
+use crate::Error;
+
+/// Follows the output of one job until the job has ended.
+#[derive(Debug)]
+pub struct LogFollower {
+    client: Client,
+    follow: Follow,
+    id: JobId,
+    last: Option<String>,
+    ended: bool,
+}
+
+impl Client {
+    /// The lines that are kept of a job's output, the newest 1,000 or so, in order.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn log_lines(&self, id: &JobId) -> Result<Vec<LogLine>, Error> {
+        let mut lines: Vec<LogLine> = Vec::new();
+        loop {
+            let last = lines.last().map(|line| line.id.as_str());
+            let more = self.broker.log_lines(id, last).await?;
+            if more.is_empty() {
+                return Ok(lines);
+            }
+            lines.extend(more);
+        }
+    }
+
+    /// Follows a job's output, from the first line that is kept.
+    ///
+    /// # Errors
+    /// If there is no such job, or the server does not take the call.
+    pub async fn follow_log(&self, id: &JobId) -> Result<LogFollower, Error> {
+        let job = self.summary(id).await?;
+        Ok(LogFollower {
+            client: self.clone(),
+            follow: Follow::new(self.broker.clone()),
+            id: id.clone(),
+            last: None,
+            ended: job.status().is_some_and(Status::is_final),
+        })
+    }
+}
+
+impl LogFollower {
+    /// The next lines, up to 1,000; none at all when the job has ended and its last line was told. While
+    /// the server is away it is asked again for 15 s.
+    ///
+    /// # Errors
+    /// If the job was deleted meanwhile, or the server does not take a call.
+    pub async fn next(&mut self) -> Result<Option<Vec<LogLine>>, Error> {
+        loop {
+            let (id, last) = (self.id.clone(), self.last.clone());
+            let ended = self.ended;
+            let lines = self.follow.ask(async |broker, parking| {
+                if ended {
+                    return broker.log_lines(&id, last.as_deref()).await;
+                }
+                broker
+                    .next_log_lines(parking, &id, last.as_deref(), SLICE)
+                    .await
+            });
+            let lines = lines.await?;
+            if let Some(line) = lines.last() {
+                self.last = Some(line.id.clone());
+                return Ok(Some(lines));
+            }
+            if ended {
+                return Ok(None);
+            }
+            let summary = self.client.broker.summaries(std::slice::from_ref(&self.id));
+            let job = match summary.await {
+                // The next wait sees to it that the server is asked again.
+                Err(error) if error.is_temporary() => continue,
+                answer => answer?.into_iter().next().flatten(),
+            };
+            let job = job.ok_or_else(|| Error::NoJob { id: id.clone() })?;
+            // What was printed before the end is read once more.
+            self.ended = job.status().is_some_and(Status::is_final);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Submitting, and what it means when the server refuses a job.
+
+use meshwork_broker::{Enqueued, MAX_ENQUEUE};
+use meshwork_model::job::NewJob;
+use meshwork_model::name::JobId;
+use tokio::time::Instant;
+
+use super::{Client, JobRequest, REPEAT_FOR};
+use crate::Error;
+use crate::backoff::Backoff;
+
+impl Client {
+    /// Submits a job and returns its id. While the server is away the call is repeated for 15 s.
+    ///
+    /// # Errors
+    /// If the job is invalid, its queue is full, or a job that it depends on does not exist: nothing was
+    /// written then. If its id is taken, or the server does not take it.
+    pub async fn submit(&self, request: JobRequest) -> Result<JobId, Error> {
+        let job = request.build()?;
+        let (enqueued, repeated) = self.enqueue(std::slice::from_ref(&job)).await?;
+        for answer in enqueued {
+            // After a broken call the job that is there may well be this one.
+            if answer == Enqueued::Exists && !repeated {
+                return Err(Error::Exists { id: job.id });
+            }
+            self.accepted(&job, answer).await?;
+        }
+        Ok(job.id)
+    }
+
+    /// Submits several jobs, up to 1,000 in one call. Those whose id exists are left as they are: the call
+    /// may be repeated. A job may depend on one that stands before it.
+    ///
+    /// # Errors
+    /// If a job is invalid: nothing was written then. If a job is refused as by [`Client::submit`], or the
+    /// server does not take a call: others may be stored then.
+    pub async fn submit_all(&self, jobs: &[NewJob]) -> Result<(), Error> {
+        for job in jobs {
+            job.check()?;
+        }
+        for chunk in jobs.chunks(MAX_ENQUEUE) {
+            let (enqueued, _) = self.enqueue(chunk).await?;
+            for (job, answer) in chunk.iter().zip(enqueued) {
+                self.accepted(job, answer).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn enqueue(&self, jobs: &[NewJob]) -> Result<(Vec<Enqueued>, bool), Error> {
+        let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
+        let mut repeated = false;
+        loop {
+            match self.broker.enqueue(jobs).await {
+                Ok(enqueued) => return Ok((enqueued, repeated)),
+                Err(error) if error.is_temporary() && Instant::now() < until => {
+                    tracing::warn!(%error, "enqueue again");
+                    repeated = true;
+                    backoff.wait().await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// An error if the job was refused.
+    async fn accepted(&self, job: &NewJob, answer: Enqueued) -> Result<(), Error> {
+        let id = job.id.clone();
+        match answer {
+            Enqueued::Stored | Enqueued::Exists => Ok(()),
+            Enqueued::Unknown(prerequisite) => Err(Error::NoPrerequisite { id, prerequisite }),
+            Enqueued::Full => Err(self.full(job).await?),
+        }
+    }
+
+    /// Which queue was full. Of two, it is the one that holds as many as it may.
+    async fn full(&self, job: &NewJob) -> Result<Error, Error> {
+        let (keys, limits) = (self.broker.keys(), self.limits().await?);
+        let mut queue = job.route.queue(keys);
+        if let Some(fallback) = job.fallback {
+            let other = fallback.route(&job.route).queue(keys);
+            let queues = self.queues().await?;
+            let waiting = queues.iter().find(|info| info.queue == queue);
+            let waiting = waiting.map_or(0, |info| info.waiting as u64);
+            if limits.of(&queue).is_none_or(|limit| waiting < limit) {
+                queue = other;
+            }
+        }
+        Ok(Error::QueueFull {
+            id: job.id.clone(),
+            limit: limits.of(&queue),
+            queue,
+        })
+    }
+}
