@@ -119,10 +119,10 @@ impl Verb {
         match self {
             Self::Enqueue | Self::Claim | Self::Watch => &[ENDS, WAITS],
             Self::Finish | Self::Fail | Self::Release | Self::Reclaim => &[ENDS],
-            Self::Promote | Self::Settle | Self::Adopt => &[ENDS],
+            Self::Promote | Self::Settle | Self::Adopt | Self::Retry => &[ENDS],
             Self::Control | Self::Cancel => &[ENDS, STOP],
             Self::Prune | Self::Delete => &[FORGET],
-            Self::Renew | Self::Log | Self::Present | Self::Leave | Self::Retry => &[],
+            Self::Renew | Self::Log | Self::Present | Self::Leave => &[],
         }
     }
 

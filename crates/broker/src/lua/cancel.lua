@@ -11,7 +11,8 @@ if final(has.status) then return 'ended' end
 if has.status == 'started' and ARGV[5] ~= '1' then
   if has.mw_stop then return 'stopping' end
   redis.call('HSET', KEYS[1], 'mw_stop', ARGV[4])
-  redis.call('LPUSH', has.mw_token and KEYS[3] or KEYS[4], id)
+  -- Where that key is no list, the next renewal tells it.
+  pushed('LPUSH', has.mw_token and KEYS[3] or KEYS[4], id)
   event(id, 'stop', ARGV[2], ARGV[4])
   return 'stopping'
 end

@@ -10,6 +10,7 @@ local at, deadline = iso(now), whole(now + tonumber(ARGV[3]))
 local old = #KEYS + 1 - 2 * tonumber(ARGV[6]) -- from this key on
 local MOST = 1000 -- ids looked at in one call
 local looked, dropped, out = 0, 0, {}
+redis.call('ZCARD', LEASES) -- should it be no such set, the call ends here, before ids are taken
 
 -- Whether the job is there to be run: not ended, not waiting, and in nobody's hands. `started` without a
 -- lease is what a worker without leases left, and somebody has pushed it again.
@@ -33,26 +34,18 @@ local function unlocked(list, id)
   return redis.call('LREM', list, 1, id) == 1
 end
 
--- Whether a job of a client that knows nothing of waiting has to wait for others first.
-local function waits(id, key, is, queue)
-  if is.mw_reply or (is.prerequisites or is.dependencies or '[]') == '[]' then return false end
-  local seen, ids = {}, {}
-  ids_of(seen, ids, is.prerequisites)
-  ids_of(seen, ids, is.dependencies)
-  local open, why = unmet(ids, is.mw_on_failure)
-  if open and #open == 0 then return false end
-  if not open then fault(id, key, is, why, now, nil, '')
-  else hold(id, key, queue, open, now, 1000 * (tonumber(is.timeout or '') or DEFAULT_TIMEOUT)) end
-  return true
-end
-
 local function admit(id, k)
   local key, is = JOB .. id, {}
   local record = redis.pcall('HGETALL', key)
   for i = 1, #record, 2 do is[record[i]] = record[i + 1] end
   local locked = is.mw_lock and is.mw_lock ~= KEYS[k]
-  if #record == 0 or not free(is, id) or (locked and not unlocked(is.mw_lock, id))
-    or waits(id, key, is, KEYS[k]) then
+  if #record == 0 or not free(is, id) or (locked and not unlocked(is.mw_lock, id)) then
+    dropped = dropped + 1
+    return
+  end
+  local held, prerequisites = waits(id, key, is, KEYS[k], now)
+  looked = looked + prerequisites
+  if held then
     dropped = dropped + 1
     return
   end
@@ -61,9 +54,9 @@ local function admit(id, k)
   redis.call('HSET', key, 'status', 'started', 'updated_at', at, 'mw_token', token,
     'mw_worker', worker, 'mw_queue', KEYS[k], 'mw_attempt', attempt)
   if k >= old then redis.call('HSET', key, 'mw_legacy', '1') end
-  if is.mw_lock or is.mw_fallback then
-    redis.call('HDEL', key, 'mw_lock', 'mw_fallback', 'mw_seen')
-    redis.call('ZREM', WATCH, id)
+  if is.mw_lock or is.mw_fallback or is.mw_seen then
+    redis.call('HDEL', key, 'mw_lock', 'mw_seen')
+    redis.pcall('ZREM', WATCH, id)
   end
   event(id, 'claim', worker)
   want = want - 1
@@ -74,8 +67,8 @@ for k = 1, #KEYS, 2 do
   while looked < MOST do
     local id
     if want > 0 then id = redis.call('RPOP', KEYS[k + 1])
-    else id = redis.call('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT') end -- newest first
-    if not id then break end
+    else id = redis.pcall('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT') end -- newest first
+    if not id or id.err then break end
     looked = looked + 1
     if want > 0 then admit(id, k) end
   end
@@ -87,9 +80,8 @@ for k = 1, #KEYS, 2 do
     if not ids or ids.err then break end
     looked = looked + #ids
     for i = 1, #ids do
-      if walked then -- the rest goes back as it lay
+      if walked or looked > MOST then -- the rest goes back as it lay
         for j = #ids, i, -1 do redis.call('RPUSH', KEYS[k], ids[j]) end
-        looked = MOST
         break
       end
       admit(ids[i], k)

@@ -12,8 +12,9 @@ local at, limits = iso(now), {}
 -- Whether a queue holds as many as it may.
 local function full(queue)
   if limits[queue] == nil then
-    local set = redis.call('HMGET', CONFIG, 'limit:' .. queue, 'limit')
-    limits[queue] = tonumber(set[1] or set[2] or '') or false
+    local own = 'limit:' .. queue
+    local set = read(CONFIG, own, 'limit')
+    limits[queue] = tonumber(set[own] or set.limit or '') or false
   end
   return limits[queue] and redis.call('LLEN', queue) >= limits[queue]
 end
@@ -32,25 +33,26 @@ local function store(key, queue, a, ids, from, n)
   local away = presence ~= '' and redis.call('EXISTS', presence) == 0
   if away then queue = fallback end
   if full(queue) then return 'full' end
-  if not open then
-    put(key, from, n, 'error')
-    redis.call('HSET', key, 'error', why)
+  local function written(status)
+    put(key, from, n, status)
+    if presence ~= '' and not away then
+      redis.call('HSET', key, 'mw_queue', queue, 'mw_fallback', presence .. ' ' .. fallback)
+    end
     event(id, 'enqueue', ARGV[2], script_type)
+  end
+  if not open then
+    written('error')
+    redis.call('HSET', key, 'error', why)
     close(id, key, read(key, 'mw_reply'), 'error', why, now, nil, '')
   elseif #open > 0 then
-    put(key, from, n, 'dispatched')
-    event(id, 'enqueue', ARGV[2], script_type)
+    written('dispatched')
     hold(id, key, queue, open, now, tonumber(ARGV[a + 3]))
   else
     -- The queue first: if it is no list the script ends here, with nothing written for this job.
     redis.call('LPUSH', queue, id)
-    put(key, from, n, 'dispatched')
-    event(id, 'enqueue', ARGV[2], script_type)
+    written('dispatched')
     double(id, key, queue, script_type, worker_id, now)
-    if presence ~= '' and not away then
-      redis.call('HSET', key, 'mw_queue', queue, 'mw_fallback', presence .. ' ' .. fallback)
-      redis.call('ZADD', WATCH, whole(now + LOOK_EVERY), id)
-    end
+    mind(id, key, now)
   end
   return 'stored'
 end

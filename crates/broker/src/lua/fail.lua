@@ -24,9 +24,8 @@ if again then
   redis.call('HDEL', KEYS[1], 'mw_token')
   event(id, 'retry', has.mw_worker, ARGV[4])
   local delay = tonumber(ARGV[10])
-  if delay > 0 then redis.call('ZADD', DELAYED, whole(now + delay), id)
-  else deliver('LPUSH', id, KEYS[1], has, KEYS[2], now) end
-  return 'requeued'
+  local put = delay > 0 and type(redis.pcall('ZADD', DELAYED, whole(now + delay), id)) == 'number'
+  return (put or deliver('LPUSH', id, KEYS[1], has, KEYS[2], now)) and 'requeued' or 'failed'
 end
 local dead = ARGV[11] ~= '' and not has.mw_stop and ARGV[11] or nil
 close(id, KEYS[1], has, 'error', ARGV[4], now, dead, has.mw_worker)

@@ -5,7 +5,9 @@
 local MOST = 1000 -- ids in one call; the listener stays until its list is empty
 local moved = 0
 for k = 1, #KEYS, 2 do
-  while moved < MOST and redis.call('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT') do
+  while moved < MOST do
+    local id = redis.pcall('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT')
+    if not id or id.err then break end -- a queue that is no list holds up no other
     moved = moved + 1
   end
   if redis.call('EXISTS', KEYS[k + 1]) == 0 then redis.call('ZREM', FEEDS, ARGV[1 + (k + 1) / 2]) end

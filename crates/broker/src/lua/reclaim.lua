@@ -11,12 +11,13 @@ local at, requeued, ended, moved = iso(now), {}, {}, 0
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'LIMIT', 0, ARGV[2])) do
   local key = JOB .. id
   redis.call('ZREM', LEASES, id)
-  local has = read(key, 'status', 'mw_queue', 'mw_lost', 'mw_reply', 'mw_legacy', 'mw_worker', 'mw_stop')
+  local has = read(key, 'status', 'mw_queue', 'mw_lost', 'mw_reply', 'mw_legacy', 'mw_worker', 'mw_stop',
+    'mw_attempt')
   if has.status == 'started' and has.mw_queue then
     local lost = (tonumber(has.mw_lost or '') or 0) + 1
     redis.call('HDEL', key, 'mw_token')
-    redis.call('HINCRBY', key, 'mw_attempt', -1)
-    redis.call('HSET', key, 'mw_lost', lost, 'updated_at', at)
+    local attempt = math.max(0, (tonumber(has.mw_attempt or '') or 0) - 1)
+    redis.call('HSET', key, 'mw_attempt', attempt, 'mw_lost', lost, 'updated_at', at)
     event(id, 'lost', has.mw_worker)
     local poison = 'lost: ' .. lost .. ' workers went away while they ran this job'
     if has.mw_stop then
@@ -35,7 +36,9 @@ local gone = redis.call('ZRANGEBYSCORE', FEEDS, '-inf', whole(now), 'WITHSCORES'
 for i = 1, #gone, 2 do
   local member, queue = gone[i], string.match(gone[i], '^%S+ (.*)$')
   local feed = FEED .. member
-  while queue and moved < MOST_MOVED and redis.call('LMOVE', feed, queue, 'LEFT', 'RIGHT') do
+  while queue and moved < MOST_MOVED do
+    local id = redis.pcall('LMOVE', feed, queue, 'LEFT', 'RIGHT')
+    if not id or id.err then break end -- a queue that is no list holds up no other
     moved = moved + 1
   end
   -- A process that hangs waits on in the server's eyes, and an id may still come to it.

@@ -3,11 +3,12 @@
 -- KEYS    the job's hash, the queue it came from
 -- ARGV    now, id, token
 -- Returns 'released', or 'stale' if the job is not this worker's any more
-local has = read(KEYS[1], 'status', 'mw_token', 'mw_reply', 'mw_legacy', 'mw_worker', 'mw_stop')
+local has = read(KEYS[1], 'status', 'mw_token', 'mw_reply', 'mw_legacy', 'mw_worker', 'mw_stop',
+  'mw_attempt')
 if has.mw_token ~= ARGV[3] or has.status ~= 'started' then return 'stale' end
 local now, id = clock(ARGV[1]), ARGV[2]
 redis.call('ZREM', LEASES, id)
-redis.call('HINCRBY', KEYS[1], 'mw_attempt', -1)
+redis.call('HSET', KEYS[1], 'mw_attempt', math.max(0, (tonumber(has.mw_attempt or '') or 0) - 1))
 if has.mw_stop then
   fault(id, KEYS[1], has, has.mw_stop, now, nil, has.mw_worker)
   return 'released'

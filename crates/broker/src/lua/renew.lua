@@ -6,17 +6,17 @@
 local now = clock(ARGV[1])
 local deadline, alive = whole(now + tonumber(ARGV[2])), whole(now + tonumber(ARGV[3]))
 local entries = tonumber(ARGV[4])
-for i = 5, 4 + entries do redis.call('ZADD', FEEDS, alive, ARGV[i]) end
 local gone, stops, a = {}, {}, 5 + entries
 for k = 1, #KEYS do
   local id, token = ARGV[a], ARGV[a + 1]
-  local has = redis.call('HMGET', KEYS[k], 'mw_token', 'status', 'mw_stop')
-  if has[1] == token and has[2] == 'started' and redis.call('ZSCORE', LEASES, id) then
+  local has = read(KEYS[k], 'mw_token', 'status', 'mw_stop')
+  if has.mw_token == token and has.status == 'started' and redis.call('ZSCORE', LEASES, id) then
     redis.call('ZADD', LEASES, deadline, id)
-    if has[3] then stops[#stops + 1] = id end
+    if has.mw_stop then stops[#stops + 1] = id end
   else
     gone[#gone + 1] = id
   end
   a = a + 2
 end
+for i = 5, 4 + entries do redis.call('ZADD', FEEDS, alive, ARGV[i]) end
 return {gone, stops}

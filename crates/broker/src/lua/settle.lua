@@ -1,4 +1,5 @@
--- Tells jobs that wait for one that has ended, where the script that ended it left some over.
+-- Tells jobs that wait for one that has ended, where the script that ended it left some over. Those that
+-- wait for one that somebody has set going again meanwhile wait on.
 -- KEYS
 -- ARGV    now, most told in one call
 -- Returns how many were told, 1 if there are more
@@ -6,6 +7,12 @@ local now, most, told = clock(ARGV[1]), tonumber(ARGV[2]), 0
 while told < most do
   local id = redis.call('LPOP', SETTLE)
   if not id then return {told, 0} end
-  told = told + 1 + advance(id, read(JOB .. id, 'status').status == 'finished', now, most - told)
+  -- A blank: it finished, and its record is gone.
+  local gone = string.match(id, '^ (.+)$')
+  id = gone or id
+  local status = read(JOB .. id, 'status').status or ''
+  if not there(JOB .. id) then status = gone and 'finished' or 'error' end
+  told = told + 1
+  if final(status) then told = told + advance(id, status == 'finished', now, most - told + 1) end
 end
 return {told, redis.call('EXISTS', SETTLE)}

@@ -26,7 +26,9 @@ impl Broker {
         if job.queue.is_none() && job.route().is_none() {
             return Ok(Retried::Missing);
         }
-        let answer = self.change(Verb::Retry, job).run(&self.conn).await?;
+        let control = self.keys.control_queue_type(&self.type_of(job));
+        let call = self.change(Verb::Retry, job).key(control);
+        let answer = call.run(&self.conn).await?;
         let known = [
             ("queued", Retried::Queued),
             ("unfinished", Retried::Unfinished),

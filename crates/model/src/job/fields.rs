@@ -70,7 +70,7 @@ pub mod field {
     pub const PRIORITY: &str = "mw_priority";
     /// Ours: what a prerequisite's failure means: `continue`, or absent where it is this job's failure too.
     pub const ON_FAILURE: &str = "mw_on_failure";
-    /// Ours: prerequisites that have not ended; absent when there is none.
+    /// Ours: prerequisites that have not ended, each in quotes; absent when there is none.
     pub const WAITING: &str = "mw_waiting";
     /// Ours: when a waiting job's time is over, in milliseconds since 1970.
     pub const EXPIRES: &str = "mw_expires";

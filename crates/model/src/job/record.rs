@@ -75,7 +75,7 @@ pub struct Job {
     /// What a prerequisite's failure means, where it says so.
     pub on_failure: Option<String>,
     /// Prerequisites that have not ended.
-    pub waiting: u32,
+    pub waiting: usize,
     /// The first pause before a retry, in milliseconds.
     pub backoff_ms: Option<u64>,
     /// The old list on which its id stands as well.
@@ -104,6 +104,11 @@ fn some_text(value: Vec<u8>) -> Option<String> {
 
 fn number<T: std::str::FromStr>(value: Vec<u8>) -> Option<T> {
     text(value).trim().parse().ok()
+}
+
+/// How many strings in quotes there are.
+fn quoted(value: &[u8]) -> usize {
+    value.iter().filter(|byte| **byte == b'"').count() / 2
 }
 
 /// A JSON object with whatever values, as an environment: strings as they are, the rest as JSON.
@@ -189,7 +194,7 @@ impl Job {
             field::DEPENDENTS => self.dependents = strings(&value),
             field::PRIORITY => self.priority = some_text(value),
             field::ON_FAILURE => self.on_failure = some_text(value),
-            field::WAITING => self.waiting = number(value).unwrap_or_default(),
+            field::WAITING => self.waiting = quoted(&value),
             field::BACKOFF => self.backoff_ms = number(value),
             field::LOCK => self.lock = some_text(value),
             field::LEGACY => self.legacy = value == b"1",

@@ -101,7 +101,9 @@ async fn a_job_that_is_not_there_does_not_appear(world: &World) -> Outcome {
         world.broker.cancel(&job, "stopped", true).await?,
         Cancelled::Missing
     );
-    world.unchanged("").await
+    world
+        .told("", &["j1 enqueue by  note osis", "j1 delete by  note"])
+        .await
 }
 
 /// The first reason stays.

@@ -22,7 +22,9 @@ async fn forgets_a_job_that_waits(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let job = world.read("j1").await?;
     same!(world.broker.delete(&job).await?, Deleted::Deleted);
-    world.unchanged("").await
+    world
+        .told("", &["j1 enqueue by  note osis", "j1 delete by  note"])
+        .await
 }
 
 /// Nor its reply.
@@ -34,7 +36,17 @@ async fn forgets_a_job_that_ended(world: &World) -> Outcome {
     world.finish(&claimed, "42").await?;
     let job = world.read("j1").await?;
     same!(world.broker.delete(&job).await?, Deleted::Deleted);
-    world.unchanged("").await
+    world
+        .told(
+            "",
+            &[
+                "j1 enqueue by  note osis",
+                "j1 claim by w1-a note",
+                "j1 finished by w1-a note",
+                "j1 delete by  note",
+            ],
+        )
+        .await
 }
 
 /// It is to be stopped first.
@@ -51,7 +63,16 @@ async fn forgets_a_job_whose_lease_ended(world: &World) -> Outcome {
     let claimed = world.started("j1").await?;
     world.pass(LEASE_MS);
     same!(world.broker.delete(&claimed.job).await?, Deleted::Deleted);
-    world.unchanged("").await
+    world
+        .told(
+            "",
+            &[
+                "j1 enqueue by  note osis",
+                "j1 claim by w1-a note",
+                "j1 delete by  note",
+            ],
+        )
+        .await
 }
 
 /// Reports about it are refused and leave no half record.
@@ -60,7 +81,17 @@ async fn the_old_worker_cannot_bring_it_back(world: &World) -> Outcome {
     world.broker.cancel(&claimed.job, "stopped", true).await?;
     world.broker.delete(&claimed.job).await?;
     same!(world.finish(&claimed, "42").await?, Finished::Stale);
-    world.unchanged("").await
+    world
+        .told(
+            "",
+            &[
+                "j1 enqueue by  note osis",
+                "j1 claim by w1-a note",
+                "j1 error by  note",
+                "j1 delete by  note",
+            ],
+        )
+        .await
 }
 
 /// Twice is no error.
@@ -69,7 +100,9 @@ async fn a_job_that_is_not_there_is_missing(world: &World) -> Outcome {
     let job = world.read("j1").await?;
     world.broker.delete(&job).await?;
     same!(world.broker.delete(&job).await?, Deleted::Missing);
-    world.unchanged("").await
+    world
+        .told("", &["j1 enqueue by  note osis", "j1 delete by  note"])
+        .await
 }
 
 /// Of many jobs in a queue, one.
@@ -78,7 +111,8 @@ async fn leaves_the_other_jobs(world: &World) -> Outcome {
     let before = world.all().await?;
     world.put(&["j2"]).await?;
     world.broker.delete(&world.read("j2").await?).await?;
-    world.unchanged(&before).await
+    let told = ["j2 enqueue by  note osis", "j2 delete by  note"];
+    world.told(&before, &told).await
 }
 
 /// It is a new job then.

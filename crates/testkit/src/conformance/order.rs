@@ -67,7 +67,12 @@ async fn most_specific_queue_first_in_one_call(world: &World) -> Outcome {
     let taken = world.claim(WORKER, &queues, 3).await?;
     same!(ids(&taken.jobs), ["i", "g", "t"]);
     let from: Vec<_> = taken.jobs.iter().map(|job| job.queue.clone()).collect();
-    same!(from, queues);
+    let of = |queue: &str| world.queue_of(queue);
+    let group = "osis:group:default";
+    same!(
+        from,
+        [of(&format!("{group}:inst:7")), of(group), of("osis")]
+    );
     Ok(())
 }
 

@@ -58,6 +58,18 @@ const QUEUED: &str = "~:q:work:type:osis list\n  j1\n";
 /// Under a lease from the start on.
 const LEASED: &str = "~:q:lease zset\n  j1 = 1700000010123\n";
 
+/// What was told of `j1`.
+fn events(events: &[&str]) -> String {
+    let lines = events
+        .iter()
+        .map(|event| format!("  job j1 event {event}\n"));
+    format!("~:q:events stream\n{}", lines.collect::<String>())
+}
+
+/// What a plain job's way begins with.
+const ENQUEUED: &str = "enqueue by  note osis";
+const CLAIMED: &str = "claim by w1-a note";
+
 async fn is(world: &World, parts: &[&str]) -> Outcome {
     same_text(&world.all().await?, &parts.concat())
 }
@@ -79,7 +91,7 @@ async fn after_enqueue(world: &World) -> Outcome {
         "status = dispatched",
         "updated_at = 2023-11-14T22:13:20.123Z",
     ]);
-    is(world, &[&record, QUEUED]).await
+    is(world, &[&record, &events(&[ENQUEUED]), QUEUED]).await
 }
 
 /// Each part of a job has its field; the environment is one JSON object.
@@ -117,6 +129,8 @@ async fn after_enqueue_with_everything(world: &World) -> Outcome {
   timeout = 30
   updated_at = 2023-11-14T22:13:20.123Z
   worker_id = 3
+~:q:events stream
+  job j1 event enqueue by  note python
 ~:q:work:type:python:group:io:inst:3 list
   j1
 "#;
@@ -137,7 +151,8 @@ async fn after_claim(world: &World) -> Outcome {
         "status = started",
         "updated_at = 2023-11-14T22:13:21.123Z",
     ]);
-    is(world, &[&record, "~:q:lease zset\n  j1 = 1700000011123\n"]).await
+    let lease = "~:q:lease zset\n  j1 = 1700000011123\n";
+    is(world, &[&record, &events(&[ENQUEUED, CLAIMED]), lease]).await
 }
 
 /// A lease and a listener, each one lease from now.
@@ -155,7 +170,11 @@ async fn after_renew(world: &World) -> Outcome {
     ]);
     let feeds = "~:q:feeds zset\n  w1-a ~:q:work:type:osis = 1700000016123\n";
     let lease = "~:q:lease zset\n  j1 = 1700000011123\n";
-    is(world, &[&record, feeds, lease]).await
+    is(
+        world,
+        &[&record, &events(&[ENQUEUED, CLAIMED]), feeds, lease],
+    )
+    .await
 }
 
 /// Status and output as seed 2 has them; the token stays, so that a repeated report is known.
@@ -174,7 +193,10 @@ async fn after_finish(world: &World) -> Outcome {
         "status = finished",
         "updated_at = 2023-11-14T22:13:21.123Z",
     ]);
-    is(world, &[&record, "~:q:reply:j1 list for 60 min\n  42\n"]).await
+    let ended = "~:q:ended zset\n  j1 = 1700000001123\n";
+    let events = events(&[ENQUEUED, CLAIMED, "finished by w1-a note"]);
+    let reply = "~:q:reply:j1 list for 60 min\n  42\n";
+    is(world, &[&record, ended, &events, reply]).await
 }
 
 /// It waits again, with what went wrong, and without a token.
@@ -199,7 +221,8 @@ async fn after_fail_with_a_retry_left(world: &World) -> Outcome {
         "status = dispatched",
         "updated_at = 2023-11-14T22:13:21.123Z",
     ]);
-    is(world, &[&record, QUEUED]).await
+    let events = events(&[ENQUEUED, CLAIMED, "retry by w1-a note boom"]);
+    is(world, &[&record, &events, QUEUED]).await
 }
 
 /// Status and error as seed 2 has them, and the reply.
@@ -209,6 +232,7 @@ async fn after_fail_without(world: &World) -> Outcome {
     let record = record(&[
         "error = boom",
         "mw_attempt = 1",
+        "mw_dead = failed",
         "mw_queue = ~:q:work:type:osis",
         "mw_reply = 1",
         "mw_token = t1",
@@ -216,7 +240,10 @@ async fn after_fail_without(world: &World) -> Outcome {
         "status = error",
         "updated_at = 2023-11-14T22:13:21.123Z",
     ]);
-    is(world, &[&record, "~:q:reply:j1 list for 60 min\n  boom\n"]).await
+    let dead = "~:q:dead zset\n  j1 = 1700000001123\n";
+    let events = events(&[ENQUEUED, CLAIMED, "error by w1-a note failed"]);
+    let reply = "~:q:reply:j1 list for 60 min\n  boom\n";
+    is(world, &[&record, dead, &events, reply]).await
 }
 
 /// As it was before the claim, but for who had it last.
@@ -231,7 +258,8 @@ async fn after_release(world: &World) -> Outcome {
         "status = dispatched",
         "updated_at = 2023-11-14T22:13:21.123Z",
     ]);
-    is(world, &[&record, QUEUED]).await
+    let events = events(&[ENQUEUED, CLAIMED, "release by w1-a note"]);
+    is(world, &[&record, &events, QUEUED]).await
 }
 
 /// Likewise, with the loss counted.
@@ -247,13 +275,14 @@ async fn after_reclaim(world: &World) -> Outcome {
         "status = dispatched",
         "updated_at = 2023-11-14T22:13:31.123Z",
     ]);
-    is(world, &[&record, QUEUED]).await
+    let events = events(&[ENQUEUED, CLAIMED, "lost by w1-a note"]);
+    is(world, &[&record, &events, QUEUED]).await
 }
 
 /// The job ends, and says why.
 async fn after_the_last_reclaim(world: &World) -> Outcome {
     running(world, |job| job.reply = true).await?;
-    for _ in 0..3 {
+    for _ in 1..5 {
         world.lose_all().await?;
         world.take_one().await?;
     }
@@ -263,18 +292,22 @@ async fn after_the_last_reclaim(world: &World) -> Outcome {
     };
     same!(world.lose_all().await?, ended);
     let record = record(&[
-        "error = lost: 4 workers went away while they ran this job",
+        "error = lost: 5 workers went away while they ran this job",
         "mw_attempt = 0",
-        "mw_lost = 4",
+        "mw_dead = poison",
+        "mw_lost = 5",
         "mw_queue = ~:q:work:type:osis",
         "mw_reply = 1",
         "mw_worker = w1-a",
         "status = error",
-        "updated_at = 2023-11-14T22:14:01.123Z",
+        "updated_at = 2023-11-14T22:14:11.123Z",
     ]);
     let reply =
-        "~:q:reply:j1 list for 60 min\n  lost: 4 workers went away while they ran this job\n";
-    is(world, &[&record, reply]).await
+        "~:q:reply:j1 list for 60 min\n  lost: 5 workers went away while they ran this job\n";
+    let lost = [CLAIMED, "lost by w1-a note"].repeat(5);
+    let told = [&[ENQUEUED][..], &lost, &["error by  note poison"]].concat();
+    let dead = "~:q:dead zset\n  j1 = 1700000051123\n";
+    is(world, &[&record, dead, &events(&told), reply]).await
 }
 
 /// Nothing of a run that never was.
@@ -291,7 +324,9 @@ async fn after_cancel_of_a_waiting_job(world: &World) -> Outcome {
         "status = error",
         "updated_at = 2023-11-14T22:13:21.123Z",
     ]);
-    is(world, &[&record]).await
+    let ended = "~:q:ended zset\n  j1 = 1700000001123\n";
+    let events = events(&[ENQUEUED, "error by  note"]);
+    is(world, &[&record, ended, &events]).await
 }
 
 /// No token, so that the run's report is refused.
@@ -307,11 +342,10 @@ async fn after_cancel_of_a_running_job(world: &World) -> Outcome {
         "status = error",
         "updated_at = 2023-11-14T22:13:21.123Z",
     ]);
-    is(
-        world,
-        &[&record, "~:q:reply:j1 list for 60 min\n  stopped\n"],
-    )
-    .await
+    let ended = "~:q:ended zset\n  j1 = 1700000001123\n";
+    let events = events(&[ENQUEUED, CLAIMED, "error by  note"]);
+    let reply = "~:q:reply:j1 list for 60 min\n  stopped\n";
+    is(world, &[&record, ended, &events, reply]).await
 }
 
 /// As when it was new, but for who had it last.
@@ -327,17 +361,29 @@ async fn after_retry(world: &World) -> Outcome {
         "status = dispatched",
         "updated_at = 2023-11-14T22:13:22.123Z",
     ]);
-    is(world, &[&record, QUEUED]).await
+    let events = events(&[
+        ENQUEUED,
+        CLAIMED,
+        "finished by w1-a note",
+        "requeue by  note",
+    ]);
+    is(world, &[&record, &events, QUEUED]).await
 }
 
-/// Nothing.
+/// Nothing but what was told of it.
 async fn after_delete(world: &World) -> Outcome {
     let claimed = running(world, |job| job.reply = true).await?;
     same!(world.all().await?.contains(LEASED), true);
     world.finish(&claimed, "42").await?;
     world.broker.delete(&world.read("j1").await?).await?;
     world.pass(LEASE_MS);
-    is(world, &[]).await
+    let events = events(&[
+        ENQUEUED,
+        CLAIMED,
+        "finished by w1-a note",
+        "delete by  note",
+    ]);
+    is(world, &[&events]).await
 }
 
 /// The queue, and nothing that names the worker.

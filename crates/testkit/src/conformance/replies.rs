@@ -63,7 +63,7 @@ async fn end(world: &World, id: &str, end: End) -> Result<&'static str, Failure>
                 world.take_one().await?;
                 world.lose_all().await?;
             }
-            Ok("lost: 4 workers went away while they ran this job")
+            Ok("lost: 5 workers went away while they ran this job")
         }
     }
 }

@@ -123,7 +123,17 @@ async fn a_job_that_is_not_there_does_not_appear(world: &World) -> Outcome {
     let job = world.read("j1").await?;
     world.broker.delete(&job).await?;
     same!(world.broker.retry(&job).await?, Retried::Missing);
-    world.unchanged("").await
+    world
+        .told(
+            "",
+            &[
+                "j1 enqueue by  note osis",
+                "j1 claim by w1-a note",
+                "j1 finished by w1-a note",
+                "j1 delete by  note",
+            ],
+        )
+        .await
 }
 
 /// A record from elsewhere that never said where it belongs cannot be queued.

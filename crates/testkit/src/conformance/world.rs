@@ -331,10 +331,53 @@ impl World {
         Ok(snapshot(self.conn(), &self.namespace).await?)
     }
 
+    /// Checks all there is against an earlier text and what was told of jobs since: lines as
+    /// `j1 delete by  note`.
+    pub(super) async fn told(&self, before: &str, since: &[&str]) -> Got<()> {
+        let (mut should, mut events) = apart(before);
+        let line = |(id, what): (&str, &str)| format!("  job {id} event {what}");
+        events.extend(
+            since
+                .iter()
+                .filter_map(|line| line.split_once(' '))
+                .map(line),
+        );
+        let (mut is, told) = apart(&self.all().await?);
+        for (text, lines) in [(&mut should, events), (&mut is, told)] {
+            text.push_str(&lines.join("\n"));
+        }
+        same_text(&is, &should)
+    }
+
+    /// The events so far: the job, what happened to it, who did it, and a note.
+    pub(super) async fn events(&self) -> Got<Vec<[String; 4]>> {
+        let events = self.keys().events();
+        let entries: Vec<(String, Vec<String>)> = self.raw(&["XRANGE", &events, "-", "+"]).await?;
+        let value =
+            |words: &[String], at: usize| words.get(2 * at + 1).cloned().unwrap_or_default();
+        let event = |(_, words): (_, Vec<_>)| [0, 1, 2, 3].map(|at| value(&words, at));
+        Ok(entries.into_iter().map(event).collect())
+    }
+
     /// Checks all there is against an earlier text.
     pub(super) async fn unchanged(&self, before: &str) -> Got<()> {
         same_text(&self.all().await?, before)
     }
+}
+
+/// A text of everything without the events, and these.
+fn apart(all: &str) -> (String, Vec<String>) {
+    let (mut rest, mut events, mut inside) = (String::new(), Vec::new(), false);
+    for line in all.lines() {
+        if !line.starts_with(' ') {
+            inside = line == "~:q:events stream";
+        }
+        match inside {
+            false => rest.extend([line, "\n"]),
+            true => events.push(line.to_owned()),
+        }
+    }
+    (rest, events.into_iter().skip(1).collect())
 }
 
 /// The ids of claimed jobs, in order.

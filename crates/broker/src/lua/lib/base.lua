@@ -43,10 +43,17 @@ end
 -- Whether a status is one after which nothing more happens by itself.
 local function final(status) return status == 'finished' or status == 'error' end
 
+-- Of our own keys that only help, none may end a script half way because somebody has put something else
+-- there: they are written with `pcall`.
+
+-- Whether the id could be pushed: a key that is no list takes none.
+local function pushed(how, list, id) return type(redis.pcall(how, list, id)) == 'number' end
+
 -- One line of the audit: what happened to which job, and who did it.
+local LONGEST_NOTE = 200 -- bytes: the whole error stands in the record
 local function event(id, what, by, note)
-  redis.call('XADD', EVENTS, 'MAXLEN', '~', MOST_EVENTS, '*', 'job', id, 'event', what,
-    'by', by or '', 'note', note or '')
+  redis.pcall('XADD', EVENTS, 'MAXLEN', '~', MOST_EVENTS, '*', 'job', id, 'event', what,
+    'by', by or '', 'note', string.sub(note or '', 1, LONGEST_NOTE))
 end
 
 -- Tells whoever may wait on the reply list. A record of a client that is not ours has no mw_reply: since
@@ -54,8 +61,7 @@ end
 local function reply(has, id, payload)
   if has.mw_reply == '0' then return end
   local list = ((has.mw_legacy and not has.mw_reply) and OLD_REPLY or REPLY) .. id
-  redis.call('LPUSH', list, payload)
-  redis.call('PEXPIRE', list, REPLY_TTL)
+  if pushed('LPUSH', list, payload) then redis.call('PEXPIRE', list, REPLY_TTL) end
 end
 
 -- Takes an id that will not run out of its queue. A longer queue is left alone, since the walk would hold

@@ -21,19 +21,45 @@ local function unmet(ids, on_failure)
   return open
 end
 
--- Notes that a job waits for those of `open`, and where it goes then.
+-- Notes that a job waits for those of `open`, and where it goes then. Each of them is struck off the list
+-- in `mw_waiting` when it has ended.
 local LONGEST_DEPENDENTS = 40000 -- bytes: about 1,000 ids; the list in NEXT is what counts
 local function hold(id, key, queue, open, now, timeout)
-  local expires = now + timeout
+  local expires, name = now + timeout, '"' .. id .. '"'
   for _, prerequisite in ipairs(open) do
-    redis.call('RPUSH', NEXT .. prerequisite, id)
-    local known = redis.call('HGET', JOB .. prerequisite, 'dependents') or ''
-    local before = string.match(known, '^%s*(%[.*)%]%s*$') or '['
-    if #before < LONGEST_DEPENDENTS then
+    local record = JOB .. prerequisite
+    redis.pcall('RPUSH', NEXT .. prerequisite, id)
+    if redis.call('HSTRLEN', record, 'dependents') < LONGEST_DEPENDENTS then
+      local known = redis.call('HGET', record, 'dependents') or ''
+      local before = string.match(known, '^%s*(%[.*)%]%s*$') or '['
       local comma = string.find(before, '"', 1, true) and ',' or ''
-      redis.call('HSET', JOB .. prerequisite, 'dependents', before .. comma .. '"' .. id .. '"]')
+      if not string.find(before, name, 1, true) then
+        redis.call('HSET', record, 'dependents', before .. comma .. name .. ']')
+      end
     end
   end
-  redis.call('HSET', key, 'mw_waiting', #open, 'mw_queue', queue, 'mw_expires', whole(expires))
-  redis.call('ZADD', WATCH, whole(math.min(expires, now + LOOK_EVERY)), id)
+  redis.call('HSET', key, 'status', 'dispatched', 'mw_waiting', '"' .. table.concat(open, '" "') .. '"',
+    'mw_queue', queue, 'mw_expires', whole(expires))
+  redis.pcall('ZADD', WATCH, whole(math.min(expires, now + LOOK_EVERY)), id)
+end
+
+-- Whether a job of a client that knows nothing of waiting has to wait for others first, or can never run;
+-- and how many others were looked at. Once it was ready, or ran, it is not asked again.
+local MOST_PREREQUISITES = 1000 -- as many as a job of ours may have
+local function waits(id, key, is, queue, now)
+  if is.mw_reply or is.mw_attempt then return false, 0 end
+  local seen, ids = {}, {}
+  ids_of(seen, ids, is.prerequisites)
+  ids_of(seen, ids, is.dependencies)
+  if #ids > MOST_PREREQUISITES then
+    fault(id, key, is, 'it has ' .. #ids .. ' prerequisites, the limit is ' .. MOST_PREREQUISITES, now, nil, '')
+    return true, 0
+  end
+  local open, why = unmet(ids, is.mw_on_failure)
+  if open and #open == 0 then return false, #ids end
+  redis.call('HDEL', key, 'mw_lock', 'mw_seen')
+  redis.call('HSET', key, 'mw_attempt', 0)
+  if not open then fault(id, key, is, why, now, nil, '')
+  else hold(id, key, queue, open, now, 1000 * (tonumber(is.timeout or '') or DEFAULT_TIMEOUT)) end
+  return true, #ids
 end
