@@ -29,6 +29,7 @@ pub enum Verb {
     Adopt,
     Prune,
     Control,
+    Migrate,
     Present,
     Leave,
     Cancel,
@@ -39,6 +40,7 @@ pub enum Verb {
 /// What all scripts begin with, and what those add that need it.
 const BASE: &str = include_str!("lua/lib/base.lua");
 const ENDS: &str = include_str!("lua/lib/ends.lua");
+const PLACES: &str = include_str!("lua/lib/places.lua");
 const WAITS: &str = include_str!("lua/lib/waits.lua");
 const STOP: &str = include_str!("lua/lib/stop.lua");
 const FORGET: &str = include_str!("lua/lib/forget.lua");
@@ -63,7 +65,7 @@ const STOP_TTL_MS: u64 = 60_000;
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Enqueue,
         Self::Claim,
         Self::Renew,
@@ -78,6 +80,7 @@ impl Verb {
         Self::Adopt,
         Self::Prune,
         Self::Control,
+        Self::Migrate,
         Self::Present,
         Self::Leave,
         Self::Cancel,
@@ -107,6 +110,7 @@ impl Verb {
             Self::Adopt => ("adopt", include_str!("lua/adopt.lua")),
             Self::Prune => ("prune", include_str!("lua/prune.lua")),
             Self::Control => ("control", include_str!("lua/control.lua")),
+            Self::Migrate => ("migrate", include_str!("lua/migrate.lua")),
             Self::Present => ("present", include_str!("lua/present.lua")),
             Self::Leave => ("leave", include_str!("lua/leave.lua")),
             Self::Cancel => ("cancel", include_str!("lua/cancel.lua")),
@@ -117,12 +121,13 @@ impl Verb {
 
     const fn libs(self) -> &'static [&'static str] {
         match self {
-            Self::Enqueue | Self::Claim | Self::Watch => &[ENDS, WAITS],
+            Self::Enqueue | Self::Claim => &[ENDS, WAITS],
+            Self::Watch => &[ENDS, WAITS, PLACES],
             Self::Finish | Self::Fail | Self::Release | Self::Reclaim => &[ENDS],
             Self::Promote | Self::Settle | Self::Adopt | Self::Retry => &[ENDS],
             Self::Control | Self::Cancel => &[ENDS, STOP],
             Self::Prune | Self::Delete => &[FORGET],
-            Self::Renew | Self::Log | Self::Present | Self::Leave => &[],
+            Self::Renew | Self::Log | Self::Migrate | Self::Present | Self::Leave => &[],
         }
     }
 

@@ -17,11 +17,15 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// The names of all keys.
+    pub(crate) fn keys(&self) -> Hero {
+        Hero::new(self.namespace.clone())
+    }
+
     /// A client, connected.
     pub(crate) async fn client(&self) -> Result<Client, Error> {
         let target = self.place.target()?;
-        let keys = Hero::new(self.namespace.clone());
-        let broker = Broker::connect(&target, keys).await;
+        let broker = Broker::connect(&target, self.keys()).await;
         Ok(Client::new(broker.map_err(MeshworkError::from)?))
     }
 }

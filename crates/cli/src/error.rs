@@ -3,6 +3,10 @@
 
 use std::time::Duration;
 
+use meshwork::model::keys::hero::LegacyListError;
+use meshwork_broker::MigrateError;
+
+use crate::commands::exit_of_migration;
 use crate::exit::Exit;
 use crate::hands::HandsError;
 use crate::input::InputError;
@@ -24,6 +28,10 @@ pub(crate) enum Error {
     Input(#[from] InputError),
     #[error(transparent)]
     Hands(#[from] HandsError),
+    #[error(transparent)]
+    Migrate(#[from] MigrateError),
+    #[error(transparent)]
+    OldList(#[from] LegacyListError),
     #[error(transparent)]
     Out(#[from] OutError),
     #[error(transparent)]
@@ -49,7 +57,8 @@ impl Error {
         match self {
             Self::Meshwork(error) => exit_of(error),
             Self::Target(TargetError::Meshwork(error)) => exit_of(error),
-            Self::Target(_) | Self::Script(_) | Self::Input(_) => Exit::USAGE,
+            Self::Target(_) | Self::Script(_) | Self::Input(_) | Self::OldList(_) => Exit::USAGE,
+            Self::Migrate(error) => exit_of_migration(error),
             Self::Hands(HandsError::Nobody { .. }) => Exit::USAGE,
             Self::Hands(HandsError::Gone { .. }) => Exit::SERVER,
             Self::Out(OutError::NoReader) => Exit::NO_READER,

@@ -9,6 +9,10 @@ use meshwork::model::name::JobId;
 const MAX_LEASE: f64 = 3600.0;
 /// The shortest lease, in seconds: three renewals have to fit in.
 const MIN_LEASE: f64 = 0.3;
+/// The shortest age of a migration, in seconds: an old worker is busy for longer than that at times.
+const MIN_AGE: f64 = 0.1;
+/// The longest age of a migration, in seconds: twice that a lost job lies idle.
+const MAX_AGE: f64 = 86_400.0;
 /// The longest time to wait for something, in seconds: as long as a job may run.
 const MAX_WAIT: f64 = limits::MAX_TIMEOUT as f64;
 
@@ -28,6 +32,12 @@ pub(crate) fn job_timeout(text: &str) -> Result<Duration, String> {
 pub(crate) fn lease(text: &str) -> Result<Duration, String> {
     seconds(text, MIN_LEASE, MAX_LEASE)
         .ok_or_else(|| format!("a lease is a number of seconds from {MIN_LEASE} to {MAX_LEASE}"))
+}
+
+/// How long a job may be in the hands of an old worker without a word.
+pub(crate) fn age(text: &str) -> Result<Duration, String> {
+    seconds(text, MIN_AGE, MAX_AGE)
+        .ok_or_else(|| format!("an age is a number of seconds from {MIN_AGE} to {MAX_AGE}"))
 }
 
 /// How long to wait for something; 0 is not to wait.

@@ -5,6 +5,7 @@
 
 pub mod job;
 pub mod keys;
+pub mod migration;
 pub mod name;
 pub mod outcome;
 pub mod retry;

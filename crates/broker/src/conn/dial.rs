@@ -9,9 +9,13 @@ use redis::{
 };
 
 use super::target::{Server, TargetError};
+use crate::error::timed_out;
 
 /// How long a connection to the server that has the data may take to be made.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What our connections are called.
+pub(crate) const CLIENT_NAME: &str = "meshwork";
 
 /// What connections to all servers of one kind have in common.
 #[derive(Clone)]
@@ -57,9 +61,12 @@ impl Dial {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(within))
             .set_response_timeout(None);
-        self.client(addr)?
-            .get_multiplexed_async_connection_with_config(&config)
-            .await
+        let client = self.client(addr)?;
+        let connected = client.get_multiplexed_async_connection_with_config(&config);
+        let mut connection = connected.await?;
+        let introduced = tokio::time::timeout(within, introduce(&mut connection)).await;
+        introduced.unwrap_or_else(|_| Err(timed_out()))?;
+        Ok(connection)
     }
 
     fn client(&self, addr: &ConnectionAddr) -> RedisResult<Client> {
@@ -72,6 +79,22 @@ impl Dial {
             Some(tls) => Client::build_with_tls(info, tls.clone()),
             None => Client::open(info),
         }
+    }
+}
+
+/// Tells the server our name, so that those who wait on lists can be told apart in `CLIENT LIST`.
+pub(super) fn introduction() -> redis::Cmd {
+    let mut set = redis::cmd("CLIENT");
+    set.arg("SETNAME").arg(CLIENT_NAME);
+    set
+}
+
+/// Says it over a connection.
+pub(super) async fn introduce(connection: &mut MultiplexedConnection) -> RedisResult<()> {
+    match introduction().query_async::<()>(connection).await {
+        Err(error) if error.is_io_error() || error.is_timeout() => Err(error),
+        // A user who may not say it, or a server that loads, is no reason to stay away.
+        _ => Ok(()),
     }
 }
 

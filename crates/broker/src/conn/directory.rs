@@ -15,6 +15,7 @@ use redis::{
     AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, RedisFuture, RedisResult, Value,
 };
 
+use super::dial::introduce;
 use super::socket::{Dedicate, Wire};
 use super::{CALL_TIMEOUT, Conn, ConnectError, Transport, in_time, only_looks};
 use session::Sessions;
@@ -116,9 +117,10 @@ async fn connect(socket: &Socket) -> RedisResult<MultiplexedConnection> {
     let stream = socket.connect().await?;
     let config = AsyncConnectionConfig::new().set_response_timeout(None);
     let info = RedisConnectionInfo::default();
-    let (connection, driver) =
+    let (mut connection, driver) =
         MultiplexedConnection::new_with_config(&info, stream, config).await?;
     tokio::spawn(driver);
+    introduce(&mut connection).await?;
     Ok(connection)
 }
 

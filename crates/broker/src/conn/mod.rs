@@ -20,6 +20,7 @@ use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult,
 
 use crate::error::timed_out;
 pub use check::Unfit;
+pub(crate) use dial::CLIENT_NAME;
 pub use target::{Server, Target, TargetError, TlsFiles};
 
 /// How long a command that does not block may take, reconnecting included: while the server is down a call

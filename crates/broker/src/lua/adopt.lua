@@ -6,14 +6,15 @@
 local now, adopted, a = clock(ARGV[1]), 0, 2
 for k = 1, #KEYS, 2 do
   local key, id = KEYS[k], ARGV[a]
-  local has = there(key) and read(key, 'status', 'mw_reply', 'mw_waiting', 'worker_id') or {}
+  local has = there(key) and read(key, 'status', 'mw_reply', 'mw_waiting', 'mw_queue', 'worker_id') or {}
   local open = has.status == 'dispatched' or has.status == 'started'
   if open and not has.mw_reply and not has.mw_waiting and not redis.call('ZSCORE', LEASES, id)
     and not redis.call('ZSCORE', WATCH, id) and not redis.call('ZSCORE', DELAYED, id) then
     local _, after = old_list(ARGV[a + 1], has.worker_id)
     redis.call('HSETNX', key, 'script_type', ARGV[a + 1])
-    redis.call('HSETNX', key, 'mw_queue', KEYS[k + 1])
-    redis.call('HSET', key, 'mw_legacy', '1')
+    -- One that came back to an old list from a worker that did not know its type.
+    local known = string.sub(has.mw_queue or '', 1, #WORK) == WORK
+    if not known then redis.call('HSET', key, 'mw_queue', KEYS[k + 1]) end
     redis.call('ZADD', WATCH, whole(now + after), id)
     adopted = adopted + 1
   end

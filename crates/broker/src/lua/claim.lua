@@ -36,14 +36,15 @@ end
 
 local function admit(id, k)
   local key, is = JOB .. id, {}
-  local record = redis.pcall('HGETALL', key)
+  local record, legacy = redis.pcall('HGETALL', key), k >= old
   for i = 1, #record, 2 do is[record[i]] = record[i + 1] end
   local locked = is.mw_lock and is.mw_lock ~= KEYS[k]
+  local queue = legacy and home(is) or KEYS[k]
   if #record == 0 or not free(is, id) or (locked and not unlocked(is.mw_lock, id)) then
     dropped = dropped + 1
     return
   end
-  local held, prerequisites = waits(id, key, is, KEYS[k], now)
+  local held, prerequisites = waits(id, key, is, queue, now, legacy)
   looked = looked + prerequisites
   if held then
     dropped = dropped + 1
@@ -52,8 +53,8 @@ local function admit(id, k)
   local attempt = (tonumber(is.mw_attempt or '') or 0) + 1
   redis.call('ZADD', LEASES, deadline, id)
   redis.call('HSET', key, 'status', 'started', 'updated_at', at, 'mw_token', token,
-    'mw_worker', worker, 'mw_queue', KEYS[k], 'mw_attempt', attempt)
-  if k >= old then redis.call('HSET', key, 'mw_legacy', '1') end
+    'mw_worker', worker, 'mw_queue', queue, 'mw_attempt', attempt)
+  if legacy then redis.call('HSET', key, 'mw_legacy', '1') end
   if is.mw_lock or is.mw_fallback or is.mw_seen then
     redis.call('HDEL', key, 'mw_lock', 'mw_seen')
     redis.pcall('ZREM', WATCH, id)

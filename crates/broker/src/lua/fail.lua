@@ -6,7 +6,7 @@
 --         most retries of one job, delay in ms, why it is a dead letter if it ends ('' if it was stopped)
 -- Returns 'requeued', 'failed', or 'stale' if the job is not this worker's any more
 local has = read(KEYS[1], 'status', 'mw_token', 'mw_reply', 'mw_legacy', 'mw_worker', 'mw_attempt',
-  'retries', 'mw_stop')
+  'retries', 'mw_stop', 'mw_queue')
 if has.mw_token ~= ARGV[3] then return 'stale' end
 if has.status == 'error' then return 'failed' end
 if has.status ~= 'started' then return 'stale' end
@@ -25,7 +25,7 @@ if again then
   event(id, 'retry', has.mw_worker, ARGV[4])
   local delay = tonumber(ARGV[10])
   local put = delay > 0 and type(redis.pcall('ZADD', DELAYED, whole(now + delay), id)) == 'number'
-  return (put or deliver('LPUSH', id, KEYS[1], has, KEYS[2], now)) and 'requeued' or 'failed'
+  return (put or deliver('LPUSH', id, KEYS[1], has, has.mw_queue or KEYS[2], now)) and 'requeued' or 'failed'
 end
 local dead = ARGV[11] ~= '' and not has.mw_stop and ARGV[11] or nil
 close(id, KEYS[1], has, 'error', ARGV[4], now, dead, has.mw_worker)

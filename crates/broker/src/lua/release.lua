@@ -4,7 +4,7 @@
 -- ARGV    now, id, token
 -- Returns 'released', or 'stale' if the job is not this worker's any more
 local has = read(KEYS[1], 'status', 'mw_token', 'mw_reply', 'mw_legacy', 'mw_worker', 'mw_stop',
-  'mw_attempt')
+  'mw_attempt', 'mw_queue')
 if has.mw_token ~= ARGV[3] or has.status ~= 'started' then return 'stale' end
 local now, id = clock(ARGV[1]), ARGV[2]
 redis.call('ZREM', LEASES, id)
@@ -16,5 +16,5 @@ end
 redis.call('HDEL', KEYS[1], 'mw_token')
 redis.call('HSET', KEYS[1], 'status', 'dispatched', 'updated_at', iso(now))
 event(id, 'release', has.mw_worker)
-deliver('RPUSH', id, KEYS[1], has, KEYS[2], now)
+deliver('RPUSH', id, KEYS[1], has, has.mw_queue or KEYS[2], now)
 return 'released'

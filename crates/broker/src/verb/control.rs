@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use meshwork_model::migration::Migration;
 use meshwork_model::name::ScriptType;
 
 use super::promote::millis;
@@ -34,8 +35,8 @@ pub struct Control {
     pub turn: bool,
     /// When the next delayed job is due, if there is one.
     pub due: Option<Duration>,
-    /// Per type, what is set about its migration.
-    pub migrations: Vec<Option<String>>,
+    /// Per type, its migration while there is one.
+    pub migrations: Vec<Option<Migration>>,
 }
 
 impl Broker {
@@ -66,7 +67,6 @@ impl Broker {
         }
         let (stop, turn, due, migrations): (Vec<Vec<u8>>, u8, i64, Vec<Vec<u8>>) =
             call.run(&self.conn).await?;
-        let set = |value: Vec<u8>| Some(text(value)).filter(|value| !value.is_empty());
         Ok(Control {
             stop: stop.into_iter().map(text).collect(),
             turn: turn == 1,
@@ -74,4 +74,15 @@ impl Broker {
             migrations: migrations.into_iter().map(set).collect(),
         })
     }
+}
+
+/// What is set about a type's migration. One that cannot be read was written by a later release.
+fn set(value: Vec<u8>) -> Option<Migration> {
+    let value = text(value);
+    if value.is_empty() {
+        return None;
+    }
+    let read = value.parse::<Migration>();
+    read.inspect_err(|error| tracing::warn!(%error, "unknown"))
+        .ok()
 }

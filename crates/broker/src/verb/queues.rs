@@ -97,7 +97,7 @@ impl Broker {
     }
 
     /// All lists that ids of jobs are pushed to.
-    async fn lists(&self) -> Result<Vec<String>, Error> {
+    pub(super) async fn lists(&self) -> Result<Vec<String>, Error> {
         // Old lists stand among the job hashes, which only their kind tells apart.
         let of_work = [
             self.keys.work_prefix(),

@@ -2,6 +2,7 @@
 
 mod completions;
 mod job;
+mod migrate;
 mod queue;
 mod run;
 mod worker;
@@ -9,6 +10,8 @@ mod worker;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+
+pub(crate) use migrate::exit_of as exit_of_migration;
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
@@ -19,6 +22,8 @@ pub(crate) enum Command {
     Job(job::JobCommand),
     #[command(subcommand)]
     Queue(queue::QueueCommand),
+    #[command(subcommand)]
+    Migrate(migrate::MigrateCommand),
     Completions(completions::Completions),
 }
 
@@ -29,6 +34,7 @@ impl Command {
             Self::Worker(listen) => Box::pin(listen.run(context)).await,
             Self::Job(job) => Box::pin(job.run(context)).await,
             Self::Queue(queue) => queue.run(context).await,
+            Self::Migrate(migrate) => Box::pin(migrate.run(context)).await,
             Self::Completions(completions) => completions.run(&mut context.out),
         }
     }

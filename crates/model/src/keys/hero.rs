@@ -10,6 +10,7 @@ mod own;
 use crate::name::{Group, Instance, JobId, Namespace, ScriptType};
 use crate::route::Priority;
 
+pub use legacy::{LegacyList, LegacyListError};
 pub use own::ScriptName;
 
 /// Builds the keys of one namespace.

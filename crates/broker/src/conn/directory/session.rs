@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use meshwork_embedded::{Handle, Session};
 use redis::{Arg, Cmd, Pipeline, RedisFuture, RedisResult, Value};
 
+use super::super::dial::introduction;
 use super::super::{Conn, Transport};
 use super::reply;
 
@@ -70,7 +71,7 @@ impl Transport for Sessions {
     }
 
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
-        Box::pin(async move { Ok(Conn::new(Own::new(&self.handle))) })
+        Box::pin(async move { Ok(Conn::new(Own::new(&self.handle).await?)) })
     }
 }
 
@@ -81,11 +82,13 @@ struct Own {
 }
 
 impl Own {
-    fn new(handle: &Handle) -> Self {
-        Self {
+    async fn new(handle: &Handle) -> RedisResult<Self> {
+        let mut session = handle.session();
+        call(&mut session, &introduction()).await?;
+        Ok(Self {
             handle: handle.clone(),
-            session: tokio::sync::Mutex::new(handle.session()),
-        }
+            session: tokio::sync::Mutex::new(session),
+        })
     }
 }
 
@@ -106,7 +109,7 @@ impl Transport for Own {
     }
 
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
-        Box::pin(async move { Ok(Conn::new(Self::new(&self.handle))) })
+        Box::pin(async move { Ok(Conn::new(Self::new(&self.handle).await?)) })
     }
 }
 

@@ -1,24 +1,30 @@
 -- What follows when a job has ended, whichever verb ended it, and when it may run.
 local MOST_TOLD = 100 -- dependants told in the call that ends a job; the rest is for settle
 
--- The old list of a job while its type migrates, and after how many ms one looks again.
+-- The old list of a job while its type migrates, after how many ms one looks again, and the phase.
 local function old_list(script_type, worker_id)
   local name = 'migration:' .. (script_type or '')
-  local list, after = string.match(read(CONFIG, name)[name] or '', '^%S+ (%S+) (%d+)')
-  if not list then return nil, WATCH_AFTER end
+  local low = string.lower(name) -- old clients write it as they like
+  local set = read(CONFIG, name, low)
+  local phase, list, after = string.match(set[name] or set[low] or '', '^(%S+) (%S+) (%d+)')
+  if not phase then return nil, WATCH_AFTER end
   local from, to = string.find(list, '{worker_id}', 1, true)
-  if from then
-    if (worker_id or '') == '' then return nil, tonumber(after) end
-    list = string.sub(list, 1, from - 1) .. worker_id .. string.sub(list, to + 1)
-  end
-  return list, tonumber(after)
+  if from and (worker_id or '') == '' then return nil, tonumber(after), phase end
+  if from then list = string.sub(list, 1, from - 1) .. worker_id .. string.sub(list, to + 1) end
+  return list, tonumber(after), phase
+end
+
+-- Where a job from an old list goes from now on: back there, both sides could take it.
+local function home(has)
+  local script_type = string.lower(has.script_type or '')
+  return has.mw_queue or (script_type ~= '' and WORK .. script_type) or nil
 end
 
 -- During a migration, pushes the id to the old list of its type too. The old list is then the lock: who
 -- takes the id off it has the job.
 local function double(id, key, queue, script_type, worker_id, now)
-  local list, after = old_list(script_type, worker_id)
-  if not list or not pushed('LPUSH', list, id) then return end
+  local list, after, phase = old_list(script_type, worker_id)
+  if not list or list == queue or phase == 'closing' or not pushed('LPUSH', list, id) then return end
   redis.call('HSET', key, 'mw_lock', list, 'mw_queue', queue)
   redis.pcall('ZADD', WATCH, whole(now + after), id)
 end

@@ -46,7 +46,7 @@ end
 -- Whether a job of a client that knows nothing of waiting has to wait for others first, or can never run;
 -- and how many others were looked at. Once it was ready, or ran, it is not asked again.
 local MOST_PREREQUISITES = 1000 -- as many as a job of ours may have
-local function waits(id, key, is, queue, now)
+local function waits(id, key, is, queue, now, legacy)
   if is.mw_reply or is.mw_attempt then return false, 0 end
   local seen, ids = {}, {}
   ids_of(seen, ids, is.prerequisites)
@@ -59,6 +59,10 @@ local function waits(id, key, is, queue, now)
   if open and #open == 0 then return false, #ids end
   redis.call('HDEL', key, 'mw_lock', 'mw_seen')
   redis.call('HSET', key, 'mw_attempt', 0)
+  if legacy then
+    redis.call('HSET', key, 'mw_legacy', '1')
+    is.mw_legacy = '1'
+  end
   if not open then fault(id, key, is, why, now, nil, '')
   else hold(id, key, queue, open, now, 1000 * (tonumber(is.timeout or '') or DEFAULT_TIMEOUT)) end
   return true, #ids

@@ -110,6 +110,8 @@ impl Hero {
             ("WORK", self.work_prefix()),
             ("REPLY", self.reply_prefix()),
             ("OLD_REPLY", self.legacy_reply_prefix()),
+            ("OLD_TYPE", self.legacy_type_prefix()),
+            ("OLD_WORK", self.legacy_work_prefix()),
             ("LEASES", self.lease()),
             ("FEEDS", self.feeds()),
             ("FEED", self.feed_prefix()),
@@ -145,7 +147,7 @@ mod tests {
             keys.batch("d"),
             keys.log(&"j".parse().unwrap()),
         ];
-        own.extend(keys.script_names().into_iter().skip(4).map(|(_, key)| key));
+        own.extend(keys.script_names().into_iter().skip(6).map(|(_, key)| key));
         for key in own {
             assert!(key.starts_with("hero:q:"), "{key}");
             assert!(!key.starts_with(&keys.work_prefix()), "{key}");

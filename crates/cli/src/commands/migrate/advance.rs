@@ -1,0 +1,91 @@
+//! `meshwork migrate canonical-first`, `finish` and `abort`.
+
+use meshwork_broker::Ended;
+
+use super::{Which, tell};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+
+/// Let our workers take from the old lists too, after the canonical queues
+#[derive(Debug, clap::Args)]
+pub(crate) struct CanonicalFirst {
+    #[command(flatten)]
+    which: Which,
+}
+
+/// End it, if nothing is left of the old ways; else say what is
+///
+/// It looks at every old list, at every open job and at who waits on lists. Where only copies of jobs are
+/// left that stand on canonical queues too, nothing more is pushed to the old lists from then on; say it
+/// again when workers have come to these jobs. The exit code is 1 as long as it has not ended.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Finish {
+    #[command(flatten)]
+    which: Which,
+    /// In spite of clients that wait on lists: which lists they wait on cannot be seen
+    #[arg(long)]
+    ignore_listeners: bool,
+}
+
+/// Give it up: back to how it was before
+///
+/// Old workers and clients go on as ever. Jobs that stand on a canonical queue alone still need our workers.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Abort {
+    #[command(flatten)]
+    which: Which,
+}
+
+impl CanonicalFirst {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let script_type = self.which.script_type;
+        let client = context.client().await?;
+        let set = client.broker().canonical_first(&script_type).await?;
+        let words = format!(
+            "our workers of `{script_type}` take canonical queues first, then old lists; when old workers \
+             and clients are gone: `meshwork migrate finish --type {script_type}`"
+        );
+        tell(context, &script_type, Some(&set), &[], &words)?;
+        Ok(Exit::DONE)
+    }
+}
+
+impl Finish {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let script_type = self.which.script_type;
+        let client = context.client().await?;
+        let broker = client.broker();
+        let ended = broker.finish_migration(&script_type, self.ignore_listeners);
+        match ended.await? {
+            Ended::Done => {
+                let words = format!("the migration of `{script_type}` is through");
+                tell(context, &script_type, None, &[], &words)?;
+                Ok(Exit::DONE)
+            }
+            Ended::Closing(left) => {
+                let set = broker.migrations().await?.remove(script_type.as_str());
+                let words = format!(
+                    "the migration of `{script_type}` is not through yet, but nothing more is pushed to its \
+                     old lists; say it again when workers have come to what is left:"
+                );
+                tell(context, &script_type, set.as_ref(), &left, &words)?;
+                Ok(Exit::FAILED)
+            }
+        }
+    }
+}
+
+impl Abort {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let script_type = self.which.script_type;
+        let client = context.client().await?;
+        client.broker().abort_migration(&script_type).await?;
+        let words = format!(
+            "`{script_type}` migrates no more; jobs that stand on its canonical queues alone still need \
+             our workers"
+        );
+        tell(context, &script_type, None, &[], &words)?;
+        Ok(Exit::DONE)
+    }
+}

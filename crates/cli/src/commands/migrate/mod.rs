@@ -1,0 +1,97 @@
+//! `meshwork migrate`.
+
+mod advance;
+mod start;
+mod status;
+
+use meshwork::model::migration::Migration;
+use meshwork::model::name::ScriptType;
+use meshwork_broker::MigrateError;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::note;
+
+/// Move a type from the old lists to the canonical queues, with old workers and clients going on
+///
+/// `start` pushes jobs to both, `canonical-first` lets our workers take from the old lists too, `finish`
+/// ends it when nothing is left of the old ways. `status` tells all that can be seen.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum MigrateCommand {
+    Status(status::StatusOf),
+    Start(start::Start),
+    CanonicalFirst(advance::CanonicalFirst),
+    Finish(advance::Finish),
+    Abort(advance::Abort),
+}
+
+impl MigrateCommand {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        match self {
+            Self::Status(status) => Box::pin(status.run(context)).await,
+            Self::Start(start) => start.run(context).await,
+            Self::CanonicalFirst(first) => first.run(context).await,
+            Self::Finish(finish) => Box::pin(finish.run(context)).await,
+            Self::Abort(abort) => abort.run(context).await,
+        }
+    }
+}
+
+/// The type that is to move.
+#[derive(Debug, Clone, clap::Args)]
+struct Which {
+    /// The type of scripts that moves
+    #[arg(long = "type", value_name = "TYPE")]
+    script_type: ScriptType,
+}
+
+/// What is printed as JSON after a step.
+#[derive(Debug, Serialize)]
+struct Told<'a> {
+    #[serde(rename = "type")]
+    script_type: &'a str,
+    /// `off` where there is no migration.
+    phase: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    list: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    age_s: Option<f64>,
+    /// What keeps it from ending.
+    left: &'a [String],
+}
+
+/// Says how the migration of a type stands now, and in words what that means.
+fn tell(
+    context: &mut Context,
+    script_type: &ScriptType,
+    migration: Option<&Migration>,
+    left: &[String],
+    words: &str,
+) -> Result<(), Error> {
+    if context.out.is_json() {
+        context.out.json(&Told {
+            script_type: script_type.as_str(),
+            phase: migration.map_or("off", |set| set.phase.as_str()),
+            list: migration.map(|set| set.list.as_str()),
+            age_s: migration.map(|set| set.age.as_secs_f64()),
+            left,
+        })?;
+    } else {
+        note(words);
+        for one in left {
+            note(format_args!("  {one}"));
+        }
+    }
+    Ok(())
+}
+
+/// The exit code of a step that was not taken.
+pub(crate) fn exit_of(error: &MigrateError) -> Exit {
+    match error {
+        MigrateError::Broker(_) => Exit::SERVER,
+        MigrateError::Shared { .. } => Exit::USAGE,
+        _ => Exit::FAILED,
+    }
+}

@@ -1,0 +1,52 @@
+//! `meshwork migrate start`.
+
+use std::time::Duration;
+
+use meshwork::model::name::ScriptType;
+
+use super::{Which, tell};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::value;
+
+/// Push jobs of a type to its old list too, so that old workers take them as well
+///
+/// A job that stands on both is run by one side only: the old list is its lock.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Start {
+    #[command(flatten)]
+    which: Which,
+    /// The old list: hero:job:actor_queue:TYPE, hero:job:ACTOR_ID or hero:work_queue:WORKER_ID; with
+    /// {worker_id} for the id, each job's own worker's [default: hero:job:actor_queue:TYPE]
+    #[arg(long)]
+    list: Option<String>,
+    /// How long a job may be in the hands of an old worker without a word of it, in seconds; at twice that
+    /// it is pushed again
+    #[arg(long, value_name = "S", default_value = "30", value_parser = value::age,
+          allow_hyphen_values = true)]
+    age: Duration,
+}
+
+impl Start {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let script_type: &ScriptType = &self.which.script_type;
+        let keys = context.keys();
+        let list = self
+            .list
+            .unwrap_or_else(|| keys.legacy_type_queue(script_type));
+        let list = keys.legacy_list(&list)?;
+        let client = context.client().await?;
+        let started = client
+            .broker()
+            .start_migration(script_type, list, self.age)
+            .await?;
+        let words = format!(
+            "`{script_type}` migrates: its jobs go to the canonical queues and to {}; next: \
+             `meshwork migrate canonical-first --type {script_type}`",
+            started.list.as_str()
+        );
+        tell(context, script_type, Some(&started), &[], &words)?;
+        Ok(Exit::DONE)
+    }
+}
