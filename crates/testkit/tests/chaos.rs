@@ -1,4 +1,5 @@
-//! Twenty kills: seven, seven and six, at moments of a fixed seed. `cargo xtask chaos` has more.
+//! Twenty kills: seven, seven and six, and some troubles of a fleet, at moments of a fixed seed. `cargo
+//! xtask chaos` has more.
 
 #![allow(
     clippy::unwrap_used,
@@ -6,6 +7,7 @@
     reason = "a test that panics has failed, and tells what it counted"
 )]
 
+use meshwork_testkit::chaos::fleet::{self, Ground};
 use meshwork_testkit::chaos::{Plan, Scenario, meshwork_binary, play};
 use meshwork_testkit::servers::{Tool, need};
 use tokio::sync::Mutex;
@@ -45,5 +47,37 @@ async fn a_worker_on_a_server_is_killed_seven_times() {
 async fn owners_and_attached_are_killed_six_times() {
     if need(Tool::Python).is_some() {
         holds(Scenario::Attached, 6).await;
+    }
+}
+
+async fn fleet_holds(ground: Ground, troubles: u32) {
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let plan = fleet::Plan {
+        binary: meshwork_binary().unwrap(),
+        ground,
+        troubles,
+        seed: 20,
+    };
+    let report = fleet::play(&plan)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    println!("{report}");
+    assert!(report.holds(), "{report}");
+    assert!(report.wrong_clocks, "all clocks were right");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fleet_goes_through_six_troubles() {
+    let tools = [Tool::Python, Tool::Redis, Tool::Faketime];
+    if tools.into_iter().all(|tool| need(tool).is_some()) {
+        fleet_holds(Ground::Server, 6).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fleet_goes_through_two_failovers() {
+    let tools = [Tool::Python, Tool::Redis, Tool::Faketime];
+    if tools.into_iter().all(|tool| need(tool).is_some()) {
+        fleet_holds(Ground::Failover, 3).await;
     }
 }

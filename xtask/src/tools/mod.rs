@@ -1,5 +1,6 @@
 //! What the tests need from outside this repository: found, or installed and said so.
 
+mod faketime;
 mod package_manager;
 mod python;
 mod redis;
@@ -25,6 +26,7 @@ pub(crate) struct Tools {
     python: Option<PathBuf>,
     redis: Option<PathBuf>,
     valkey: Option<PathBuf>,
+    faketime: Option<PathBuf>,
 }
 
 impl Tools {
@@ -34,6 +36,7 @@ impl Tools {
             ("MESHWORK_TEST_PYTHON", &self.python),
             ("MESHWORK_TEST_REDIS_SERVER", &self.redis),
             ("MESHWORK_TEST_VALKEY_SERVER", &self.valkey),
+            ("MESHWORK_TEST_FAKETIME", &self.faketime),
         ]
         .into_iter()
         .filter_map(|(name, path)| Some((name, path.as_deref()?)))
@@ -52,6 +55,7 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
         python,
         redis,
         valkey,
+        faketime: told("libfaketime", faketime::find_or_install(install)),
     }
 }
 

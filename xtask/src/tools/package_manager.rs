@@ -82,7 +82,7 @@ const KNOWN: [PackageManager; 6] = [
     },
 ];
 
-/// Installs `python3`, `pip` or `redis-server`; returns what was done, in words.
+/// Installs `python3`, `pip`, `redis-server` or a package of that name; returns what was done, in words.
 pub(super) fn install(wanted: &str) -> Result<String, Failure> {
     let Some((manager, program)) = KNOWN
         .iter()
@@ -95,7 +95,9 @@ pub(super) fn install(wanted: &str) -> Result<String, Failure> {
     let package = match wanted {
         "python3" => manager.python,
         "pip" => manager.pip,
-        _ => manager.redis,
+        "redis-server" => manager.redis,
+        // Called so everywhere.
+        other => other,
     };
     if let Some(refresh) = manager.refresh {
         let mut command = privileged(&program, manager.as_user)?;

@@ -3,17 +3,24 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use meshwork_testkit::chaos::{Plan, Scenario, meshwork_binary, play};
+use meshwork_testkit::chaos::fleet::{self, Ground};
+use meshwork_testkit::chaos::{ChaosError, Plan, Scenario, meshwork_binary, play};
 
-/// Kill workers and engines at random moments, and check that every input has its one result
+/// Kill workers, servers and engines at random moments, and check that no job is lost and none runs twice
+/// without need
+///
+/// `alone`, `server` and `attached` run batches: `run` alone, with a worker on a redis-server, or on the
+/// embedded engine with others attached. `fleet` is three workers on a redis-server, each with a clock that
+/// is a minute off the next: kill -9 and SIGSTOP of workers, kill -9 and restart of the server, memory
+/// full. `failover` has a replica and sentinels, and a client that waits for the replica; `unconfirmed` the
+/// same with one that does not, whose loss is measured.
 #[derive(Parser)]
 #[command(name = "cargo xtask chaos")]
 struct Arguments {
-    /// What is killed: `run` alone, a worker on a redis-server, or the embedded engine's owner with
-    /// others attached [default: each in turn]
-    #[arg(long, value_parser = Scenario::from_name)]
-    scenario: Option<Scenario>,
-    /// How often to kill, in all scenarios together
+    /// One of alone, server, attached, fleet, failover, unconfirmed [default: each in turn]
+    #[arg(long, value_parser = Which::from_name)]
+    scenario: Option<Which>,
+    /// How often to kill or disturb, in all scenarios together
     #[arg(long, default_value_t = 200)]
     kills: u32,
     /// Repeats the choices of an earlier run [default: a fresh one, which is printed]
@@ -24,7 +31,55 @@ struct Arguments {
     json: bool,
 }
 
-#[tokio::main(flavor = "current_thread")]
+/// A scenario of either kind.
+#[derive(Clone, Copy)]
+enum Which {
+    Batch(Scenario),
+    Fleet(Ground),
+}
+
+impl Which {
+    fn all() -> impl Iterator<Item = Self> {
+        let batches = Scenario::ALL.into_iter().map(Self::Batch);
+        batches.chain(Ground::ALL.into_iter().map(Self::Fleet))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Batch(scenario) => scenario.name(),
+            Self::Fleet(ground) => ground.name(),
+        }
+    }
+
+    fn from_name(name: &str) -> Result<Self, String> {
+        let known = || Self::all().map(Self::name).collect::<Vec<_>>().join(", ");
+        let found = Self::all().find(|which| which.name() == name);
+        found.ok_or_else(|| format!("one of {}", known()))
+    }
+
+    /// Plays it; whether it went as promised, in words and as JSON.
+    async fn play(self, plan: Plan) -> Result<(bool, String, String), ChaosError> {
+        match self {
+            Self::Batch(scenario) => {
+                let report = play(&plan, scenario).await?;
+                Ok((report.holds(), report.to_string(), report.json()))
+            }
+            Self::Fleet(ground) => {
+                let plan = fleet::Plan {
+                    binary: plan.binary,
+                    ground,
+                    troubles: plan.kills,
+                    seed: plan.seed,
+                };
+                let report = fleet::play(&plan).await?;
+                Ok((report.holds(), report.to_string(), report.json()))
+            }
+        }
+    }
+}
+
+// Programs' outputs are waited for while others run.
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a command")]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -37,9 +92,10 @@ async fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let scenarios = arguments
-        .scenario
-        .map_or(Scenario::ALL.to_vec(), |one| vec![one]);
+    let scenarios: Vec<_> = match arguments.scenario {
+        Some(one) => vec![one],
+        None => Which::all().collect(),
+    };
     let mut all_hold = true;
     for (number, scenario) in (0..).zip(&scenarios) {
         let kills = share(arguments.kills, number, scenarios.len());
@@ -49,15 +105,10 @@ async fn main() -> ExitCode {
             kills,
             seed,
         };
-        match play(&plan, *scenario).await {
-            Ok(report) => {
-                all_hold &= report.holds();
-                let text = if arguments.json {
-                    report.json()
-                } else {
-                    report.to_string()
-                };
-                println!("{text}");
+        match scenario.play(plan).await {
+            Ok((holds, words, json)) => {
+                all_hold &= holds;
+                println!("{}", if arguments.json { json } else { words });
             }
             Err(error) => {
                 eprintln!("chaos: {}: {error}", scenario.name());

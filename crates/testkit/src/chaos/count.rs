@@ -98,10 +98,10 @@ mod tests {
     fn every_fault_is_seen() {
         let (output, tally) = whole();
         let without_first = output.split_once('\n').unwrap().1.to_owned();
-        let failed = line("input-0000", "").replace("finished", "error") + &without_first;
-        let wrong = line("input-0000", "x") + &without_first;
-        let twice = output.clone() + &line("input-0003", "3000-tupni");
-        let foreign = output.clone() + &line("other", "rehto");
+        let failed = line("input-0000", "").replace("finished", "error") + without_first.as_str();
+        let wrong = line("input-0000", "x") + without_first.as_str();
+        let twice = output.clone() + line("input-0003", "3000-tupni").as_str();
+        let foreign = output.clone() + line("other", "rehto").as_str();
         for faulty in [&without_first, &failed, &wrong, &twice, &foreign] {
             assert_eq!(Count::of(faulty, &tally).unwrap().lost.len(), 1);
         }

@@ -7,6 +7,7 @@
 
 mod cast;
 mod count;
+pub mod fleet;
 mod ground;
 mod moments;
 mod program;

@@ -10,7 +10,7 @@ use super::ground::LEASE;
 /// Up to here after a start: it may still be starting, or be back at work.
 const SOON: Duration = Duration::from_millis(800);
 
-/// Every so many kills there is a longer time of peace. A job that loses its worker four times is
+/// Every so many kills there is a longer time of peace. A job that loses its worker five times is
 /// taken for what kills them, and ends in error; three kills in a row may hit the same job, and
 /// before the fourth it must come to its end.
 const KILLS_IN_A_ROW: u32 = 3;

@@ -23,6 +23,8 @@ pub enum Tool {
     Valkey,
     /// A Python 3 interpreter.
     Python,
+    /// The library libfaketime, which gives a process a clock that is wrong.
+    Faketime,
 }
 
 impl Tool {
@@ -33,6 +35,7 @@ impl Tool {
             Self::Redis => "redis-server",
             Self::Valkey => "valkey-server",
             Self::Python => "python3",
+            Self::Faketime => "libfaketime.so.1",
         }
     }
 
@@ -43,6 +46,7 @@ impl Tool {
             Self::Redis => "MESHWORK_TEST_REDIS_SERVER",
             Self::Valkey => "MESHWORK_TEST_VALKEY_SERVER",
             Self::Python => "MESHWORK_TEST_PYTHON",
+            Self::Faketime => "MESHWORK_TEST_FAKETIME",
         }
     }
 }
@@ -57,6 +61,17 @@ pub fn find(tool: Tool) -> Option<PathBuf> {
         .map(|folder| folder.join(tool.program()))
         .find(|path| path.is_file())
         .or_else(|| unpacked(tool))
+        .or_else(|| library(tool))
+}
+
+/// A library stands in no `PATH`.
+fn library(tool: Tool) -> Option<PathBuf> {
+    if tool != Tool::Faketime {
+        return None;
+    }
+    let folders = std::fs::read_dir("/usr/lib").ok()?.flatten();
+    let inside = |folder: std::fs::DirEntry| folder.path().join("faketime").join(tool.program());
+    folders.map(inside).find(|path| path.is_file())
 }
 
 /// The copy that an earlier `cargo xtask test` unpacked, so that a plain `cargo test` finds it.

@@ -1,0 +1,185 @@
+//! Which starts there were, what had happened meanwhile, and whether it explains the starts beyond the
+//! first. Everything here was seen from outside: no store is asked.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::chaos::ChaosError;
+
+/// One start of a job, as the script itself wrote it down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Start {
+    pub(super) job: String,
+    /// The worker's process; [`ORPHANED`] if that was gone when the script looked.
+    pub(super) worker: u32,
+    /// On the machine's clock that never jumps.
+    pub(super) at: Duration,
+}
+
+/// Who has the scripts of a worker that was killed, until they learn of it.
+const ORPHANED: u32 = 1;
+/// How long that takes at most.
+const ORPHAN: Duration = Duration::from_secs(5);
+
+/// What the harness did, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Trouble {
+    pub(super) what: What,
+    pub(super) from: Duration,
+    pub(super) to: Duration,
+}
+
+/// What can take a running job from its worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// `kill -9` of this process.
+    Killed(u32),
+    /// SIGSTOP of this process, until its leases had ended.
+    Paused(u32),
+    /// No server answered.
+    ServerAway,
+}
+
+/// The starts of a whole play.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Judged {
+    /// Starts beyond the first of each job.
+    pub(super) twice: u64,
+    /// Of these, how many what had happened explains.
+    pub(super) permitted: u64,
+    /// The others.
+    pub(super) unexplained: Vec<String>,
+}
+
+/// Reads the lines `job worker nanoseconds`.
+pub(super) fn starts(tally: &str) -> Result<Vec<Start>, ChaosError> {
+    let start = |line: &str| {
+        let mut words = line.split(' ');
+        Some(Start {
+            job: words.next()?.to_owned(),
+            worker: words.next()?.parse().ok()?,
+            at: Duration::from_nanos(words.next()?.parse().ok()?),
+        })
+    };
+    let read = |line: &str| start(line).ok_or_else(|| ChaosError::Line(line.to_owned()));
+    tally.lines().map(read).collect()
+}
+
+/// A job may start again only if, between the two starts, the worker of the first was killed or paused beyond
+/// its lease, or no server answered.
+pub(super) fn judge(starts: &[Start], troubles: &[Trouble]) -> Judged {
+    let mut of_job: HashMap<&str, Vec<&Start>> = HashMap::new();
+    for start in starts {
+        of_job.entry(&start.job).or_default().push(start);
+    }
+    let mut judged = Judged::default();
+    for (job, mut starts) in of_job {
+        starts.sort_by_key(|start| start.at);
+        for pair in starts.windows(2) {
+            judged.twice += 1;
+            if troubles
+                .iter()
+                .any(|trouble| explains(trouble, pair[0], pair[1]))
+            {
+                judged.permitted += 1;
+            } else {
+                let (first, then) = (pair[0].worker, pair[1].worker);
+                let after = pair[1].at - pair[0].at;
+                let line = format!("{job}: by process {first}, {after:?} later by {then}");
+                judged.unexplained.push(line);
+            }
+        }
+    }
+    judged
+}
+
+fn explains(trouble: &Trouble, first: &Start, then: &Start) -> bool {
+    let meanwhile = trouble.from <= then.at && trouble.to >= first.at;
+    let concerns = match trouble.what {
+        What::Killed(_) if first.worker == ORPHANED => {
+            let since = first.at.checked_sub(trouble.from);
+            return since.is_some_and(|since| since < ORPHAN);
+        }
+        What::Killed(process) | What::Paused(process) => process == first.worker,
+        What::ServerAway => true,
+    };
+    meanwhile && concerns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(job: &str, worker: u32, second: u64) -> Start {
+        Start {
+            job: job.to_owned(),
+            worker,
+            at: Duration::from_secs(second),
+        }
+    }
+
+    fn trouble(what: What, from: u64, to: u64) -> Trouble {
+        Trouble {
+            what,
+            from: Duration::from_secs(from),
+            to: Duration::from_secs(to),
+        }
+    }
+
+    #[test]
+    fn one_start_each_is_as_it_should_be() {
+        assert_eq!(
+            judge(&[start("a", 11, 1), start("b", 11, 2)], &[]),
+            Judged::default()
+        );
+    }
+
+    #[test]
+    fn only_what_happened_to_the_first_worker_meanwhile_explains_a_second_start() {
+        let starts = [start("a", 11, 10), start("a", 12, 20)];
+        for (what, from, to, explained) in [
+            (What::Killed(11), 15, 15, true),
+            (What::Killed(12), 15, 15, false),
+            (What::Killed(11), 9, 9, false),
+            (What::Killed(11), 21, 21, false),
+            (What::Paused(11), 5, 12, true),
+            (What::Paused(11), 5, 9, false),
+            (What::ServerAway, 19, 30, true),
+            (What::ServerAway, 21, 30, false),
+        ] {
+            let judged = judge(&starts, &[trouble(what, from, to)]);
+            let said = (judged.twice, judged.permitted, judged.unexplained.len());
+            assert_eq!(
+                said,
+                (1, u64::from(explained), usize::from(!explained)),
+                "{what:?} {from}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_script_that_outlived_its_worker_for_a_moment_has_a_killed_one() {
+        let starts = [start("a", ORPHANED, 10), start("a", 12, 20)];
+        for (at, permitted) in [(9, 1), (11, 0), (4, 0)] {
+            let judged = judge(&starts, &[trouble(What::Killed(1234), at, at)]);
+            assert_eq!(judged.permitted, permitted, "killed at {at}");
+        }
+    }
+
+    #[test]
+    fn each_further_start_needs_its_own_reason() {
+        let starts = [start("a", 11, 10), start("a", 12, 20), start("a", 13, 30)];
+        let judged = judge(&starts, &[trouble(What::Killed(11), 15, 15)]);
+        assert_eq!((judged.twice, judged.permitted), (2, 1));
+        assert!(
+            judged.unexplained[0].contains("by process 12"),
+            "{judged:?}"
+        );
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_told() {
+        assert_eq!(starts("a 7 1000000000\n").unwrap(), [start("a", 7, 1)]);
+        assert!(starts("a seven 1").is_err());
+    }
+}

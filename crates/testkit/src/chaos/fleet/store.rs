@@ -1,0 +1,113 @@
+//! Where the jobs of a fleet are, and what can happen to that: a server that writes every command to its
+//! disk before it answers, or a master with a replica that sentinels put in its place.
+
+use std::time::Duration;
+
+use crate::chaos::ChaosError;
+use crate::eventually;
+use crate::servers::{RealSentinels, RealServer, Tool};
+
+/// How long a failover may take, with sentinels that miss a master after a second.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The server, or the servers.
+pub(super) enum Store {
+    Single(Box<RealServer>),
+    Watched {
+        sentinels: RealSentinels,
+        wait: bool,
+    },
+}
+
+impl Store {
+    pub(super) fn single() -> Result<Self, ChaosError> {
+        let server = RealServer::redis().append_only().start_for("chaos");
+        server
+            .map(|server| Self::Single(Box::new(server)))
+            .ok_or(ChaosError::Missing(Tool::Redis.program()))
+    }
+
+    /// With `wait`, clients take a job for stored when the replica has it too.
+    pub(super) async fn watched(wait: bool) -> Result<Self, ChaosError> {
+        let sentinels = RealSentinels::start(RealServer::redis().append_only(), None).await;
+        let sentinels = sentinels.ok_or(ChaosError::Missing(Tool::Redis.program()))?;
+        Ok(Self::Watched { sentinels, wait })
+    }
+
+    pub(super) fn has_replica(&self) -> bool {
+        matches!(self, Self::Watched { .. })
+    }
+
+    /// For workers.
+    pub(super) fn url(&self) -> String {
+        match self {
+            Self::Single(server) => server.url(),
+            Self::Watched { sentinels, .. } => sentinels.url(""),
+        }
+    }
+
+    /// For whoever submits.
+    pub(super) fn submit_url(&self) -> String {
+        match self {
+            Self::Watched {
+                sentinels,
+                wait: true,
+            } => sentinels.url("?wait_replicas=1&wait_timeout_ms=1000"),
+            _ => self.url(),
+        }
+    }
+
+    /// `kill -9` of the server, which is started again after a while.
+    pub(super) async fn kill(&mut self, away: Duration) -> Result<(), ChaosError> {
+        if let Self::Single(server) = self {
+            server.kill9();
+            tokio::time::sleep(away).await;
+            server.start_again();
+        }
+        Ok(())
+    }
+
+    /// An orderly stop and start.
+    pub(super) fn restart(&mut self) {
+        if let Self::Single(server) = self {
+            server.restart();
+        }
+    }
+
+    /// For a while, the server has no memory left.
+    pub(super) async fn fill(&mut self, full: Duration) -> Result<(), ChaosError> {
+        if let Self::Single(server) = self {
+            let set = |bytes: &str| {
+                let said = server.say::<String>(&["CONFIG", "SET", "maxmemory", bytes]);
+                said.map_err(|error| ChaosError::io("CONFIG SET")(std::io::Error::other(error)))
+            };
+            set("1")?;
+            tokio::time::sleep(full).await;
+            set("0")?;
+        }
+        Ok(())
+    }
+
+    /// `kill -9` of the master; returns when the other has taken over and follows nobody, and the killed one
+    /// is back and follows it.
+    pub(super) async fn fail_over(&mut self) -> Result<(), ChaosError> {
+        let Self::Watched { sentinels, .. } = self else {
+            return Ok(());
+        };
+        let is = |server: &RealServer, name: &str, value: &str| {
+            server.info(name).is_some_and(|is| is == value)
+        };
+        let master = usize::from(!is(&sentinels.servers()[0], "role", "master"));
+        sentinels.server_mut(master).kill9();
+        eventually("the replica takes over", PATIENCE, async || {
+            is(&sentinels.servers()[1 - master], "role", "master").then_some(())
+        })
+        .await;
+        sentinels.server_mut(master).start_again();
+        eventually("the killed master follows", PATIENCE, async || {
+            is(&sentinels.servers()[master], "master_link_status", "up").then_some(())
+        })
+        .await;
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! The workers of a fleet: real processes, some of them with a clock that is wrong by a minute.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::{Child, Command};
+
+use crate::chaos::ChaosError;
+use crate::chaos::ground::LEASE;
+
+/// Jobs at a time in each worker.
+const CONCURRENCY: usize = 4;
+/// How long a worker may take to say that it listens.
+const START: Duration = Duration::from_secs(60);
+/// Between two looks whether it does.
+const LOOK: Duration = Duration::from_millis(20);
+/// By how much each worker's clock is wrong, in turn.
+const CLOCKS: [&str; 3] = ["+0s", "+60s", "-60s"];
+
+/// What all workers have in common.
+pub(super) struct Quarters<'a> {
+    pub(super) binary: &'a Path,
+    pub(super) dir: &'a Path,
+    pub(super) python: &'a Path,
+    pub(super) url: String,
+    /// The library that makes a clock wrong; without it all clocks are right.
+    pub(super) faketime: Option<&'a Path>,
+}
+
+/// One worker, killed when dropped.
+pub(super) struct Member {
+    number: usize,
+    child: Child,
+    stdout: PathBuf,
+}
+
+impl Member {
+    pub(super) fn start(quarters: &Quarters<'_>, number: usize) -> Result<Self, ChaosError> {
+        let stdout = quarters.dir.join(format!("worker-{number}.out"));
+        let stderr = quarters.dir.join(format!("worker-{number}.err"));
+        let out = File::create(&stdout).map_err(ChaosError::io("a worker's output"))?;
+        let err = File::options().append(true).create(true).open(&stderr);
+        let err = err.map_err(ChaosError::io("a worker's output"))?;
+        let mut command = Command::new(quarters.binary);
+        command.args(["worker", "--json", "--type", "python"]);
+        command.args(["--lease", &LEASE.as_secs().to_string()]);
+        command.args(["--concurrency", &CONCURRENCY.to_string()]);
+        command.current_dir(quarters.dir).kill_on_drop(true);
+        command
+            .env("REDIS_URL", &quarters.url)
+            .env("MESHWORK_PYTHON", quarters.python);
+        if let Some(library) = quarters.faketime {
+            command.env("LD_PRELOAD", library);
+            command.env("FAKETIME", CLOCKS[number % CLOCKS.len()]);
+            command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        }
+        command.stdin(Stdio::null()).stdout(out).stderr(err);
+        let child = command.spawn().map_err(ChaosError::io("a worker"))?;
+        Ok(Self {
+            number,
+            child,
+            stdout,
+        })
+    }
+
+    /// Waits until it has said that it listens.
+    pub(super) async fn listens(&mut self) -> Result<(), ChaosError> {
+        let until = Instant::now() + START;
+        while !fs::read_to_string(&self.stdout).is_ok_and(|said| said.contains("listening")) {
+            match tokio::time::timeout(LOOK, self.child.wait()).await {
+                Ok(status) => return Err(self.ended(status)),
+                Err(_) if Instant::now() > until => {
+                    return Err(ChaosError::Stuck {
+                        program: self.name(),
+                        what: "started",
+                        seconds: START.as_secs(),
+                        said: self.said(),
+                    });
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of its process.
+    pub(super) fn pid(&self) -> Result<u32, ChaosError> {
+        let gone = || ChaosError::Ended {
+            program: self.name(),
+            status: "nobody knows how".to_owned(),
+            said: self.said(),
+        };
+        self.child.id().ok_or_else(gone)
+    }
+
+    /// Fails if it has ended by itself.
+    pub(super) fn is_there(&mut self) -> Result<(), ChaosError> {
+        match self.child.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(self.ended(Ok(status))),
+            Err(error) => Err(self.ended(Err(error))),
+        }
+    }
+
+    /// `kill -9`, and another one in its place.
+    pub(super) async fn replace(&mut self, quarters: &Quarters<'_>) -> Result<(), ChaosError> {
+        self.is_there()?;
+        self.child
+            .kill()
+            .await
+            .map_err(ChaosError::io("to kill a worker"))?;
+        *self = Self::start(quarters, self.number)?;
+        Ok(())
+    }
+
+    /// SIGSTOP or SIGCONT.
+    pub(super) fn signal(&self, signal: Signal) -> Result<(), ChaosError> {
+        let pid = Pid::from_raw(self.pid()?.cast_signed());
+        let sent = pid.map_or(Ok(()), |pid| kill_process(pid, signal));
+        sent.map_err(|error| ChaosError::io("to signal a worker")(error.into()))
+    }
+
+    fn name(&self) -> String {
+        format!("worker {}", self.number)
+    }
+
+    fn ended(&self, status: std::io::Result<std::process::ExitStatus>) -> ChaosError {
+        ChaosError::Ended {
+            program: self.name(),
+            status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
+            said: self.said(),
+        }
+    }
+
+    /// The end of its stderr.
+    fn said(&self) -> String {
+        const SAID: usize = 4096;
+        let said = fs::read(self.stdout.with_extension("err")).unwrap_or_default();
+        String::from_utf8_lossy(&said[said.len().saturating_sub(SAID)..]).into_owned()
+    }
+}

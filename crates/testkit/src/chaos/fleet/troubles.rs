@@ -1,0 +1,134 @@
+//! What happens to a fleet, drawn by chance and done.
+
+use std::time::Duration;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+use rustix::process::Signal;
+
+use super::ledger::{Trouble, What};
+use super::store::Store;
+use super::troop::{Member, Quarters};
+use crate::chaos::ChaosError;
+use crate::chaos::ground::LEASE;
+
+/// Between two troubles, at most.
+const CALM: Duration = Duration::from_millis(1500);
+/// How long a paused worker sleeps: its leases end, and others have taken over.
+const PAUSE: Duration = Duration::from_millis(2500);
+/// How long a server is away.
+const AWAY: Duration = Duration::from_millis(700);
+/// How long the server's memory is full.
+const FULL: Duration = Duration::from_millis(1500);
+
+/// One kind of trouble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    KillWorker,
+    PauseWorker,
+    KillServer,
+    RestartServer,
+    FullMemory,
+    Failover,
+}
+
+/// On a single server, each kind twice as often as it stands here.
+const SERVER: [Kind; 6] = [
+    Kind::KillWorker,
+    Kind::KillWorker,
+    Kind::PauseWorker,
+    Kind::KillServer,
+    Kind::RestartServer,
+    Kind::FullMemory,
+];
+/// With a replica that takes over.
+const FAILOVER: [Kind; 4] = [
+    Kind::Failover,
+    Kind::KillWorker,
+    Kind::Failover,
+    Kind::PauseWorker,
+];
+
+/// Chance, and what has happened.
+pub(super) struct Troubles {
+    random: StdRng,
+    /// What happened, for the judge.
+    pub(super) happened: Vec<Trouble>,
+    drawn: usize,
+}
+
+/// The time on the clock that all processes share and that never jumps.
+pub(super) fn now() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
+    Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or_default())
+}
+
+impl Troubles {
+    pub(super) fn new(random: StdRng) -> Self {
+        Self {
+            random,
+            happened: Vec::new(),
+            drawn: 0,
+        }
+    }
+
+    /// Waits a little, and makes the next trouble: each kind in its turn, to a worker drawn by chance.
+    pub(super) async fn make(
+        &mut self,
+        store: &mut Store,
+        troop: &mut [Member],
+        quarters: &mut Quarters<'_>,
+    ) -> Result<(), ChaosError> {
+        tokio::time::sleep(CALM.mul_f64(self.random.random())).await;
+        for member in troop.iter_mut() {
+            member.is_there()?;
+        }
+        let kinds: &[Kind] = if store.has_replica() {
+            &FAILOVER
+        } else {
+            &SERVER
+        };
+        let kind = kinds[self.drawn % kinds.len()];
+        self.drawn += 1;
+        let victim = self.random.random_range(0..troop.len());
+        let victim = &mut troop[victim];
+        let from = now();
+        let what = match kind {
+            Kind::KillWorker => {
+                let pid = victim.pid()?;
+                victim.replace(quarters).await?;
+                Some(What::Killed(pid))
+            }
+            Kind::PauseWorker => {
+                victim.signal(Signal::STOP)?;
+                tokio::time::sleep(PAUSE.max(LEASE * 2)).await;
+                victim.signal(Signal::CONT)?;
+                Some(What::Paused(victim.pid()?))
+            }
+            Kind::KillServer => {
+                store.kill(AWAY).await?;
+                Some(What::ServerAway)
+            }
+            Kind::RestartServer => {
+                store.restart();
+                Some(What::ServerAway)
+            }
+            Kind::FullMemory => {
+                store.fill(FULL).await?;
+                None
+            }
+            Kind::Failover => {
+                store.fail_over().await?;
+                Some(What::ServerAway)
+            }
+        };
+        let trouble = |what| Trouble {
+            what,
+            from,
+            to: now(),
+        };
+        self.happened.extend(what.map(trouble));
+        Ok(())
+    }
+}
