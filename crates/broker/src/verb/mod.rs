@@ -45,7 +45,7 @@ pub use inspect::JobPage;
 pub use limits::{Limits, MAX_QUEUE_LIMIT};
 pub use log::{Line, Logged};
 pub use logs::LogLine;
-pub use migrate::{Ended, Found, MigrateError, OldList, Survey, TypeSurvey, Waiting};
+pub use migrate::{Ended, Found, LegacyQueue, MigrateError, Survey, TypeSurvey, Waiting};
 pub use park::Parking;
 pub use present::{PRESENT_FOR, Presence};
 pub use promote::Promoted;

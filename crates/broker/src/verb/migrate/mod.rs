@@ -12,7 +12,7 @@ use meshwork_model::migration::{Migration, Phase};
 use meshwork_model::name::ScriptType;
 
 pub use clients::Waiting;
-pub use survey::{Found, OldList, Survey, TypeSurvey};
+pub use survey::{Found, LegacyQueue, Survey, TypeSurvey};
 
 use super::word;
 use crate::script::Verb;
@@ -284,7 +284,7 @@ fn left(survey: &Survey, of: &TypeSurvey, whoever_waits: bool) -> Left {
     let mut copies = Vec::new();
     let mut others = Vec::new();
     for old in of.old.iter().filter(|old| old.waiting > 0) {
-        let OldList { list, waiting, .. } = old;
+        let LegacyQueue { list, waiting, .. } = old;
         match old.alone() {
             0 => copies.push(format!("{waiting} entries on {list}, all copies")),
             alone => others.push(format!("{waiting} entries on {list}, {alone} no copies")),

@@ -34,7 +34,7 @@ impl Found {
 
 /// An old list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OldList {
+pub struct LegacyQueue {
     /// Its key.
     pub list: String,
     /// Ids on it, and on their way from it to one of our workers.
@@ -43,7 +43,7 @@ pub struct OldList {
     pub copies: usize,
 }
 
-impl OldList {
+impl LegacyQueue {
     /// Ids that stand nowhere else.
     #[must_use]
     pub fn alone(&self) -> usize {
@@ -61,7 +61,7 @@ pub struct TypeSurvey {
     /// Ids on its canonical queues.
     pub canonical: usize,
     /// Its old lists. One whose type cannot be told is every type's.
-    pub old: Vec<OldList>,
+    pub old: Vec<LegacyQueue>,
     /// Open jobs that stand on an old list too, or were taken from there by an old worker.
     pub marked: Found,
     /// Jobs of other clients that wait, and on no canonical queue: on an old list, in the hands of an old
@@ -225,7 +225,7 @@ impl Broker {
                 continue;
             }
             let here = feeds.iter().zip(of_feeds).filter(|((of, _), _)| of == list);
-            let old = OldList {
+            let old = LegacyQueue {
                 list: list.clone(),
                 waiting: length + here.map(|(_, length)| length).sum::<usize>(),
                 copies: gathered.copies.get(list).copied().unwrap_or_default(),
