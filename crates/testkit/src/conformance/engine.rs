@@ -4,10 +4,10 @@ use std::sync::Mutex;
 
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_embedded::Handle;
-use meshwork_model::name::Namespace;
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use super::Failure;
-use crate::servers::{Tool, shared_for};
+use crate::servers::{RealCluster, RealServer, Tool, shared_for};
 
 /// An engine that must pass the suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,15 @@ pub enum Engine {
     Valkey,
     /// The engine that runs in the process.
     Embedded,
+    /// Three redis-servers as a cluster. All cases have one slot, and so one server for one at a time.
+    Cluster,
 }
+
+/// What all namespaces begin with: one slot of a cluster.
+pub(super) const HASH_TAG: &str = "{c}";
+
+static CLUSTER: OnceCell<Option<RealCluster>> = OnceCell::const_new();
+static TURN: Semaphore = Semaphore::const_new(1);
 
 /// Places that no case uses at the moment.
 static FREE: Mutex<Vec<(Engine, Conn)>> = Mutex::new(Vec::new());
@@ -28,10 +36,11 @@ static FREE: Mutex<Vec<(Engine, Conn)>> = Mutex::new(Vec::new());
 pub struct Place {
     engine: Engine,
     conn: Conn,
+    _turn: Option<SemaphorePermit<'static>>,
 }
 
 impl Engine {
-    /// All of them.
+    /// All that are one server, or none.
     pub const ALL: [Self; 3] = [Self::Redis, Self::Valkey, Self::Embedded];
 
     /// The word that trials' names begin with.
@@ -41,6 +50,7 @@ impl Engine {
             Self::Redis => "redis",
             Self::Valkey => "valkey",
             Self::Embedded => "embedded",
+            Self::Cluster => "cluster",
         }
     }
 
@@ -48,7 +58,7 @@ impl Engine {
     #[must_use]
     pub const fn program(self) -> &'static str {
         match self {
-            Self::Redis => "redis-server",
+            Self::Redis | Self::Cluster => "redis-server",
             Self::Valkey => "valkey-server",
             Self::Embedded => "nothing",
         }
@@ -62,13 +72,21 @@ impl Engine {
     /// # Panics
     /// In CI, when it is not there.
     pub async fn place(self, test: &str) -> Result<Option<Place>, Failure> {
+        let turn = match self {
+            Self::Cluster => Some(TURN.acquire().await.map_err(Failure::new)?),
+            _ => None,
+        };
         let Some(conn) = self.free_or_new(test).await? else {
             return Ok(None);
         };
         redis::cmd("FLUSHDB")
             .query_async::<()>(&mut conn.clone())
             .await?;
-        Ok(Some(Place { engine: self, conn }))
+        Ok(Some(Place {
+            engine: self,
+            conn,
+            _turn: turn,
+        }))
     }
 
     async fn free_or_new(self, test: &str) -> Result<Option<Conn>, Failure> {
@@ -84,6 +102,7 @@ impl Engine {
             Self::Redis => server(test, Tool::Redis).await,
             Self::Valkey => server(test, Tool::Valkey).await,
             Self::Embedded => Ok(Some(Conn::embedded(&Handle::in_memory()))),
+            Self::Cluster => cluster(test).await,
         }
     }
 }
@@ -93,9 +112,22 @@ async fn server(test: &str, tool: Tool) -> Result<Option<Conn>, Failure> {
     let Some(database) = shared_for(test, tool) else {
         return Ok(None);
     };
-    let target = Target::parse(&database.url(), TlsFiles::default()).map_err(Failure::new)?;
-    let conn = Conn::open(&target, &Namespace::default()).await;
-    Ok(Some(conn.map_err(Failure::new)?))
+    open(&database.url()).await.map(Some)
+}
+
+/// The cluster that all tests of this binary share.
+async fn cluster(test: &str) -> Result<Option<Conn>, Failure> {
+    let start = || RealCluster::start_for(test, RealServer::redis(), 0);
+    match CLUSTER.get_or_init(start).await {
+        Some(cluster) => open(&cluster.url()).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+async fn open(url: &str) -> Result<Conn, Failure> {
+    let target = Target::parse(url, TlsFiles::default()).map_err(Failure::new)?;
+    let conn = Conn::open(&target, &HASH_TAG.parse()?).await;
+    conn.map_err(Failure::new)
 }
 
 impl Place {

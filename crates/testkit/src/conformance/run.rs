@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use meshwork_broker::script::Scripts;
 
+use super::engine::HASH_TAG;
 use super::{Case, Failure, Outcome, Place, World};
 use crate::snapshot::keys;
 
@@ -21,8 +22,7 @@ impl Case {
     /// What the case found wrong.
     pub async fn run_on(&'static self, place: &Place, scripts: Scripts) -> Outcome {
         let number = NAMESPACES.fetch_add(1, Ordering::Relaxed);
-        // The braces keep all keys in one slot of a cluster.
-        let namespace = format!("{{c{number}}}");
+        let namespace = format!("{HASH_TAG}{number}");
         let world = World::new(place.conn().clone(), namespace.clone(), scripts)?;
         let run = tokio::spawn(async move { (self.run)(&world).await });
         let stop = run.abort_handle();

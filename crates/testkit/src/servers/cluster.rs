@@ -1,13 +1,14 @@
 //! A real cluster on loopback: three masters, each with a third of the slots, and replicas of them on
 //! request.
 
+use std::path::Path;
 use std::time::Duration;
 
 use redis::RedisResult;
 
 use super::options::{BUS, ServerOptions};
 use super::server::RealServer;
-use super::tools::need;
+use super::tools::{need, need_for};
 use crate::eventually;
 
 /// How many masters a cluster needs to elect one.
@@ -34,12 +35,25 @@ impl RealCluster {
     /// When the nodes do not agree; in CI, when there is no server.
     pub async fn start(options: ServerOptions, replicas: usize) -> Option<Self> {
         let program = need(options.tool)?;
-        let node = |_| RealServer::start(&program, options.clone().cluster());
+        Some(Self::with(&program, options, replicas).await)
+    }
+
+    /// As [`Self::start`], for a harness of its own, where threads carry no test's name.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub async fn start_for(test: &str, options: ServerOptions, replicas: usize) -> Option<Self> {
+        let program = need_for(test, options.tool)?;
+        Some(Self::with(&program, options, replicas).await)
+    }
+
+    async fn with(program: &Path, options: ServerOptions, replicas: usize) -> Self {
+        let node = |_| RealServer::start(program, options.clone().cluster());
         let cluster = Self {
             nodes: (0..MASTERS + replicas).map(node).collect(),
         };
         cluster.meet().await.expect("the nodes take their commands");
-        Some(cluster)
+        cluster
     }
 
     async fn meet(&self) -> RedisResult<()> {
