@@ -1,0 +1,148 @@
+//! Workers and a server that goes away: it dies and loads for a while, or another one takes its place. They
+//! carry on by themselves soon after it is back.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+#[allow(dead_code, reason = "other tests need more of it")]
+mod worker_support;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use meshwork::model::keys::hero::Hero;
+use meshwork::model::name::JobId;
+use meshwork::model::state::Status;
+use meshwork::{Client, JobRequest, Target, TlsFiles, Worker};
+use meshwork_broker::Broker;
+use meshwork_testkit::eventually;
+use meshwork_testkit::servers::{RealCluster, RealSentinels, RealServer};
+use worker_support::{Gate, Scripted, osis};
+
+/// Long enough for a busy machine, short enough to be told of a hang.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How soon after the server's return workers work again.
+const SOON: Duration = Duration::from_secs(5);
+/// Keys that a server has to load, and how long it takes over each, in microseconds: some seconds in all.
+const KEYS: usize = 6000;
+const PER_KEY: &str = "500";
+
+async fn client(url: &str, namespace: &str) -> Client {
+    let target = Target::parse(url, TlsFiles::default()).unwrap();
+    let keys = Hero::new(namespace.parse().unwrap());
+    Client::new(Broker::connect(&target, keys).await.unwrap())
+}
+
+/// A job as another client writes it, straight to the server that has the data.
+fn push(server: &RealServer, namespace: &str, id: &str) {
+    let key = format!("{namespace}:job:{id}");
+    let queue = format!("{namespace}:q:work:type:osis");
+    let fields = ["status", "dispatched", "script_type", "osis", "script", id];
+    server
+        .say::<()>(&[&["HSET", &key], &fields[..]].concat())
+        .unwrap();
+    server.say::<()>(&["LPUSH", &queue, id]).unwrap();
+}
+
+fn ended(server: &RealServer, namespace: &str, id: &str) -> Option<()> {
+    let key = format!("{namespace}:job:{id}");
+    let status: String = server.say(&["HGET", &key, "status"]).ok()?;
+    (status == "finished").then_some(())
+}
+
+/// A job that ran through the outage is reported, and a new one run, within [`SOON`] of `back`. The server is
+/// asked past the client, whose own connection is another matter.
+async fn carries_on(back: Instant, server: &RealServer, namespace: &str, gate: &Gate) {
+    push(server, namespace, "after");
+    gate.open();
+    for id in ["before", "after"] {
+        eventually(&format!("{id} ends"), PATIENCE, async || {
+            ended(server, namespace, id)
+        })
+        .await;
+    }
+    let took = back.elapsed();
+    assert!(took < SOON, "{took:?} after the server was back");
+}
+
+/// A worker that is in the midst of the job `before`.
+async fn busy(client: &Client, gate: &Gate) -> meshwork::WorkerHandle {
+    let runner: Arc<Scripted> = Scripted::gated(gate);
+    let worker = Worker::new(client).runner(osis(), runner).start().unwrap();
+    let job = JobRequest::new(osis(), "1").id("before".parse().unwrap());
+    client.submit(job).await.unwrap();
+    gate.wait_for(1).await;
+    worker
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_dies_and_loads_for_a_while() {
+    let options = RealServer::redis().append_only();
+    let Some(mut server) = options.args(&["--key-load-delay", PER_KEY]).start() else {
+        return;
+    };
+    let fill = format!("for i = 1, {KEYS} do redis.call('SET', 'filler:' .. i, i) end");
+    server.say::<()>(&["EVAL", &fill, "0"]).unwrap();
+    let (client, gate) = (client(&server.url(), "hero").await, Gate::new());
+    let worker = busy(&client, &gate).await;
+    server.kill9();
+    // It answers all the time that it loads, with a refusal.
+    let loading = client.clone();
+    let look = tokio::spawn(async move {
+        let id: JobId = "before".parse().unwrap();
+        loading.broker().inspect(&id).await
+    });
+    let server = tokio::task::spawn_blocking(move || {
+        server.start_again();
+        server
+    });
+    let server = server.await.unwrap();
+    carries_on(Instant::now(), &server, "hero", &gate).await;
+    // Whoever asked meanwhile was not told that the job is not there.
+    match look.await.unwrap() {
+        Ok(job) => assert!(job.is_some()),
+        Err(error) => assert!(error.is_temporary(), "{error}"),
+    }
+    worker.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_becomes_the_master() {
+    let Some(mut sentinels) = RealSentinels::start(RealServer::redis(), None).await else {
+        return;
+    };
+    let url = sentinels.url("?wait_replicas=1&wait_timeout_ms=10000");
+    let (client, gate) = (client(&url, "hero").await, Gate::new());
+    let worker = busy(&client, &gate).await;
+    // The claim is on the replica too once this is confirmed.
+    let confirmed = JobRequest::new(osis(), "1");
+    client.submit(confirmed).await.unwrap();
+    sentinels.server_mut(0).kill9();
+    let replica = &sentinels.servers()[1];
+    eventually("the replica is promoted", PATIENCE, async || {
+        (replica.info("role")? == "master").then_some(())
+    })
+    .await;
+    carries_on(Instant::now(), replica, "hero", &gate).await;
+    worker.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slot_that_moves_to_another_node() {
+    let Some(cluster) = RealCluster::start(RealServer::redis(), 0).await else {
+        return;
+    };
+    let namespace = "{hero}";
+    let (client, gate) = (client(&cluster.url(), namespace).await, Gate::new());
+    let worker = busy(&client, &gate).await;
+    let (from, slot) = cluster.owner(namespace);
+    let to = (from + 1) % 3;
+    cluster.begin_move(slot, from, to).unwrap();
+    cluster.move_keys(slot, from, to).unwrap();
+    cluster.end_move(slot, from, to).unwrap();
+    carries_on(Instant::now(), &cluster.nodes()[to], namespace, &gate).await;
+    let id = "before".parse().unwrap();
+    let job = client.broker().inspect(&id).await.unwrap();
+    let job = job.unwrap();
+    assert_eq!((job.status(), job.attempt), (Some(Status::Finished), 1));
+    worker.stop().await;
+}
