@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use meshwork_model::job::limits::DEFAULT_TIMEOUT;
+use meshwork_model::job::limits::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
 use meshwork_model::keys::hero::Hero;
 use redis::Script;
 
@@ -42,6 +42,7 @@ const BASE: &str = include_str!("lua/lib/base.lua");
 const ENDS: &str = include_str!("lua/lib/ends.lua");
 const PLACES: &str = include_str!("lua/lib/places.lua");
 const WAITS: &str = include_str!("lua/lib/waits.lua");
+const OLD: &str = include_str!("lua/lib/old.lua");
 const STOP: &str = include_str!("lua/lib/stop.lua");
 const FORGET: &str = include_str!("lua/lib/forget.lua");
 
@@ -122,7 +123,7 @@ impl Verb {
     const fn libs(self) -> &'static [&'static str] {
         match self {
             Self::Enqueue | Self::Claim => &[ENDS, WAITS],
-            Self::Watch => &[ENDS, WAITS, PLACES],
+            Self::Watch => &[ENDS, WAITS, PLACES, OLD],
             Self::Finish | Self::Fail | Self::Release | Self::Reclaim => &[ENDS],
             Self::Promote | Self::Settle | Self::Adopt | Self::Retry => &[ENDS],
             Self::Control | Self::Cancel => &[ENDS, STOP],
@@ -139,7 +140,7 @@ impl Verb {
 
     const fn flags(self) -> &'static str {
         match self {
-            Self::Enqueue | Self::Retry | Self::Adopt => "",
+            Self::Enqueue | Self::Retry | Self::Adopt | Self::Log => "",
             _ => ALLOW_OOM,
         }
     }
@@ -190,6 +191,7 @@ fn names(keys: &Hero) -> String {
         ("WATCH_AFTER", WATCH_AFTER_MS),
         ("STOP_TTL", STOP_TTL_MS),
         ("DEFAULT_TIMEOUT", DEFAULT_TIMEOUT),
+        ("MAX_TIMEOUT", MAX_TIMEOUT),
     ];
     let bounds = bounds
         .into_iter()

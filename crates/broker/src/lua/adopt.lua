@@ -4,13 +4,20 @@
 -- ARGV    now; then per job: id, type
 -- Returns how many were not watched before
 local now, adopted, a = clock(ARGV[1]), 0, 2
+
+-- Whether a job of another client may be on its way, or run, with nobody looking after it.
+local function open(id, has)
+  local status = has.status or ''
+  local lives = status == 'dispatched' or status == 'started' or (status == '' and has.script)
+  return lives and not has.mw_reply and not has.mw_waiting and not redis.call('ZSCORE', LEASES, id)
+    and not redis.call('ZSCORE', WATCH, id) and not redis.call('ZSCORE', DELAYED, id)
+end
+
 for k = 1, #KEYS, 2 do
   local key, id = KEYS[k], ARGV[a]
-  local has = there(key) and read(key, 'status', 'mw_reply', 'mw_waiting', 'mw_queue', 'worker_id') or {}
-  local open = has.status == 'dispatched' or has.status == 'started'
-  if open and not has.mw_reply and not has.mw_waiting and not redis.call('ZSCORE', LEASES, id)
-    and not redis.call('ZSCORE', WATCH, id) and not redis.call('ZSCORE', DELAYED, id) then
-    local _, after = old_list(ARGV[a + 1], has.worker_id)
+  local has = read(key, 'status', 'script', 'mw_reply', 'mw_waiting', 'mw_queue', 'worker_id', 'actor_id')
+  if open(id, has) then
+    local _, after = old_list(ARGV[a + 1], worker_of(has))
     redis.call('HSETNX', key, 'script_type', ARGV[a + 1])
     -- One that came back to an old list from a worker that did not know its type.
     local known = string.sub(has.mw_queue or '', 1, #WORK) == WORK

@@ -34,13 +34,20 @@ local function unlocked(list, id)
   return redis.call('LREM', list, 1, id) == 1
 end
 
+-- Where a job from an old list goes from now on: back there, both sides could take it.
+local function home(has)
+  local script_type = string.lower(has.script_type or '')
+  return has.mw_queue or (script_type ~= '' and WORK .. script_type) or nil
+end
+
 local function admit(id, k)
   local key, is = JOB .. id, {}
   local record, legacy = redis.pcall('HGETALL', key), k >= old
   for i = 1, #record, 2 do is[record[i]] = record[i + 1] end
   local locked = is.mw_lock and is.mw_lock ~= KEYS[k]
   local queue = legacy and home(is) or KEYS[k]
-  if #record == 0 or not free(is, id) or (locked and not unlocked(is.mw_lock, id)) then
+  if #record == 0 or not free(is, id) or (locked and (is.status == 'started'
+    or not unlocked(is.mw_lock, id))) then
     dropped = dropped + 1
     return
   end

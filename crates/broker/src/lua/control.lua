@@ -1,50 +1,66 @@
 -- What a worker has to know once a second: which of its jobs are to stop, whether it is its turn to do the
--- duties of all, and how the migration of its types stands. Ids of waiting jobs are stopped right here;
--- those that nobody takes are dropped after a while, and those of jobs that have ended at once.
+-- duties of all, and how the migration of its types stands. Waiting jobs are stopped right here. Requests
+-- that nobody takes are dropped after a while, and those about jobs that have ended or are none at once.
 -- KEYS    the control and stop queues
 -- ARGV    now, worker, turn in ms, number of types, these; the ids that the worker runs
 -- Returns the ids to stop, 1 if it is this worker's turn, in how many ms the next delayed job is due
 --         (-1: none), per type its migration ('' if there is none)
-local MOST = 1000 -- requests looked at in one call, of each queue
-local now, types = clock(ARGV[1]), tonumber(ARGV[4])
+local MOST = math.floor(1000 / math.max(1, #KEYS)) -- requests looked at in one call, of each queue
+local now, every, types = clock(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local held, taken, answer = {}, {}, {}
+local room = 100 -- to end a job that waits walks through lists; this many in one call
 for a = 5 + types, #ARGV do held[ARGV[a]] = 'runs' end
+
+-- Until when somebody may still take the request.
+local function expires(id)
+  local since = tonumber(redis.call('ZSCORE', STOPS, id) or '')
+  if not since or since > now then
+    since = now
+    redis.call('ZADD', STOPS, whole(now), id)
+  end
+  return since + STOP_TTL
+end
 
 -- Whether the request is dealt with.
 local function dealt(id)
-  if held[id] then
-    if held[id] == 'runs' then
-      taken[#taken + 1] = id
-      -- Should this answer get lost, the next renewal says it again.
-      redis.call('HSET', JOB .. id, 'mw_stop', 'stopped_by_request')
-    end
-    held[id] = 'told'
-    return true
-  end
   local key = JOB .. id
   local has = read(key, 'status', 'mw_queue', 'mw_reply', 'mw_legacy', 'mw_lock', 'script_type')
-  if has.status == 'dispatched' then
+  if held[id] == 'runs' then
+    held[id] = 'told'
+    taken[#taken + 1] = id
+  end
+  if has.status == 'started' then
+    if not held[id] then return expires(id) <= now end
+    -- Should this answer get lost, the next renewal says it again.
+    if redis.call('HSETNX', key, 'mw_stop', 'stopped_by_request') == 1 then
+      event(id, 'stop', ARGV[2], 'stopped_by_request')
+    end
+  elseif has.status == 'dispatched' or ((has.status or '') == '' and there(key)) then
+    if room <= 0 then return false end
+    room = room - (has.mw_lock and 50 or 1)
     local queue = has.mw_queue or (WORK .. string.lower(has.script_type or ''))
     stop(id, key, has, 'stopped_by_request', queue, now, ARGV[2])
-    return true
   end
-  if has.status ~= 'started' then return true end
-  redis.call('ZADD', STOPS, 'NX', whole(now), id)
-  return tonumber(redis.call('ZSCORE', STOPS, id)) + STOP_TTL <= now
+  return true
 end
 
 for _, queue in ipairs(KEYS) do
-  local ids = redis.pcall('LRANGE', queue, 0, MOST - 1)
-  local seen = {}
-  for _, id in ipairs(ids) do
+  -- The oldest requests; those that stay go to the other end, so that each has its turn.
+  local ids, seen = redis.pcall('LRANGE', queue, -MOST, -1), {}
+  for i = #ids, 1, -1 do
+    local id = ids[i]
     if not seen[id] and dealt(id) then
-      redis.call('LREM', queue, 0, id)
       redis.call('ZREM', STOPS, id)
+    elseif not seen[id] then
+      redis.call('LPUSH', queue, id)
     end
     seen[id] = true
   end
+  if #ids > 0 then redis.call('LTRIM', queue, 0, -#ids - 1) end
 end
-local turn, every = tonumber(redis.call('GET', TURN) or 0), tonumber(ARGV[3])
+-- A request that went away with its queue says nothing of a later one.
+redis.call('ZREMRANGEBYSCORE', STOPS, '-inf', whole(now - 10 * STOP_TTL))
+local turn = tonumber(redis.call('GET', TURN) or '') or 0
 -- A turn that ends too late was given before the clock was set back.
 local mine = turn <= now or turn > now + 10 * every
 if mine then redis.call('SET', TURN, whole(now + every)) end

@@ -9,7 +9,7 @@ if lease and tonumber(lease) > clock(ARGV[1]) then return 'running' end
 redis.call('ZREM', LEASES, id)
 local lock = redis.call('HGET', KEYS[1], 'mw_lock')
 unqueue(KEYS[2], id)
-if lock then unqueue(lock, id) end
+unlock(lock, id)
 forget(id)
 event(id, 'delete', ARGV[2])
 return 'deleted'

@@ -1,14 +1,19 @@
 -- Forgets jobs that ended long ago, and the oldest where there are too many. Dead letters stay.
 -- KEYS
--- ARGV    now, how long they are kept in ms, how many are kept, most in one call
+-- ARGV    now, how long they are kept in ms, how many are kept, most looked at in one call
 -- Returns how many were forgotten, 1 if there are more to forget
-local most = tonumber(ARGV[4])
+local most, forgotten = tonumber(ARGV[4]), 0
 local old = whole(clock(ARGV[1]) - tonumber(ARGV[2]))
 local ids = redis.call('ZRANGEBYSCORE', ENDED, '-inf', old, 'LIMIT', 0, most)
 local over = redis.call('ZCARD', ENDED) - tonumber(ARGV[3])
 if #ids < most and over > #ids then ids = redis.call('ZRANGE', ENDED, 0, math.min(most, over) - 1) end
 for _, id in ipairs(ids) do
-  -- Somebody may have set it going again by hand.
-  if final(read(JOB .. id, 'status').status) then forget(id) else redis.call('ZREM', ENDED, id) end
+  -- Somebody may have set it going again by hand, and it may have become a dead letter then.
+  if not final(read(JOB .. id, 'status').status) or redis.call('ZSCORE', DEAD, id) then
+    redis.call('ZREM', ENDED, id)
+  else
+    forget(id)
+    forgotten = forgotten + 1
+  end
 end
-return {#ids, #ids >= most and 1 or 0}
+return {forgotten, #ids >= most and 1 or 0}

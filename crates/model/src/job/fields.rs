@@ -81,7 +81,7 @@ pub mod field {
     /// Ours: it came from an old list, so its client waits on `hero:reply:{id}`.
     pub const LEGACY: &str = "mw_legacy";
     /// Ours: that a worker without leases has started it, or has taken it, and when that was first seen:
-    /// `started` or `away`, a blank, milliseconds since 1970.
+    /// milliseconds since 1970, `started` or `away`, and `updated_at` as it was then.
     pub const SEEN: &str = "mw_seen";
     /// Ours: the presence key of the worker it is for, a blank, and the queue to take if that is away.
     pub const FALLBACK: &str = "mw_fallback";

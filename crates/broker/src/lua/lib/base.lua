@@ -40,6 +40,11 @@ local function read(key, ...)
   return found
 end
 
+-- The worker that a record is for, in either spelling.
+local function worker_of(has)
+  return (has.worker_id or '') ~= '' and has.worker_id or has.actor_id or ''
+end
+
 -- Whether a status is one after which nothing more happens by itself.
 local function final(status) return status == 'finished' or status == 'error' end
 
@@ -70,4 +75,10 @@ local LONGEST_WALK = 10000
 local function unqueue(queue, id)
   local length = redis.pcall('LLEN', queue)
   if type(length) == 'number' and length <= LONGEST_WALK then redis.call('LREM', queue, 0, id) end
+end
+
+-- The same of the old list where it stands once. Old workers look at no status, so however long the list
+-- is, the id has to go.
+local function unlock(list, id)
+  if list then redis.pcall('LREM', list, -1, id) end
 end

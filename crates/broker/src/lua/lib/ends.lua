@@ -2,22 +2,18 @@
 local MOST_TOLD = 100 -- dependants told in the call that ends a job; the rest is for settle
 
 -- The old list of a job while its type migrates, after how many ms one looks again, and the phase.
+local LONGEST_AGE = 3600000 -- ms
 local function old_list(script_type, worker_id)
   local name = 'migration:' .. (script_type or '')
   local low = string.lower(name) -- old clients write it as they like
   local set = read(CONFIG, name, low)
   local phase, list, after = string.match(set[name] or set[low] or '', '^(%S+) (%S+) (%d+)')
   if not phase then return nil, WATCH_AFTER end
+  after = math.min(tonumber(after), LONGEST_AGE)
   local from, to = string.find(list, '{worker_id}', 1, true)
-  if from and (worker_id or '') == '' then return nil, tonumber(after), phase end
+  if from and (worker_id or '') == '' then return nil, after, phase end
   if from then list = string.sub(list, 1, from - 1) .. worker_id .. string.sub(list, to + 1) end
-  return list, tonumber(after), phase
-end
-
--- Where a job from an old list goes from now on: back there, both sides could take it.
-local function home(has)
-  local script_type = string.lower(has.script_type or '')
-  return has.mw_queue or (script_type ~= '' and WORK .. script_type) or nil
+  return list, after, phase
 end
 
 -- During a migration, pushes the id to the old list of its type too. The old list is then the lock: who
@@ -26,7 +22,7 @@ local function double(id, key, queue, script_type, worker_id, now)
   local list, after, phase = old_list(script_type, worker_id)
   if not list or list == queue or phase == 'closing' or not pushed('LPUSH', list, id) then return end
   redis.call('HSET', key, 'mw_lock', list, 'mw_queue', queue)
-  redis.pcall('ZADD', WATCH, whole(now + after), id)
+  redis.pcall('ZADD', WATCH, 'LT', whole(now + after), id)
 end
 
 -- A job for one worker that may fall back to others is looked at while it stands in that worker's queue.
@@ -52,7 +48,7 @@ end
 -- Ends a job that no worker holds in error.
 local function fault(id, key, has, message, now, dead, by, later)
   redis.pcall('ZREM', WATCH, id)
-  redis.call('HDEL', key, 'mw_waiting', 'mw_expires', 'mw_token', 'mw_lock', 'mw_stop')
+  redis.call('HDEL', key, 'mw_waiting', 'mw_expires', 'mw_token', 'mw_lock', 'mw_stop', 'mw_seen')
   redis.call('HSET', key, 'status', 'error', 'error', message, 'updated_at', iso(now))
   close(id, key, has, 'error', message, now, dead, by, later)
 end
@@ -60,7 +56,7 @@ end
 -- Puts the id of a job that may run into its queue: `how` is LPUSH for the end, RPUSH for the front.
 -- Whether it stands there; if not, the job has ended.
 local function deliver(how, id, key, has, queue, now, later)
-  if queue and pushed(how, queue, id) then
+  if (queue or '') ~= '' and pushed(how, queue, id) then
     mind(id, key, now)
     return true
   end
@@ -76,7 +72,7 @@ advance = function(id, finished, now, most)
   for _, child in ipairs(children) do
     local key = JOB .. child
     local has = read(key, 'status', 'mw_waiting', 'mw_on_failure', 'mw_queue', 'mw_reply', 'mw_legacy',
-      'script_type', 'worker_id')
+      'script_type', 'worker_id', 'actor_id')
     local from, to = string.find(has.mw_waiting or '', '"' .. id .. '"', 1, true)
     if has.status == 'dispatched' and from then
       local left = string.sub(has.mw_waiting, 1, from - 1) .. string.sub(has.mw_waiting, to + 1)
@@ -90,7 +86,7 @@ advance = function(id, finished, now, most)
         redis.pcall('ZREM', WATCH, child)
         event(child, 'ready', id)
         if deliver('LPUSH', child, key, has, has.mw_queue, now, true) then
-          double(child, key, has.mw_queue, has.script_type, has.worker_id, now)
+          double(child, key, has.mw_queue, has.script_type, worker_of(has), now)
         end
       end
     end

@@ -1,28 +1,27 @@
 -- Where the id of a job may stand that workers without leases take too.
-local NEAR = 1000 -- entries at the old end of a list, where most are that one looks for
 local MOST_LISTENERS = 10000
 local walked = 0 -- list entries so far
 
--- Whether a list holds the id.
+-- Whether a list holds the id. The oldest entries are looked at first.
 local function holds(list, id)
   local length = list and redis.pcall('LLEN', list)
   if type(length) ~= 'number' or length == 0 then return false end
-  walked = walked + math.min(length, NEAR)
-  if redis.call('LPOS', list, id, 'RANK', -1, 'MAXLEN', NEAR) then return true end
-  if length <= NEAR then return false end
-  walked = walked + length
-  return redis.call('LPOS', list, id) and true or false
+  local at = redis.call('LPOS', list, id, 'RANK', -1)
+  walked = walked + (at and length - at or length)
+  return at and true
 end
 
 -- The old list that holds the id, if one does: its lock, that of its type's migration, or another of those
 -- that its client may have chosen.
 local function old_place(id, has)
-  local worker_id = has.worker_id or ''
+  local worker_id = worker_of(has)
   local lists = {OLD_TYPE .. string.lower(has.script_type or ''), JOB .. worker_id, OLD_WORK .. worker_id}
   lists[#lists + 1] = has.mw_lock or nil
   lists[#lists + 1] = old_list(has.script_type, worker_id) or nil
+  local seen = {}
   for _, list in ipairs(lists) do
-    if holds(list, id) then return list end
+    if not seen[list] and holds(list, id) then return list end
+    seen[list] = true
   end
 end
 
@@ -48,10 +47,12 @@ local function share(id, key, has, list)
   redis.call('HSET', key, 'mw_lock', list, 'mw_legacy', '1')
 end
 
--- Since when a job is seen to be like this: nothing tells what a worker without leases does.
+-- Since when a job is seen to be like this: nothing tells what a worker without leases does, but the date
+-- that it may write.
 local function since(key, has, how, now)
-  local was, at = string.match(has.mw_seen or '', '^(%S+) (%d+)$')
-  if was == how then return tonumber(at) end
-  redis.call('HSET', key, 'mw_seen', how .. ' ' .. whole(now))
+  local is = how .. ' ' .. (has.updated_at or '')
+  local at, was = string.match(has.mw_seen or '', '^(%d+) (.*)$')
+  if was == is and tonumber(at) <= now then return tonumber(at) end
+  redis.call('HSET', key, 'mw_seen', whole(now) .. ' ' .. is)
   return now
 end

@@ -2,6 +2,6 @@
 local function stop(id, key, has, reason, queue, now, by)
   redis.pcall('ZREM', DELAYED, id)
   unqueue(queue, id)
-  if has.mw_lock then unqueue(has.mw_lock, id) end
+  unlock(has.mw_lock, id)
   fault(id, key, has, reason, now, nil, by)
 end

@@ -21,6 +21,12 @@ local function unmet(ids, on_failure)
   return open
 end
 
+-- The timeout of a record in ms: others may have written what is none.
+local function timeout_of(has)
+  local s = tonumber(has.timeout or '')
+  return 1000 * (s and s > 0 and s <= MAX_TIMEOUT and s or DEFAULT_TIMEOUT)
+end
+
 -- Notes that a job waits for those of `open`, and where it goes then. Each of them is struck off the list
 -- in `mw_waiting` when it has ended.
 local LONGEST_DEPENDENTS = 40000 -- bytes: about 1,000 ids; the list in NEXT is what counts
@@ -64,6 +70,23 @@ local function waits(id, key, is, queue, now, legacy)
     is.mw_legacy = '1'
   end
   if not open then fault(id, key, is, why, now, nil, '')
-  else hold(id, key, queue, open, now, 1000 * (tonumber(is.timeout or '') or DEFAULT_TIMEOUT)) end
+  else hold(id, key, queue, open, now, timeout_of(is)) end
   return true, #ids
+end
+
+-- Looks at a job that waits: whether its time is over, and whether one of those it waits for has ended and
+-- no script told. Returns how many it looked at.
+local function look(id, key, has, now)
+  local expires = tonumber(has.mw_expires or '') or 0
+  if not (now < expires) then return 0, fault(id, key, has, 'timeout', now, nil, '', true) end
+  local ids = {}
+  ids_of({}, ids, has.mw_waiting)
+  for _, prerequisite in ipairs(ids) do
+    local status = read(JOB .. prerequisite, 'status').status
+    if (not status or final(status)) and redis.call('EXISTS', NEXT .. prerequisite) == 1 then
+      redis.pcall('RPUSH', SETTLE, prerequisite)
+    end
+  end
+  redis.call('ZADD', WATCH, whole(math.min(expires, now + LOOK_EVERY)), id)
+  return #ids
 end
