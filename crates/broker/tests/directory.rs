@@ -28,7 +28,8 @@ async fn run_one(broker: &Broker, worker: &str) -> String {
     let queues = [job("x").route.queue(broker.keys())];
     let claim = Claim {
         queues: &queues,
-        old: 0,
+        old: &[],
+        reverse: false,
         want: 1,
         lease: LEASE,
         worker,

@@ -36,7 +36,8 @@ async fn raw(broker: &Broker, words: &[&str]) {
 async fn claim(broker: &Broker, queues: &[String], want: usize) -> Vec<Claimed> {
     let claim = Claim {
         queues,
-        old: 0,
+        old: &[],
+        reverse: false,
         want,
         lease: LEASE,
         worker: WORKER,

@@ -35,7 +35,8 @@ fn queue(broker: &Broker) -> String {
 async fn claim(broker: &Broker, token: &str) -> Result<Vec<Claimed>, Error> {
     let claim = Claim {
         queues: &[queue(broker)],
-        old: 0,
+        old: &[],
+        reverse: false,
         want: 1,
         lease: PATIENCE,
         worker: WORKER,

@@ -37,7 +37,8 @@ fn queue(broker: &Broker) -> String {
 async fn claim(broker: &Broker) -> Result<Vec<Claimed>, Error> {
     let claim = Claim {
         queues: &[queue(broker)],
-        old: 0,
+        old: &[],
+        reverse: false,
         want: 10,
         lease: PATIENCE,
         worker: WORKER,

@@ -9,7 +9,7 @@ mod worker;
 pub use meshwork_broker::conn::{Target, TlsFiles};
 pub use meshwork_broker::{
     Cancelled, DeadCursor, DeadLetter, DeadPage, Deleted, JobEvent, JobPage, Limits, LogLine,
-    QueueInfo, Retried,
+    QueueInfo, Retention, Retried,
 };
 pub use meshwork_model as model;
 

@@ -237,14 +237,14 @@ async fn a_running_job_can_be_stopped(client: Client) {
         .await
         .unwrap();
     gate.wait_for(1).await;
-    assert_eq!(client.stop(&id).await.unwrap(), Cancelled::Cancelled);
+    assert_eq!(client.stop(&id).await.unwrap(), Cancelled::Stopping);
     gate.wait_stopped().await;
     eventually("the slot is free again", PATIENCE, async || {
         (worker.running() == 0).then_some(())
     })
     .await;
     let failed = client.result(&id, PATIENCE).await.unwrap_err();
-    assert!(matches!(failed, Error::Failed { message, .. } if message == "stopped"));
+    assert!(matches!(failed, Error::Failed { message, .. } if message == "stopped_by_request"));
     worker.stop().await;
 }
 

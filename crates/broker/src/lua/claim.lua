@@ -1,13 +1,13 @@
 -- Takes up to `want` jobs off the queues, in their order, each under a lease with a fencing token.
 -- What the process' own feed lists hold comes first; what is more than wanted goes back to its queue.
--- KEYS    per queue, in order: the queue, this process' feed list for it
--- ARGV    now, want, lease in ms, token, worker, the number of queues from the end that are old lists
+-- KEYS    per queue, in order: the queue, this process' feed list for it, the queue that its jobs go back
+--         to (another one if it is an old list)
+-- ARGV    now, want, lease in ms, token, worker
 -- Returns number of ids dropped, 1 if ids may be left behind because the script had done enough;
---         then per job: id, index of its queue from 0, attempt, record
+--         then per job: id, the queue that it goes back to, attempt, record
 local now = clock(ARGV[1])
 local want, token, worker = tonumber(ARGV[2]), ARGV[4], ARGV[5]
 local at, deadline = iso(now), whole(now + tonumber(ARGV[3]))
-local old = #KEYS + 1 - 2 * tonumber(ARGV[6]) -- from this key on
 local MOST = 1000 -- ids looked at in one call
 local looked, dropped, out = 0, 0, {}
 redis.call('ZCARD', LEASES) -- should it be no such set, the call ends here, before ids are taken
@@ -42,10 +42,10 @@ end
 
 local function admit(id, k)
   local key, is = JOB .. id, {}
-  local record, legacy = redis.pcall('HGETALL', key), k >= old
+  local record, legacy = redis.pcall('HGETALL', key), KEYS[k + 2] ~= KEYS[k]
   for i = 1, #record, 2 do is[record[i]] = record[i + 1] end
   local locked = is.mw_lock and is.mw_lock ~= KEYS[k]
-  local queue = legacy and home(is) or KEYS[k]
+  local queue = legacy and home(is) or KEYS[k + 2]
   if #record == 0 or not free(is, id) or (locked and (is.status == 'started'
     or not unlocked(is.mw_lock, id))) then
     dropped = dropped + 1
@@ -68,10 +68,10 @@ local function admit(id, k)
   end
   event(id, 'claim', worker)
   want = want - 1
-  out[#out + 1] = {id, (k - 1) / 2, attempt, record}
+  out[#out + 1] = {id, queue, attempt, record}
 end
 
-for k = 1, #KEYS, 2 do
+for k = 1, #KEYS, 3 do
   while looked < MOST do
     local id
     if want > 0 then id = redis.call('RPOP', KEYS[k + 1])
@@ -81,7 +81,7 @@ for k = 1, #KEYS, 2 do
     if want > 0 then admit(id, k) end
   end
 end
-for k = 1, #KEYS, 2 do
+for k = 1, #KEYS, 3 do
   while want > 0 and looked < MOST and not walked do
     -- A key that is no list is passed over: an error would leave what is claimed already with nobody.
     local ids = redis.pcall('RPOP', KEYS[k], math.min(want, MOST - looked))

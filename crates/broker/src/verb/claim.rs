@@ -16,9 +16,11 @@ use crate::{Broker, Error};
 pub struct Claim<'a> {
     /// The lists to take from, in this order.
     pub queues: &'a [String],
-    /// How many of them, counted from the end, are old lists (seed 0, section 1): clients of that time wait
-    /// for the result on `hero:reply:{id}`.
-    pub old: usize,
+    /// Old lists (seed 0, section 1), which are taken from after them: clients of that time wait for the
+    /// result on `hero:reply:{id}`.
+    pub old: &'a [OldList],
+    /// The other way round, from the last list to the first.
+    pub reverse: bool,
     /// How many jobs at most; 0 only hands back what waits in the feed lists.
     pub want: usize,
     /// How long a job is this worker's without a renewal.
@@ -28,6 +30,16 @@ pub struct Claim<'a> {
     pub worker: &'a str,
     /// The fencing token of what is claimed: another one for each call, ever.
     pub token: &'a str,
+}
+
+/// A list of the three patterns that seed 0 replaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OldList {
+    /// The list.
+    pub list: String,
+    /// The queue that a job goes back to whose record does not say its type: it is not put on an old list
+    /// again, which nobody may read any more by then.
+    pub home: String,
 }
 
 /// What a claim brought.
@@ -47,13 +59,13 @@ pub struct Taken {
 pub struct Claimed {
     /// The record, as it was just before; its `attempt` counts this run.
     pub job: Arc<Job>,
-    /// The queue it came from, and goes back to.
+    /// The queue it came from, and goes back to. Of a job that stood on an old list, a canonical one.
     pub queue: String,
     /// The proof that it is this worker's.
     pub token: String,
 }
 
-type Row = (Vec<u8>, usize, i64, Fields);
+type Row = (Vec<u8>, Vec<u8>, i64, Fields);
 
 /// The script's answer, read by position.
 struct Answer(usize, bool, Vec<Row>);
@@ -76,9 +88,10 @@ impl Broker {
     pub async fn claim(&self, claim: Claim<'_>) -> Result<Taken, Error> {
         at_most("claim", MAX_ITEMS, claim.want)?;
         let mut call = self.scripts.call(Verb::Claim);
-        for queue in claim.queues {
-            call.push_key(queue);
-            call.push_key(self.keys.feed(claim.worker, queue));
+        for (list, home) in claim.lists() {
+            call.push_key(list);
+            call.push_key(self.keys.feed(claim.worker, list));
+            call.push_key(home);
         }
         let answer: Answer = call
             .arg(self.clock.argument())
@@ -86,7 +99,6 @@ impl Broker {
             .arg(claim.lease.as_millis() as u64)
             .arg(claim.token)
             .arg(claim.worker)
-            .arg(claim.old)
             .run(&self.conn)
             .await?;
         let Answer(dropped, more, rows) = answer;
@@ -99,6 +111,21 @@ impl Broker {
             dropped,
             more,
         })
+    }
+}
+
+impl Claim<'_> {
+    /// The lists in the order of this claim, each with the queue that its jobs go back to.
+    fn lists(&self) -> Vec<(&str, &str)> {
+        let queues = self.queues.iter();
+        let queues = queues.map(|queue| (queue.as_str(), queue.as_str()));
+        let old = self.old.iter();
+        let old = old.map(|old| (old.list.as_str(), old.home.as_str()));
+        let mut lists: Vec<_> = queues.chain(old).collect();
+        if self.reverse {
+            lists.reverse();
+        }
+        lists
     }
 }
 
@@ -117,7 +144,7 @@ fn claimed(claim: &Claim<'_>, (id, queue, attempt, record): Row) -> Option<Claim
     job.attempt = u32::try_from(attempt).unwrap_or_default();
     Some(Claimed {
         job: Arc::new(job),
-        queue: claim.queues.get(queue).cloned().unwrap_or_default(),
+        queue: text(queue),
         token: claim.token.to_owned(),
     })
 }

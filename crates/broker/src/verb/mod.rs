@@ -28,12 +28,13 @@ mod release;
 mod renew;
 mod retry;
 mod settle;
+mod stranded;
 mod stream;
 mod sweep;
 mod watch;
 
 pub use cancel::Cancelled;
-pub use claim::{Claim, Claimed, Taken};
+pub use claim::{Claim, Claimed, OldList, Taken};
 pub use control::{Control, Controlled};
 pub use dead::{DeadCursor, DeadLetter, DeadPage};
 pub use delete::Deleted;
@@ -55,6 +56,7 @@ pub use reclaim::Reclaimed;
 pub use release::Released;
 pub use renew::{Listener, Renewal, Renewed};
 pub use retry::Retried;
+pub use stranded::Stranded;
 pub use sweep::Swept;
 pub use watch::Watched;
 

@@ -18,6 +18,8 @@ pub struct Watched {
     pub looked: usize,
     /// The ids of those that had to be pushed again.
     pub pushed: Vec<String>,
+    /// The call stopped at its bound; there may be more.
+    pub more: bool,
 }
 
 impl Broker {
@@ -42,6 +44,7 @@ impl Broker {
             .await?;
         Ok(Watched {
             looked,
+            more: looked >= MOST,
             pushed: pushed.into_iter().map(text).collect(),
         })
     }

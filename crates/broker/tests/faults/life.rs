@@ -128,7 +128,7 @@ pub(crate) async fn run(conn: Conn, plan: Plan) -> Said<usize> {
     };
     life.ask().await?;
     life.work().await?;
-    let claim = redis::Script::new(&(Verb::Claim.source() + &mark));
+    let claim = redis::Script::new(&(Verb::Claim.source() + mark.as_str()));
     life.check(&lost(&faulty, &claim)?).await?;
     Ok(faulty.broken())
 }
@@ -211,7 +211,8 @@ impl Life {
             self.tokens += 1;
             let claim = Claim {
                 queues: &self.queues,
-                old: 0,
+                old: &[],
+                reverse: false,
                 want: 3,
                 lease: LEASE,
                 worker: WORKER,

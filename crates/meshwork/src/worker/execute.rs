@@ -22,7 +22,7 @@ pub(super) async fn execute(setup: &Setup, claimed: &Claimed, stop: &StopSignal)
     if runner::is_ping(job) {
         return Some(Report::done(runner::PONG));
     }
-    let Some(runner) = setup.runners.get(&claimed.queue) else {
+    let Some(runner) = setup.runner(&claimed.queue) else {
         let message = format!("no runner for the jobs of {}", claimed.queue);
         return Some(Report::failed(Failure::new(
             FailureKind::Permanent,

@@ -1,13 +1,15 @@
 //! Feeders: while a worker has free slots and its queues are empty, one connection per queue waits for an
 //! id. It wakes exactly one worker, whoever pushed the id, and the id is in a list at every moment.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::Parking;
+use futures_util::future::join_all;
+use meshwork_broker::{Listener, Parking};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::Setup;
 use super::pull::Appetite;
@@ -21,37 +23,120 @@ const UNPARK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The feeders of one worker.
 pub(super) struct Feeders {
-    tasks: TaskTracker,
+    task: JoinHandle<bool>,
 }
 
 impl Feeders {
-    /// Starts one per queue; they end when `stop` says so.
+    /// Starts one per list, and goes along with what the worker takes from; all end when `stop` says so.
     pub(super) fn start(
         setup: &Arc<Setup>,
         appetite: &Arc<Appetite>,
         alive: &Alive,
         stop: &CancellationToken,
     ) -> Self {
-        let tasks = TaskTracker::new();
-        for queue in setup.queues.clone() {
-            tasks.spawn(feed(
-                Arc::clone(setup),
-                queue,
-                Arc::clone(appetite),
-                alive.clone(),
-                stop.clone(),
-            ));
+        let herd = Herd {
+            setup: Arc::clone(setup),
+            appetite: Arc::clone(appetite),
+            alive: alive.clone(),
+            stop: stop.clone(),
+            feeders: HashMap::new(),
+        };
+        Self {
+            task: tokio::spawn(herd.keep()),
         }
-        tasks.close();
-        Self { tasks }
     }
 
     /// Waits until all have ended. False if one may still wait for an id: then nobody may take this worker
     /// off the list of listeners yet, or an id that comes would lie in a list that nobody looks after.
     pub(super) async fn ended(self) -> bool {
-        tokio::time::timeout(UNPARK, self.tasks.wait())
-            .await
-            .is_ok()
+        self.task.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "the feeders did not end well");
+            false
+        })
+    }
+}
+
+/// One feeder, and how it is ended.
+struct Feeder {
+    task: JoinHandle<()>,
+    stop: CancellationToken,
+}
+
+impl Feeder {
+    /// Whether it has ended, after it was told to.
+    async fn ended(self) -> bool {
+        self.stop.cancel();
+        tokio::time::timeout(UNPARK, self.task).await.is_ok()
+    }
+}
+
+struct Herd {
+    setup: Arc<Setup>,
+    appetite: Arc<Appetite>,
+    alive: Alive,
+    stop: CancellationToken,
+    /// By list.
+    feeders: HashMap<String, Feeder>,
+}
+
+impl Herd {
+    async fn keep(mut self) -> bool {
+        let mut lists = self.setup.lists.subscribe();
+        while !self.stop.is_cancelled() {
+            let now = Arc::clone(&lists.borrow_and_update());
+            let gone: Vec<_> = self
+                .feeders
+                .extract_if(|list, _| now.parked().all(|parked| parked != list))
+                .collect();
+            for (list, feeder) in gone {
+                self.leave(list, feeder).await;
+            }
+            for list in now.parked() {
+                if !self.feeders.contains_key(list) {
+                    let feeder = self.start(list.clone());
+                    self.feeders.insert(list.clone(), feeder);
+                }
+            }
+            tokio::select! {
+                // The sender is in `setup`.
+                _ = lists.changed() => {}
+                () = self.stop.cancelled() => {}
+            }
+        }
+        let ended = self.feeders.into_values().map(Feeder::ended);
+        join_all(ended).await.into_iter().all(|ended| ended)
+    }
+
+    fn start(&self, list: String) -> Feeder {
+        let stop = self.stop.child_token();
+        let task = feed(
+            Arc::clone(&self.setup),
+            list,
+            Arc::clone(&self.appetite),
+            self.alive.clone(),
+            stop.clone(),
+        );
+        Feeder {
+            task: tokio::spawn(task),
+            stop,
+        }
+    }
+
+    /// A list that is taken from no more: what came from it meanwhile goes back.
+    async fn leave(&self, list: String, feeder: Feeder) {
+        if !feeder.ended().await {
+            tracing::warn!(list, "a wait goes on; what comes of it goes back in time");
+            return;
+        }
+        // Not while a renewal is on its way that may name the list.
+        let _listening = self.setup.listening.lock().await;
+        let listener = Listener {
+            worker: self.setup.identity.worker(),
+            queues: std::slice::from_ref(&list),
+        };
+        if let Err(error) = self.setup.broker.leave(listener).await {
+            tracing::warn!(%error, list, "not taken off the list of listeners; that ends by itself");
+        }
     }
 }
 
@@ -67,7 +152,7 @@ async fn feed(
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
-            () = ready(&setup, &appetite, &mut alive) => {}
+            () = ready(&setup, &queue, &appetite, &mut alive) => {}
         }
         let parked = match &parking {
             Some(parking) => parking,
@@ -102,12 +187,14 @@ async fn feed(
 }
 
 /// Returns when a slot is free, the queues were found empty, and this worker is known to be alive for
-/// longer than a wait lasts.
-async fn ready(setup: &Setup, appetite: &Appetite, alive: &mut Alive) {
+/// longer than a wait lasts, and to listen to this list.
+async fn ready(setup: &Setup, list: &String, appetite: &Appetite, alive: &mut Alive) {
     loop {
         appetite.hungry().await;
-        let until = *alive.borrow_and_update();
-        if until.is_some_and(|until| until > Instant::now() + setup.park_for()) {
+        let listed = alive.borrow_and_update().clone();
+        if listed.is_some_and(|listed| {
+            listed.until > Instant::now() + setup.park_for() && listed.lists.names().contains(list)
+        }) {
             return;
         }
         if alive.changed().await.is_err() {

@@ -115,9 +115,10 @@ impl WorkerHandle {
 async fn leave(setup: &Setup) {
     let mut listening = setup.listening.lock().await;
     *listening = false;
+    let lists = setup.lists();
     let listener = Listener {
         worker: setup.identity.worker(),
-        queues: &setup.queues,
+        queues: lists.names(),
     };
     if let Err(error) = setup.broker.leave(listener).await {
         tracing::warn!(%error, "not taken off the list of listeners; that ends by itself");

@@ -1,17 +1,22 @@
 //! The worker: pull → execute → report, with the leases renewed apart from it.
 //!
 //! [`pull`] takes jobs while slots are free, [`execute`] runs one, [`report`] says how it went, [`renew`]
-//! keeps the leases on a thread of its own, [`feed`] waits for ids while the queues are empty. What a job
-//! does is a [`Runner`]'s.
+//! keeps the leases on a thread of its own, [`feed`] waits for ids while the queues are empty, [`control`]
+//! hears of jobs that are to stop, [`duty`] does what one worker at a time does for all, [`lists`] says what
+//! it takes from. What a job does is a [`Runner`]'s.
 
+mod control;
+mod duty;
 mod execute;
 mod feed;
 mod handle;
 mod held;
 mod identity;
+mod lists;
 mod pull;
 mod renew;
 mod report;
+mod setup;
 mod turn;
 
 use std::collections::HashMap;
@@ -19,15 +24,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::Broker;
-use meshwork_model::name::{Group, Instance, ScriptType};
+use meshwork_broker::{Broker, Retention};
+use meshwork_model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::Listen;
 
 use crate::runner::{self, Runner};
 use crate::{Client, Error};
+use duty::Due;
 pub use handle::WorkerHandle;
 use identity::Identity;
+use lists::Places;
+use setup::Setup;
+use tokio::sync::watch;
 
 /// How many jobs a worker runs at once unless it is told otherwise.
 const CONCURRENCY: usize = 10;
@@ -53,6 +62,8 @@ pub struct Worker {
     grace: Duration,
     stop_grace: Duration,
     backoff: RetryBackoff,
+    legacy_ids: Vec<ActorId>,
+    retention: Retention,
 }
 
 impl Worker {
@@ -70,6 +81,8 @@ impl Worker {
             grace: GRACE,
             stop_grace: runner::STOP_GRACE,
             backoff: RetryBackoff::default(),
+            legacy_ids: Vec::new(),
+            retention: Retention::default(),
         }
     }
 
@@ -158,6 +171,23 @@ impl Worker {
         self
     }
 
+    /// Goes by the names of old workers too (seed 2's `worker_id`, later `actor_id`): it hears requests to
+    /// stop jobs on their stop queues, and while the migration of a type is in the phase `canonical` it
+    /// takes from their lists, and from that of the type, after all canonical queues.
+    #[must_use]
+    pub fn legacy_ids(mut self, ids: impl IntoIterator<Item = ActorId>) -> Self {
+        self.legacy_ids.extend(ids);
+        self
+    }
+
+    /// How long ended jobs are kept, and how many (default: seven days, 100,000), dead letters apart. One
+    /// worker at a time forgets those of all, by its own rule: give it to all workers alike.
+    #[must_use]
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.retention = retention;
+        self
+    }
+
     /// Starts it on the current runtime.
     ///
     /// # Errors
@@ -169,30 +199,37 @@ impl Worker {
         if self.runners.is_empty() {
             return Err(Error::NothingToRun);
         }
-        let mut queues = Vec::new();
-        let mut by_queue = HashMap::new();
-        for (script_type, runner) in &self.runners {
-            let listen = Listen {
-                script_type: script_type.clone(),
+        let mut runners = HashMap::new();
+        let mut listens = Vec::new();
+        for (script_type, runner) in self.runners {
+            if runners.contains_key(script_type.as_str()) {
+                continue;
+            }
+            runners.insert(script_type.as_str().to_owned(), runner);
+            listens.push(Listen {
+                script_type,
                 group: self.group.clone(),
                 instance: self.instance.clone(),
-            };
-            for queue in listen.queues(self.broker.keys()) {
-                if by_queue.insert(queue.clone(), Arc::clone(runner)).is_none() {
-                    queues.push(queue);
-                }
-            }
+            });
         }
+        let places = Places {
+            listens,
+            legacy_ids: self.legacy_ids,
+        };
+        let lists = places.lists(self.broker.keys(), &[]);
         let name = self.instance.as_ref().map_or("worker", Instance::as_str);
         let setup = Setup {
             identity: Identity::new(name),
-            queues,
-            runners: by_queue,
+            places,
+            lists: watch::Sender::new(Arc::new(lists)),
+            runners,
             concurrency: self.concurrency,
             lease: self.lease,
             grace: self.grace,
             stop_grace: self.stop_grace,
             backoff: self.backoff,
+            retention: self.retention,
+            due: Due::new(),
             broker: self.broker,
             listening: tokio::sync::Mutex::new(true),
         };
@@ -207,35 +244,5 @@ impl fmt::Debug for Worker {
             .field("types", &types)
             .field("group", &self.group)
             .finish()
-    }
-}
-
-/// What all parts of a running worker share.
-pub(crate) struct Setup {
-    broker: Broker,
-    identity: Identity,
-    /// In the order in which they are taken from.
-    queues: Vec<String>,
-    /// The runner of each queue's jobs: the queue says the type, a foreign record may not.
-    runners: HashMap<String, Arc<dyn Runner>>,
-    concurrency: usize,
-    lease: Duration,
-    grace: Duration,
-    stop_grace: Duration,
-    backoff: RetryBackoff,
-    /// Whether it is, or is to be, on the list of listeners.
-    listening: tokio::sync::Mutex<bool>,
-}
-
-impl Setup {
-    /// Between two renewals: two may fail before a lease is lost.
-    fn renew_every(&self) -> Duration {
-        self.lease / 3
-    }
-
-    /// How long one wait on a queue lasts: it ends before this worker, should it fail to renew, counts as
-    /// gone, so that no id comes into a feed list that nobody looks after.
-    fn park_for(&self) -> Duration {
-        self.lease.mul_f64(0.6)
     }
 }

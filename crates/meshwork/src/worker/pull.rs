@@ -11,13 +11,15 @@ use tokio_util::task::TaskTracker;
 
 use super::Setup;
 use super::held::Held;
+use super::lists::Order;
 use super::turn::{Place, Turns};
 use super::{execute, report};
 use crate::backoff::Backoff;
 use crate::runner::StopReason;
 
-/// Between two claims while nothing comes: what no wake-up told of is found then.
-const SAFETY: Duration = Duration::from_secs(5);
+/// Between two claims while nothing comes: what no wake-up told of is found then, and what came to a list
+/// that no connection waits on.
+const SAFETY: Duration = Duration::from_secs(1);
 /// How long a feeder that brought an id waits for the claim before it waits for the next id.
 const CLAIM_SOON: Duration = Duration::from_secs(1);
 
@@ -70,10 +72,10 @@ pub(super) async fn pull(
         running,
         one_by_one: false,
     };
-    let mut backoff = Backoff::new();
+    let (mut backoff, mut order) = (Backoff::new(), Order::default());
     while !stop.is_cancelled() {
         let want = starter.want();
-        let taken = match claim(&starter.setup, want).await {
+        let taken = match claim(&starter.setup, want, order.is_reverse()).await {
             Ok(taken) => taken,
             Err(error) => {
                 tracing::warn!(%error, "claim failed; trying again");
@@ -91,6 +93,7 @@ pub(super) async fn pull(
             );
         }
         let (got, more) = (taken.jobs.len(), taken.more);
+        order.note(got);
         starter.start(taken.jobs).await;
         appetite.claims.send_modify(|claims| *claims += 1);
         if starter.turns.is_taken() {
@@ -198,13 +201,15 @@ async fn closed(appetite: &Appetite, turns: &Turns, stop: &CancellationToken) {
     }
 }
 
-async fn claim(setup: &Setup, want: usize) -> Result<Taken, meshwork_broker::Error> {
+async fn claim(setup: &Setup, want: usize, reverse: bool) -> Result<Taken, meshwork_broker::Error> {
     let token = setup.identity.token();
+    let lists = setup.lists();
     setup
         .broker
         .claim(Claim {
-            queues: &setup.queues,
-            old: 0,
+            queues: lists.queues(),
+            old: lists.old(),
+            reverse,
             want,
             lease: setup.lease,
             worker: setup.identity.worker(),

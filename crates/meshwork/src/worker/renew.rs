@@ -1,5 +1,5 @@
 //! Renewal: a thread with a runtime and a connection of its own, so that no handler, however busy, can
-//! starve it. It also takes back what other workers left behind.
+//! starve it. It also takes back what other workers left behind. [`control`] and [`duties`] run beside it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,21 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Setup;
+use super::control::control;
+use super::duty::{Turn, duties};
 use super::held::Held;
+use super::lists::Lists;
 use crate::backoff::Backoff;
 
-/// The keeper's report: until when this worker counts as alive.
-pub(super) type Alive = watch::Receiver<Option<Instant>>;
+/// What the keeper has the server's word for: until when this worker counts as alive, and where.
+#[derive(Debug, Clone)]
+pub(super) struct Listed {
+    pub(super) until: Instant,
+    pub(super) lists: Arc<Lists>,
+}
+
+/// The keeper's report.
+pub(super) type Alive = watch::Receiver<Option<Listed>>;
 
 /// A running keeper.
 #[derive(Debug)]
@@ -70,12 +80,17 @@ impl Drop for Keeper {
 }
 
 /// Renews for ever, over a connection that is made again whenever it breaks.
-async fn keep(setup: &Setup, held: &Held, report: &watch::Sender<Option<Instant>>) {
+async fn keep(setup: &Setup, held: &Held, report: &watch::Sender<Option<Listed>>) {
     let mut backoff = Backoff::new();
+    let turns = watch::Sender::new(Turn::default());
     loop {
         match setup.broker.dedicated().await {
             Ok(broker) => {
-                let Err(error) = keep_over(&broker, setup, held, report).await;
+                let Err(error) = tokio::select! {
+                    failed = keep_over(&broker, setup, held, report) => failed,
+                    failed = control(&broker, setup, held, &turns) => failed,
+                    failed = duties(&broker, setup, turns.subscribe()) => failed,
+                };
                 tracing::warn!(%error, "renewal failed; connecting again");
             }
             Err(error) => tracing::warn!(%error, "no connection for renewals"),
@@ -84,13 +99,14 @@ async fn keep(setup: &Setup, held: &Held, report: &watch::Sender<Option<Instant>
     }
 }
 
-enum Never {}
+/// What never comes.
+pub(super) enum Never {}
 
 async fn keep_over(
     broker: &Broker,
     setup: &Setup,
     held: &Held,
-    report: &watch::Sender<Option<Instant>>,
+    report: &watch::Sender<Option<Listed>>,
 ) -> Result<Never, meshwork_broker::Error> {
     let mut loaded = false;
     let mut ticks = tokio::time::interval(setup.renew_every());
@@ -99,15 +115,21 @@ async fn keep_over(
         ticks.tick().await;
         let asked = held.all();
         let began = Instant::now();
-        let gone = renew(broker, setup, &asked).await?;
-        held.lose(&asked, &gone.gone);
-        report.send_replace(Some(began + setup.lease));
+        let (told, lists) = renew(broker, setup, &asked).await?;
+        held.lose(&asked, &told.gone);
+        for id in &told.stop {
+            held.request_stop(id);
+        }
+        report.send_replace(Some(Listed {
+            until: began + setup.lease,
+            lists,
+        }));
         if !loaded {
             // Once per connection, since a server that was restarted has forgotten them.
-            within(setup.lease, broker.load()).await?;
+            within("load", setup.lease, broker.load()).await?;
             loaded = true;
         }
-        let taken = within(setup.renew_every(), broker.reclaim()).await?;
+        let taken = within("reclaim", setup.renew_every(), broker.reclaim()).await?;
         if taken != meshwork_broker::Reclaimed::default() {
             tracing::warn!(
                 requeued = ?taken.requeued, ended = ?taken.ended, moved = taken.moved,
@@ -121,14 +143,11 @@ async fn renew(
     broker: &Broker,
     setup: &Setup,
     held: &[meshwork_broker::Claimed],
-) -> Result<meshwork_broker::Renewed, meshwork_broker::Error> {
+) -> Result<(meshwork_broker::Renewed, Arc<Lists>), meshwork_broker::Error> {
     // Held until the answer is there: a renewal that lands after the worker left would list it again.
     let listening = setup.listening.lock().await;
-    let queues = if *listening {
-        setup.queues.as_slice()
-    } else {
-        &[]
-    };
+    let lists = setup.lists();
+    let queues = if *listening { lists.names() } else { &[] };
     let listener = Listener {
         worker: setup.identity.worker(),
         queues,
@@ -139,15 +158,17 @@ async fn renew(
         listener,
         alive: setup.lease,
     };
-    within(setup.renew_every(), broker.renew(renewal)).await
+    let told = within("renew", setup.renew_every(), broker.renew(renewal)).await?;
+    Ok((told, lists))
 }
 
-/// A call that may not take longer than the time between two renewals.
-async fn within<T>(
+/// A call that may not take longer than `most`.
+pub(super) async fn within<T>(
+    verb: &'static str,
     most: Duration,
     call: impl Future<Output = Result<T, meshwork_broker::Error>>,
 ) -> Result<T, meshwork_broker::Error> {
     tokio::time::timeout(most, call)
         .await
-        .unwrap_or_else(|_| Err(meshwork_broker::Error::timed_out("renew")))
+        .unwrap_or_else(|_| Err(meshwork_broker::Error::timed_out(verb)))
 }

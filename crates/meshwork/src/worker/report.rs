@@ -67,6 +67,9 @@ async fn once(
                 .broker
                 .fail(claimed, failure, stdout, stderr, pause)
                 .await?;
+            if told == Failed::Requeued {
+                setup.due.note(pause);
+            }
             told == Failed::Stale
         }
     };

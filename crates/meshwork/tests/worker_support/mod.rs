@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use meshwork::model::name::ScriptType;
-use meshwork::model::outcome::Report;
+use meshwork::model::outcome::{Failure, Report};
 use meshwork::runner::{Run, Runner};
 use meshwork_testkit::eventually;
 use tokio::sync::watch;
@@ -116,7 +116,10 @@ impl Gate {
         let mut open = self.open.subscribe();
         tokio::select! {
             _ = open.wait_for(|open| *open) => {}
-            _ = run.stop.stopped() => self.stopped.send_modify(|stopped| *stopped += 1),
+            _ = run.stop.stopped() => {
+                self.stopped.send_modify(|stopped| *stopped += 1);
+                return Report::failed(Failure::stopped());
+            }
         }
         Report::done(run.job.script.clone())
     }

@@ -76,7 +76,8 @@ async fn refuses_more_than_a_thousand(world: &World) -> Outcome {
     let before = world.all().await?;
     let claim = Claim {
         queues: &[world.queue()],
-        old: 0,
+        old: &[],
+        reverse: false,
         want: MAX_ITEMS + 1,
         lease: LEASE,
         worker: WORKER,
@@ -105,7 +106,8 @@ async fn lease_is_as_long_as_asked_for(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let claim = Claim {
         queues: &[world.queue()],
-        old: 0,
+        old: &[],
+        reverse: false,
         want: 1,
         lease: Duration::from_millis(1_234),
         worker: WORKER,

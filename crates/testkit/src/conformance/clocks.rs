@@ -138,7 +138,8 @@ async fn the_servers_clock_counts_by_default(world: &World) -> Outcome {
     let before = server_time(world).await?;
     let claim = Claim {
         queues: &[world.queue()],
-        old: 0,
+        old: &[],
+        reverse: false,
         want: 1,
         lease: LEASE,
         worker: WORKER,

@@ -61,7 +61,8 @@ async fn length(world: &World, key: &str) -> Result<usize, Failure> {
 async fn claim(world: &World, want: usize) -> Result<meshwork_broker::Taken, Failure> {
     let claim = Claim {
         queues: &[world.queue()],
-        old: 0,
+        old: &[],
+        reverse: false,
         want,
         lease: LEASE,
         worker: WORKER,

@@ -170,7 +170,8 @@ impl World {
     pub(super) async fn claim(&self, worker: &str, queues: &[String], want: usize) -> Got<Taken> {
         let claim = Claim {
             queues,
-            old: 0,
+            old: &[],
+            reverse: false,
             want,
             lease: LEASE,
             worker,

@@ -1,0 +1,213 @@
+//! Duties: what one worker at a time does for all: jobs whose delay is over go into their queues, jobs that
+//! wait for others learn how those ended, jobs that nobody comes back to are looked after, old ones are
+//! forgotten. Whose turn it is, `control` hears.
+
+use std::time::Duration;
+
+use meshwork_broker::Broker;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::Setup;
+use super::control::EVERY;
+use super::renew::{Never, within};
+
+/// How much of a turn goes into the duties, so that renewals and requests to stop have the rest.
+const BUDGET: Duration = Duration::from_millis(500);
+/// How long a call may take: as between two looks of `control`.
+const CALL: Duration = EVERY;
+/// A job that is due later than this is seen by whoever has the turn then.
+const NEAR: Duration = Duration::from_secs(2);
+/// Past the next look of `control`, how long a worker goes on with what is due: by then another one has the
+/// turn for sure.
+const SLACK: Duration = Duration::from_millis(300);
+/// The clock of the server counts in milliseconds: a job is due when this one is over.
+const TICK: Duration = Duration::from_millis(1);
+
+/// What `control` said of the duties.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Turn {
+    /// Whether it is this worker's turn.
+    pub(super) mine: bool,
+    /// When the next delayed job is due.
+    pub(super) due: Option<Duration>,
+}
+
+/// When a job that failed here is due again: this worker sees to it, whoever has the turn.
+#[derive(Debug)]
+pub(super) struct Due(watch::Sender<Option<Instant>>);
+
+impl Due {
+    pub(super) fn new() -> Self {
+        Self(watch::Sender::new(None))
+    }
+
+    /// A job is due after `delay`.
+    pub(super) fn note(&self, delay: Duration) {
+        if delay > NEAR {
+            return;
+        }
+        let at = Instant::now() + delay + TICK;
+        self.0.send_if_modified(|first| {
+            let sooner = first.is_none_or(|first| at < first);
+            if sooner {
+                *first = Some(at);
+            }
+            sooner
+        });
+    }
+
+    fn take(&self) -> Option<Instant> {
+        let mut taken = None;
+        self.0.send_if_modified(|first| {
+            taken = first.take();
+            false
+        });
+        taken
+    }
+}
+
+/// Does them for ever, until the connection breaks.
+pub(super) async fn duties(
+    broker: &Broker,
+    setup: &Setup,
+    mut turns: watch::Receiver<Turn>,
+) -> Result<Never, meshwork_broker::Error> {
+    let mut noted = setup.due.0.subscribe();
+    // What failed before this connection was made.
+    noted.mark_changed();
+    let mut duties = Duties {
+        broker,
+        setup,
+        next: None,
+        until: Instant::now(),
+        page: 0,
+        swept: 0,
+    };
+    loop {
+        let next = duties.next;
+        tokio::select! {
+            Ok(()) = turns.changed() => {
+                let turn = *turns.borrow_and_update();
+                if turn.mine {
+                    duties.turn(turn).await?;
+                }
+            }
+            Ok(()) = noted.changed() => {
+                noted.mark_unchanged();
+                if let Some(at) = setup.due.take() {
+                    duties.see_to(at);
+                }
+            }
+            () = at(next) => duties.promote().await?,
+        }
+    }
+}
+
+async fn at(next: Option<Instant>) {
+    match next {
+        Some(next) => tokio::time::sleep_until(next).await,
+        None => std::future::pending().await,
+    }
+}
+
+struct Duties<'a> {
+    broker: &'a Broker,
+    setup: &'a Setup,
+    /// When to promote.
+    next: Option<Instant>,
+    /// Until when it sees to what becomes due.
+    until: Instant,
+    /// Where the search for stranded ids goes on.
+    page: u64,
+    /// The same of the sweep.
+    swept: u64,
+}
+
+impl Duties<'_> {
+    /// All duties once; those that have more to do again, while there is time.
+    async fn turn(&mut self, turn: Turn) -> Result<(), meshwork_broker::Error> {
+        let began = Instant::now();
+        self.until = self.until.max(began + EVERY + SLACK);
+        if let Some(due) = turn.due {
+            self.see_to(began + due);
+        }
+        let (mut settle, mut watch, mut prune) = (true, true, true);
+        while (settle || watch || prune) && began.elapsed() < BUDGET {
+            if self.next.is_some_and(|next| next <= Instant::now()) {
+                self.promote().await?;
+            }
+            if settle {
+                settle = done(within("settle", CALL, self.broker.settle()).await)?.unwrap_or(false);
+            }
+            if watch {
+                let watched =
+                    done(within("watch", CALL, self.broker.watch()).await)?.unwrap_or_default();
+                if !watched.pushed.is_empty() {
+                    tracing::warn!(ids = ?watched.pushed, "pushed again what nobody had");
+                }
+                watch = watched.more;
+            }
+            if prune {
+                let pruned = within("prune", CALL, self.broker.prune(self.setup.retention)).await;
+                prune = done(pruned)?.is_some_and(|(_, more)| more);
+            }
+        }
+        self.search().await?;
+        self.sweep().await
+    }
+
+    /// A part of the search for jobs of others that no script of ours knows of, while types migrate.
+    async fn sweep(&mut self) -> Result<(), meshwork_broker::Error> {
+        let swept = within("sweep", CALL, self.broker.sweep(self.swept)).await;
+        if let Some(swept) = done(swept)? {
+            if swept.unroutable > 0 {
+                tracing::warn!(
+                    jobs = swept.unroutable,
+                    "jobs of others do not tell their type; nobody can look after them"
+                );
+            }
+            self.swept = swept.next;
+        }
+        Ok(())
+    }
+
+    /// One page of the search for ids that stand in the feed lists of no listener.
+    async fn search(&mut self) -> Result<(), meshwork_broker::Error> {
+        let found = within("stranded", CALL, self.broker.stranded(self.page)).await;
+        if let Some(found) = done(found)? {
+            if found.lists > 0 {
+                tracing::warn!(lists = found.lists, "found ids of listeners that are gone");
+            }
+            self.page = found.next;
+        }
+        Ok(())
+    }
+
+    fn see_to(&mut self, at: Instant) {
+        self.until = self.until.max(at);
+        self.next = Some(self.next.map_or(at, |next| next.min(at)));
+    }
+
+    async fn promote(&mut self) -> Result<(), meshwork_broker::Error> {
+        self.next = None;
+        let Some(promoted) = done(within("promote", CALL, self.broker.promote()).await)? else {
+            return Ok(());
+        };
+        let next = promoted.next.map(|next| Instant::now() + next + TICK);
+        self.next = next.filter(|next| *next <= self.until);
+        Ok(())
+    }
+}
+
+/// What a duty brought. One that the server does not take for now is left to the next turn.
+fn done<T>(answer: Result<T, meshwork_broker::Error>) -> Result<Option<T>, meshwork_broker::Error> {
+    match answer {
+        Ok(done) => Ok(Some(done)),
+        Err(error) if error.is_temporary() => Err(error),
+        Err(error) => {
+            tracing::warn!(%error, "a duty was not done");
+            Ok(None)
+        }
+    }
+}
