@@ -105,6 +105,7 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         | E::Name(_)
         | E::Invalid(_)
         | E::Script { .. }
+        | E::LogDir(_)
         | E::Exists { .. }
         | E::UnknownType { .. }
         | E::NothingToRun => Exit::USAGE,

@@ -84,3 +84,31 @@ on_all_data! {
         assert!(done.stderr.contains("`sal`") && done.stderr.contains("osis, python"), "{}", done.stderr);
     }
 }
+
+on_all_data! {
+    fn a_job_has_its_log_file_where_the_worker_allows_it(ground: &Ground) {
+        std::fs::create_dir(ground.path("logs")).unwrap();
+        ground.file("a.rhai", r#"print("with " + ENV["API_KEY"]); debug("done")"#);
+        let worker = ground.worker(&["--type", "osis", "--log-dir", "logs", "--stop-grace", "1"]);
+        let submitted = |path: &str| {
+            let args = ["job", "submit", "a.rhai", "--env", "API_KEY=hunter22", "--log-path", path];
+            ground.run(&args).ok().stdout.trim().to_owned()
+        };
+        let id = submitted("of/today.log");
+        ground.run(&["job", "wait", &id]).ok();
+        let text = std::fs::read_to_string(ground.path("logs/of/today.log")).unwrap();
+        let lines: Vec<_> = text.lines().map(|line| line.split_once(' ').unwrap().1).collect();
+        assert_eq!(lines, [format!("{id} stdout with ***"), format!("{id} stderr \"done\"")]);
+        let outside = ground.path("out.log");
+        let id = submitted(outside.to_str().unwrap());
+        let failed = ground.run(&["job", "wait", &id]).exits(1);
+        assert!(failed.stderr.contains("is not inside a folder that this worker allows"), "{}", failed.stderr);
+        assert!(!outside.exists());
+        let refused = ground.run(&["job", "submit", "a.rhai", "--log-path", "../a"]).exits(2);
+        assert!(refused.stderr.contains("the log_path \"../a\" is not possible"), "{}", refused.stderr);
+        worker.signal(Signal::TERM);
+        worker.ended().ok();
+        let nowhere = ground.run(&["worker", "--type", "osis", "--log-dir", "nowhere"]).exits(2);
+        assert!(nowhere.stderr.contains("the folder for log files nowhere: "), "{}", nowhere.stderr);
+    }
+}

@@ -7,6 +7,7 @@ use meshwork_model::job::Invalid;
 use meshwork_model::name::{JobId, NameError};
 
 use crate::runner::ScriptError;
+use crate::worker::LogDirError;
 
 /// Why a call did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -132,6 +133,9 @@ pub enum Error {
         /// What there is.
         known: String,
     },
+    /// A folder cannot hold log files.
+    #[error(transparent)]
+    LogDir(#[from] LogDirError),
     /// The system did not give a worker what it needs.
     #[error("cannot start the worker: {0}")]
     Start(#[from] std::io::Error),

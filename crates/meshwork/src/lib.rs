@@ -2,6 +2,7 @@
 
 mod backoff;
 mod client;
+mod clock;
 mod error;
 pub mod runner;
 mod worker;
@@ -17,4 +18,4 @@ pub use client::{
     Client, DeadFilter, EventFilter, EventFollower, EventPage, JobRequest, LogFollower, local_name,
 };
 pub use error::Error;
-pub use worker::{Worker, WorkerHandle};
+pub use worker::{LogDirError, Worker, WorkerHandle};

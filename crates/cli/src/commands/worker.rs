@@ -1,5 +1,6 @@
 //! `meshwork worker`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::model::name::{Group, Instance, ScriptType};
@@ -45,6 +46,14 @@ pub(crate) struct Listen {
     #[arg(long, value_name = "S", default_value = "25", value_parser = value::wait,
           allow_hyphen_values = true)]
     grace: Duration,
+    /// How long a script that is asked to stop, or whose time is over, has to put things in order before it
+    /// is killed, in seconds
+    #[arg(long, value_name = "S", default_value = "5", value_parser = value::wait,
+          allow_hyphen_values = true)]
+    stop_grace: Duration,
+    /// A folder in which jobs may have log files (--log-path); may be given several times
+    #[arg(long, value_name = "FOLDER")]
+    log_dir: Vec<PathBuf>,
 }
 
 /// What is printed as JSON.
@@ -91,7 +100,11 @@ impl Listen {
             .group(self.group.clone())
             .concurrency(self.concurrency.into())
             .lease(self.lease)
-            .grace(self.grace);
+            .grace(self.grace)
+            .stop_grace(self.stop_grace);
+        for folder in &self.log_dir {
+            worker = worker.log_dir(folder);
+        }
         if let Some(instance) = &self.instance {
             worker = worker.instance(instance.clone());
         }

@@ -151,6 +151,15 @@ impl JobRequest {
         self
     }
 
+    /// A file on the worker's host that its lines are appended to. It has to lie inside a folder that the
+    /// worker allows ([`Worker::log_dir`](crate::Worker::log_dir)), or the job fails; a relative path is
+    /// relative to the first of them.
+    #[must_use]
+    pub fn log_path(mut self, path: impl Into<String>) -> Self {
+        self.job.log_path = Some(path.into());
+        self
+    }
+
     /// Whether the result is pushed to the reply list, which spares a waiting client its polls.
     #[must_use]
     pub fn reply(mut self, reply: bool) -> Self {

@@ -6,15 +6,20 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use meshwork_broker::Claimed;
+use meshwork_model::job::Job;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use tokio::time::Instant;
 
 use super::Setup;
+use super::logfile::{self, LogFile, LogPathError};
 use crate::runner::{self, Run, Runner, StopReason, StopSignal};
 
 /// How long after its grace a runner may take to return before it is cut off: a slot is not lost to a
 /// handler that hears on nothing.
 const CUT_OFF: Duration = Duration::from_secs(5);
+
+/// How long the last lines may take to their file.
+const LAST_LINES: Duration = Duration::from_secs(5);
 
 /// Runs the job. None if nobody wants its report any more.
 pub(super) async fn execute(setup: &Setup, claimed: &Claimed, stop: &StopSignal) -> Option<Report> {
@@ -29,14 +34,23 @@ pub(super) async fn execute(setup: &Setup, claimed: &Claimed, stop: &StopSignal)
             message,
         )));
     };
+    let log_file = match open_log(setup, job).await {
+        Ok(log_file) => log_file,
+        Err(failure) => return Some(Report::failed(failure)),
+    };
     let deadline = Instant::now() + Duration::from_secs(job.timeout);
     tracing::debug!(job = job.id, attempt = job.attempt, "run");
     let mut run = Run::new(Arc::clone(job), deadline);
     run.stop = stop.clone();
     run.grace = setup.stop_grace;
     let log = run.log.clone();
+    let written = log_file.map(|file| tokio::spawn(file.keep(log.drain(logfile::CAPACITY))));
     let report = bounded(&**runner, run).await;
     log.close();
+    if let Some(written) = written {
+        // A disk that hangs holds up no report.
+        let _ = tokio::time::timeout(LAST_LINES, written).await;
+    }
     let report = match stop.reason() {
         // Ended from outside, handed back, or run elsewhere.
         Some(StopReason::Lost) => return None,
@@ -49,6 +63,20 @@ pub(super) async fn execute(setup: &Setup, claimed: &Claimed, stop: &StopSignal)
     };
     // Before it is cut, so that no part of a secret is left over at an end.
     Some(report.masked(&job.env_vars.secrets()).bounded())
+}
+
+/// Opens the log file that the job asks for.
+async fn open_log(setup: &Setup, job: &Arc<Job>) -> Result<Option<LogFile>, Failure> {
+    let Some(path) = job.log_path.clone() else {
+        return Ok(None);
+    };
+    let (folders, job) = (Arc::clone(&setup.log_folders), Arc::clone(job));
+    let opened = tokio::task::spawn_blocking(move || folders.file(&path, &job.id)).await;
+    let opened = opened.map_err(|error| {
+        let message = format!("the log file could not be opened: {error}");
+        Failure::new(FailureKind::Script, message)
+    })?;
+    opened.map(Some).map_err(LogPathError::into_failure)
 }
 
 /// A run whose runner is cut off if it does not return in time.

@@ -13,6 +13,7 @@ mod handle;
 mod held;
 mod identity;
 mod lists;
+mod logfile;
 mod pull;
 mod renew;
 mod report;
@@ -21,6 +22,7 @@ mod turn;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +37,8 @@ use duty::Due;
 pub use handle::WorkerHandle;
 use identity::Identity;
 use lists::Places;
+pub use logfile::LogDirError;
+use logfile::LogFolders;
 use setup::Setup;
 use tokio::sync::watch;
 
@@ -61,6 +65,7 @@ pub struct Worker {
     lease: Duration,
     grace: Duration,
     stop_grace: Duration,
+    log_dirs: Vec<PathBuf>,
     backoff: RetryBackoff,
     legacy_ids: Vec<ActorId>,
     retention: Retention,
@@ -80,6 +85,7 @@ impl Worker {
             lease: LEASE,
             grace: GRACE,
             stop_grace: runner::STOP_GRACE,
+            log_dirs: Vec::new(),
             backoff: RetryBackoff::default(),
             legacy_ids: Vec::new(),
             retention: Retention::default(),
@@ -188,10 +194,23 @@ impl Worker {
         self
     }
 
+    /// Allows jobs to have log files (`log_path`) in this folder and below; may be said several times. The
+    /// folder belongs to the worker's user or to root, and not everybody may write to it. Without any, a job
+    /// that names a `log_path` fails.
+    ///
+    /// A file holds a line per line of the job: time, job, stream, text, without the job's secrets. Only the
+    /// worker's user may read it. At 10 MiB it begins anew; five old ones are kept, all but the last
+    /// compressed.
+    #[must_use]
+    pub fn log_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.log_dirs.push(folder.into());
+        self
+    }
+
     /// Starts it on the current runtime.
     ///
     /// # Errors
-    /// If it has nothing to run, or the system has no thread left.
+    /// If it has nothing to run, a folder cannot hold log files, or the system has no thread left.
     pub fn start(self) -> Result<WorkerHandle, Error> {
         if let Some(name) = &self.refused {
             name.parse::<ScriptType>()?;
@@ -199,6 +218,7 @@ impl Worker {
         if self.runners.is_empty() {
             return Err(Error::NothingToRun);
         }
+        let log_folders = LogFolders::open(&self.log_dirs)?;
         let mut runners = HashMap::new();
         let mut listens = Vec::new();
         for (script_type, runner) in self.runners {
@@ -227,6 +247,7 @@ impl Worker {
             lease: self.lease,
             grace: self.grace,
             stop_grace: self.stop_grace,
+            log_folders: Arc::new(log_folders),
             backoff: self.backoff,
             retention: self.retention,
             due: Due::new(),

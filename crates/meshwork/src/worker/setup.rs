@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::duty::Due;
 use super::identity::Identity;
 use super::lists::{Lists, Places};
+use super::logfile::LogFolders;
 use crate::runner::Runner;
 
 /// What all parts of a running worker share.
@@ -26,6 +27,7 @@ pub(crate) struct Setup {
     pub(super) lease: Duration,
     pub(super) grace: Duration,
     pub(super) stop_grace: Duration,
+    pub(super) log_folders: Arc<LogFolders>,
     pub(super) backoff: RetryBackoff,
     pub(super) retention: Retention,
     /// When a job that failed here is due again.

@@ -3,10 +3,12 @@
 
 mod fields;
 pub mod limits;
+mod log_path;
 mod new;
 mod record;
 
 pub use fields::field;
+pub use log_path::log_path_fault;
 pub use new::{Invalid, NewJob, OnFailure, UnknownOnFailure};
 pub use record::{Job, text};
 

@@ -1,6 +1,6 @@
 //! What a client asks for, checked before anything is written.
 
-use super::{field, limits};
+use super::{field, limits, log_path_fault};
 use crate::name::JobId;
 use crate::route::{Fallback, Priority, Route};
 use crate::secret::EnvVars;
@@ -28,6 +28,9 @@ pub struct NewJob {
     pub concurrent: bool,
     /// Environment of the script.
     pub env_vars: EnvVars,
+    /// A file on the worker's host that its lines are appended to, inside a folder that the worker allows;
+    /// a relative path is relative to the first of these.
+    pub log_path: Option<String>,
     /// Whether the result is to be pushed to the reply list, for a client that blocks on it.
     pub reply: bool,
     /// Jobs that must finish before it runs (seed 2: `prerequisites`, `dependencies`); they must be there.
@@ -107,6 +110,16 @@ pub enum Invalid {
         /// Which part.
         what: &'static str,
     },
+    /// A path that no log file can have.
+    #[error("job {id}: the log_path {path:?} is not possible: {fault}")]
+    LogPath {
+        /// The job.
+        id: JobId,
+        /// The path.
+        path: String,
+        /// What is wrong with it.
+        fault: &'static str,
+    },
     /// A timeout that cannot be meant.
     #[error("job {id}: a timeout of {seconds} s is not possible: give 1 to {max}", max = limits::MAX_TIMEOUT)]
     Timeout {
@@ -184,6 +197,7 @@ impl NewJob {
             retries: 0,
             concurrent: true,
             env_vars: EnvVars::default(),
+            log_path: None,
             reply: false,
             depends_on: Vec::new(),
             on_failure: OnFailure::Fail,
@@ -223,15 +237,7 @@ impl NewJob {
                 });
             }
         }
-        for (what, text) in [
-            ("script", &self.script),
-            ("caller's id", &self.caller_id),
-            ("context's id", &self.context_id),
-        ] {
-            if text.contains('\0') {
-                return Err(Invalid::Nul { id: id(), what });
-            }
-        }
+        self.check_text()?;
         if self.timeout == 0 || self.timeout > limits::MAX_TIMEOUT {
             return Err(Invalid::Timeout {
                 id: id(),
@@ -258,6 +264,31 @@ impl NewJob {
                     name: name.clone(),
                 });
             }
+        }
+        Ok(())
+    }
+
+    /// Checks what has to fit into an environment or a path.
+    fn check_text(&self) -> Result<(), Invalid> {
+        let id = || self.id.clone();
+        for (what, text) in [
+            ("script", &self.script),
+            ("caller's id", &self.caller_id),
+            ("context's id", &self.context_id),
+        ] {
+            if text.contains('\0') {
+                return Err(Invalid::Nul { id: id(), what });
+            }
+        }
+        if let Some(path) = &self.log_path
+            && let Some(fault) = log_path_fault(path)
+        {
+            let path = path.clone();
+            return Err(Invalid::LogPath {
+                id: id(),
+                path,
+                fault,
+            });
         }
         Ok(())
     }
@@ -346,6 +377,9 @@ impl NewJob {
         }
         if let Some(instance) = &self.route.instance {
             fields.push((field::INSTANCE, instance.as_str().into()));
+        }
+        if let Some(path) = &self.log_path {
+            fields.push((field::LOG_PATH, path.as_str().into()));
         }
         if let Some(input) = &self.input {
             fields.push((field::INPUT, input.clone()));

@@ -28,6 +28,7 @@ fn what_is_written_reads_back() {
     let mut job = new_job();
     job.env_vars.insert("A".into(), "1 \"x\"".into());
     job.input = Some(vec![0, 255, 10]);
+    job.log_path = Some("a/b.log".into());
     job.route.group = Some("io".parse().unwrap());
     job.route.instance = Some("3".parse().unwrap());
     let fields = job.fields().into_iter().map(|(k, v)| (k.to_owned(), v));
@@ -35,6 +36,7 @@ fn what_is_written_reads_back() {
     assert_eq!(read.script, b"40 + 2");
     assert_eq!(read.env_vars, job.env_vars);
     assert_eq!(read.input, job.input);
+    assert_eq!(read.log_path, job.log_path);
     assert_eq!(read.route(), Some(job.route));
     assert_eq!(read.worker_id, "3");
 }
@@ -113,6 +115,10 @@ fn what_cannot_be_meant_is_refused() {
     assert!(matches!(
         refused(|j| j.caller_id = "x".repeat(limits::MAX_CALLER + 1)),
         Invalid::TooLarge { .. }
+    ));
+    assert!(matches!(
+        refused(|j| j.log_path = Some("../a".into())),
+        Invalid::LogPath { .. }
     ));
     assert!(new_job().check().is_ok());
 }

@@ -17,7 +17,7 @@ use crate::exit::Exit;
 /// Submit single jobs, look at them and change them
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum JobCommand {
-    Submit(submit::Submit),
+    Submit(Box<submit::Submit>),
     Wait(wait::Wait),
     Status(status::StatusOf),
     Logs(logs::Logs),

@@ -44,6 +44,13 @@ pub(crate) struct Submit {
         help_heading = "The job"
     )]
     context: String,
+    /// A log file on the worker's host, in a folder that the worker allows (its --log-dir); a relative path
+    /// is relative to the first of these
+    #[arg(long, value_name = "FILE", help_heading = "The job")]
+    log_path: Option<String>,
+    /// Run it alone on its worker, beside no other job
+    #[arg(long, help_heading = "The job")]
+    alone: bool,
     /// The job's id, a new one otherwise
     #[arg(long, help_heading = "The job")]
     id: Option<JobId>,
@@ -80,6 +87,10 @@ impl Submit {
         if let Some(instance) = self.instance {
             request = request.instance(instance);
         }
+        if let Some(path) = self.log_path {
+            request = request.log_path(path);
+        }
+        request = request.concurrent(!self.alone);
         if let Some(id) = self.id {
             request = request.id(id);
         }

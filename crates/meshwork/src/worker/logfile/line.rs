@@ -1,0 +1,32 @@
+//! What a line of a log file looks like: time, job, stream, text; with nothing in it that a terminal obeys.
+
+use std::fmt::Write as _;
+
+use crate::runner::log::Entry;
+
+/// The entries as lines.
+pub(super) fn lines(time: &str, job: &str, entries: &[Entry]) -> String {
+    let mut out = String::new();
+    for entry in entries {
+        let _ = match entry {
+            Entry::Line { stream, text } => {
+                writeln!(out, "{time} {job} {} {}", stream.as_str(), plain(text))
+            }
+            Entry::Dropped(lines) => writeln!(out, "{time} {job} - {lines} lines dropped"),
+        };
+    }
+    out
+}
+
+/// Text on one line: control characters are written out.
+pub(super) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() && c != '\t' {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}

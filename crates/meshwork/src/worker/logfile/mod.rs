@@ -1,0 +1,179 @@
+//! Log files: a job that names a `log_path` has its lines appended there too, on the worker's host, inside
+//! the folders that the worker allows and nowhere else. How a path is followed is in [`place`], what becomes
+//! of a file that is full in [`rotate`], what a line looks like in [`line`].
+//!
+//! Where a worker allows no folder, or the path leads out of them, the job fails for good and says so: who
+//! asked for a log relies on it, and no other run would find it either.
+
+mod line;
+mod place;
+mod rotate;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use meshwork_model::job::log_path_fault;
+use meshwork_model::outcome::{Failure, FailureKind};
+
+use crate::clock;
+use crate::runner::log::{Entry, LogDrain};
+pub use place::LogDirError;
+use place::{Folder, Place, PlaceError};
+
+/// How many lines wait for the disk, before the oldest are dropped.
+pub(super) const CAPACITY: usize = 10_000;
+
+/// The most bytes of a log file; what would be longer begins anew.
+const MAX_SIZE: u64 = 10 * 1024 * 1024;
+
+/// Why a job has no log file.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LogPathError {
+    #[error(
+        "log_path `{0}`: this worker writes no log files; start it with --log-dir and the folder that may \
+         hold them, or submit the job without a log_path"
+    )]
+    NoFolder(String),
+    #[error(
+        "log_path `{path}` is not inside a folder that this worker allows ({allowed}); name a path in there, \
+         or start the worker with --log-dir and a folder that holds it"
+    )]
+    Outside { path: String, allowed: String },
+    #[error("log_path `{path}`: {fault}")]
+    Bad { path: String, fault: &'static str },
+    #[error("log_path `{path}`: {source}")]
+    Refused { path: String, source: PlaceError },
+    #[error("log_path `{path}` cannot be opened: {source}")]
+    Io { path: String, source: io::Error },
+}
+
+impl LogPathError {
+    /// The end of the job's run.
+    pub(super) fn into_failure(self) -> Failure {
+        let kind = match self {
+            // The disk may be back the next time.
+            Self::Io { .. } => FailureKind::Script,
+            _ => FailureKind::Permanent,
+        };
+        Failure::new(kind, self.to_string())
+    }
+}
+
+/// The folders in which jobs may have log files.
+#[derive(Debug, Default)]
+pub(crate) struct LogFolders(Vec<Arc<Folder>>);
+
+impl LogFolders {
+    /// Opens the folders; relative paths are relative to the first.
+    pub(super) fn open(paths: &[PathBuf]) -> Result<Self, LogDirError> {
+        let folders = paths.iter().map(|path| Folder::open(path).map(Arc::new));
+        Ok(Self(folders.collect::<Result<_, _>>()?))
+    }
+
+    /// Opens the log file of a job.
+    pub(super) fn file(&self, path: &str, job: &str) -> Result<LogFile, LogPathError> {
+        let (folder, inside) = self.place(path)?;
+        let place = folder.place(&inside).and_then(|place| {
+            let file = place.open()?;
+            Ok((place, file))
+        });
+        let path = || path.to_owned();
+        let (place, file) = place.map_err(|error| match error {
+            PlaceError::Io(source) => LogPathError::Io {
+                path: path(),
+                source,
+            },
+            source => LogPathError::Refused {
+                path: path(),
+                source,
+            },
+        })?;
+        Ok(LogFile {
+            place,
+            file,
+            job: line::plain(job),
+            max_size: MAX_SIZE,
+        })
+    }
+
+    /// The folder that a path is in, and the rest of the path.
+    fn place(&self, path: &str) -> Result<(&Folder, PathBuf), LogPathError> {
+        let Some(first) = self.0.first() else {
+            return Err(LogPathError::NoFolder(line::plain(path)));
+        };
+        if let Some(fault) = log_path_fault(path) {
+            let path = line::plain(path);
+            return Err(LogPathError::Bad { path, fault });
+        }
+        if !path.starts_with('/') {
+            return Ok((first, PathBuf::from(path)));
+        }
+        let holding = self
+            .0
+            .iter()
+            .find_map(|folder| Some((&**folder, folder.inside(Path::new(path))?)));
+        holding.ok_or_else(|| {
+            let allowed = self.0.iter().map(|folder| folder.to_string());
+            LogPathError::Outside {
+                path: path.to_owned(),
+                allowed: allowed.collect::<Vec<_>>().join(", "),
+            }
+        })
+    }
+}
+
+/// The open log file of one run.
+#[derive(Debug)]
+pub(super) struct LogFile {
+    place: Place,
+    file: File,
+    job: String,
+    max_size: u64,
+}
+
+impl LogFile {
+    /// Appends what is said until the run has ended.
+    pub(super) async fn keep(self, mut drain: LogDrain) {
+        let (mut this, mut warned) = (self, false);
+        while let Some(batch) = drain.next().await {
+            if batch.entries.is_empty() {
+                continue;
+            }
+            let write = move || {
+                let written = this.append(&batch.entries);
+                (this, written)
+            };
+            let Ok((back, written)) = tokio::task::spawn_blocking(write).await else {
+                tracing::error!("the writer of a log file panicked");
+                return;
+            };
+            this = back;
+            if let Err(error) = written
+                && !std::mem::replace(&mut warned, true)
+            {
+                // The lines are in the job's record and its log besides.
+                tracing::warn!(job = this.job, %error, "cannot write to the log file of a job");
+            }
+        }
+    }
+
+    fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
+        let text = line::lines(&clock::now_iso(), &self.job, entries);
+        // Another run may have begun the file anew.
+        if !self.place.is(&self.file)? {
+            self.file = self.place.open().map_err(io::Error::other)?;
+        }
+        let size = self.file.metadata()?.len();
+        if size > 0 && size + text.len() as u64 > self.max_size {
+            rotate::rotate(&self.place, &self.file)?;
+            self.file = self.place.open().map_err(io::Error::other)?;
+        }
+        // In one piece, so that the lines of several runs do not mix.
+        self.file.write_all(text.as_bytes())
+    }
+}

@@ -1,0 +1,191 @@
+//! The way to a log file: step by step from the allowed folder, through no link, so that what a path means
+//! cannot change on the way. Folders that are missing are made.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, openat, statat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+/// Why a folder cannot hold log files.
+#[derive(Debug, thiserror::Error)]
+#[error("the folder for log files {path}: {source}", path = .path.display())]
+pub struct LogDirError {
+    path: PathBuf,
+    source: PlaceError,
+}
+
+/// What is wrong on the way to a file.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::worker) enum PlaceError {
+    #[error("`{0}` is a link or no folder: a log file is reached through folders only")]
+    NoFolder(String),
+    #[error("`{0}` may be written by everybody: take that away (chmod o-w)")]
+    Open(String),
+    #[error("`{0}` belongs to another user: it has to be the worker's own, or root's")]
+    Foreign(String),
+    #[error("`{0}` is a link or no regular file, or has a second name")]
+    NoFile(String),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<Errno> for PlaceError {
+    fn from(error: Errno) -> Self {
+        Self::Io(error.into())
+    }
+}
+
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// A pipe that somebody put there instead holds nobody up.
+const LOG: OFlags = OFlags::WRONLY
+    .union(OFlags::APPEND)
+    .union(OFlags::CREATE)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC);
+
+/// A folder that is allowed.
+#[derive(Debug)]
+pub(super) struct Folder {
+    /// As it was named, and where it really is.
+    names: [PathBuf; 2],
+    dir: OwnedFd,
+}
+
+impl fmt::Display for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.names[0].display().fmt(f)
+    }
+}
+
+impl Folder {
+    /// Opens a folder that has to be there; who names it may do so by a link.
+    pub(super) fn open(path: &Path) -> Result<Self, LogDirError> {
+        let open = || {
+            let real = path.canonicalize()?;
+            let dir = openat(CWD, &real, FOLDER, Mode::empty())?;
+            check_folder(&fstat(&dir)?, &path.display().to_string())?;
+            Ok(Self {
+                names: [std::path::absolute(path)?, real],
+                dir,
+            })
+        };
+        open().map_err(|source| LogDirError {
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    /// The rest of a path that leads here.
+    pub(super) fn inside(&self, path: &Path) -> Option<PathBuf> {
+        let mut rests = self.names.iter().map(|name| path.strip_prefix(name).ok());
+        let rest = rests.find_map(|rest| rest)?;
+        (!rest.as_os_str().is_empty()).then(|| rest.to_owned())
+    }
+
+    /// Where a path inside this folder leads. It has been looked at: only plain names are in it.
+    pub(super) fn place(&self, inside: &Path) -> Result<Place, PlaceError> {
+        let (folders, name) = match (inside.parent(), inside.file_name()) {
+            (Some(folders), Some(name)) => (folders, name.to_string_lossy().into_owned()),
+            _ => return Err(PlaceError::NoFile(inside.display().to_string())),
+        };
+        let mut dir = self.dir.try_clone()?;
+        check_folder(&fstat(&dir)?, &self.to_string())?;
+        for folder in folders.iter() {
+            let shown = folder.to_string_lossy();
+            dir = step(&dir, folder.as_ref(), &shown)?;
+        }
+        Ok(Place {
+            dir: Arc::new(dir),
+            name,
+        })
+    }
+}
+
+/// One folder further; it is made if it is missing.
+fn step(dir: &OwnedFd, folder: &Path, shown: &str) -> Result<OwnedFd, PlaceError> {
+    let open = || openat(dir, folder, FOLDER, Mode::empty());
+    let opened = match open() {
+        Err(Errno::NOENT) => match mkdirat(dir, folder, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => open(),
+            Err(error) => Err(error),
+        },
+        opened => opened,
+    };
+    match opened {
+        Ok(next) => {
+            check_folder(&fstat(&next)?, shown)?;
+            Ok(next)
+        }
+        Err(Errno::LOOP | Errno::NOTDIR) => Err(PlaceError::NoFolder(shown.to_owned())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Nobody else may put anything into it, or something else in its place.
+fn check_folder(about: &Stat, shown: &str) -> Result<(), PlaceError> {
+    let own = [geteuid().as_raw(), 0].contains(&about.st_uid);
+    if !own {
+        Err(PlaceError::Foreign(shown.to_owned()))
+    } else if Mode::from_raw_mode(about.st_mode).contains(Mode::WOTH) {
+        Err(PlaceError::Open(shown.to_owned()))
+    } else {
+        Ok(())
+    }
+}
+
+/// Where a log file is, or will be.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) dir: Arc<OwnedFd>,
+    pub(super) name: String,
+}
+
+impl Place {
+    /// Opens the file to append to it; it is made if it is missing. Only the worker may read it then.
+    pub(super) fn open(&self) -> Result<File, PlaceError> {
+        let no_file = || PlaceError::NoFile(self.name.clone());
+        let own = Mode::RUSR | Mode::WUSR;
+        let opened = openat(&*self.dir, &self.name, LOG, own).map_err(|error| match error {
+            // A link, a folder, a pipe that nobody reads.
+            Errno::LOOP | Errno::ISDIR | Errno::NXIO => no_file(),
+            error => error.into(),
+        });
+        let file = File::from(opened?);
+        let about = fstat(&file)?;
+        let regular = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
+        // Another name of it may be anywhere.
+        if !regular || about.st_nlink != 1 {
+            return Err(no_file());
+        }
+        if about.st_uid != geteuid().as_raw() {
+            return Err(PlaceError::Foreign(self.name.clone()));
+        }
+        if Mode::from_raw_mode(about.st_mode) != own {
+            fchmod(&file, own)?;
+        }
+        Ok(file)
+    }
+
+    /// Whether this is the file that is there now.
+    pub(super) fn is(&self, file: &File) -> io::Result<bool> {
+        let about = fstat(file)?;
+        match statat(&*self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(there) => Ok((there.st_dev, there.st_ino) == (about.st_dev, about.st_ino)),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! A full log file begins anew: `name` becomes `name.1`, what was that is compressed to `name.2.gz`, and so
+//! on up to [`KEPT`]; the oldest goes.
+
+use std::fs::File;
+use std::io;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rustix::fs::{
+    AtFlags, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, renameat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::place::Place;
+
+/// How many full files are kept.
+pub(super) const KEPT: usize = 5;
+
+/// Begins the file anew, unless another run has done so by now.
+pub(super) fn rotate(place: &Place, full: &File) -> io::Result<()> {
+    // Held until the end, by the file itself: it goes with this process, and names nothing of its own.
+    flock(full, FlockOperation::LockExclusive)?;
+    let rotated = locked(place, full);
+    let unlocked = flock(full, FlockOperation::Unlock);
+    rotated.and(Ok(unlocked?))
+}
+
+fn locked(place: &Place, full: &File) -> io::Result<()> {
+    if !place.is(full)? {
+        return Ok(());
+    }
+    let dir = &*place.dir;
+    let archive = |nth: usize| format!("{}.{nth}.gz", place.name);
+    let first = format!("{}.1", place.name);
+    for nth in (2..KEPT).rev() {
+        absent_is_fine(renameat(dir, archive(nth), dir, archive(nth + 1)))?;
+    }
+    compress(place, &first, &archive(2))?;
+    renameat(dir, &place.name, dir, &first)?;
+    Ok(())
+}
+
+/// Compresses a file, if it is there, under another name.
+fn compress(place: &Place, from: &str, to: &str) -> io::Result<()> {
+    let dir = &*place.dir;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let source = match openat(dir, from, OFlags::RDONLY | flags, Mode::empty()) {
+        Ok(source) => source,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    if FileType::from_raw_mode(fstat(&source)?.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other(format!("{from} is no regular file")));
+    }
+    // Under its name it is there only when it is whole.
+    let part = format!("{to}.part");
+    absent_is_fine(unlinkat(dir, &part, AtFlags::empty()))?;
+    let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | flags;
+    let target = openat(dir, &part, new, Mode::RUSR | Mode::WUSR)?;
+    let mut encoder = GzEncoder::new(File::from(target), Compression::default());
+    io::copy(&mut File::from(source), &mut encoder)?;
+    encoder.finish()?;
+    renameat(dir, &part, dir, to)?;
+    unlinkat(dir, from, AtFlags::empty())?;
+    Ok(())
+}
+
+fn absent_is_fine(done: rustix::io::Result<()>) -> io::Result<()> {
+    match done {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
