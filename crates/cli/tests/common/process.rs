@@ -76,7 +76,7 @@ impl Running {
     /// Waits for its end.
     pub(crate) fn ended(mut self) -> Done {
         // Both streams end with the process.
-        let stdout = self.said.clone() + &all(&self.stdout);
+        let stdout = self.said.clone() + all(&self.stdout).as_str();
         let stderr = all(&self.stderr);
         let status = self.child.wait().unwrap();
         Done {
