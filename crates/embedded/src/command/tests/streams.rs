@@ -201,3 +201,59 @@ fn a_snapshot_keeps_what_was_when_it_was_taken() {
     lines.sort();
     assert_eq!(lines, before);
 }
+
+/// After these entries, the shortest value of a field `f` that goes into a node of its own: as
+/// redis-server 7.0.15 told it for each of them.
+#[test]
+fn nodes_are_full_when_they_are_full_in_redis() {
+    let letters = |count| format!("XADD s 1-1 f {}", "v".repeat(count));
+    let (short, long, longer) = (letters(63), letters(64), letters(126));
+    for (entries, shortest) in [
+        (&["XADD s 1-1 f v"][..], 4066),
+        (&[&short], 4004),
+        (&[&long], 4002),
+        (&[&longer], 3939),
+        (&["XADD s 1-1 f 127"], 4067),
+        (&["XADD s 1-1 f 128"], 4066),
+        (&["XADD s 1-1 f -4096"], 4066),
+        (&["XADD s 1-1 f 4096"], 4065),
+        (&["XADD s 1-1 f 32768"], 4064),
+        (&["XADD s 1-1 f 8388608"], 4063),
+        (&["XADD s 1-1 f 2147483648"], 4059),
+        (&["XADD s 1-1 f 007"], 4064),
+        (&["XADD s 1-1 f v g w h x"], 4054),
+        (
+            &[
+                "XADD s 1-1 f v g w",
+                "XADD s 1-2 f v g 12345",
+                "XADD s 1-3 g v f w",
+            ],
+            4023,
+        ),
+        (
+            &[
+                "XADD s 5-9 f v",
+                "XADD s 6-1 f v",
+                "XADD s 200-1 f v",
+                "XADD s 8400000-1 f v",
+            ],
+            4025,
+        ),
+        (
+            &["XADD s 5-9 f v", "XADD s 5-9000000000000000000 f v"],
+            4047,
+        ),
+    ] {
+        for (length, nodes) in [(shortest - 1, 1), (shortest, 2)] {
+            let mut bench = Bench::new();
+            for entry in entries {
+                bench.run(entry).unwrap();
+            }
+            let last = format!("XADD s 9000000000000000000-9 f {}", "x".repeat(length));
+            bench.run(&last).unwrap();
+            let info = bench.reply("XINFO STREAM s");
+            let told = format!("radix-tree-keys :{nodes} ");
+            assert!(info.contains(&told), "{entries:?} and {length}: {info:.90}");
+        }
+    }
+}
