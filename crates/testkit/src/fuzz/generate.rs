@@ -107,7 +107,7 @@ impl Generator {
                 self.call_of(blocking[at])
             }
             380..500 => self.of_streams(),
-            500..510 => return self.wait_in_a_group(),
+            500..505 => return self.wait_in_a_group(),
             // Out of every state that the session may be in, and back to its protocol.
             265..275 if session >= SESSIONS / 2 => self.named("reset"),
             265..285 if session % 2 == 1 => vec![b"HELLO".to_vec(), b"3".to_vec()],
@@ -133,6 +133,9 @@ impl Generator {
             "xadd",
             "xdel",
             "xreadgroup",
+            "xreadgroup",
+            "xclaim",
+            "xautoclaim",
             "xgroup|create",
             "xinfo|groups",
             "xinfo|stream",

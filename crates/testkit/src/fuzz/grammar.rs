@@ -125,7 +125,7 @@ const FORMS: &[(&str, &str)] = &[
     ),
     (
         "xclaim",
-        "%q %g %w %m %I {%I} {(IDLE %m|TIME 5|TIME %N|RETRYCOUNT %n|FORCE|FORCE|JUSTID|LASTID %I|%o)}",
+        "%q %g %w %m %I {%I} [FORCE] {(IDLE %m|TIME 5|TIME %N|RETRYCOUNT %n|FORCE|JUSTID|JUSTID|LASTID %I)}",
     ),
     ("xdel", "%q %I {%I}"),
     (
@@ -147,7 +147,7 @@ const FORMS: &[(&str, &str)] = &[
     ),
     (
         "xreadgroup",
-        "GROUP %g %w [COUNT %n] [BLOCK (0|0|1)] [NOACK] STREAMS (%q >|%q >|%q %q > >|%q (0|%I)|%q %q > %I)",
+        "GROUP %g %w [COUNT %n] [BLOCK (0|0|1)] [NOACK] STREAMS (%q >|%q >|%q 0|%q %q > >|%q %I|%q %q > 0)",
     ),
     ("xrevrange", "%q (+|%I) (-|%I) [COUNT %n]"),
     (

@@ -16,8 +16,8 @@ pub(super) const STREAMS: &[&str] = &["x1", "x2", "x3"];
 /// both sides alike.
 pub(super) const LATE_MS: u64 = 9_000_000_000_000;
 
-const GROUPS: &[&str] = &["g1", "g1", "g2", "g3", ""];
-const CONSUMERS: &[&str] = &["w1", "w1", "w2", "w3", "", "a\r\nb"];
+const GROUPS: &[&str] = &["g1", "g1", "g1", "g1", "g2", ""];
+const CONSUMERS: &[&str] = &["w1", "w1", "w1", "w2", "", "a\r\nb"];
 const IDS: &[&str] = &[
     "0",
     "0-0",

@@ -257,3 +257,51 @@ fn nodes_are_full_when_they_are_full_in_redis() {
         }
     }
 }
+
+#[test]
+fn an_entry_gets_older_until_it_is_claimed() {
+    let mut bench = Bench::new();
+    for number in 1..=12 {
+        bench.run(&format!("XADD s {number}-1 f v")).unwrap();
+    }
+    bench.run("XGROUP CREATE s g 0").unwrap();
+    bench.run("XREADGROUP GROUP g c STREAMS s >").unwrap();
+    bench.now_ms += 500;
+    assert_eq!(bench.reply("XPENDING s g IDLE 501 - + 10"), "*0");
+    assert_eq!(
+        bench.reply("XPENDING s g IDLE 500 - + 1"),
+        "*1 *4 $3 1-1 $1 c :500 :1"
+    );
+    let idle = |told: &str| format!("*1 *6 $4 name $1 c $7 pending :12 $4 idle :{told}");
+    assert_eq!(bench.reply("XINFO CONSUMERS s g"), idle("500"));
+    // Ten entries are looked at for each one that may be claimed.
+    assert_eq!(
+        bench.reply("XAUTOCLAIM s g d 501 0 COUNT 1"),
+        "*3 $4 11-1 *0 *0"
+    );
+    assert_eq!(bench.reply("XAUTOCLAIM s g d 501 11"), "*3 $3 0-0 *0 *0");
+    assert_eq!(bench.reply("XCLAIM s g d 501 1-1"), "*0");
+    assert_eq!(bench.reply("XINFO CONSUMERS s g"), idle("500"));
+    assert_eq!(bench.reply("XREADGROUP GROUP g c STREAMS s >"), "*-1");
+    assert_eq!(
+        bench.reply("XINFO CONSUMERS s g"),
+        idle("500"),
+        "nothing was delivered"
+    );
+    bench
+        .run("XREADGROUP GROUP g c COUNT 1 STREAMS s 0")
+        .unwrap();
+    assert_eq!(bench.reply("XINFO CONSUMERS s g"), idle("0"));
+    assert_eq!(
+        bench.reply("XPENDING s g - + 2"),
+        "*2 *4 $3 1-1 $1 c :0 :2 *4 $3 2-1 $1 c :500 :1"
+    );
+    assert_eq!(
+        bench.reply("XAUTOCLAIM s g d 500 0 COUNT 1 JUSTID"),
+        "*3 $3 3-1 *1 $3 2-1 *0"
+    );
+    assert_eq!(
+        bench.reply("XPENDING s g 2-1 2-1 1"),
+        "*1 *4 $3 2-1 $1 d :0 :1"
+    );
+}
