@@ -63,6 +63,21 @@ fn a_foreign_record_is_read_leniently() {
 }
 
 #[test]
+fn nothing_tells_a_secret_in_passing() {
+    let mut job = new_job();
+    job.env_vars.insert("API_TOKEN".into(), "hunter22".into());
+    let fields = job.fields().into_iter().map(|(k, v)| (k.to_owned(), v));
+    let read = Job::from_fields("j1", fields);
+    assert_eq!(read.env_vars["API_TOKEN"], "hunter22");
+    for said in [format!("{job:?}"), format!("{read:?}")] {
+        assert!(
+            said.contains("API_TOKEN") && !said.contains("hunter"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn what_cannot_be_meant_is_refused() {
     let refused = |change: fn(&mut NewJob)| {
         let mut job = new_job();
