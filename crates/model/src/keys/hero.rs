@@ -1,8 +1,8 @@
 //! The names of seeds 0 and 2 (`hero:…`), and those of our own beside them.
 //!
 //! The seeds' helper names are kept (`job_hash_key`, `reply_queue_key`, `work_queue_type` …). None of our
-//! own keys ([`own`]) begins with `hero:job:`, since old clients list jobs by that prefix. The names of the
-//! three patterns that seed 0 replaces are in [`legacy`].
+//! own keys (`own`) begins with `hero:job:`, since old clients list jobs by that prefix. The names of the
+//! three patterns that seed 0 replaces are in `legacy`.
 
 mod legacy;
 mod own;

@@ -1,5 +1,5 @@
 //! Secrets in a job's environment: which variables hold one, and how their values are kept out of what
-//! people read. How a stream of text is searched for them is in [`mask`].
+//! people read. How a stream of text is searched for them is in the module `mask`.
 //!
 //! A variable holds a secret if its name says so: cut into words at every character that is no letter and
 //! no digit, and looked at without regard to case, it has one of the words `PASSWORD`, `PASSWD`,

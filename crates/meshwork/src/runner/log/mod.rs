@@ -122,7 +122,7 @@ impl LogSink {
     }
 
     /// A drain for what comes in from now on. It holds at most `capacity` lines, and no more than
-    /// [`drain::MAX_BYTES`] of text.
+    /// 512 KiB of text.
     #[must_use]
     pub fn drain(&self, capacity: usize) -> LogDrain {
         let (drain, queue) = LogDrain::new(capacity);
