@@ -8,6 +8,7 @@ mod eventually;
 pub mod fakes;
 pub mod faulty;
 pub mod fuzz;
+pub mod legacy;
 pub mod mutation;
 pub mod servers;
 pub mod snapshot;

@@ -1,0 +1,97 @@
+//! An old client, to the letter of seed 2: it stores a job, pushes its id, and may wait for the reply.
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use redis::Commands;
+
+use super::LegacyError;
+use super::orders::{Account, Orders, Point};
+
+/// Of so many jobs one is waited for: old workers never reply, since a list on which somebody waits does
+/// not exist, and each wait then takes a second.
+const WAITED_FOR: u64 = 50;
+
+/// What a client is to submit.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Batch {
+    /// Its number among the clients.
+    #[arg(long)]
+    pub(super) client: u64,
+    /// The first job.
+    #[arg(long)]
+    pub(super) from: u64,
+    /// The job after the last.
+    #[arg(long)]
+    pub(super) to: u64,
+    /// The script type, where records of the client's time say it.
+    #[arg(long)]
+    pub(super) script_type: Option<String>,
+    /// The job's timeout in seconds.
+    #[arg(long)]
+    pub(super) timeout: u64,
+    /// The script.
+    #[arg(long)]
+    pub(super) script: String,
+}
+
+impl Batch {
+    /// The id of a job, a UUID v4 in form.
+    pub(super) fn id(client: u64, number: u64) -> String {
+        format!("{client:08x}-0000-4000-8000-{number:012x}")
+    }
+}
+
+/// Submits the batch.
+///
+/// # Errors
+/// When the server or the files fail it.
+pub fn submit(orders: &Orders, batch: &Batch) -> Result<(), LegacyError> {
+    let mut random = StdRng::seed_from_u64(orders.seed);
+    let mut redis = redis::Client::open(&*orders.url)?.get_connection()?;
+    for number in batch.from..batch.to {
+        let id = Batch::id(batch.client, number);
+        let doom = orders.doom(&mut random, &Point::OF_CLIENTS);
+        let () = redis.hset_multiple(
+            format!("hero:job:{id}"),
+            &fields(&id, &orders.worker_id, batch),
+        )?;
+        Account::Submitted.add(&orders.dir, &format!("{id} {}", orders.name))?;
+        orders.die(doom, Point::Stored, &id)?;
+        let () = redis.lpush(&orders.list, &id)?;
+        orders.die(doom, Point::Pushed, &id)?;
+        if number % WAITED_FOR == 0 {
+            let reply: Option<(String, String)> = redis.blpop(format!("hero:reply:{id}"), 1.0)?;
+            if let Some((_, result)) = reply {
+                Account::Replies.add(&orders.dir, &format!("{id} {result}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// All fields of seed 2 that a client writes.
+pub(super) fn fields(id: &str, worker_id: &str, batch: &Batch) -> Vec<(&'static str, String)> {
+    let mut fields: Vec<(&str, String)> = [
+        ("id", id),
+        ("caller_id", "old-client"),
+        ("worker_id", worker_id),
+        ("context_id", "c1"),
+        ("script", &batch.script),
+        ("retries", "0"),
+        ("concurrent", "true"),
+        ("created_at", "2025-08-01T12:00:00Z"),
+        ("updated_at", "2025-08-01T12:00:00Z"),
+        ("status", "dispatched"),
+        ("env_vars", "{}"),
+        ("prerequisites", "[]"),
+        ("dependents", "[]"),
+        ("dependencies", "[]"),
+    ]
+    .map(|(name, value)| (name, value.to_owned()))
+    .into();
+    fields.push(("timeout", batch.timeout.to_string()));
+    if let Some(script_type) = &batch.script_type {
+        fields.push(("script_type", script_type.clone()));
+    }
+    fields
+}

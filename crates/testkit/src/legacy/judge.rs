@@ -1,0 +1,138 @@
+//! The count: what the account outside of Redis says against what came out.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+
+use super::orders::{Account, Point};
+use super::{LegacyError, OldList};
+
+/// How it went.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The old list.
+    pub list: OldList,
+    /// Jobs that were submitted, by old and new clients.
+    pub submitted: usize,
+    /// Jobs without a start, or that did not finish.
+    pub lost: Vec<String>,
+    /// Jobs that are still `dispatched` in the end.
+    pub stuck: Vec<String>,
+    /// Starts beyond the first of each job.
+    pub run_twice: usize,
+    /// How many of these the kills forced.
+    pub permitted: usize,
+    /// Jobs that ran more often than the kills forced.
+    pub not_permitted: Vec<String>,
+    /// Kills by point.
+    pub kills: Vec<(&'static str, usize)>,
+    /// Starts by old workers, by our worker with the writing runner, and by the `meshwork` command.
+    pub starts: [usize; 3],
+    /// Replies that old clients got.
+    pub replies: usize,
+}
+
+impl Report {
+    /// Whether everything is as promised.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.lost.is_empty() && self.stuck.is_empty() && self.not_permitted.is_empty()
+    }
+
+    /// Counts. `status` is what each job's record says in the end.
+    pub(super) fn count(
+        list: OldList,
+        dir: &Path,
+        status: &HashMap<String, String>,
+    ) -> Result<Self, LegacyError> {
+        let read = |account: Account| {
+            let lines = account.read(dir);
+            lines.map_err(LegacyError::io(account.name()))
+        };
+        let (mut runs, mut starts) = (HashMap::<String, usize>::new(), [0; 3]);
+        for line in read(Account::Starts)? {
+            let (id, name) = line.split_once(' ').unwrap_or((&line, ""));
+            *runs.entry(id.to_owned()).or_default() += 1;
+            starts[match name.split('-').next() {
+                Some("old") => 0,
+                Some("ours") => 1,
+                _ => 2,
+            }] += 1;
+        }
+        let kills = read(Account::Kills)?;
+        let at = |point: Point, id: &str| {
+            let killed = kills.iter().filter(|line| {
+                let mut words = line.split(' ');
+                words.next() == Some(point.name()) && words.next() == Some(id)
+            });
+            killed.count()
+        };
+        let mut report = Self {
+            list,
+            submitted: status.len(),
+            lost: Vec::new(),
+            stuck: Vec::new(),
+            run_twice: 0,
+            permitted: 0,
+            not_permitted: Vec::new(),
+            kills: Point::ALL
+                .map(|point| {
+                    let of = kills.iter().filter(|line| line.starts_with(point.name()));
+                    (point.name(), of.count())
+                })
+                .into(),
+            starts,
+            replies: read(Account::Replies)?.len(),
+        };
+        for (id, status) in status {
+            let ran = runs.get(id).copied().unwrap_or_default();
+            if status == "dispatched" {
+                report.stuck.push(id.clone());
+            } else if ran == 0 || status != "finished" {
+                report.lost.push(format!("{id} ({status}, {ran} runs)"));
+            }
+            let again = ran.saturating_sub(1);
+            if again > 0 {
+                let forced = again.min(at(Point::Run, id));
+                report.run_twice += again;
+                report.permitted += forced;
+                if forced < again {
+                    report.not_permitted.push(format!("{id} ({ran} runs)"));
+                }
+            }
+        }
+        Ok(report)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            list,
+            submitted,
+            run_twice,
+            permitted,
+            replies,
+            ..
+        } = self;
+        let (lost, stuck) = (self.lost.len(), self.stuck.len());
+        let [old, ours, command] = self.starts;
+        write!(f, "{}: submitted {submitted}, lost {lost}, ", list.name())?;
+        write!(f, "stuck in dispatched {stuck}, run twice {run_twice}, ")?;
+        write!(f, "of these permitted {permitted}; starts by old workers ")?;
+        write!(f, "{old}, by ours {ours}, by the command {command}; kills")?;
+        for (point, kills) in &self.kills {
+            write!(f, " {point} {kills}")?;
+        }
+        write!(f, "; {replies} replies to old clients")?;
+        let bad = self
+            .lost
+            .iter()
+            .chain(&self.stuck)
+            .chain(&self.not_permitted);
+        for one in bad.take(20) {
+            write!(f, "\n  {one}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! One of our workers in a process of its own: the real one, with a runner that writes a start down
+//! instead of starting an interpreter, so that thousands of jobs take seconds.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use meshwork::runner::{Run, Runner};
+use meshwork::{Client, Worker};
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::orders::{Account, Orders};
+use super::{LegacyError, TYPE};
+
+struct WriteDown {
+    dir: PathBuf,
+    name: String,
+}
+
+impl Runner for WriteDown {
+    fn run(&self, run: Run) -> BoxFuture<'_, Report> {
+        Box::pin(async move {
+            let id = &run.job.id;
+            match Account::Starts.add(&self.dir, &format!("{id} {}", self.name)) {
+                Ok(()) => Report::done(id.as_bytes()),
+                Err(error) => Report::failed(Failure::new(FailureKind::Script, error.to_string())),
+            }
+        })
+    }
+}
+
+/// Works until SIGTERM.
+///
+/// # Errors
+/// When there is no server, or the system gives no signals.
+pub async fn work(orders: &Orders) -> Result<(), LegacyError> {
+    let mut term = signal(SignalKind::terminate()).map_err(LegacyError::io("signals"))?;
+    let client = Client::open(&orders.url).await?;
+    let runner = WriteDown {
+        dir: orders.dir.clone(),
+        name: orders.name.clone(),
+    };
+    let worker = Worker::new(&client)
+        .runner(TYPE.parse()?, Arc::new(runner))
+        .concurrency(2)
+        .start()?;
+    term.recv().await;
+    worker.stop().await;
+    Ok(())
+}
