@@ -1,4 +1,4 @@
-//! The long forms of tests, built for release: `fuzz` and `chaos` of the test kit.
+//! The long forms of tests, built for release: `fuzz`, `chaos` and `legacy` of the test kit.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const LIMIT: Duration = Duration::from_secs(6 * 3600);
 
 pub(crate) fn run(workspace: &Workspace, binary: &str, rest: &[String]) -> Result<(), Failure> {
     let tools = tools::prepare(workspace, true);
-    if binary == "chaos" {
+    if matches!(binary, "chaos" | "legacy") {
         let mut build = workspace.cargo(&["build", "--release", "--bin", "meshwork"]);
         process::run(&mut build, LIMIT)?;
     }

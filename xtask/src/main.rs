@@ -54,6 +54,12 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },
+    /// Let a type migrate with old and new workers and clients at work, and count (options: --help)
+    #[command(disable_help_flag = true)]
+    Legacy {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -83,5 +89,6 @@ fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
         Chore::Tidy => tidy::tidy(&workspace),
         Chore::Fuzz { rest } => long::run(&workspace, "fuzz", rest),
         Chore::Chaos { rest } => long::run(&workspace, "chaos", rest),
+        Chore::Legacy { rest } => long::run(&workspace, "legacy", rest),
     }
 }

@@ -7,10 +7,6 @@ use redis::Commands;
 use super::LegacyError;
 use super::orders::{Account, Orders, Point};
 
-/// Of so many jobs one is waited for: old workers never reply, since a list on which somebody waits does
-/// not exist, and each wait then takes a second.
-const WAITED_FOR: u64 = 50;
-
 /// What a client is to submit.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Batch {
@@ -32,6 +28,12 @@ pub struct Batch {
     /// The script.
     #[arg(long)]
     pub(super) script: String,
+    /// Of so many jobs one is waited for.
+    #[arg(long)]
+    pub(super) wait_for_each: u64,
+    /// For so long, in seconds.
+    #[arg(long)]
+    pub(super) wait: u64,
 }
 
 impl Batch {
@@ -59,8 +61,9 @@ pub fn submit(orders: &Orders, batch: &Batch) -> Result<(), LegacyError> {
         orders.die(doom, Point::Stored, &id)?;
         let () = redis.lpush(&orders.list, &id)?;
         orders.die(doom, Point::Pushed, &id)?;
-        if number % WAITED_FOR == 0 {
-            let reply: Option<(String, String)> = redis.blpop(format!("hero:reply:{id}"), 1.0)?;
+        if number % batch.wait_for_each == 0 {
+            let list = format!("hero:reply:{id}");
+            let reply: Option<(String, String)> = redis.blpop(list, batch.wait as f64)?;
             if let Some((_, result)) = reply {
                 Account::Replies.add(&orders.dir, &format!("{id} {result}"))?;
             }

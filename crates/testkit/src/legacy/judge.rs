@@ -30,20 +30,25 @@ pub struct Report {
     pub starts: [usize; 3],
     /// Replies that old clients got.
     pub replies: usize,
+    /// Jobs of old clients that waited while only ours ran jobs, and got no reply.
+    pub unanswered: Vec<String>,
 }
 
 impl Report {
     /// Whether everything is as promised.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.lost.is_empty() && self.stuck.is_empty() && self.not_permitted.is_empty()
+        let bad = [&self.lost, &self.stuck, &self.not_permitted];
+        bad.into_iter().all(Vec::is_empty) && self.unanswered.is_empty()
     }
 
-    /// Counts. `status` is what each job's record says in the end.
+    /// Counts. `status` is what each job's record says in the end; `waited` are those that have to have a
+    /// reply.
     pub(super) fn count(
         list: OldList,
         dir: &Path,
         status: &HashMap<String, String>,
+        waited: &[String],
     ) -> Result<Self, LegacyError> {
         let read = |account: Account| {
             let lines = account.read(dir);
@@ -59,7 +64,8 @@ impl Report {
                 _ => 2,
             }] += 1;
         }
-        let kills = read(Account::Kills)?;
+        let (kills, replies) = (read(Account::Kills)?, read(Account::Replies)?);
+        let answered = |id: &&String| replies.contains(&format!("{id} {id}"));
         let at = |point: Point, id: &str| {
             let killed = kills.iter().filter(|line| {
                 let mut words = line.split(' ');
@@ -82,7 +88,8 @@ impl Report {
                 })
                 .into(),
             starts,
-            replies: read(Account::Replies)?.len(),
+            replies: replies.len(),
+            unanswered: waited.iter().filter(|id| !answered(id)).cloned().collect(),
         };
         for (id, status) in status {
             let ran = runs.get(id).copied().unwrap_or_default();
@@ -124,13 +131,14 @@ impl fmt::Display for Report {
         for (point, kills) in &self.kills {
             write!(f, " {point} {kills}")?;
         }
-        write!(f, "; {replies} replies to old clients")?;
+        let missing = self.unanswered.len();
+        write!(f, "; {replies} replies to old clients, {missing} missing")?;
         let bad = self
             .lost
             .iter()
             .chain(&self.stuck)
             .chain(&self.not_permitted);
-        for one in bad.take(20) {
+        for one in bad.chain(&self.unanswered).take(20) {
             write!(f, "\n  {one}")?;
         }
         Ok(())

@@ -108,6 +108,8 @@ fn spawn(legacy: &Path, orders: &Orders, role: &Role) -> Result<Child, LegacyErr
             ("--from", batch.from),
             ("--to", batch.to),
             ("--timeout", batch.timeout),
+            ("--wait-for-each", batch.wait_for_each),
+            ("--wait", batch.wait),
         ] {
             command.arg(option).arg(number.to_string());
         }

@@ -74,20 +74,12 @@ impl OldList {
         found.ok_or_else(|| format!("one of {known}"))
     }
 
-    /// The list that old workers and clients use.
-    const fn key(self) -> &'static str {
+    /// The list of an old worker, and of the clients that know this one.
+    fn key(self, worker_id: &str) -> String {
         match self {
-            Self::Suffix => "hero:job:actor_queue:python",
-            Self::Actor => "hero:job:python_runner_1",
-            Self::Work => "hero:work_queue:python_runner_1",
-        }
-    }
-
-    /// What the migration is told.
-    const fn setting(self) -> &'static str {
-        match self {
-            Self::Work => "hero:work_queue:{worker_id}",
-            _ => self.key(),
+            Self::Suffix => "hero:job:actor_queue:python".to_owned(),
+            Self::Actor => format!("hero:job:{worker_id}"),
+            Self::Work => format!("hero:work_queue:{worker_id}"),
         }
     }
 

@@ -1,5 +1,6 @@
 //! One of our workers in a process of its own: the real one, with a runner that writes a start down
-//! instead of starting an interpreter, so that thousands of jobs take seconds.
+//! instead of starting an interpreter, so that thousands of jobs take seconds. Its name is the old workers',
+//! so that it gets the jobs that are for them and takes their lists over.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,6 +44,8 @@ pub async fn work(orders: &Orders) -> Result<(), LegacyError> {
     };
     let worker = Worker::new(&client)
         .runner(TYPE.parse()?, Arc::new(runner))
+        .instance(orders.worker_id.parse()?)
+        .legacy_ids([orders.worker_id.parse()?])
         .concurrency(2)
         .start()?;
     term.recv().await;

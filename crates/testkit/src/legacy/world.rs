@@ -25,12 +25,22 @@ use crate::servers::{RealServer, Tool, find};
 const WORKERS: u64 = 4;
 /// Old clients.
 const CLIENTS: u64 = 3;
-/// Phases in which jobs are submitted: before, dual, canonical, after.
+/// Phases in which a part of the jobs is submitted: before, dual, canonical, after.
 const PHASES: u64 = 4;
-/// The last of them: old workers and clients are gone.
-const AFTER: u64 = 3;
-/// The id of the old workers; it also names the type, as Hero's own do.
-const WORKER_ID: &str = "python_runner_1";
+/// Between the last two: old workers are gone, old clients are not.
+const WIDOWS: u64 = 3;
+/// The last: old workers and clients are gone.
+const AFTER: u64 = 4;
+/// Jobs of each client among the widows.
+const OF_WIDOW: u64 = 8;
+/// The ids of old workers; they also name the type, as Hero's own do. The migration is told of the first
+/// one's list only, and ours take over none of the second's.
+const WORKER_IDS: [&str; 2] = ["python_runner_1", "python_runner_2"];
+/// Of so many jobs of an old client one is waited for, a second: old workers never reply, since a list on
+/// which somebody waits does not exist.
+const WAITED_FOR: u64 = 50;
+/// How long a client waits that will be answered, in seconds.
+const PATIENCE: u64 = 30;
 /// How long a job may run, in seconds: an interpreter has to start on a busy machine.
 const TIMEOUT: u64 = 5;
 /// The migration's age, in seconds: far longer than a live old worker takes from BLPOP to HSET.
@@ -51,7 +61,11 @@ pub async fn play(plan: &Plan, list: OldList) -> Result<Report, LegacyError> {
         .map(|number| world.old_worker(number))
         .collect();
     world.phase(0).await?;
-    let start = ["start", "--list", list.setting(), "--age", AGE];
+    let setting = match list {
+        OldList::Work => "{worker_id}",
+        _ => WORKER_IDS[0],
+    };
+    let start = ["start", "--list", &list.key(setting), "--age", AGE];
     world.step(&start, 0)?;
     world.phase(1).await?;
     world.step(&["finish"], 1)?;
@@ -64,14 +78,12 @@ pub async fn play(plan: &Plan, list: OldList) -> Result<Report, LegacyError> {
     for worker in old {
         joined(worker).await?;
     }
-    eventually("the migration is through", END, async || {
-        world.step(&["finish"], 0).ok()
-    })
-    .await;
+    let waited = world.widows().await?;
+    world.finished().await?;
     world.phase(AFTER).await?;
     let status = world.ended().await?;
     drop((one, two));
-    Report::count(list, world.dir.path(), &status)
+    Report::count(list, world.dir.path(), &status, &waited)
 }
 
 struct World<'a> {
@@ -113,11 +125,13 @@ impl<'a> World<'a> {
         })
     }
 
-    fn orders(&self, name: String, seed: u64) -> Orders {
+    /// For number so and so: the even ones belong to the first old worker, the odd ones to the second.
+    fn orders(&self, name: String, number: u64, seed: u64) -> Orders {
+        let worker_id = WORKER_IDS[usize::from(number % 2 == 1)];
         Orders {
             url: self.server.url(),
-            list: self.list.key().to_owned(),
-            worker_id: WORKER_ID.to_owned(),
+            list: self.list.key(worker_id),
+            worker_id: worker_id.to_owned(),
             dir: self.dir.path().to_owned(),
             name,
             seed: self.plan.seed.wrapping_mul(1_000_003).wrapping_add(seed),
@@ -126,12 +140,12 @@ impl<'a> World<'a> {
     }
 
     fn old_worker(&self, number: u64) -> JoinHandle<Result<u64, LegacyError>> {
-        let orders = self.orders(format!("old-{number}"), 1000 * number);
+        let orders = self.orders(format!("old-{number}"), number, 1000 * number);
         keep(&self.programs.legacy, orders, Role::Worker)
     }
 
     fn ours(&self) -> Result<Kept, LegacyError> {
-        ours(&self.programs, &self.orders("ours".to_owned(), 0))
+        ours(&self.programs, &self.orders("ours".to_owned(), 0, 0))
     }
 
     fn meshwork(&self) -> Command {
@@ -168,6 +182,16 @@ impl<'a> World<'a> {
         })
     }
 
+    /// Says it again until nothing is left of the old ways.
+    async fn finished(&self) -> Result<(), LegacyError> {
+        let begun = Instant::now();
+        let look = async || match self.step(&["finish"], 0) {
+            Err(_) if begun.elapsed() < END => None,
+            ended => Some(ended),
+        };
+        eventually("the migration is through", END * 2, look).await
+    }
+
     /// The jobs of one phase, from all kinds of clients at once.
     async fn phase(&self, phase: u64) -> Result<(), LegacyError> {
         let jobs = self.plan.jobs / PHASES;
@@ -178,7 +202,7 @@ impl<'a> World<'a> {
                 let share = of_old / CLIENTS + u64::from(client < of_old % CLIENTS);
                 let batch = self.batch(client, phase, share);
                 let seed = 100_000 * (phase + 1) + 10_000 * client;
-                let orders = self.orders(format!("client-{client}-{phase}"), seed);
+                let orders = self.orders(format!("client-{client}-{phase}"), client, seed);
                 keep(&self.programs.legacy, orders, Role::Client(batch))
             })
             .collect();
@@ -193,6 +217,28 @@ impl<'a> World<'a> {
         Ok(())
     }
 
+    /// Old clients that go on when the old workers are gone. One waits for its replies: ours give them. The
+    /// other one's list is read by nobody. Returns the jobs that were waited for.
+    async fn widows(&self) -> Result<Vec<String>, LegacyError> {
+        let keep_one = |client: u64, wait_for_each: u64, wait: u64| {
+            let batch = Batch {
+                wait_for_each,
+                wait,
+                ..self.batch(client, WIDOWS, OF_WIDOW)
+            };
+            let name = format!("client-{client}-{WIDOWS}");
+            let mut orders = self.orders(name, client, 0);
+            orders.deadly = 0.0;
+            keep(&self.programs.legacy, orders, Role::Client(batch))
+        };
+        let (waits, pushes) = (keep_one(0, 1, PATIENCE), keep_one(1, u64::MAX, 0));
+        joined(waits).await?;
+        joined(pushes).await?;
+        let from = BATCH * WIDOWS;
+        let ids = (from..from + OF_WIDOW).map(|number| Batch::id(0, number));
+        Ok(ids.collect())
+    }
+
     fn batch(&self, client: u64, phase: u64, jobs: u64) -> Batch {
         Batch {
             client,
@@ -201,12 +247,14 @@ impl<'a> World<'a> {
             script_type: self.list.script_type(),
             timeout: TIMEOUT,
             script: self.script.clone(),
+            wait_for_each: WAITED_FOR,
+            wait: 1,
         }
     }
 
     /// A client of a new Hero: it knows the canonical queues, and no more.
     async fn canonical_only(&self, batch: Batch) -> Result<(), LegacyError> {
-        let orders = self.orders("canonical".to_owned(), 0);
+        let orders = self.orders("canonical".to_owned(), 0, 0);
         let submit = move || -> Result<(), LegacyError> {
             let mut redis = redis::Client::open(&*orders.url)?.get_connection()?;
             for number in batch.from..batch.to {
@@ -230,7 +278,7 @@ impl<'a> World<'a> {
             let id: JobId = Batch::id(client, number).parse()?;
             let mut route = Route::to(TYPE.parse()?);
             if self.list == OldList::Work && number % 2 == 0 {
-                route.instance = Some(WORKER_ID.parse()?);
+                route.instance = Some(WORKER_IDS[0].parse()?);
             }
             let mut job = NewJob::new(id, route, self.script.clone());
             job.timeout = TIMEOUT;
