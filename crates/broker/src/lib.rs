@@ -6,6 +6,7 @@ mod acknowledge;
 mod backoff;
 mod clock;
 pub mod conn;
+pub mod doctor;
 mod error;
 pub mod script;
 mod verb;

@@ -12,11 +12,13 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let runtime = Arc::new(Runtime::new().expect("threads can be started"));
     let mut trials = Vec::new();
-    for engine in Engine::ALL.into_iter().chain([Engine::Cluster]) {
-        // A cluster's node is a redis-server: what is heavy for one is tried on that.
-        let groups = GROUPS
-            .iter()
-            .filter(|group| engine != Engine::Cluster || !group.heavy);
+    for engine in Engine::ALL
+        .into_iter()
+        .chain([Engine::Cluster, Engine::Rights])
+    {
+        // Both are redis-servers: what is heavy for one is tried on that.
+        let heavy = Engine::ALL.contains(&engine);
+        let groups = GROUPS.iter().filter(|group| heavy || !group.heavy);
         for group in groups {
             for case in group.cases {
                 let name = format!("{}::{}::{}", engine.name(), group.name, case.name);

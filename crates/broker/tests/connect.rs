@@ -3,6 +3,7 @@
 
 use meshwork_broker::Broker;
 use meshwork_broker::conn::{ConnectError, Target, TlsFiles, Unfit};
+use meshwork_broker::doctor::rights;
 use meshwork_model::job::NewJob;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::route::Route;
@@ -86,6 +87,35 @@ async fn password_and_user() {
         return;
     };
     works(&server.url(), TlsFiles::default()).await;
+}
+
+/// The rights are enough for the handshake of every server, and for the namespace only.
+#[tokio::test]
+async fn a_user_with_just_the_rights() {
+    for options in [RealServer::redis(), RealServer::valkey()] {
+        let Some(server) = options.start() else {
+            return;
+        };
+        let rule = rights(&"hero".parse().unwrap());
+        let user = ["ACL", "SETUSER", "ali", "on", ">sesame"];
+        let words = user.into_iter().chain(rule.split(' '));
+        server.say::<()>(&Vec::from_iter(words)).unwrap();
+        server
+            .say::<()>(&["ACL", "SETUSER", "default", "off"])
+            .unwrap();
+        let url = format!("redis://ali:sesame@127.0.0.1:{}/2", server.port());
+        works(&url, TlsFiles::default()).await;
+        let target = Target::parse(&url, TlsFiles::default()).unwrap();
+        let other = Hero::new("other".parse().unwrap());
+        let broker = Broker::connect(&target, other).await.unwrap();
+        let job = NewJob::new(
+            "j".parse().unwrap(),
+            Route::to("osis".parse().unwrap()),
+            "1",
+        );
+        let said = broker.enqueue(&[job]).await.unwrap_err().to_string();
+        assert!(said.contains("permissions"), "{said}");
+    }
 }
 
 #[tokio::test]

@@ -14,7 +14,8 @@ use meshwork::{Target, TlsFiles};
 )]
 pub(crate) struct Place {
     /// The Redis or Valkey server: redis://[user:password@]host[:port][/database], rediss:// for TLS,
-    /// unix:///path/to/socket. Others see a password on the command line: better set REDIS_URL. Without a
+    /// unix:///path/to/socket, redis+sentinel://host,host/service[/database] for the master that sentinels
+    /// name, redis+cluster://host,host for a cluster. ?wait_replicas=1 waits for replicas. Others see a password on the command line: better set REDIS_URL. Without a
     /// server, the data directory is used: $MESHWORK_DATA, else $XDG_DATA_HOME/meshwork, else
     /// ~/.local/share/meshwork
     #[arg(

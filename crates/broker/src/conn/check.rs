@@ -29,6 +29,15 @@ pub enum Unfit {
     NoInfo(String),
 }
 
+impl Unfit {
+    /// Whether that version of Redis is too old.
+    pub(crate) fn is_too_old(version: &str) -> bool {
+        let major = version.split('.').next();
+        let major = major.and_then(|major| major.parse::<u64>().ok());
+        major.is_none_or(|major| major < OLDEST)
+    }
+}
+
 /// What a server says about itself.
 pub(super) struct About(String);
 
@@ -79,9 +88,7 @@ impl About {
     fn judge(&self) -> Result<(), Unfit> {
         let unknown = || Unfit::NoInfo("no redis_version".to_owned());
         let version = self.field("redis_version").ok_or_else(unknown)?;
-        let major = version.split('.').next();
-        let major = major.and_then(|major| major.parse::<u64>().ok());
-        if major.is_none_or(|major| major < OLDEST) {
+        if Unfit::is_too_old(version) {
             return Err(Unfit::TooOld(version.to_owned()));
         }
         match self.field("maxmemory_policy") {

@@ -21,6 +21,7 @@ use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult,
 use crate::error::timed_out;
 pub use check::Unfit;
 pub(crate) use dial::CLIENT_NAME;
+pub(crate) use target::Security;
 pub use target::{Server, Target, TargetError, TlsFiles};
 
 /// How long a command that does not block may take, reconnecting included: while the server is down a call
@@ -113,6 +114,17 @@ impl Conn {
                 check::ask(&mut conn.clone(), &place).await?.fit(&place)?;
                 Ok(conn)
             }
+        }
+    }
+
+    /// Connects to `target` without asking whether it is fit: to find out what is wrong with it.
+    pub(crate) async fn reach(
+        target: &Target,
+        namespace: &Namespace,
+    ) -> Result<Self, ConnectError> {
+        match target {
+            Target::Server(server) => remote::reach(server, namespace).await,
+            Target::Directory(path) => directory::open(path, Options::default()).await,
         }
     }
 

@@ -44,18 +44,27 @@ pub(super) async fn connect(server: &Server, namespace: &Namespace) -> Result<Co
         about = check::ask(&mut found.connection, &place).await?;
     }
     about.fit(&place)?;
-    let link = Link {
-        number: 0,
-        moves: 0,
-        addr: found.addr,
-        state: State::Up(found.connection),
+    Ok(Shared::conn(locator, found))
+}
+
+/// Connects to a server, whatever it is like. Where the namespace fits into no slot of a cluster, any node
+/// will do.
+pub(super) async fn reach(server: &Server, namespace: &Namespace) -> Result<Conn, ConnectError> {
+    let place = server.place();
+    let refused = |e| refused(place.clone(), e);
+    let mut locator = match Locator::new(server, namespace) {
+        Err(ConnectError::Untagged { .. }) => Locator::of_first(server)?,
+        made => made?,
     };
-    Ok(Conn::new(Shared(Arc::new(Remote {
-        locator,
-        runtime: tokio::runtime::Handle::current(),
-        link: watch::Sender::new(link),
-        in_doubt: AtomicBool::new(false),
-    }))))
+    let mut found = locator.connect().await.map_err(refused)?;
+    let about = check::ask(&mut found.connection, &place).await;
+    if about.is_ok_and(|about| about.is_cluster())
+        && let Ok(Some(in_cluster)) = locator.in_cluster(namespace)
+    {
+        locator = in_cluster;
+        found = locator.connect().await.map_err(refused)?;
+    }
+    Ok(Shared::conn(locator, found))
 }
 
 fn refused(place: String, error: RedisError) -> ConnectError {
@@ -312,6 +321,23 @@ impl Dedicate for Branch {
 }
 
 struct Shared(Arc<Remote>);
+
+impl Shared {
+    fn conn(locator: Locator, found: Found) -> Conn {
+        let link = Link {
+            number: 0,
+            moves: 0,
+            addr: found.addr,
+            state: State::Up(found.connection),
+        };
+        Conn::new(Self(Arc::new(Remote {
+            locator,
+            runtime: tokio::runtime::Handle::current(),
+            link: watch::Sender::new(link),
+            in_doubt: AtomicBool::new(false),
+        })))
+    }
+}
 
 impl Transport for Shared {
     fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {

@@ -1,6 +1,7 @@
 //! The commands, one file each. They hold no logic: they read options, call what does the work, and print.
 
 mod completions;
+mod doctor;
 mod job;
 mod migrate;
 mod queue;
@@ -24,6 +25,7 @@ pub(crate) enum Command {
     Queue(queue::QueueCommand),
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
+    Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
 
@@ -35,6 +37,7 @@ impl Command {
             Self::Job(job) => Box::pin(job.run(context)).await,
             Self::Queue(queue) => queue.run(context).await,
             Self::Migrate(migrate) => Box::pin(migrate.run(context)).await,
+            Self::Doctor(doctor) => Box::pin(doctor.run(context)).await,
             Self::Completions(completions) => completions.run(&mut context.out),
         }
     }

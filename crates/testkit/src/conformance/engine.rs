@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
+use meshwork_broker::doctor::rights;
 use meshwork_embedded::Handle;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
@@ -20,22 +21,36 @@ pub enum Engine {
     Embedded,
     /// Three redis-servers as a cluster. All cases have one slot, and so one server for one at a time.
     Cluster,
+    /// A redis-server, as a user who may do what the documentation says is needed, and no more.
+    Rights,
+}
+
+/// The two ways to a place.
+#[derive(Debug, Clone)]
+pub(super) struct Ways {
+    /// For the verbs.
+    pub(super) verbs: Conn,
+    /// For looking at the data and changing it by hand.
+    pub(super) raw: Conn,
 }
 
 /// What all namespaces begin with: one slot of a cluster.
 pub(super) const HASH_TAG: &str = "{c}";
 
+/// The user of [`Engine::Rights`], and the password.
+const USER: &str = "suite";
+
 static CLUSTER: OnceCell<Option<RealCluster>> = OnceCell::const_new();
 static TURN: Semaphore = Semaphore::const_new(1);
 
 /// Places that no case uses at the moment.
-static FREE: Mutex<Vec<(Engine, Conn)>> = Mutex::new(Vec::new());
+static FREE: Mutex<Vec<(Engine, Ways)>> = Mutex::new(Vec::new());
 
 /// An empty database for one case at a time, free for the next when dropped.
 #[derive(Debug)]
 pub struct Place {
     engine: Engine,
-    conn: Conn,
+    ways: Ways,
     _turn: Option<SemaphorePermit<'static>>,
 }
 
@@ -51,6 +66,7 @@ impl Engine {
             Self::Valkey => "valkey",
             Self::Embedded => "embedded",
             Self::Cluster => "cluster",
+            Self::Rights => "rights",
         }
     }
 
@@ -58,7 +74,7 @@ impl Engine {
     #[must_use]
     pub const fn program(self) -> &'static str {
         match self {
-            Self::Redis | Self::Cluster => "redis-server",
+            Self::Redis | Self::Cluster | Self::Rights => "redis-server",
             Self::Valkey => "valkey-server",
             Self::Embedded => "nothing",
         }
@@ -76,20 +92,20 @@ impl Engine {
             Self::Cluster => Some(TURN.acquire().await.map_err(Failure::new)?),
             _ => None,
         };
-        let Some(conn) = self.free_or_new(test).await? else {
+        let Some(ways) = self.free_or_new(test).await? else {
             return Ok(None);
         };
         redis::cmd("FLUSHDB")
-            .query_async::<()>(&mut conn.clone())
+            .query_async::<()>(&mut ways.raw.clone())
             .await?;
         Ok(Some(Place {
             engine: self,
-            conn,
+            ways,
             _turn: turn,
         }))
     }
 
-    async fn free_or_new(self, test: &str) -> Result<Option<Conn>, Failure> {
+    async fn free_or_new(self, test: &str) -> Result<Option<Ways>, Failure> {
         let free = {
             let mut free = FREE.lock().expect("nobody panics with the lock held");
             let at = free.iter().position(|(engine, _)| *engine == self);
@@ -98,12 +114,17 @@ impl Engine {
         if free.is_some() {
             return Ok(free);
         }
-        match self {
-            Self::Redis => server(test, Tool::Redis).await,
-            Self::Valkey => server(test, Tool::Valkey).await,
-            Self::Embedded => Ok(Some(Conn::embedded(&Handle::in_memory()))),
-            Self::Cluster => cluster(test).await,
-        }
+        let conn = match self {
+            Self::Redis => server(test, Tool::Redis).await?,
+            Self::Valkey => server(test, Tool::Valkey).await?,
+            Self::Embedded => Some(Conn::embedded(&Handle::in_memory())),
+            Self::Cluster => cluster(test).await?,
+            Self::Rights => return restricted(test).await,
+        };
+        Ok(conn.map(|conn| Ways {
+            verbs: conn.clone(),
+            raw: conn,
+        }))
     }
 }
 
@@ -113,6 +134,22 @@ async fn server(test: &str, tool: Tool) -> Result<Option<Conn>, Failure> {
         return Ok(None);
     };
     open(&database.url()).await.map(Some)
+}
+
+/// A fresh database of the same server, and a user there.
+async fn restricted(test: &str) -> Result<Option<Ways>, Failure> {
+    let Some(database) = shared_for(test, Tool::Redis) else {
+        return Ok(None);
+    };
+    // Cases have namespaces of their own behind the tag.
+    let rule = format!("on >{USER} {} ~{HASH_TAG}*", rights(&HASH_TAG.parse()?));
+    let words = ["ACL", "SETUSER", USER].into_iter().chain(rule.split(' '));
+    database.server.say::<()>(&Vec::from_iter(words))?;
+    let login = format!("redis://{USER}:{USER}@");
+    Ok(Some(Ways {
+        verbs: open(&database.url().replacen("redis://", &login, 1)).await?,
+        raw: open(&database.url()).await?,
+    }))
 }
 
 /// The cluster that all tests of this binary share.
@@ -134,13 +171,18 @@ impl Place {
     /// The way to it.
     #[must_use]
     pub fn conn(&self) -> &Conn {
-        &self.conn
+        &self.ways.raw
+    }
+
+    /// The ways to it, for a case.
+    pub(super) fn ways(&self) -> &Ways {
+        &self.ways
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let mut free = FREE.lock().expect("nobody panics with the lock held");
-        free.push((self.engine, self.conn.clone()));
+        free.push((self.engine, self.ways.clone()));
     }
 }

@@ -23,7 +23,7 @@ impl Case {
     pub async fn run_on(&'static self, place: &Place, scripts: Scripts) -> Outcome {
         let number = NAMESPACES.fetch_add(1, Ordering::Relaxed);
         let namespace = format!("{HASH_TAG}{number}");
-        let world = World::new(place.conn().clone(), namespace.clone(), scripts)?;
+        let world = World::new(place.ways().clone(), namespace.clone(), scripts)?;
         let run = tokio::spawn(async move { (self.run)(&world).await });
         let stop = run.abort_handle();
         match tokio::time::timeout(LIMIT, run).await {

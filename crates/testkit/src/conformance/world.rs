@@ -18,6 +18,7 @@ use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Route;
 
 use super::Failure;
+use super::engine::Ways;
 use super::failure::same_text;
 use crate::snapshot::snapshot;
 
@@ -39,6 +40,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 pub struct World {
     /// The verbs.
     pub(super) broker: Broker,
+    /// For looking at the data and changing it by hand.
+    raw: Conn,
     namespace: String,
     hand: Arc<AtomicU64>,
     scripts: Scripts,
@@ -48,14 +51,15 @@ pub struct World {
 type Got<T> = Result<T, Failure>;
 
 impl World {
-    /// An empty namespace over `conn`, with the clock at [`START`].
-    pub(super) fn new(conn: Conn, namespace: String, scripts: Scripts) -> Got<Self> {
+    /// An empty namespace over `ways`, with the clock at [`START`].
+    pub(super) fn new(ways: Ways, namespace: String, scripts: Scripts) -> Got<Self> {
         let (clock, hand) = Clock::manual(START);
-        let broker = Broker::new(conn, Hero::new(namespace.parse()?))
+        let broker = Broker::new(ways.verbs, Hero::new(namespace.parse()?))
             .with_clock(clock)
             .with_scripts(&scripts);
         Ok(Self {
             broker,
+            raw: ways.raw,
             namespace,
             hand,
             scripts,
@@ -73,7 +77,11 @@ impl World {
     /// Another namespace beside this one, within it as far as key names go.
     pub(super) fn neighbour(&self) -> Got<Self> {
         let scripts = Scripts::default();
-        Self::new(self.conn().clone(), format!("{}-", self.namespace), scripts)
+        let ways = Ways {
+            verbs: self.broker.conn().clone(),
+            raw: self.raw.clone(),
+        };
+        Self::new(ways, format!("{}-", self.namespace), scripts)
     }
 
     /// The same namespace and clock with scripts that no server has seen: each ends with a comment
@@ -87,6 +95,7 @@ impl World {
         let scripts = Scripts::altered(|_, source| format!("{source}{mark}"));
         Self {
             broker: self.broker.clone().with_scripts(&scripts),
+            raw: self.raw.clone(),
             namespace: self.namespace.clone(),
             hand: Arc::clone(&self.hand),
             scripts,
@@ -99,7 +108,7 @@ impl World {
     }
 
     pub(super) fn conn(&self) -> &Conn {
-        self.broker.conn()
+        &self.raw
     }
 
     /// Sets the clock.

@@ -54,6 +54,13 @@ impl Locator {
         Ok(Self { dial, kind })
     }
 
+    /// The first of the servers, whatever the others are for.
+    pub(super) fn of_first(server: &Server) -> Result<Self, ConnectError> {
+        let kind = Finder::Fixed(server.nodes[0].clone());
+        let dial = Dial::new(server)?;
+        Ok(Self { dial, kind })
+    }
+
     /// The same with the server taken for one of a cluster's nodes, which it said it is. None if it is no
     /// news.
     pub(super) fn in_cluster(&self, namespace: &Namespace) -> Result<Option<Self>, ConnectError> {

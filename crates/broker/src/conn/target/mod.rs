@@ -6,6 +6,7 @@ mod tls;
 use std::path::PathBuf;
 
 pub(crate) use server::Kind;
+pub(crate) use server::Security;
 pub use server::Server;
 pub use tls::TlsFiles;
 
@@ -63,6 +64,14 @@ impl Target {
     pub(crate) fn acknowledge(&self) -> Option<Acknowledge> {
         match self {
             Self::Server(server) => server.acknowledge,
+            Self::Directory(_) => None,
+        }
+    }
+
+    /// How well the way there is guarded; none for a data directory.
+    pub(crate) fn security(&self) -> Option<Security> {
+        match self {
+            Self::Server(server) => Some(server.security()),
             Self::Directory(_) => None,
         }
     }

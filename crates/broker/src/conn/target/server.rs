@@ -20,6 +20,17 @@ pub struct Server {
     pub(crate) acknowledge: Option<Acknowledge>,
 }
 
+/// How well the way to a server is guarded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Security {
+    /// It does not leave this host.
+    pub(crate) local: bool,
+    /// A password is asked for.
+    pub(crate) password: bool,
+    /// It goes over TLS.
+    pub(crate) encrypted: bool,
+}
+
 /// Who says which server has the data.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
@@ -156,6 +167,22 @@ impl Server {
             Kind::Single => nodes,
             Kind::Sentinel { service, .. } => format!("`{service}` of the sentinels {nodes}"),
             Kind::Cluster => format!("the cluster at {nodes}"),
+        }
+    }
+
+    /// How well the way there is guarded.
+    pub(crate) fn security(&self) -> Security {
+        let local = |node: &ConnectionAddr| match node {
+            ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } => {
+                let ip = host.parse::<std::net::IpAddr>();
+                host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+            }
+            _ => true,
+        };
+        Security {
+            local: self.nodes.iter().all(local),
+            password: self.login.password().is_some(),
+            encrypted: matches!(self.nodes[0], ConnectionAddr::TcpTls { .. }),
         }
     }
 

@@ -1,0 +1,169 @@
+//! Who may do what: the rights that Meshwork needs, and who else may come in.
+
+use meshwork_model::keys::hero::Hero;
+use meshwork_model::name::Namespace;
+
+use super::facts::{Facts, ask};
+use super::{Finding, Level};
+use crate::conn::Conn;
+
+/// Every command that Meshwork says, in scripts and outside, each as it may be said of a key `K`. The tests
+/// run all verbs as a user who may say these and no others.
+const COMMANDS: [&str; 53] = [
+    "blmove K K LEFT RIGHT 1",
+    "blpop K 1",
+    "client|id",
+    "client|unblock 1",
+    "cluster|slots",
+    "del K",
+    "eval s 1 K",
+    "evalsha s 1 K",
+    "exists K",
+    "get K",
+    "hdel K f",
+    "hello",
+    "hexists K f",
+    "hget K f",
+    "hgetall K",
+    "hlen K",
+    "hmget K f",
+    "hset K f v",
+    "hsetnx K f v",
+    "hstrlen K f",
+    "info",
+    "llen K",
+    "lmove K K LEFT RIGHT",
+    "lpop K",
+    "lpos K v",
+    "lpush K v",
+    "lrange K 0 1",
+    "lrem K 0 v",
+    "pexpire K 1",
+    "ping",
+    "role",
+    "rpop K",
+    "rpush K v",
+    "scan 0",
+    "script|load s",
+    "select 0",
+    "set K v",
+    "time",
+    "type K",
+    "wait 1 1",
+    "xadd K * f v",
+    "xrange K - +",
+    "xread STREAMS K 0",
+    "xrevrange K + -",
+    "zadd K 1 v",
+    "zcard K",
+    "zrange K 0 1",
+    "zrangebyscore K 0 1",
+    "zrem K v",
+    "zremrangebyscore K 0 1",
+    "zrevrangebyscore K 1 0",
+    "zscore K v",
+    "acl|whoami",
+];
+
+/// Which of ARGV, a command each, this user may not say.
+const MAY_NOT: &str = "\
+local denied = {}
+for at, command in ipairs(ARGV) do
+  local words = {}
+  for word in string.gmatch(command, '%S+') do words[#words + 1] = word end
+  local known, may = pcall(redis.acl_check_cmd, unpack(words))
+  if known and not may then denied[#denied + 1] = at end
+end
+return denied";
+
+fn name(command: &'static str) -> &'static str {
+    command.split(' ').next().unwrap_or(command)
+}
+
+/// The rule for `ACL SETUSER` that gives a user what Meshwork needs in `namespace`, and nothing else.
+#[must_use]
+pub fn rights(namespace: &Namespace) -> String {
+    let commands: Vec<_> = COMMANDS
+        .iter()
+        .map(|command| format!("+{}", name(command)))
+        .collect();
+    let commands = commands.join(" ");
+    format!("resetkeys ~{namespace}:* resetchannels -@all {commands}")
+}
+
+/// The commands that this user may not say, or not of the namespace's keys. None if the server does not tell.
+pub(super) async fn denied(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>> {
+    let key = keys.lease();
+    let mut script = redis::cmd("EVAL");
+    script.arg(MAY_NOT).arg(0);
+    for command in COMMANDS {
+        script.arg(command.replace('|', " ").replace(" K", &format!(" {key}")));
+    }
+    match ask::<Vec<usize>>(conn, &script).await {
+        Ok(denied) => {
+            let name = |at: usize| Some(name(COMMANDS.get(at.checked_sub(1)?)?));
+            Some(denied.into_iter().filter_map(name).collect())
+        }
+        Err(error) if error.code() == Some("NOPERM") => Some(vec!["eval"]),
+        Err(_) => None,
+    }
+}
+
+pub(super) fn check(facts: &Facts) -> Vec<Finding> {
+    if facts.embedded {
+        return Vec::new();
+    }
+    let mut findings: Vec<_> = [user(facts), way(facts)].into_iter().flatten().collect();
+    if !facts.knows_settings() {
+        let what = "this user may not read the settings";
+        let why = "some checks are left out; workers and clients do not need that right";
+        let remedy = "for a complete look, run doctor as a user who may say CONFIG GET";
+        findings.push(Finding::bad(Level::Hint, "settings", what, why, remedy));
+    }
+    findings
+}
+
+fn user(facts: &Facts) -> Option<Finding> {
+    const CHECK: &str = "rights";
+    let user = facts.user.as_deref().unwrap_or("this user");
+    let denied = facts.denied.as_deref()?;
+    if denied.is_empty() {
+        let what = format!("{user} may do what Meshwork needs");
+        return Some(Finding::ok(CHECK, what));
+    }
+    let what = format!(
+        "{user} may not say {} of {}:*",
+        denied.join(" "),
+        facts.namespace
+    );
+    let why = "what needs one of these fails with NOPERM";
+    let remedy = format!("ACL SETUSER {user} {}", rights(&facts.namespace));
+    Some(Finding::bad(Level::Problem, CHECK, what, why, remedy))
+}
+
+fn way(facts: &Facts) -> Option<Finding> {
+    const CHECK: &str = "security";
+    let security = facts.security?;
+    let encrypted = "use TLS: rediss:// in the URL, and tls-port, tls-cert-file, tls-key-file in the server's \
+                     configuration file";
+    if security.local {
+        let what = "the server is on this host";
+        return Some(Finding::ok(CHECK, what));
+    }
+    if !security.password {
+        let what = "no password, and the server is on another host";
+        let why =
+            "whoever reaches it can read and change every job, and workers run what is in them";
+        let remedy = format!(
+            "ACL SETUSER meshwork on >PASSWORD {}; ACL SETUSER default off; then user and password in the URL",
+            rights(&facts.namespace)
+        );
+        return Some(Finding::bad(Level::Problem, CHECK, what, why, remedy));
+    }
+    if !security.encrypted {
+        let what = "no TLS, and the server is on another host";
+        let why = "the password, scripts and results can be read and changed on the way";
+        return Some(Finding::bad(Level::Warning, CHECK, what, why, encrypted));
+    }
+    Some(Finding::ok(CHECK, "password and TLS"))
+}

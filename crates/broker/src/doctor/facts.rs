@@ -1,0 +1,117 @@
+//! What is asked of a server for all checks together. Nothing is judged here.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use meshwork_model::keys::hero::Hero;
+use meshwork_model::name::Namespace;
+use redis::{Cmd, FromRedisValue, RedisResult};
+use tokio::time::Instant;
+
+use super::{access, clock};
+use crate::conn::{Conn, ConnectError, Security, Target};
+
+/// The settings that are looked at. None of them is a secret.
+const SETTINGS: [&str; 8] = [
+    "appendfsync",
+    "appendonly",
+    "hash-max-listpack-value",
+    "maxclients",
+    "maxmemory",
+    "maxmemory-policy",
+    "min-replicas-to-write",
+    "save",
+];
+
+/// How often a round trip is measured: the shortest one is the way's, the others are the server's load.
+const ROUND_TRIPS: usize = 5;
+
+/// All that the checks go by.
+pub(super) struct Facts {
+    /// Whether it is the embedded engine.
+    pub(super) embedded: bool,
+    pub(super) namespace: Namespace,
+    /// How a server is reached; none for a data directory.
+    pub(super) security: Option<Security>,
+    info: HashMap<String, String>,
+    /// None if this user may not ask.
+    settings: Option<HashMap<String, String>>,
+    /// Commands that this user may not say, though scripts do; none if that cannot be asked.
+    pub(super) denied: Option<Vec<&'static str>>,
+    /// Who we are to the server.
+    pub(super) user: Option<String>,
+    pub(super) round_trip: Duration,
+    /// By how many milliseconds the server's clock is before ours.
+    pub(super) ahead_ms: Option<i64>,
+}
+
+impl Facts {
+    pub(super) async fn gather(
+        conn: &Conn,
+        target: &Target,
+        namespace: &Namespace,
+    ) -> Result<Self, ConnectError> {
+        let unreachable = |source| ConnectError::Unreachable {
+            place: target.place(),
+            source,
+        };
+        let mut round_trip = Duration::MAX;
+        for _ in 0..ROUND_TRIPS {
+            let begun = Instant::now();
+            // A user without the right to PING learns the time of the way as well.
+            if let Err(error) = ask::<String>(conn, &redis::cmd("PING")).await
+                && error.is_io_error()
+            {
+                return Err(unreachable(error));
+            }
+            round_trip = round_trip.min(begun.elapsed());
+        }
+        // Without the right to ask, the finding about rights says so.
+        let info: String = ask(conn, &redis::cmd("INFO")).await.unwrap_or_default();
+        let pair = |line: &str| {
+            let (name, value) = line.split_once(':')?;
+            Some((name.to_owned(), value.trim().to_owned()))
+        };
+        let info: HashMap<_, _> = info.lines().filter_map(pair).collect();
+        let mut get = redis::cmd("CONFIG");
+        get.arg("GET").arg(&SETTINGS);
+        let mut who = redis::cmd("ACL");
+        who.arg("WHOAMI");
+        Ok(Self {
+            embedded: info.contains_key("meshwork_version"),
+            namespace: namespace.clone(),
+            security: target.security(),
+            info,
+            settings: ask(conn, &get).await.ok(),
+            denied: access::denied(conn, &Hero::new(namespace.clone())).await,
+            user: ask(conn, &who).await.ok(),
+            round_trip,
+            ahead_ms: clock::ahead(conn).await,
+        })
+    }
+
+    /// A line of `INFO`.
+    pub(super) fn info(&self, name: &str) -> Option<&str> {
+        self.info.get(name).map(String::as_str)
+    }
+
+    /// A line of `INFO` that is a number.
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.info(name)?.parse().ok()
+    }
+
+    /// A setting.
+    pub(super) fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.as_ref()?.get(name).map(String::as_str)
+    }
+
+    /// Whether this user may read the settings.
+    pub(super) fn knows_settings(&self) -> bool {
+        self.settings.is_some()
+    }
+}
+
+/// Asks one question.
+pub(super) async fn ask<T: FromRedisValue>(conn: &Conn, cmd: &Cmd) -> RedisResult<T> {
+    cmd.query_async(&mut conn.clone()).await
+}
