@@ -62,7 +62,7 @@ end
 redis.call('ZREMRANGEBYSCORE', STOPS, '-inf', whole(now - 10 * STOP_TTL))
 local turn = tonumber(redis.call('GET', TURN) or '') or 0
 -- A turn that ends too late was given before the clock was set back.
-local mine = turn <= now or turn > now + 10 * every
+local mine = not (turn > now) or turn > now + 10 * every
 if mine then redis.call('SET', TURN, whole(now + every)) end
 for a = 5, 4 + types do
   answer[#answer + 1] = redis.call('HGET', CONFIG, 'migration:' .. ARGV[a]) or ''

@@ -7,7 +7,7 @@ local now, most, told = clock(ARGV[1]), tonumber(ARGV[2]), 0
 while told < most do
   local id = redis.call('LPOP', SETTLE)
   if not id then return {told, 0} end
-  -- A blank: it finished, and its record is gone.
+  -- A blank: it finished, which the record says no more if it is gone.
   local gone = string.match(id, '^ (.+)$')
   id = gone or id
   local status = read(JOB .. id, 'status').status or ''

@@ -17,7 +17,7 @@ local function ended(id, key, has)
   redis.call('HDEL', key, 'mw_waiting', 'mw_expires', 'mw_token', 'mw_lock', 'mw_stop', 'mw_seen')
   redis.call('ZADD', ENDED, whole(now), id)
   event(id, has.status, worker_of(has))
-  if redis.call('EXISTS', NEXT .. id) == 1 then redis.call('RPUSH', SETTLE, id) end
+  if redis.call('EXISTS', NEXT .. id) == 1 then owe(id, has.status == 'finished') end
 end
 
 local function see(id)

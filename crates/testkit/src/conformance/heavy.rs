@@ -22,14 +22,14 @@ cases![
     queues_with_many_listeners,
 ];
 
-const MANY: usize = 100_000;
+pub(super) const MANY: usize = 100_000;
 
 /// What one call may take, in a build without optimisation and on a machine that does other things
 /// besides. How much a call does is counted; this notices what grows faster than it should.
 const SHORT: Duration = Duration::from_secs(5);
 
 /// Calls a verb and checks that it was short.
-async fn short<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+pub(super) async fn short<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
     let begun = Instant::now();
     let done = call.await?;
     let took = begun.elapsed();
@@ -40,7 +40,11 @@ async fn short<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Fai
 }
 
 /// Commands with many items, a thousand at a time: `head`, then what `item` makes of each number.
-async fn seed(world: &World, head: &[&str], item: impl Fn(usize) -> Vec<String>) -> Outcome {
+pub(super) async fn seed(
+    world: &World,
+    head: &[&str],
+    item: impl Fn(usize) -> Vec<String>,
+) -> Outcome {
     for from in (0..MANY).step_by(1000) {
         let mut cmd = redis::Cmd::new();
         for word in head {

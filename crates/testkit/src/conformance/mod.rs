@@ -8,10 +8,12 @@ mod failure;
 mod run;
 mod world;
 
+mod adopt;
 mod batches;
 mod cancel;
 mod claim;
 mod clocks;
+mod control;
 mod delete;
 mod enqueue;
 mod fail;
@@ -22,7 +24,13 @@ mod heavy;
 mod inspect;
 mod lifecycle;
 mod listeners;
+mod locks;
+mod log;
+mod long;
+mod old_side;
 mod order;
+mod present;
+mod prune;
 mod reclaim;
 mod records;
 mod release;
@@ -31,6 +39,7 @@ mod replies;
 mod retry;
 mod stale;
 mod states;
+mod watch;
 
 use futures_util::future::BoxFuture;
 
@@ -90,11 +99,23 @@ pub const GROUPS: &[Group] = &[
     group("listeners", listeners::CASES),
     group("feeds", feeds::CASES),
     group("batches", batches::CASES),
+    group("locks", locks::CASES),
+    group("watch", watch::CASES),
+    group("adopt", adopt::CASES),
+    group("prune", prune::CASES),
+    group("control", control::CASES),
+    group("present", present::CASES),
+    group("log", log::CASES),
     group("inspect", inspect::CASES),
     group("lifecycle", lifecycle::CASES),
     Group {
         name: "heavy",
         cases: heavy::CASES,
+        heavy: true,
+    },
+    Group {
+        name: "long",
+        cases: long::CASES,
         heavy: true,
     },
 ];

@@ -5,7 +5,7 @@ use meshwork_broker::{Claimed, Failed, Finished, Released};
 use meshwork_model::outcome::FailureKind;
 
 use super::world::WORKER;
-use super::{Failure, Outcome, World, cases, check, same};
+use super::{Failure, Outcome, World, cases, same};
 
 cases![
     after_the_job_was_taken_back,

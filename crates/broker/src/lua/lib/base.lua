@@ -61,6 +61,10 @@ local function event(id, what, by, note)
     'by', by or '', 'note', string.sub(note or '', 1, LONGEST_NOTE))
 end
 
+-- Leaves it to settle to tell those that wait for a job that has ended. The blank says that it finished,
+-- should its record be gone by then.
+local function owe(id, finished) redis.pcall('LPUSH', SETTLE, (finished and ' ' or '') .. id) end
+
 -- Tells whoever may wait on the reply list. A record of a client that is not ours has no mw_reply: since
 -- no field asks for a reply, it always gets one, where the client of its time looks for it.
 local function reply(has, id, payload)

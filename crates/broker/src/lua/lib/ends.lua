@@ -41,7 +41,7 @@ local function close(id, key, has, status, payload, now, dead, by, later)
   reply(has, id, payload)
   event(id, status, by, dead)
   if redis.call('EXISTS', NEXT .. id) == 0 then return end
-  if later then redis.pcall('RPUSH', SETTLE, id)
+  if later then owe(id, status == 'finished')
   else advance(id, status == 'finished', now, MOST_TOLD) end
 end
 
@@ -91,6 +91,6 @@ advance = function(id, finished, now, most)
       end
     end
   end
-  if redis.call('EXISTS', NEXT .. id) == 1 then redis.pcall('RPUSH', SETTLE, id) end
+  if redis.call('EXISTS', NEXT .. id) == 1 then owe(id, finished) end
   return #children
 end

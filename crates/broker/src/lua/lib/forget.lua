@@ -1,9 +1,7 @@
 -- Everything that is kept of a job, gone. Those that wait for it learn so from settle.
 local function forget(id)
   if redis.call('EXISTS', NEXT .. id) == 1 then
-    -- The blank tells what the record cannot tell any more.
-    local finished = read(JOB .. id, 'status').status == 'finished'
-    redis.pcall('RPUSH', SETTLE, (finished and ' ' or '') .. id)
+    owe(id, read(JOB .. id, 'status').status == 'finished')
   end
   redis.call('DEL', JOB .. id, REPLY .. id, OLD_REPLY .. id, LOG .. id)
   for _, set in ipairs({ENDED, DEAD, DELAYED, WATCH}) do redis.pcall('ZREM', set, id) end

@@ -84,7 +84,7 @@ local function look(id, key, has, now)
   for _, prerequisite in ipairs(ids) do
     local status = read(JOB .. prerequisite, 'status').status
     if (not status or final(status)) and redis.call('EXISTS', NEXT .. prerequisite) == 1 then
-      redis.pcall('RPUSH', SETTLE, prerequisite)
+      owe(prerequisite, status == 'finished')
     end
   end
   redis.call('ZADD', WATCH, whole(math.min(expires, now + LOOK_EVERY)), id)

@@ -1,0 +1,225 @@
+//! adopt: jobs of other clients come under watch.
+
+use meshwork_broker::{Error, MAX_ITEMS};
+use meshwork_model::name::{JobId, ScriptType};
+
+use super::old_side::{AGE, look_after, looked_at, migrate, old, pop, put_old, set, start, write};
+use super::world::{START, ids};
+use super::{Failure, Outcome, World, cases, check, same};
+
+cases![
+    a_job_that_its_client_never_pushed_is_run,
+    a_job_that_an_old_worker_took_is_run,
+    a_job_that_an_old_worker_started_is_run,
+    what_stands_on_a_list_is_left,
+    a_job_without_a_status_counts_as_one,
+    what_is_not_adrift_is_left,
+    said_twice_it_counts_once,
+    what_the_record_says_stays,
+    the_worker_in_either_spelling_names_the_old_list,
+    its_client_is_answered_where_it_waits,
+    more_than_1000_are_refused,
+];
+
+async fn adopt(world: &World, ids: &[&str]) -> Result<usize, Failure> {
+    let mut jobs: Vec<(JobId, ScriptType)> = Vec::new();
+    for id in ids {
+        jobs.push((JobId::foreign((*id).to_owned()), "osis".parse()?));
+    }
+    Ok(world.broker.adopt(&jobs).await?)
+}
+
+/// It died between the two commands.
+async fn a_job_that_its_client_never_pushed_is_run(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    write(world, "j1", &["status", "dispatched", "script", "1"]).await?;
+    same!(adopt(world, &["j1"]).await?, 1);
+    same!(looked_at(world, "j1").await?, Some(START + AGE));
+    same!(look_after(world, AGE).await?.len(), 0);
+    same!(look_after(world, AGE).await?, ["j1"]);
+    same!(world.list(&old(world)).await?, ["j1"]);
+    same!(ids(&world.take(5).await?), ["j1"]);
+    same!(pop(world).await?, None);
+    Ok(())
+}
+
+/// And died before it said so.
+async fn a_job_that_an_old_worker_took_is_run(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    put_old(world, "j1", &[]).await?;
+    same!(adopt(world, &["j1"]).await?, 1);
+    same!(look_after(world, AGE).await?.len(), 0);
+    pop(world).await?;
+    same!(look_after(world, AGE).await?.len(), 0);
+    same!(look_after(world, AGE).await?, ["j1"]);
+    same!(ids(&world.take(5).await?), ["j1"]);
+    Ok(())
+}
+
+/// When its timeout has passed, not before.
+async fn a_job_that_an_old_worker_started_is_run(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    put_old(world, "j1", &["timeout", "3"]).await?;
+    start(world, "j1").await?;
+    same!(adopt(world, &["j1"]).await?, 1);
+    for _ in 0..4 {
+        same!(look_after(world, AGE).await?.len(), 0);
+    }
+    same!(look_after(world, AGE).await?, ["j1"]);
+    same!(world.read("j1").await?.lost, 1);
+    Ok(())
+}
+
+/// On the old list, or on the queue of its type.
+async fn what_stands_on_a_list_is_left(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    put_old(world, "j1", &[]).await?;
+    world
+        .put_foreign("j2", &[("status", "dispatched"), ("script", "1")])
+        .await?;
+    same!(adopt(world, &["j1", "j2"]).await?, 2);
+    for _ in 0..5 {
+        same!(look_after(world, AGE).await?.len(), 0);
+    }
+    same!(world.list(&old(world)).await?, ["j1"]);
+    same!(world.waiting().await?, ["j2"]);
+    same!(world.field("j2", "mw_legacy").await?, None);
+    Ok(())
+}
+
+/// As when it is claimed; but without a script it is none.
+async fn a_job_without_a_status_counts_as_one(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    write(world, "j1", &["script", "1"]).await?;
+    write(world, "j2", &["script", "1", "status", ""]).await?;
+    write(world, "j3", &["caller_id", "alice"]).await?;
+    same!(adopt(world, &["j1", "j2", "j3"]).await?, 2);
+    look_after(world, AGE).await?;
+    same!(look_after(world, AGE).await?, ["j1", "j2"]);
+    Ok(())
+}
+
+/// Ended, ours, waiting, leased, delayed, or no job.
+async fn what_is_not_adrift_is_left(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    for (id, status) in [
+        ("finished", "finished"),
+        ("error", "error"),
+        ("other", "paused"),
+    ] {
+        write(world, id, &["status", status, "script", "1"]).await?;
+    }
+    world.put(&["ours"]).await?;
+    let open = ["status", "dispatched", "script", "1"];
+    write(
+        world,
+        "waits",
+        &[&open[..], &["mw_waiting", "\"j\""]].concat(),
+    )
+    .await?;
+    for (id, set) in [
+        ("leased", world.keys().lease()),
+        ("delayed", world.keys().delayed()),
+    ] {
+        write(world, id, &open).await?;
+        world
+            .raw::<()>(&["ZADD", &set, "9999999999999", id])
+            .await?;
+    }
+    world.raw::<()>(&["LPUSH", &world.key("list"), "x"]).await?;
+    world.raw::<()>(&["SET", &world.key("string"), "x"]).await?;
+    let before = world.all().await?;
+    let all = [
+        "finished", "error", "other", "ours", "waits", "leased", "delayed", "list", "string",
+        "gone",
+    ];
+    same!(adopt(world, &all).await?, 0);
+    same!(adopt(world, &[]).await?, 0);
+    world.unchanged(&before).await
+}
+
+/// And is looked at when it was to be.
+async fn said_twice_it_counts_once(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    put_old(world, "j1", &[]).await?;
+    same!(adopt(world, &["j1", "j1"]).await?, 1);
+    let before = world.all().await?;
+    world.pass(AGE / 2);
+    same!(adopt(world, &["j1"]).await?, 0);
+    world.unchanged(&before).await
+}
+
+/// Its type, and a queue of ours; an old list as its queue is none.
+async fn what_the_record_says_stays(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    let queue = world.queue_of("osis:group:io");
+    let pairs = [
+        ("j1", queue.clone(), &queue),
+        ("j2", old(world), &world.queue()),
+    ];
+    for (id, was, is) in pairs {
+        put_old(world, id, &["mw_queue", &was]).await?;
+        same!(adopt(world, &[id]).await?, 1);
+        same!(world.field(id, "mw_queue").await?.as_ref(), Some(is));
+        same!(
+            world.field(id, "script_type").await?.as_deref(),
+            Some("OSIS")
+        );
+    }
+    Ok(())
+}
+
+/// Where it stands, it is left.
+async fn the_worker_in_either_spelling_names_the_old_list(world: &World) -> Outcome {
+    let pattern = format!("{}{{worker_id}}", world.keys().legacy_work_prefix());
+    set(world, "osis", &format!("dual {pattern} {AGE}")).await?;
+    for (id, field) in [("j1", "worker_id"), ("j2", "actor_id")] {
+        write(
+            world,
+            id,
+            &["status", "dispatched", "script", "1", field, "runner_1"],
+        )
+        .await?;
+        let list = pattern.replace("{worker_id}", "runner_1");
+        world.raw::<()>(&["LPUSH", &list, id]).await?;
+    }
+    same!(adopt(world, &["j1", "j2"]).await?, 2);
+    for _ in 0..4 {
+        same!(look_after(world, AGE).await?.len(), 0);
+    }
+    same!(world.waiting().await?.len(), 0);
+    Ok(())
+}
+
+/// Also after it was pushed again.
+async fn its_client_is_answered_where_it_waits(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    put_old(world, "j1", &[]).await?;
+    same!(adopt(world, &["j1"]).await?, 1);
+    pop(world).await?;
+    look_after(world, AGE).await?;
+    look_after(world, AGE).await?;
+    let claimed = world.take_one().await?;
+    world.finish(&claimed, "42").await?;
+    let reply = format!("{}j1", world.keys().legacy_reply_prefix());
+    same!(world.list(&reply).await?, ["42"]);
+    Ok(())
+}
+
+/// Nothing is written then; a thousand are taken.
+async fn more_than_1000_are_refused(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    let mut jobs: Vec<(JobId, ScriptType)> = Vec::new();
+    for n in 0..=MAX_ITEMS {
+        let id = format!("j{n}");
+        write(world, &id, &["status", "dispatched", "script", "1"]).await?;
+        jobs.push((id.parse()?, "osis".parse()?));
+    }
+    check!(matches!(
+        world.broker.adopt(&jobs).await,
+        Err(Error::TooMany { .. })
+    ));
+    same!(looked_at(world, "j0").await?, None);
+    same!(world.broker.adopt(&jobs[1..]).await?, MAX_ITEMS);
+    Ok(())
+}

@@ -1,0 +1,338 @@
+//! The migration lock: an id that stands on its old list too is run by the side that takes it off there.
+
+use meshwork_broker::{Claim, Failed, OldList, Taken};
+use meshwork_model::outcome::FailureKind;
+
+use super::old_side::{
+    AGE, fill, look_after, looked_at, migrate, old, pop, put_old, set, start, write,
+};
+use super::world::{LEASE, START, WORKER, ids};
+use super::{Failure, Outcome, World, cases, check, same};
+
+cases![
+    an_id_stands_on_both_lists,
+    without_a_migration_on_one,
+    each_worker_may_have_an_old_list_of_its_own,
+    a_setting_that_is_none_is_passed_over,
+    an_old_list_that_is_no_list_is_passed_over,
+    our_claim_takes_the_id_off_the_old_list,
+    an_id_that_an_old_worker_took_is_left,
+    one_that_it_runs_is_left_too,
+    the_old_list_serves_us_as_well,
+    a_job_taken_from_the_old_list_goes_back_to_its_own_queue,
+    a_retry_of_ours_stands_on_one_list,
+    a_dependant_is_pushed_to_both,
+    a_job_asked_for_again_is_pushed_to_both,
+    a_stopped_job_is_on_neither,
+    a_deleted_job_is_on_neither,
+    wherever_the_id_stands_in_a_long_old_list,
+    a_walk_through_a_long_old_list_ends_the_call,
+    each_job_is_run_by_one_side,
+];
+
+/// Claims from the queue and the old list of type `osis`, that one last.
+async fn claim_both(world: &World, want: usize, reverse: bool) -> Result<Taken, Failure> {
+    let old = OldList {
+        list: old(world),
+        home: world.queue(),
+    };
+    let claim = Claim {
+        queues: &[world.queue()],
+        old: &[old],
+        reverse,
+        want,
+        lease: LEASE,
+        worker: WORKER,
+        token: &world.token(),
+    };
+    Ok(world.broker.claim(claim).await?)
+}
+
+/// Says where, and somebody will look after it.
+async fn an_id_stands_on_both_lists(world: &World) -> Outcome {
+    for phase in ["dual", "canonical"] {
+        migrate(world, phase).await?;
+        world.put(&[phase]).await?;
+        same!(world.list(&old(world)).await?.pop().as_deref(), Some(phase));
+        same!(world.waiting().await?.pop().as_deref(), Some(phase));
+        same!(world.field(phase, "mw_lock").await?, Some(old(world)));
+        same!(world.field(phase, "mw_queue").await?, Some(world.queue()));
+        same!(looked_at(world, phase).await?, Some(START + AGE));
+    }
+    migrate(world, "closing").await?;
+    world.put(&["j1"]).await?;
+    same!(world.field("j1", "mw_lock").await?, None);
+    same!(world.list(&old(world)).await?, ["dual", "canonical"]);
+    Ok(())
+}
+
+/// Nor while another type migrates.
+async fn without_a_migration_on_one(world: &World) -> Outcome {
+    set(world, "sal", &format!("dual {} {AGE}", old(world))).await?;
+    world.put(&["j1"]).await?;
+    same!(world.list(&old(world)).await?.len(), 0);
+    same!(world.field("j1", "mw_lock").await?, None);
+    same!(looked_at(world, "j1").await?, None);
+    Ok(())
+}
+
+/// A job for no worker in particular stands on none of them.
+async fn each_worker_may_have_an_old_list_of_its_own(world: &World) -> Outcome {
+    let pattern = world.key("{worker_id}");
+    set(world, "osis", &format!("dual {pattern} {AGE}")).await?;
+    let mut job = world.job("j1")?;
+    job.route.instance = Some("runner_1".parse()?);
+    world.put_jobs(&[job]).await?;
+    world.put(&["j2"]).await?;
+    same!(world.list(&world.key("runner_1")).await?, ["j1"]);
+    same!(
+        world.field("j1", "mw_lock").await?,
+        Some(world.key("runner_1"))
+    );
+    same!(world.field("j2", "mw_lock").await?, None);
+    Ok(())
+}
+
+/// Whoever wrote it by hand stops nobody.
+async fn a_setting_that_is_none_is_passed_over(world: &World) -> Outcome {
+    for (at, odd) in ["", "dual", "dual list", "dual list soon", "  "]
+        .iter()
+        .enumerate()
+    {
+        set(world, "osis", odd).await?;
+        let id = format!("j{at}");
+        world.put(&[&id]).await?;
+        same!(world.field(&id, "mw_lock").await?, None);
+        same!(world.take_one().await?.job.id, id);
+    }
+    Ok(())
+}
+
+/// Before the job is pushed, and after.
+async fn an_old_list_that_is_no_list_is_passed_over(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.raw::<()>(&["SET", &old(world), "x"]).await?;
+    world.put(&["j1"]).await?;
+    same!(world.field("j1", "mw_lock").await?, None);
+    world.raw::<()>(&["DEL", &old(world)]).await?;
+    world.put(&["j2"]).await?;
+    world.raw::<()>(&["SET", &old(world), "x"]).await?;
+    same!(ids(&world.take(5).await?), ["j1", "j2"]);
+    Ok(())
+}
+
+/// With all that marked it.
+async fn our_claim_takes_the_id_off_the_old_list(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1", "j2", "j3"]).await?;
+    same!(world.take_one().await?.job.id, "j1");
+    same!(world.list(&old(world)).await?, ["j2", "j3"]);
+    same!(world.field("j1", "mw_lock").await?, None);
+    same!(looked_at(world, "j1").await?, None);
+    check!(looked_at(world, "j2").await?.is_some());
+    same!(world.field("j1", "mw_legacy").await?, None);
+    Ok(())
+}
+
+/// Its record stays as it is.
+async fn an_id_that_an_old_worker_took_is_left(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1", "j2"]).await?;
+    same!(pop(world).await?.as_deref(), Some("j2"));
+    let record = world.record("j2").await?;
+    world.pass(1);
+    let taken = world.claim(WORKER, &[world.queue()], 5).await?;
+    same!((ids(&taken.jobs), taken.dropped), (vec!["j1"], 1));
+    same!(world.record("j2").await?, record);
+    same!(world.lease("j2").await?, None);
+    check!(looked_at(world, "j2").await?.is_some());
+    Ok(())
+}
+
+/// `started` with a lock is not `started` by one that is gone.
+async fn one_that_it_runs_is_left_too(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1"]).await?;
+    start(world, "j1").await?;
+    check!(world.take(5).await?.is_empty());
+    world.push("j1").await?;
+    check!(world.take(5).await?.is_empty());
+    same!(world.status("j1").await?, "started");
+    Ok(())
+}
+
+/// What stands there alone is run, and its client is answered where it waits.
+async fn the_old_list_serves_us_as_well(world: &World) -> Outcome {
+    migrate(world, "canonical").await?;
+    put_old(world, "j1", &[]).await?;
+    let taken = claim_both(world, 5, false).await?.jobs;
+    same!(ids(&taken), ["j1"]);
+    world.finish(&taken[0], "42").await?;
+    let reply = format!("{}j1", world.keys().legacy_reply_prefix());
+    same!(world.list(&reply).await?, ["42"]);
+    same!(world.list(&world.reply("j1")).await?.len(), 0);
+    Ok(())
+}
+
+/// It stood there all the while: no copy of the id runs it again, on either side.
+async fn a_job_taken_from_the_old_list_goes_back_to_its_own_queue(world: &World) -> Outcome {
+    migrate(world, "canonical").await?;
+    let mut job = world.job("j1")?;
+    job.retries = 1;
+    world.put_jobs(&[job]).await?;
+    let taken = claim_both(world, 1, true).await?.jobs;
+    same!(ids(&taken), ["j1"]);
+    same!(world.field("j1", "mw_queue").await?, Some(world.queue()));
+    same!(
+        world.fail(&taken[0], FailureKind::Script).await?,
+        Failed::Requeued
+    );
+    same!(pop(world).await?, None);
+    same!(ids(&claim_both(world, 5, false).await?.jobs), ["j1"]);
+    check!(claim_both(world, 5, false).await?.jobs.is_empty());
+    Ok(())
+}
+
+/// The worker that failed it is one of ours.
+async fn a_retry_of_ours_stands_on_one_list(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    let mut job = world.job("j1")?;
+    job.retries = 1;
+    world.put_jobs(&[job]).await?;
+    let claimed = world.take_one().await?;
+    world.fail(&claimed, FailureKind::Script).await?;
+    same!(world.waiting().await?, ["j1"]);
+    same!(pop(world).await?, None);
+    same!(ids(&world.take(5).await?), ["j1"]);
+    Ok(())
+}
+
+/// When it is ready, not before.
+async fn a_dependant_is_pushed_to_both(world: &World) -> Outcome {
+    world.put(&["first"]).await?;
+    let claimed = world.take_one().await?;
+    migrate(world, "dual").await?;
+    let mut job = world.job("j1")?;
+    job.depends_on = vec!["first".parse()?];
+    world.put_jobs(&[job]).await?;
+    same!(pop(world).await?, None);
+    world.finish(&claimed, "1").await?;
+    same!(world.list(&old(world)).await?, ["j1"]);
+    same!(ids(&world.take(5).await?), ["j1"]);
+    same!(pop(world).await?, None);
+    Ok(())
+}
+
+/// Without the lock of its last run, which an old worker has.
+async fn a_job_asked_for_again_is_pushed_to_both(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1"]).await?;
+    start(world, "j1").await?;
+    write(world, "j1", &["status", "error", "error", "boom"]).await?;
+    check!(world.take(5).await?.is_empty());
+    world.broker.retry(&world.read("j1").await?).await?;
+    same!(world.list(&old(world)).await?, ["j1"]);
+    same!(ids(&world.take(5).await?), ["j1"]);
+    same!(pop(world).await?, None);
+    set(world, "osis", "").await?;
+    start(world, "j1").await?;
+    write(world, "j1", &["status", "error", "mw_lock", &old(world)]).await?;
+    world.broker.retry(&world.read("j1").await?).await?;
+    same!(ids(&world.take(5).await?), ["j1"]);
+    Ok(())
+}
+
+/// However long the old list is: an old worker runs whatever it pops.
+async fn a_stopped_job_is_on_neither(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1"]).await?;
+    fill(world, &old(world), 0..12_000).await?;
+    let job = world.read("j1").await?;
+    world.broker.cancel(&job, "stopped", false).await?;
+    same!(world.raw::<usize>(&["LLEN", &old(world)]).await?, 12_000);
+    same!(world.waiting().await?.len(), 0);
+    same!(world.field("j1", "mw_lock").await?, None);
+    same!(looked_at(world, "j1").await?, None);
+    Ok(())
+}
+
+/// Likewise.
+async fn a_deleted_job_is_on_neither(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1"]).await?;
+    fill(world, &old(world), 0..12_000).await?;
+    world.broker.delete(&world.read("j1").await?).await?;
+    same!(world.raw::<usize>(&["LLEN", &old(world)]).await?, 12_000);
+    same!(looked_at(world, "j1").await?, None);
+    Ok(())
+}
+
+/// At its old end, its new end, in between, or not at all; the others stay as they lie.
+async fn wherever_the_id_stands_in_a_long_old_list(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    for (at, id) in ["tail", "middle", "head"].iter().enumerate() {
+        world.put(&[id]).await?;
+        if at < 2 {
+            fill(world, &old(world), at * 1_500..(at + 1) * 1_500).await?;
+        }
+    }
+    world.put(&["absent"]).await?;
+    same!(pop(world).await?.as_deref(), Some("absent"));
+    let mut taken = Vec::new();
+    for _ in 0..4 {
+        taken.extend(world.take(4).await?);
+    }
+    same!(ids(&taken), ["tail", "middle", "head"]);
+    let rest = world.list(&old(world)).await?;
+    let others: Vec<_> = (0..3_000).map(|n| format!("g{n}")).collect();
+    same!(rest, others);
+    same!(world.status("absent").await?, "dispatched");
+    Ok(())
+}
+
+/// What else was wanted goes back as it lay, and comes with the next call.
+async fn a_walk_through_a_long_old_list_ends_the_call(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1", "j2", "j3"]).await?;
+    fill(world, &old(world), 0..2_500).await?;
+    world.raw::<()>(&["LREM", &old(world), "0", "j1"]).await?;
+    world.raw::<()>(&["RPUSH", &old(world), "x"]).await?;
+    let taken = world.claim(WORKER, &[world.queue()], 3).await?;
+    same!((taken.jobs.len(), taken.dropped, taken.more), (0, 1, true));
+    same!(world.waiting().await?, ["j2", "j3"]);
+    let taken = world.claim(WORKER, &[world.queue()], 3).await?;
+    same!((ids(&taken.jobs), taken.more), (vec!["j2", "j3"], false));
+    Ok(())
+}
+
+/// Two of ours and an old worker at once, over 60 jobs.
+async fn each_job_is_run_by_one_side(world: &World) -> Outcome {
+    migrate(world, "canonical").await?;
+    let names: Vec<_> = (0..60).map(|n| format!("j{n}")).collect();
+    world
+        .put(&names.iter().map(String::as_str).collect::<Vec<_>>())
+        .await?;
+    let ours = async || {
+        let mut run = Vec::new();
+        for n in 0..20 {
+            run.extend(claim_both(world, 2, n % 2 == 1).await?.jobs);
+        }
+        Ok::<_, Failure>(run)
+    };
+    let theirs = async {
+        let mut run = Vec::new();
+        while let Some(id) = pop(world).await? {
+            write(world, &id, &["status", "started"]).await?;
+            run.push(id);
+        }
+        Ok::<_, Failure>(run)
+    };
+    let (one, two, mut run) = tokio::try_join!(ours(), ours(), theirs)?;
+    run.extend(one.iter().chain(&two).map(|taken| taken.job.id.clone()));
+    run.sort();
+    let mut all = names;
+    all.sort();
+    same!(run, all);
+    same!(look_after(world, AGE).await?.len(), 0);
+    Ok(())
+}

@@ -1,0 +1,540 @@
+//! watch: jobs to which no other script comes back.
+
+use meshwork_broker::Presence;
+use meshwork_model::job::limits::MAX_LOST;
+use meshwork_model::name::Group;
+use meshwork_model::route::Fallback;
+
+use super::old_side::{AGE, look_after, looked_at, migrate, old, pop, put_old, set, start, write};
+use super::world::{LEASE_MS, START, WORKER, ids};
+use super::{Failure, Outcome, World, cases, check, same};
+
+cases![
+    what_stands_on_its_old_list_is_left,
+    an_id_that_was_just_popped_is_given_time,
+    one_that_stays_away_is_pushed_again,
+    no_list_gets_it_twice,
+    put_back_by_hand_it_is_given_time_anew,
+    a_run_is_given_its_timeout,
+    a_worker_that_writes_dates_is_alive,
+    a_job_that_loses_too_many_workers_is_poison,
+    a_stop_that_was_asked_for_holds,
+    finished_by_the_record_alone,
+    failed_by_the_record_alone,
+    a_waiting_job_ends_with_its_time,
+    a_waiting_job_learns_what_no_script_told,
+    a_fallback_is_taken_when_the_worker_is_gone,
+    a_fallback_leaves_the_old_list_as_it_is,
+    a_job_under_a_lease_is_left_to_it,
+    a_job_that_waits_for_its_retry_is_left,
+    what_is_no_job_is_forgotten,
+    other_statuses_are_left,
+    odd_fields_stop_nobody,
+    an_id_that_is_no_text_stops_nobody,
+    the_clock_was_ahead,
+    the_clock_is_set_back_while_a_job_is_away,
+    at_most_200_in_one_call,
+    two_at_once_push_once,
+];
+
+/// However often one looks.
+async fn what_stands_on_its_old_list_is_left(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1"]).await?;
+    let record = world.record("j1").await?;
+    for _ in 0..5 {
+        same!(look_after(world, AGE).await?.len(), 0);
+    }
+    same!(world.record("j1").await?, record);
+    same!(world.list(&old(world)).await?, ["j1"]);
+    same!(world.waiting().await?, ["j1"]);
+    same!(looked_at(world, "j1").await?, Some(START + 6 * AGE));
+    same!(world.broker.watch().await?.looked, 0);
+    Ok(())
+}
+
+/// The worker has yet to say that it runs.
+async fn an_id_that_was_just_popped_is_given_time(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1"]).await?;
+    world.pass(9 * AGE);
+    pop(world).await?;
+    same!(look_after(world, 0).await?.len(), 0);
+    start(world, "j1").await?;
+    for _ in 0..5 {
+        same!(look_after(world, AGE).await?.len(), 0);
+    }
+    same!(world.status("j1").await?, "started");
+    Ok(())
+}
+
+/// It is dispatched as when it was new, and run once.
+async fn one_that_stays_away_is_pushed_again(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1"]).await?;
+    pop(world).await?;
+    check!(world.take(1).await?.is_empty());
+    same!(look_after(world, AGE).await?.len(), 0);
+    same!(look_after(world, AGE - 1).await?.len(), 0);
+    same!(look_after(world, 1).await?, ["j1"]);
+    same!(world.waiting().await?, ["j1"]);
+    same!(world.list(&old(world)).await?, ["j1"]);
+    same!(world.field("j1", "mw_seen").await?, None);
+    same!(looked_at(world, "j1").await?, Some(START + 3 * AGE));
+    let last = world.events().await?.pop().unwrap_or_default();
+    same!(last, ["j1", "requeue", "watch", ""]);
+    same!(ids(&world.take(5).await?), ["j1"]);
+    same!(pop(world).await?, None);
+    same!(look_after(world, 9 * AGE).await?.len(), 0);
+    Ok(())
+}
+
+/// Its own queue had it all the while.
+async fn no_list_gets_it_twice(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1"]).await?;
+    pop(world).await?;
+    for _ in 0..2 {
+        look_after(world, AGE).await?;
+    }
+    same!(world.waiting().await?, ["j1"]);
+    same!(world.list(&old(world)).await?, ["j1"]);
+    Ok(())
+}
+
+/// What was seen before does not count.
+async fn put_back_by_hand_it_is_given_time_anew(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1"]).await?;
+    pop(world).await?;
+    look_after(world, AGE).await?;
+    world.raw::<()>(&["LPUSH", &old(world), "j1"]).await?;
+    look_after(world, AGE).await?;
+    pop(world).await?;
+    same!(look_after(world, AGE).await?.len(), 0);
+    same!(look_after(world, AGE).await?, ["j1"]);
+    Ok(())
+}
+
+/// From when it was first seen, and the migration's age besides.
+async fn a_run_is_given_its_timeout(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    let mut job = world.job("j1")?;
+    job.timeout = 7;
+    world.put_jobs(&[job]).await?;
+    start(world, "j1").await?;
+    look_after(world, AGE).await?;
+    for _ in 0..7 {
+        same!(look_after(world, AGE).await?.len(), 0);
+    }
+    check!(world.take(5).await?.is_empty());
+    same!(look_after(world, AGE - 1).await?.len(), 0);
+    same!(look_after(world, 1).await?, ["j1"]);
+    let job = world.read("j1").await?;
+    same!((job.status.as_str(), job.lost), ("dispatched", 1));
+    same!(ids(&world.take(5).await?), ["j1"]);
+    same!(pop(world).await?, None);
+    Ok(())
+}
+
+/// Each date begins its time anew.
+async fn a_worker_that_writes_dates_is_alive(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    let mut job = world.job("j1")?;
+    job.timeout = 2;
+    world.put_jobs(&[job]).await?;
+    start(world, "j1").await?;
+    for n in 0..10 {
+        write(world, "j1", &["updated_at", &format!("day {n}")]).await?;
+        same!(look_after(world, AGE).await?.len(), 0);
+    }
+    for _ in 0..2 {
+        same!(look_after(world, AGE).await?.len(), 0);
+    }
+    same!(look_after(world, AGE).await?, ["j1"]);
+    Ok(())
+}
+
+/// As when leases end.
+async fn a_job_that_loses_too_many_workers_is_poison(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    let mut job = world.job("j1")?;
+    job.timeout = 1;
+    job.reply = true;
+    world.put_jobs(&[job]).await?;
+    for loss in 1..=MAX_LOST {
+        start(world, "j1").await?;
+        same!(look_after(world, AGE).await?.len(), 0);
+        let pushed = look_after(world, 2 * AGE).await?;
+        same!(pushed.len(), usize::from(loss < MAX_LOST));
+    }
+    let job = world.read("j1").await?;
+    let why = "lost: 5 workers went away while they ran this job";
+    same!(job.error.as_deref(), Some(why));
+    same!(
+        (job.status.as_str(), job.dead.as_deref()),
+        ("error", Some("poison"))
+    );
+    same!(world.list(&world.reply("j1")).await?, [why]);
+    same!(
+        world
+            .raw::<Vec<String>>(&["ZRANGE", &world.keys().dead(), "0", "-1"])
+            .await?,
+        ["j1"]
+    );
+    same!(looked_at(world, "j1").await?, None);
+    Ok(())
+}
+
+/// The job does not begin anew because the worker that was to stop it is gone.
+async fn a_stop_that_was_asked_for_holds(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    let mut job = world.job("j1")?;
+    job.timeout = 1;
+    world.put_jobs(&[job]).await?;
+    start(world, "j1").await?;
+    let job = world.read("j1").await?;
+    world.broker.cancel(&job, "enough", false).await?;
+    look_after(world, AGE).await?;
+    same!(look_after(world, 2 * AGE).await?.len(), 0);
+    let job = world.read("j1").await?;
+    same!(
+        (job.status.as_str(), job.error.as_deref()),
+        ("error", Some("enough"))
+    );
+    Ok(())
+}
+
+/// Those that wait for it run, retention knows it, nobody is told twice.
+async fn finished_by_the_record_alone(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    let mut job = world.job("j1")?;
+    job.reply = true;
+    let mut next = world.job("j2")?;
+    next.depends_on = vec!["j1".parse()?];
+    world.put_jobs(&[job, next]).await?;
+    start(world, "j1").await?;
+    write(world, "j1", &["status", "finished", "output", "42"]).await?;
+    same!(world.broker.watch().await?.looked, 0);
+    look_after(world, AGE).await?;
+    check!(!world.broker.settle().await?);
+    same!(ids(&world.take(5).await?), ["j2"]);
+    let ended = world.keys().ended();
+    same!(
+        world.raw::<Option<u64>>(&["ZSCORE", &ended, "j1"]).await?,
+        Some(START + AGE)
+    );
+    same!(world.list(&world.reply("j1")).await?.len(), 0);
+    same!(world.field("j1", "mw_lock").await?, None);
+    same!(world.field("j1", "output").await?.as_deref(), Some("42"));
+    let told = |events: Vec<[String; 4]>| {
+        events
+            .iter()
+            .filter(|event| event[0] == "j1" && event[1] == "finished")
+            .count()
+    };
+    same!(told(world.events().await?), 1);
+    let watch = world.keys().watch();
+    world.raw::<()>(&["ZADD", &watch, "1", "j1"]).await?;
+    look_after(world, AGE).await?;
+    same!(told(world.events().await?), 1);
+    Ok(())
+}
+
+/// Those that wait for it fail with it.
+async fn failed_by_the_record_alone(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    let mut next = world.job("j2")?;
+    next.depends_on = vec!["j1".parse()?];
+    world.put_jobs(&[world.job("j1")?, next]).await?;
+    start(world, "j1").await?;
+    write(world, "j1", &["status", "error", "error", "boom"]).await?;
+    look_after(world, AGE).await?;
+    check!(!world.broker.settle().await?);
+    same!(world.status("j2").await?, "error");
+    same!(world.field("j1", "error").await?.as_deref(), Some("boom"));
+    Ok(())
+}
+
+/// Not before; and those that wait for it end too.
+async fn a_waiting_job_ends_with_its_time(world: &World) -> Outcome {
+    let mut jobs = vec![world.job("j1")?, world.job("j2")?, world.job("j3")?];
+    for (job, first) in jobs[1..].iter_mut().zip(["j1", "j2"]) {
+        job.depends_on = vec![first.parse()?];
+        job.timeout = 60;
+    }
+    jobs[2].timeout = 600;
+    world.put_jobs(&jobs).await?;
+    world.at(START + 59_999);
+    world.broker.watch().await?;
+    same!(world.read("j2").await?.waiting, 1);
+    look_after(world, 1).await?;
+    let job = world.read("j2").await?;
+    same!(
+        (job.status.as_str(), job.error.as_deref()),
+        ("error", Some("timeout"))
+    );
+    check!(!world.broker.settle().await?);
+    same!(world.status("j3").await?, "error");
+    // What it waited for ends after all.
+    let claimed = world.take_one().await?;
+    let before = world.record("j2").await?;
+    world.finish(&claimed, "1").await?;
+    same!(world.record("j2").await?, before);
+    same!(world.waiting().await?.len(), 0);
+    Ok(())
+}
+
+/// Whoever ended it knew nothing of those that wait.
+async fn a_waiting_job_learns_what_no_script_told(world: &World) -> Outcome {
+    let mut job = world.job("j2")?;
+    job.depends_on = vec!["j1".parse()?];
+    world.put_jobs(&[world.job("j1")?, job]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    write(world, "j1", &["status", "finished", "output", "1"]).await?;
+    look_after(world, 4_999).await?;
+    check!(!world.broker.settle().await?);
+    same!(world.waiting().await?.len(), 0);
+    look_after(world, 1).await?;
+    check!(!world.broker.settle().await?);
+    same!(world.waiting().await?, ["j2"]);
+    Ok(())
+}
+
+/// A job for `runner_1` that may fall back to the type, with that worker present; its presence.
+async fn fallen(world: &World) -> Result<(String, String), Failure> {
+    let mut job = world.job("j1")?;
+    job.route.instance = Some("runner_1".parse()?);
+    job.fallback = Some(Fallback::Type);
+    let instance = "runner_1".parse()?;
+    let key = world
+        .keys()
+        .presence_key(&job.route.script_type, &Group::default(), &instance);
+    let presence = Presence {
+        key: &key,
+        value: r#"{"m":"1"}"#,
+        mark: "1",
+        over: None,
+    };
+    same!(world.broker.present(presence).await?, None);
+    let queue = job.route.queue(world.keys());
+    world.put_jobs(&[job]).await?;
+    Ok((key, queue))
+}
+
+/// Not before; then any worker of the type runs it.
+async fn a_fallback_is_taken_when_the_worker_is_gone(world: &World) -> Outcome {
+    let (presence, queue) = fallen(world).await?;
+    for _ in 0..3 {
+        same!(look_after(world, 5_000).await?.len(), 0);
+    }
+    same!(world.list(&queue).await?, ["j1"]);
+    world.raw::<()>(&["DEL", &presence]).await?;
+    same!(look_after(world, 5_000).await?, ["j1"]);
+    same!(world.list(&queue).await?.len(), 0);
+    same!(looked_at(world, "j1").await?, None);
+    same!(ids(&world.take(5).await?), ["j1"]);
+    Ok(())
+}
+
+/// It stands there once, and is still the lock.
+async fn a_fallback_leaves_the_old_list_as_it_is(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    let (presence, _) = fallen(world).await?;
+    world.raw::<()>(&["DEL", &presence]).await?;
+    same!(look_after(world, 5_000).await?, ["j1"]);
+    same!(world.list(&old(world)).await?, ["j1"]);
+    same!(world.field("j1", "mw_lock").await?, Some(old(world)));
+    pop(world).await?;
+    check!(world.take(5).await?.is_empty());
+    same!(look_after(world, AGE).await?.len(), 0);
+    same!(look_after(world, AGE).await?, ["j1"]);
+    Ok(())
+}
+
+/// Reclaim looks after those.
+async fn a_job_under_a_lease_is_left_to_it(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    put_old(world, "j1", &["timeout", "1"]).await?;
+    let osis = "osis".parse()?;
+    same!(world.broker.adopt(&[("j1".parse()?, osis)]).await?, 1);
+    world.push("j1").await?;
+    let claimed = world.take_one().await?;
+    let watch = world.keys().watch();
+    world.raw::<()>(&["ZADD", &watch, "1", "j1"]).await?;
+    for _ in 0..5 {
+        same!(look_after(world, AGE).await?.len(), 0);
+    }
+    same!(looked_at(world, "j1").await?, None);
+    world.finish(&claimed, "42").await?;
+    Ok(())
+}
+
+/// It stands on no list, and is to stand on none.
+async fn a_job_that_waits_for_its_retry_is_left(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    put_old(world, "j1", &[]).await?;
+    let osis = "osis".parse()?;
+    same!(world.broker.adopt(&[("j1".parse()?, osis)]).await?, 1);
+    pop(world).await?;
+    let delayed = world.keys().delayed();
+    world
+        .raw::<()>(&["ZADD", &delayed, "9999999999999", "j1"])
+        .await?;
+    for _ in 0..3 {
+        same!(look_after(world, AGE).await?.len(), 0);
+    }
+    same!(looked_at(world, "j1").await?, None);
+    same!(world.waiting().await?.len(), 0);
+    Ok(())
+}
+
+/// No record, or a list of that name.
+async fn what_is_no_job_is_forgotten(world: &World) -> Outcome {
+    let watch = world.keys().watch();
+    world.raw::<()>(&["LPUSH", &world.key("list"), "x"]).await?;
+    world.raw::<()>(&["SET", &world.key("string"), "x"]).await?;
+    let before = world.all().await?;
+    world
+        .raw::<()>(&["ZADD", &watch, "1", "gone", "1", "list", "1", "string"])
+        .await?;
+    same!(world.broker.watch().await?.looked, 3);
+    world.unchanged(&before).await
+}
+
+/// Of whoever wrote them.
+async fn other_statuses_are_left(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1"]).await?;
+    pop(world).await?;
+    write(world, "j1", &["status", "paused"]).await?;
+    for _ in 0..4 {
+        same!(look_after(world, AGE).await?.len(), 0);
+    }
+    same!(world.status("j1").await?, "paused");
+    write(world, "j1", &["status", ""]).await?;
+    look_after(world, AGE).await?;
+    same!(look_after(world, AGE).await?, ["j1"]);
+    Ok(())
+}
+
+/// Whatever stands in them, the next job is looked at, and nothing runs before its time.
+async fn odd_fields_stop_nobody(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    let odd = [
+        ("timeout", ["nan", "inf", "-1", "1e400", "soon"]),
+        ("mw_seen", ["", "nan x", "soon", "9 ", "started 1"]),
+        ("mw_lost", ["nan", "-1", "many", "", "0x"]),
+        ("mw_fallback", ["", " ", "x", "a b c", "\t"]),
+        ("mw_lock", ["", "nowhere", " ", "x", "y"]),
+        ("script_type", ["", "OSIS", "ö", "a b", "*"]),
+    ];
+    for (field, values) in odd {
+        for (at, value) in values.iter().enumerate() {
+            let id = format!("{field}{at}");
+            world.put(&[&id]).await?;
+            start(world, &id).await?;
+            write(world, &id, &[field, value]).await?;
+        }
+    }
+    world.put(&["last"]).await?;
+    pop(world).await?;
+    // The default timeout is half an hour.
+    for _ in 0..20 {
+        world.pass(AGE);
+        // Where the type says nothing, looks are farther apart.
+        check!(world.broker.watch().await?.looked > odd.len() * 4);
+        world
+            .raw::<()>(&["ZADD", &world.keys().watch(), "1", "last"])
+            .await?;
+    }
+    for (field, _) in odd {
+        same!(world.status(&format!("{field}3")).await?, "started");
+    }
+    same!(ids(&world.take(99).await?), ["last"]);
+    Ok(())
+}
+
+/// It is looked after like the others.
+async fn an_id_that_is_no_text_stops_nobody(world: &World) -> Outcome {
+    let mut watched = redis::cmd("ZADD");
+    watched.arg(world.keys().watch()).arg(1).arg(b"\xff\xfe");
+    watched.query_async::<()>(&mut world.conn().clone()).await?;
+    let mut key = world.key("").into_bytes();
+    key.extend(b"\xff\xfe");
+    let mut store = redis::cmd("HSET");
+    store.arg(&key).arg("status").arg("dispatched");
+    store.arg("mw_queue").arg(world.queue());
+    store.query_async::<()>(&mut world.conn().clone()).await?;
+    migrate(world, "dual").await?;
+    world.put(&["j1"]).await?;
+    pop(world).await?;
+    for _ in 0..40 {
+        look_after(world, AGE).await?;
+    }
+    same!(world.raw::<usize>(&["LLEN", &world.queue()]).await?, 2);
+    Ok(())
+}
+
+/// By years, when the job was pushed; it is looked at all the same.
+async fn the_clock_was_ahead(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.at(START + 100_000_000_000);
+    world.put(&["j1"]).await?;
+    pop(world).await?;
+    world.at(START);
+    same!(world.broker.watch().await?.looked, 1);
+    same!(look_after(world, AGE).await?, ["j1"]);
+    same!(look_after(world, 0).await?.len(), 0);
+    Ok(())
+}
+
+/// Its time begins anew.
+async fn the_clock_is_set_back_while_a_job_is_away(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1"]).await?;
+    pop(world).await?;
+    world.at(START + 100_000_000_000);
+    same!(look_after(world, 0).await?.len(), 0);
+    world.at(START);
+    same!(look_after(world, 0).await?.len(), 0);
+    same!(look_after(world, AGE - 1).await?.len(), 0);
+    same!(look_after(world, 1).await?, ["j1"]);
+    Ok(())
+}
+
+/// The rest comes with the next one, those that are due longest first.
+async fn at_most_200_in_one_call(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    let names: Vec<_> = (0..450).map(|n| format!("j{n}")).collect();
+    for (n, id) in names.iter().enumerate() {
+        world.at(START + n as u64);
+        world.put(&[id]).await?;
+    }
+    world.pass(AGE);
+    for looked in [200, 200, 50, 0] {
+        same!(world.broker.watch().await?.looked, looked);
+    }
+    Ok(())
+}
+
+/// As when a turn is given twice.
+async fn two_at_once_push_once(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1"]).await?;
+    pop(world).await?;
+    check!(world.take(5).await?.is_empty());
+    look_after(world, AGE).await?;
+    world.pass(AGE);
+    let (one, two) = tokio::try_join!(world.broker.watch(), world.broker.watch())?;
+    same!(one.pushed.len() + two.pushed.len(), 1);
+    same!(world.waiting().await?, ["j1"]);
+    same!(world.list(&old(world)).await?, ["j1"]);
+    set(world, "osis", "").await?;
+    same!(
+        ids(&world.claim(WORKER, &[world.queue()], 5).await?.jobs),
+        ["j1"]
+    );
+    world.pass(LEASE_MS);
+    Ok(())
+}
