@@ -6,8 +6,8 @@ use super::{Finding, Tree, finding};
 
 const HOME: &str = "crates/broker/src/";
 
-/// What every script begins with; it is called by none.
-const LIBRARY: &str = "lib.lua";
+/// What scripts begin with, and none calls: it says what it is for.
+const LIBRARY: &str = "/lua/lib/";
 
 const CONTRACT: [&str; 3] = ["-- KEYS", "-- ARGV", "-- Returns"];
 
@@ -40,8 +40,16 @@ fn faults(file: &File, included: &[String]) -> Vec<Finding> {
         .lines()
         .take_while(|line| line.starts_with("--"))
         .collect();
+    if file.path.contains(LIBRARY) {
+        let remedy = "say in its first comment what it is for";
+        let silent = header.is_empty();
+        return found
+            .into_iter()
+            .chain(silent.then(|| finding(&file.path, 1, "no comment", remedy)))
+            .collect();
+    }
     for part in CONTRACT {
-        if name != LIBRARY && !header.iter().any(|line| line.starts_with(part)) {
+        if !header.iter().any(|line| line.starts_with(part)) {
             let remedy = "say in its first comment what goes in and what comes out";
             found.push(finding(&file.path, 1, format!("no line `{part}`"), remedy));
         }
@@ -71,5 +79,14 @@ mod tests {
             ("crates/broker/src/lua/a.lua", "-- KEYS\nlocal a\n-- ARGV"),
         ];
         assert_eq!(places_of(check, &files).len(), 2);
+        let library = |text| {
+            let source = "const A: &str = include_str!(\"lua/lib/a.lua\");";
+            let files = [
+                ("crates/broker/src/script.rs", source),
+                ("crates/broker/src/lua/lib/a.lua", text),
+            ];
+            places_of(check, &files).len()
+        };
+        assert_eq!((library("-- Time.\nlocal a"), library("local a")), (0, 1));
     }
 }

@@ -7,6 +7,8 @@ use crate::chaos::ChaosError;
 use crate::eventually;
 use crate::servers::{RealSentinels, RealServer, Tool};
 
+/// What the sentinels call the master.
+const SERVICE: &str = "main";
 /// How long a failover may take, with sentinels that miss a master after a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -57,14 +59,18 @@ impl Store {
         }
     }
 
-    /// `kill -9` of the server, which is started again after a while.
-    pub(super) async fn kill(&mut self, away: Duration) -> Result<(), ChaosError> {
+    /// `kill -9` of the server.
+    pub(super) fn kill(&mut self) {
         if let Self::Single(server) = self {
             server.kill9();
-            tokio::time::sleep(away).await;
+        }
+    }
+
+    /// Starts it again after that.
+    pub(super) fn start_again(&mut self) {
+        if let Self::Single(server) = self {
             server.start_again();
         }
-        Ok(())
     }
 
     /// An orderly stop and start.
@@ -74,17 +80,14 @@ impl Store {
         }
     }
 
-    /// For a while, the server has no memory left.
-    pub(super) async fn fill(&mut self, full: Duration) -> Result<(), ChaosError> {
-        if let Self::Single(server) = self {
-            let set = |bytes: &str| {
-                let said = server.say::<String>(&["CONFIG", "SET", "maxmemory", bytes]);
-                said.map_err(|error| ChaosError::io("CONFIG SET")(std::io::Error::other(error)))
-            };
-            set("1")?;
-            tokio::time::sleep(full).await;
-            set("0")?;
-        }
+    /// Leaves the server no memory, or gives it back.
+    pub(super) fn fill(&mut self, full: bool) -> Result<(), ChaosError> {
+        let Self::Single(server) = self else {
+            return Ok(());
+        };
+        let bytes = if full { "1" } else { "0" };
+        let said = server.say::<String>(&["CONFIG", "SET", "maxmemory", bytes]);
+        said.map_err(|error| ChaosError::io("CONFIG SET")(std::io::Error::other(error)))?;
         Ok(())
     }
 
@@ -111,6 +114,20 @@ impl Store {
         eventually("the killed master follows", PATIENCE, async || {
             is(&sentinels.servers()[master], "master_link_status", "up").then_some(())
         })
+        .await;
+        let port = sentinels.servers()[1 - master].port().to_string();
+        eventually(
+            "the sentinels agree on the new master",
+            PATIENCE,
+            async || {
+                let named = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE];
+                let agree = |sentinel: &RealServer| {
+                    let address = sentinel.say::<Vec<String>>(&named);
+                    address.is_ok_and(|address| address.get(1) == Some(&port))
+                };
+                sentinels.sentinels().iter().all(agree).then_some(())
+            },
+        )
         .await;
         Ok(())
     }

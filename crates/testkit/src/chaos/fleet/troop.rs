@@ -9,8 +9,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
 use crate::chaos::ChaosError;
-use crate::chaos::ground::LEASE;
 
+/// Long enough for a machine that is busy with other things to renew it, so that no lease ends without a
+/// trouble that explains it.
+pub(super) const LEASE: Duration = Duration::from_secs(3);
 /// Jobs at a time in each worker.
 const CONCURRENCY: usize = 4;
 /// How long a worker may take to say that it listens.
@@ -28,6 +30,15 @@ pub(super) struct Quarters<'a> {
     pub(super) url: String,
     /// The library that makes a clock wrong; without it all clocks are right.
     pub(super) faketime: Option<&'a Path>,
+}
+
+/// Lets time pass in which no worker may end by itself.
+pub(super) async fn peace(troop: &mut [Member], time: Duration) -> Result<(), ChaosError> {
+    let ends = troop.iter_mut().map(|member| Box::pin(member.ends()));
+    match tokio::time::timeout(time, futures_util::future::select_all(ends)).await {
+        Ok((ended, ..)) => Err(ended),
+        Err(_) => Ok(()),
+    }
 }
 
 /// One worker, killed when dropped.
@@ -114,6 +125,12 @@ impl Member {
             .map_err(ChaosError::io("to kill a worker"))?;
         *self = Self::start(quarters, self.number)?;
         Ok(())
+    }
+
+    /// Returns when it ends.
+    async fn ends(&mut self) -> ChaosError {
+        let status = self.child.wait().await;
+        self.ended(status)
     }
 
     /// SIGSTOP or SIGCONT.

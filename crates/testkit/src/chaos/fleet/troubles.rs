@@ -8,14 +8,13 @@ use rustix::process::Signal;
 
 use super::ledger::{Trouble, What};
 use super::store::Store;
-use super::troop::{Member, Quarters};
+use super::troop::{LEASE, Member, Quarters, peace};
 use crate::chaos::ChaosError;
-use crate::chaos::ground::LEASE;
 
 /// Between two troubles, at most.
 const CALM: Duration = Duration::from_millis(1500);
 /// How long a paused worker sleeps: its leases end, and others have taken over.
-const PAUSE: Duration = Duration::from_millis(2500);
+const PAUSE: Duration = LEASE.saturating_add(Duration::from_millis(1500));
 /// How long a server is away.
 const AWAY: Duration = Duration::from_millis(700);
 /// How long the server's memory is full.
@@ -80,10 +79,7 @@ impl Troubles {
         troop: &mut [Member],
         quarters: &mut Quarters<'_>,
     ) -> Result<(), ChaosError> {
-        tokio::time::sleep(CALM.mul_f64(self.random.random())).await;
-        for member in troop.iter_mut() {
-            member.is_there()?;
-        }
+        peace(troop, CALM.mul_f64(self.random.random())).await?;
         let kinds: &[Kind] = if store.has_replica() {
             &FAILOVER
         } else {
@@ -92,22 +88,26 @@ impl Troubles {
         let kind = kinds[self.drawn % kinds.len()];
         self.drawn += 1;
         let victim = self.random.random_range(0..troop.len());
-        let victim = &mut troop[victim];
         let from = now();
         let what = match kind {
             Kind::KillWorker => {
+                let victim = &mut troop[victim];
                 let pid = victim.pid()?;
                 victim.replace(quarters).await?;
+                // It cannot start while the next trouble takes the server away.
+                victim.listens().await?;
                 Some(What::Killed(pid))
             }
             Kind::PauseWorker => {
-                victim.signal(Signal::STOP)?;
-                tokio::time::sleep(PAUSE.max(LEASE * 2)).await;
-                victim.signal(Signal::CONT)?;
-                Some(What::Paused(victim.pid()?))
+                troop[victim].signal(Signal::STOP)?;
+                peace(troop, PAUSE).await?;
+                troop[victim].signal(Signal::CONT)?;
+                Some(What::Paused(troop[victim].pid()?))
             }
             Kind::KillServer => {
-                store.kill(AWAY).await?;
+                store.kill();
+                peace(troop, AWAY).await?;
+                store.start_again();
                 Some(What::ServerAway)
             }
             Kind::RestartServer => {
@@ -115,7 +115,9 @@ impl Troubles {
                 Some(What::ServerAway)
             }
             Kind::FullMemory => {
-                store.fill(FULL).await?;
+                store.fill(true)?;
+                peace(troop, FULL).await?;
+                store.fill(false)?;
                 None
             }
             Kind::Failover => {
