@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use meshwork::JobRequest;
+use meshwork::model::job::OnFailure;
 use meshwork::model::job::limits::MAX_RETRIES;
-use meshwork::model::name::{Group, ScriptType};
+use meshwork::model::name::{Group, JobId, ScriptType};
+use meshwork::model::route::Priority;
 
 use crate::error::Error;
 use crate::script::Script;
@@ -30,6 +32,32 @@ pub(crate) struct Asked {
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_RETRIES)))]
     pub(crate) retries: u32,
+    /// The pause before the first retry, in seconds, up to an hour; it doubles with each further one, up to
+    /// ten minutes [default: 1]
+    #[arg(long, value_name = "S", value_parser = value::backoff, allow_hyphen_values = true)]
+    pub(crate) backoff: Option<Duration>,
+    /// How urgent it is: high, normal or low, or 0, 1 or 2
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        default_value_t,
+        allow_hyphen_values = true
+    )]
+    pub(crate) priority: Priority,
+    /// Not before this job has ended; may be given several times. It waits as long as --timeout says
+    #[arg(long, value_name = "ID", value_parser = value::job_id)]
+    pub(crate) depends_on: Vec<JobId>,
+    /// What it means when a job that it depends on does not finish: fail, or continue
+    #[arg(
+        long,
+        value_name = "WORD",
+        default_value = "fail",
+        requires = "depends_on"
+    )]
+    pub(crate) on_failure: OnFailure,
+    /// Alone on its worker: nothing runs beside it
+    #[arg(long)]
+    pub(crate) exclusive: bool,
     /// Check the script's syntax first; one in Python needs an interpreter here
     #[arg(long)]
     pub(crate) check: bool,
@@ -38,17 +66,25 @@ pub(crate) struct Asked {
 impl Asked {
     /// The job, with the script.
     fn request(&self, script: &Script) -> JobRequest {
-        let request = JobRequest::new(script.script_type.clone(), script.text.as_str())
+        let mut request = JobRequest::new(script.script_type.clone(), script.text.as_str())
             .retries(self.retries)
+            .priority(self.priority)
+            .on_failure(self.on_failure)
+            .concurrent(!self.exclusive)
             .env(self.env.iter().cloned().collect());
-        let request = match self.timeout {
-            Some(timeout) => request.timeout(timeout),
-            None => request,
-        };
-        match &self.group {
-            Some(group) => request.group(group.clone()),
-            None => request,
+        for id in &self.depends_on {
+            request = request.depends_on(id.clone());
         }
+        if let Some(timeout) = self.timeout {
+            request = request.timeout(timeout);
+        }
+        if let Some(first) = self.backoff {
+            request = request.backoff(first);
+        }
+        if let Some(group) = &self.group {
+            request = request.group(group.clone());
+        }
+        request
     }
 
     /// The job, after a look at the script if that is asked for.

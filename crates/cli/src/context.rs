@@ -2,7 +2,7 @@
 
 use meshwork::model::keys::hero::Hero;
 use meshwork::model::name::Namespace;
-use meshwork::{Client, Error as MeshworkError};
+use meshwork::{Client, Error as MeshworkError, local_name};
 use meshwork_broker::Broker;
 
 use crate::error::Error;
@@ -26,6 +26,7 @@ impl Context {
     pub(crate) async fn client(&self) -> Result<Client, Error> {
         let target = self.place.target()?;
         let broker = Broker::connect(&target, self.keys()).await;
-        Ok(Client::new(broker.map_err(MeshworkError::from)?))
+        let broker = broker.map_err(MeshworkError::from)?;
+        Ok(Client::new(broker.acting_as(&local_name("cli"))))
     }
 }

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use meshwork::model::keys::hero::LegacyListError;
+use meshwork::model::keys::hero::{LegacyListError, NoWorkQueue};
 use meshwork_broker::MigrateError;
 
 use crate::commands::exit_of_migration;
+use crate::confirm::ConfirmError;
 use crate::exit::Exit;
 use crate::hands::HandsError;
 use crate::input::InputError;
@@ -26,6 +27,10 @@ pub(crate) enum Error {
     Script(#[from] ScriptError),
     #[error(transparent)]
     Input(#[from] InputError),
+    #[error(transparent)]
+    Queue(#[from] NoWorkQueue),
+    #[error(transparent)]
+    Confirm(#[from] ConfirmError),
     #[error(transparent)]
     Hands(#[from] HandsError),
     #[error(transparent)]
@@ -57,8 +62,11 @@ impl Error {
         match self {
             Self::Meshwork(error) => exit_of(error),
             Self::Target(TargetError::Meshwork(error)) => exit_of(error),
-            Self::Target(_) | Self::Script(_) | Self::Input(_) | Self::OldList(_) => Exit::USAGE,
+            Self::Target(_) | Self::Script(_) | Self::Input(_) => Exit::USAGE,
+            Self::OldList(_) | Self::Queue(_) => Exit::USAGE,
             Self::Migrate(error) => exit_of_migration(error),
+            Self::Confirm(ConfirmError::NoTerminal { .. }) => Exit::USAGE,
+            Self::Confirm(ConfirmError::Declined) => Exit::FAILED,
             Self::Hands(HandsError::Nobody { .. }) => Exit::USAGE,
             Self::Hands(HandsError::Gone { .. }) => Exit::SERVER,
             Self::Out(OutError::NoReader) => Exit::NO_READER,
@@ -73,6 +81,12 @@ impl Error {
         match self {
             Self::Meshwork(meshwork::Error::NoJob { .. }) => {
                 Some("`meshwork job list` shows the jobs that there are")
+            }
+            Self::Meshwork(meshwork::Error::QueueFull { .. }) => Some(
+                "`meshwork queue list` shows the limits, `meshwork queue limit set` changes one",
+            ),
+            Self::Meshwork(meshwork::Error::NotDead { .. }) => {
+                Some("`meshwork dead list` shows the dead letters")
             }
             Self::Meshwork(meshwork::Error::Broker(error)) if error.is_temporary() => {
                 Some("look whether the server is up, and say the same command again")
@@ -109,10 +123,12 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         | E::Exists { .. }
         | E::UnknownType { .. }
         | E::NothingToRun => Exit::USAGE,
-        E::Failed { .. } | E::Payload { .. } => Exit::FAILED,
+        E::Failed { .. } | E::Payload { .. } | E::QueueFull { .. } | E::NotDead { .. } => {
+            Exit::FAILED
+        }
         E::Connect(_) | E::Broker(_) => Exit::SERVER,
-        E::NotEnded { .. } => Exit::NOT_ENDED,
-        E::NoJob { .. } => Exit::NO_JOB,
+        E::NotEnded { .. } | E::NotStopped { .. } => Exit::NOT_ENDED,
+        E::NoJob { .. } | E::NoPrerequisite { .. } => Exit::NO_JOB,
         _ => Exit::SYSTEM,
     }
 }

@@ -9,7 +9,8 @@ pub(crate) struct Exit(u8);
 impl Exit {
     /// All went well.
     pub(crate) const DONE: Self = Self(0);
-    /// A job failed, or is in no state for what was asked for; or something is wrong with the server.
+    /// A job failed, is in no state for what was asked for, or its queue is full; or something is wrong with
+    /// the server.
     pub(crate) const FAILED: Self = Self(1);
     /// Bad usage or bad input; nothing was done. clap uses the same.
     pub(crate) const USAGE: Self = Self(2);
@@ -50,7 +51,7 @@ impl From<Exit> for ExitCode {
 pub(crate) const HELP: &str = "\
 Exit codes:
   0    done
-  1    a job failed, or is in no state for what was asked for; doctor found a problem
+  1    a job failed, is in no state for what was asked for, or its queue is full; doctor found a problem
   2    bad usage or bad input; nothing was written
   3    no connection, or the server is not fit or does not take a call
   4    the job has not ended in the time that it was waited for

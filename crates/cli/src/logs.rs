@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use meshwork::LogLine;
 use meshwork::model::job::Job;
 use serde::Serialize;
 
@@ -21,6 +22,17 @@ pub(crate) enum Which {
     Stderr,
 }
 
+impl Which {
+    /// Whether lines of this stream are wanted.
+    pub(crate) fn includes(self, stream: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Stdout => stream == "stdout",
+            Self::Stderr => stream == "stderr",
+        }
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct Logs<'a> {
     id: &'a str,
@@ -32,21 +44,22 @@ struct Logs<'a> {
     log: Option<String>,
 }
 
+/// Adds what a run has written so far, which is in the record only when it has ended.
+pub(crate) fn add(job: &mut Job, lines: &[LogLine]) {
+    for line in lines {
+        let log = match line.stream.as_str() {
+            "stdout" => &mut job.stdout,
+            _ => &mut job.stderr,
+        };
+        log.extend_from_slice(&line.line);
+        log.push(b'\n');
+    }
+}
+
 /// Prints them. Where there are several, each has its name above it.
 pub(crate) fn print(job: &Job, which: Which, out: &mut Out) -> Result<(), OutError> {
-    // A relative one is meant in a folder that the worker knows.
-    let wanted = |path: &&str| which == Which::All && Path::new(path).is_absolute();
-    let path = job.log_path.as_deref().filter(wanted);
-    let file = path.and_then(|path| match end_of(Path::new(path)) {
-        Ok(bytes) => Some(bytes),
-        Err(error) => {
-            note(format_args!(
-                "cannot read the log file {path} of job {}: {error}",
-                job.id
-            ));
-            None
-        }
-    });
+    let path = log_path(job, which);
+    let file = log_file(job, which);
     let secrets = job.env_vars.secrets();
     let file = file.map(|bytes| secrets.mask_bytes(&bytes).into_owned());
     let (stdout, stderr) = (
@@ -83,6 +96,27 @@ pub(crate) fn print(job: &Job, which: Which, out: &mut Out) -> Result<(), OutErr
         out.raw(bytes)?;
     }
     Ok(())
+}
+
+/// The log file that the record names. A relative one is meant in a folder that the worker knows.
+fn log_path(job: &Job, which: Which) -> Option<&str> {
+    let wanted = |path: &&str| which == Which::All && Path::new(path).is_absolute();
+    job.log_path.as_deref().filter(wanted)
+}
+
+/// The end of the log file that the record names, if it is on this host.
+pub(crate) fn log_file(job: &Job, which: Which) -> Option<Vec<u8>> {
+    let path = log_path(job, which)?;
+    match end_of(Path::new(path)) {
+        Ok(bytes) => Some(bytes),
+        Err(error) => {
+            note(format_args!(
+                "cannot read the log file {path} of job {}: {error}",
+                job.id
+            ));
+            None
+        }
+    }
 }
 
 /// The end of a regular file. Anybody may have written its name.

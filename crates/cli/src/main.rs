@@ -2,12 +2,15 @@
 //! messages and exit codes in [`error`].
 
 mod asked;
+mod change;
 mod cli;
 mod commands;
+mod confirm;
 mod context;
 mod each;
 mod error;
 mod exit;
+mod follow;
 mod hands;
 mod input;
 mod interrupt;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use meshwork::model::job::Job;
+use meshwork::model::route::Priority;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -47,6 +48,10 @@ struct About<'a> {
     retries: u32,
     attempts: u32,
     lost: u32,
+    priority: &'a str,
+    concurrent: bool,
+    progress: Option<&'a str>,
+    dead: Option<&'a str>,
     worker: Option<&'a str>,
     queue: Option<&'a str>,
     created_at: &'a str,
@@ -65,6 +70,10 @@ impl<'a> From<&'a Job> for About<'a> {
             retries: job.retries,
             attempts: job.attempt,
             lost: job.lost,
+            priority: job.priority.as_deref().unwrap_or(Priority::Normal.as_str()),
+            concurrent: job.concurrent,
+            progress: job.progress.as_deref(),
+            dead: job.dead.as_deref(),
             worker: job.worker.as_deref(),
             queue: job.queue.as_deref(),
             created_at: &job.created_at,
@@ -111,6 +120,11 @@ pub(crate) fn status_of(job: &Job) -> &str {
     }
 }
 
+/// A line of what people read about a job.
+pub(crate) fn line(name: &str, value: &str, out: &mut Out) -> Result<(), OutError> {
+    out.line(format_args!("{name:12} {}", crate::out::printable(value)))
+}
+
 /// What people read about a job, a line per thing that there is.
 pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
     let about = About::from(job);
@@ -124,9 +138,17 @@ pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
         ("id", Some(job.id.as_str())),
         ("status", Some(status_of(job))),
         ("error", error.as_deref()),
+        ("dead letter", about.dead),
+        ("progress", about.progress),
+        ("to be stopped", job.stop.as_deref()),
         ("type", about.script_type),
         ("group", about.group),
         ("instance", about.instance),
+        ("priority", Some(about.priority)),
+        ("exclusive", (!about.concurrent).then_some("yes")),
+        ("depends on", Some(job.depends_on.join(", ").as_str())),
+        ("on failure", job.on_failure.as_deref()),
+        ("dependents", Some(job.dependents.join(", ").as_str())),
         ("caller", Some(about.caller)),
         ("context", Some(about.context)),
         ("environment", Some(env.join(", ").as_str())),
@@ -136,11 +158,12 @@ pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
         ("lost", (about.lost > 0).then_some(lost.as_str())),
         ("worker", about.worker),
         ("queue", about.queue),
+        ("old list", job.lock.as_deref()),
         ("created", Some(about.created_at)),
         ("updated", Some(about.updated_at)),
     ] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            out.line(format_args!("{name:12} {}", crate::out::printable(value)))?;
+            line(name, value, out)?;
         }
     }
     Ok(())

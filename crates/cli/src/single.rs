@@ -18,8 +18,6 @@ use crate::interrupt::Interrupt;
 use crate::out::{Out, note};
 use crate::record::Record;
 
-/// What waiting in the queue may take on top of the runs, before one gives up.
-const QUEUEING: Duration = Duration::from_secs(3600);
 /// How long the server may take to hear that a job is not wanted any more.
 const STOPPING: Duration = Duration::from_secs(5);
 /// Between two steps of the wheel on a terminal.
@@ -56,10 +54,9 @@ async fn work(
     request: JobRequest,
     job: &NewJob,
 ) -> Result<Job, Error> {
+    let patience = request.patience();
     client.submit(request).await?;
     let wheel = wheel(job);
-    let runs = u64::from(job.retries) + 1;
-    let patience = Duration::from_secs(job.timeout.saturating_mul(runs)).saturating_add(QUEUEING);
     let mut ended = pin!(client.wait(&job.id, patience));
     let mut ticks = tokio::time::interval(hands::LOOK);
     // Beside the wait and not in its stead: a call under way is not to be left lying.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use meshwork::model::job::limits;
 use meshwork::model::name::JobId;
+use meshwork::model::route::Fallback;
+use meshwork::model::time;
 
 /// The longest lease, in seconds: for so long a killed worker's jobs lie idle.
 const MAX_LEASE: f64 = 3600.0;
@@ -15,6 +17,12 @@ const MIN_AGE: f64 = 0.1;
 const MAX_AGE: f64 = 86_400.0;
 /// The longest time to wait for something, in seconds: as long as a job may run.
 const MAX_WAIT: f64 = limits::MAX_TIMEOUT as f64;
+/// The longest pause before a retry, in seconds.
+const MAX_BACKOFF: f64 = limits::MAX_BACKOFF_MS as f64 / 1000.0;
+/// Units of an age, in seconds.
+const UNITS: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 24 * 3600)];
+/// The longest ago, in seconds: a hundred years.
+const MAX_AGO: u64 = 100 * 365 * 24 * 3600;
 
 /// How long one run of a job may take: the record has whole seconds.
 pub(crate) fn job_timeout(text: &str) -> Result<Duration, String> {
@@ -44,6 +52,56 @@ pub(crate) fn age(text: &str) -> Result<Duration, String> {
 pub(crate) fn wait(text: &str) -> Result<Duration, String> {
     seconds(text, 0.0, MAX_WAIT)
         .ok_or_else(|| format!("give a number of seconds from 0 to {MAX_WAIT} (7 days)"))
+}
+
+/// The pause before the first retry.
+pub(crate) fn backoff(text: &str) -> Result<Duration, String> {
+    seconds(text, 0.0, MAX_BACKOFF)
+        .ok_or_else(|| format!("give a number of seconds from 0 to {MAX_BACKOFF} (one hour)"))
+}
+
+/// Where a job for one worker goes if that worker is not there.
+pub(crate) fn fallback(text: &str) -> Result<Fallback, String> {
+    match text {
+        "group" => Ok(Fallback::Group),
+        "type" => Ok(Fallback::Type),
+        _ => Err("a fallback is `group` or `type`".to_owned()),
+    }
+}
+
+/// A time, or how long ago it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// Milliseconds since 1970.
+    At(u64),
+    Ago(Duration),
+}
+
+impl Moment {
+    /// In milliseconds since 1970, where it is `now`.
+    pub(crate) fn ms(self, now: u64) -> u64 {
+        match self {
+            Self::At(ms) => ms,
+            Self::Ago(age) => now.saturating_sub(age.as_millis() as u64),
+        }
+    }
+}
+
+/// `90s`, `15m`, `2h`, `7d`, or a time in UTC.
+pub(crate) fn moment(text: &str) -> Result<Moment, String> {
+    let (number, unit) = match UNITS.iter().find(|(unit, _)| text.ends_with(*unit)) {
+        Some((_, seconds)) => (&text[..text.len() - 1], *seconds),
+        None => (text, 1),
+    };
+    let age = number.parse().ok().and_then(|n: u64| n.checked_mul(unit));
+    let age = age
+        .filter(|seconds| *seconds <= MAX_AGO && number.starts_with(|c: char| c.is_ascii_digit()));
+    age.map(|seconds| Moment::Ago(Duration::from_secs(seconds)))
+        .or_else(|| time::parse_iso(text).map(Moment::At))
+        .ok_or_else(|| {
+            "give an age (90s, 15m, 2h, 7d) or a time in UTC (2026-01-31, 2026-01-31T12:00:00Z)"
+                .to_owned()
+        })
 }
 
 fn seconds(text: &str, least: f64, most: f64) -> Option<Duration> {
@@ -101,6 +159,38 @@ mod tests {
             assert!(wait(bad).is_err() && lease(bad).is_err(), "{bad}");
         }
         assert!(lease("0").is_err());
+    }
+
+    #[test]
+    fn a_moment_is_an_age_or_a_time() {
+        let ago = |seconds| Ok(Moment::Ago(Duration::from_secs(seconds)));
+        assert_eq!(moment("0"), ago(0));
+        assert_eq!((moment("90"), moment("90s")), (ago(90), ago(90)));
+        assert_eq!((moment("2h"), moment("7d")), (ago(7200), ago(604_800)));
+        assert_eq!(moment("1970-01-02"), Ok(Moment::At(86_400_000)));
+        assert_eq!(Moment::Ago(Duration::from_secs(2)).ms(3000), 1000);
+        assert_eq!(Moment::Ago(Duration::from_secs(9)).ms(3000), 0);
+        for bad in [
+            "",
+            "-1",
+            "+1",
+            "1.5h",
+            "h",
+            "soon",
+            "1w",
+            "9999999999d",
+            "2026-02-30",
+            "1ä",
+        ] {
+            assert!(moment(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn pauses_and_fallbacks() {
+        assert_eq!(backoff("0.25"), Ok(Duration::from_millis(250)));
+        assert!(backoff("3600").is_ok() && backoff("3601").is_err() && backoff("-1").is_err());
+        assert!(fallback("group").is_ok() && fallback("type").is_ok() && fallback("").is_err());
     }
 
     #[test]

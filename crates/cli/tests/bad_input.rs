@@ -14,6 +14,7 @@ use meshwork_testkit::servers::RealServer;
 
 const USAGE: i32 = 2;
 const SERVER: i32 = 3;
+const NO_JOB: i32 = 5;
 
 /// Runs it and expects this exit code, these words on stderr, and no other trace.
 fn refused(ground: &Ground, args: &[&str], code: i32, words: &[&str]) {
@@ -92,10 +93,71 @@ on_all_data! {
             (&["worker", "--type", "osis", "--concurrency", "1001"], "1..=1000"),
             (&["job", "wait", "j", "--timeout", "-1"], "0 to 604800"),
             (&["job", "list", "--limit", "0"], "1..=100000"),
-            (&["job", "list", "--status", "running"], "dispatched, started, finished or error"),
+            (&["job", "list", "--status", "running"], "`running` is no status"),
+            (&["run", "a.rhai", "--backoff", "-1"], "0 to 3600"),
+            (&["run", "a.rhai", "--backoff", "3600.5"], "0 to 3600"),
+            (&["job", "stop", "j", "--timeout", "NaN"], "0 to 604800"),
+            (&["queue", "limit", "set", "osis", "-1"], "-1"),
+            (&["queue", "limit", "set", "osis", "1000000001"], "1000000000"),
+            (&["queue", "limit", "set", "osis", "many"], "many"),
+            (&["dead", "list", "--limit", "0"], "1..=100000"),
+            (&["events", "--limit", "100001"], "0..=100000"),
+            (&["events", "--limit", "-1"], "0..=100000"),
         ] {
             refused(ground, args, USAGE, &[words]);
         }
+    }
+
+    fn what_decides_when_and_where_a_job_runs(ground: &Ground) {
+        ground.file("a.rhai", "1");
+        let long = "x".repeat(201);
+        for command in [&["run", "a.rhai"][..], &["job", "submit", "a.rhai"]] {
+            let refuse = |args: &[&str], words: &[&str]| {
+                refused(ground, &[command, args].concat(), USAGE, words);
+            };
+            for bad in ["", "urgent", "3", "-1", "High"] {
+                refuse(&["--priority", bad], &["--priority", &format!("`{bad}` is no priority")]);
+            }
+            refuse(&["--depends-on", ""], &["--depends-on", "a job's id is not empty"]);
+            refuse(&["--depends-on", "j", "--on-failure", "ignore"], &["`ignore` is not known: fail or continue"]);
+            refuse(&["--on-failure", "continue"], &["--depends-on"]);
+            refused(ground, &[command, &["--depends-on", &long]].concat(), NO_JOB, &[&long]);
+        }
+        let submit = |args: &[&str], words: &[&str]| {
+            refused(ground, &[&["job", "submit", "a.rhai"], args].concat(), USAGE, words);
+        };
+        submit(&["--fallback", "group"], &["--instance"]);
+        submit(&["--instance", "w", "--fallback", "host"], &["--fallback", "`group` or `type`"]);
+        submit(&["--id", "j", "--depends-on", "j"], &["job j cannot be its own prerequisite"]);
+        let many: Vec<_> = (0..1001).flat_map(|n| ["--depends-on".to_owned(), format!("j{n}")]).collect();
+        let many: Vec<_> = many.iter().map(String::as_str).collect();
+        submit(&many, &["1001 prerequisites are too many: at most 1000"]);
+    }
+
+    fn moments_and_reasons(ground: &Ground) {
+        for bad in ["", "soon", "-1", "1.5h", "2026-02-30", "2026-01-01T00:00:00"] {
+            for args in [&["events", "--since"][..], &["dead", "list", "--older-than"], &["dead", "list", "--newer-than"]] {
+                refused(ground, &[args, &[bad]].concat(), USAGE, &[args[args.len() - 1], "90s, 15m, 2h, 7d"]);
+            }
+        }
+        refused(ground, &["dead", "list", "--reason", "age"], USAGE, &["age", "failed, timeout, permanent, poison, queue"]);
+        refused(ground, &["dead", "list", "--group", "a:b"], USAGE, &["the group \"a:b\""]);
+        refused(ground, &["dead", "list", "--type", "a:b"], USAGE, &["the script type \"a:b\""]);
+        refused(ground, &["dead", "replay", "j", "--error", "x"], USAGE, &["--error"]);
+        refused(ground, &["dead", "delete", "--all", "--type", "osis"], USAGE, &["--all"]);
+        refused(ground, &["dead", "delete", ""], USAGE, &["a job's id is not empty"]);
+        refused(ground, &["dead", "delete"], USAGE, &["--all"]);
+    }
+
+    fn queues(ground: &Ground) {
+        for bad in ["", "a b", "osis:prio:3", "osis:inst:1", "hero:work_queue:w"] {
+            for verb in [&["set", bad, "1"][..], &["clear", bad]] {
+                let words = [&format!("{bad:?} is no work queue")[..]];
+                refused(ground, &[&["queue", "limit"], verb].concat(), USAGE, &words);
+            }
+        }
+        refused(ground, &["queue", "limit", "set", "osis"], USAGE, &["<N>"]);
+        refused(ground, &["job", "stop", "j", "--no-wait", "--timeout", "1"], USAGE, &["--no-wait"]);
     }
 
     fn environments(ground: &Ground) {
@@ -188,6 +250,11 @@ fn nobody_answers() {
         &["job", "submit", "a.rhai"],
         &["job", "list"],
         &["queue", "list"],
+        &["dead", "list"],
+        &["dead", "replay", "--all", "--yes"],
+        &["events", "-f"],
+        &["job", "logs", "-f", "j"],
+        &["queue", "limit", "set", "osis", "1"],
         &["worker", "--type", "osis"],
     ] {
         let done = ground.run(args);

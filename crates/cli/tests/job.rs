@@ -127,8 +127,8 @@ on_all_data! {
         let waits = submitted(ground, &["endless.rhai"]);
         let done = ground.run(&["job", "stop", &runs, &waits]).ok();
         assert_eq!(done.stdout, format!("{runs} stopped\n{waits} stopped\n"));
-        let job = ground.run(&["job", "wait", &runs, "--json"]).exits(1).json();
-        assert_eq!(job["error"], "stopped");
+        let error = |id: &str| ground.run(&["job", "wait", id, "--json"]).exits(1).json()["error"].clone();
+        assert_eq!((error(&runs), error(&waits)), ("stopped_by_request".into(), "stopped".into()));
         let again = ground.run(&["job", "stop", &runs, "--json"]).ok().json();
         assert_eq!(again, serde_json::json!({"id": runs, "result": "ended"}));
         // The slot is free again.
@@ -136,6 +136,41 @@ on_all_data! {
         assert_eq!(ground.run(&["run", "a.rhai"]).ok().stdout, "1\n");
         worker.signal(Signal::TERM);
         worker.ended().ok();
+    }
+
+    fn a_stop_can_be_forced_or_left_to_itself(ground: &Ground) {
+        ground.file("endless.rhai", "loop { }");
+        // A worker that is gone, which nobody knows yet.
+        let worker = ground.worker(&["--type", "osis", "--lease", "600"]);
+        let id = submitted(ground, &["endless.rhai"]);
+        ground.job_that_is("started");
+        worker.kill();
+        let done = ground.run(&["job", "stop", &id, "--no-wait"]).ok();
+        assert_eq!(done.stdout, format!("{id} stopping\n"));
+        let done = ground.run(&["job", "stop", &id, "--timeout", "0.2", "--json"]).exits(4);
+        assert_eq!(done.json(), serde_json::json!({"id": id, "result": "stopping"}));
+        for word in [&id, "has not ended after 200ms", "by force"] {
+            assert!(done.stderr.contains(word), "{word}: {}", done.stderr);
+        }
+        let text = ground.run(&["job", "status", &id]).ok().stdout;
+        assert!(text.contains("to be stopped stopped\n"), "{text}");
+        let done = ground.run(&["job", "stop", &id, "--force"]).ok();
+        assert_eq!(done.stdout, format!("{id} stopped\n"));
+        assert_eq!(status(ground, &id), "error");
+    }
+
+    fn a_job_that_failed_tells_when_it_runs_again(ground: &Ground) {
+        ground.file("a.rhai", "throw 1");
+        let id = submitted(ground, &["a.rhai", "--retries", "1", "--backoff", "3600"]);
+        let worker = ground.worker(&["--type", "osis"]);
+        let job = common::eventually("it waits for its next run", || {
+            let job = ground.run(&["job", "status", &id, "--json"]).ok().json();
+            job["next_run_at"].is_string().then_some(job)
+        });
+        assert_eq!(job["status"], "dispatched");
+        let text = ground.run(&["job", "status", &id]).ok().stdout;
+        assert!(text.contains("\nnext run     2"), "{text}");
+        worker.kill();
     }
 
     fn retry_is_for_jobs_that_have_ended(ground: &Ground) {
@@ -190,6 +225,7 @@ on_all_data! {
         let queue = |queue: &str, waiting: usize, running: usize, listeners: usize| {
             serde_json::json!({
                 "queue": queue, "waiting": waiting, "running": running, "listeners": listeners,
+                "limit": null, "legacy": false,
             })
         };
         assert_eq!(queues, [

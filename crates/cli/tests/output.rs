@@ -129,7 +129,15 @@ fn help_tells_the_exit_codes() {
     for code in [0, 1, 2, 3, 4, 5, 6, 130, NO_READER] {
         assert!(help.contains(&format!("\n  {code} ")), "{code}: {help}");
     }
-    for command in ["run", "worker", "job", "queue", "completions"] {
+    for command in [
+        "run",
+        "worker",
+        "job",
+        "queue",
+        "dead",
+        "events",
+        "completions",
+    ] {
         assert!(
             help.contains(&format!("\n  {command} ")),
             "{command}: {help}"

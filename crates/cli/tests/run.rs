@@ -14,11 +14,13 @@ use rustix::process::Signal;
 const ENDLESS: &str = "loop { }";
 
 /// What every object on a job holds.
-const FIELDS: [&str; 21] = [
+const FIELDS: [&str; 25] = [
     "attempts",
     "caller",
+    "concurrent",
     "context",
     "created_at",
+    "dead",
     "env",
     "error",
     "group",
@@ -26,6 +28,8 @@ const FIELDS: [&str; 21] = [
     "instance",
     "lost",
     "output",
+    "priority",
+    "progress",
     "queue",
     "retries",
     "status",

@@ -1,7 +1,9 @@
 //! The commands, one file each. They hold no logic: they read options, call what does the work, and print.
 
 mod completions;
+mod dead;
 mod doctor;
+mod events;
 mod job;
 mod migrate;
 mod queue;
@@ -24,7 +26,10 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Queue(queue::QueueCommand),
     #[command(subcommand)]
+    Dead(dead::DeadCommand),
+    #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
+    Events(events::Events),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
@@ -37,6 +42,8 @@ impl Command {
             Self::Job(job) => Box::pin(job.run(context)).await,
             Self::Queue(queue) => queue.run(context).await,
             Self::Migrate(migrate) => Box::pin(migrate.run(context)).await,
+            Self::Dead(dead) => Box::pin(dead.run(context)).await,
+            Self::Events(events) => events.run(context).await,
             Self::Doctor(doctor) => Box::pin(doctor.run(context)).await,
             Self::Completions(completions) => completions.run(&mut context.out),
         }

@@ -44,11 +44,17 @@ impl Batch {
 
 /// The name of what was asked for. Relative names mean other files elsewhere.
 pub(super) fn digest(script: &Script, asked: &Asked, inputs: &[Input]) -> String {
-    let mut hash = Hash::new("batch 1");
+    let mut hash = Hash::new("batch 2");
     hash.part(&script.text);
     hash.part(script.script_type.as_str());
     hash.part(asked.group.as_ref().map_or("", |group| group.as_str()));
     hash.part(format!("{:?} {}", asked.timeout, asked.retries));
+    let (priority, alone) = (asked.priority, asked.exclusive);
+    hash.part(format!("{:?} {priority} {alone}", asked.backoff));
+    for id in &asked.depends_on {
+        hash.part(id.as_str());
+    }
+    hash.part(asked.on_failure.as_str());
     let mut env = asked.env.clone();
     env.sort();
     for (name, value) in env {
@@ -129,6 +135,11 @@ mod tests {
                 .collect(),
             timeout: None,
             retries: 0,
+            backoff: None,
+            priority: Default::default(),
+            depends_on: Vec::new(),
+            on_failure: Default::default(),
+            exclusive: false,
             check: false,
         }
     }
@@ -153,7 +164,17 @@ mod tests {
             retries: 1,
             ..asked(&[])
         };
+        let urgent = Asked {
+            priority: "high".parse().unwrap(),
+            ..asked(&[])
+        };
+        let later = Asked {
+            depends_on: vec!["j".parse().unwrap()],
+            ..asked(&[])
+        };
         for other in [
+            digest(&script("1"), &urgent, &inputs),
+            digest(&script("1"), &later, &inputs),
             digest(&script("2"), &asked(&[]), &inputs),
             digest(&script("1"), &env, &inputs),
             digest(&script("1"), &group, &inputs),

@@ -12,12 +12,11 @@ use meshwork_broker::MAX_ITEMS;
 use tokio::time::Instant;
 
 use super::Work;
-use super::progress::Progress;
 use super::results::Results;
 use crate::error::Error;
 use crate::hands::Hands;
 use crate::input::Input;
-use crate::out::Out;
+use crate::out::{Out, Progress};
 use crate::persist::persist;
 
 /// Between two looks, at first and at most.

@@ -5,7 +5,6 @@
 
 mod batch;
 mod collect;
-mod progress;
 mod results;
 mod submit;
 
@@ -13,7 +12,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use meshwork::model::job::limits::DEFAULT_TIMEOUT;
 use meshwork::model::name::JobId;
 use meshwork::model::route::Route;
 use meshwork::{Client, JobRequest};
@@ -32,8 +30,6 @@ use batch::Batch;
 use collect::{Collection, Tally};
 use results::Results;
 
-/// What waiting in the queue may take on top of a run, before one gives up.
-const QUEUEING: Duration = Duration::from_secs(3600);
 /// How many jobs are stopped at the same time.
 const STOPPING: usize = 64;
 /// How long the server may take to hear that jobs are not wanted any more.
@@ -77,9 +73,7 @@ pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, Error
         request,
         route: &route,
     };
-    let worked = interrupt
-        .or(Box::pin(work.run(context, &mut hands, &task.asked)))
-        .await;
+    let worked = interrupt.or(Box::pin(work.run(context, &mut hands))).await;
     hands.dismiss().await;
     match worked {
         Ok(tally) => conclude(&client, &batch, tally).await,
@@ -112,12 +106,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Submits what is to be run, and collects all results.
-    async fn run(
-        self,
-        context: &mut Context,
-        hands: &mut Hands,
-        asked: &Asked,
-    ) -> Result<Tally, Error> {
+    async fn run(self, context: &mut Context, hands: &mut Hands) -> Result<Tally, Error> {
         let before = submit::look_back(self.client, self.batch).await?;
         if self.batch.resumed {
             let (finished, all) = (before.finished, self.inputs.len());
@@ -127,7 +116,7 @@ impl Work<'_> {
         }
         submit::submit(&self, before).await?;
         let mut results = Results::new(context.out.is_json());
-        let collection = Collection::new(&self, patience(asked));
+        let collection = Collection::new(&self, self.request.patience());
         let tally = collection
             .collect(hands, &mut results, &mut context.out)
             .await?;
@@ -135,14 +124,6 @@ impl Work<'_> {
         context.out.flush()?;
         Ok(tally)
     }
-}
-
-/// How long to wait for any one of the jobs to end: as long as one may take, and wait before.
-fn patience(asked: &Asked) -> Duration {
-    asked
-        .timeout
-        .unwrap_or(Duration::from_secs(DEFAULT_TIMEOUT))
-        + QUEUEING
 }
 
 /// All jobs have ended: says how, and ends the batch unless somebody may want to repeat its failures.

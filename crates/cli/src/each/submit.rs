@@ -76,7 +76,10 @@ async fn retry(client: &Client, id: &JobId, route: &Route) -> Result<(), Error> 
 
 /// As much of a record as tells which queue the job belongs to.
 pub(super) fn minimal(id: &JobId, route: &Route) -> Job {
-    let mut fields = vec![(field::SCRIPT_TYPE, route.script_type.as_str())];
+    let mut fields = vec![
+        (field::SCRIPT_TYPE, route.script_type.as_str()),
+        (field::PRIORITY, route.priority.as_str()),
+    ];
     fields.extend(
         route
             .group

@@ -2,6 +2,7 @@
 
 mod json;
 mod note;
+mod progress;
 mod table;
 mod text;
 
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 pub(crate) use json::value_of;
 pub(crate) use note::note;
+pub(crate) use progress::Progress;
 pub(crate) use table::{Column, Table};
 pub(crate) use text::{one_line, printable};
 

@@ -15,13 +15,16 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use meshwork_broker::Broker;
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_testkit::servers::{FreshDatabase, Tool, shared};
 use meshwork_testkit::snapshot;
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 pub(crate) use process::{Done, Running};
 
@@ -115,15 +118,25 @@ impl Ground {
 
     /// All that is stored, as text.
     pub(crate) fn stored(&self) -> String {
+        wait(async {
+            snapshot::snapshot(&self.conn().await, "hero")
+                .await
+                .unwrap()
+        })
+    }
+
+    /// The verbs over the data, as another program has them.
+    pub(crate) fn broker(&self) -> Broker {
+        Broker::new(wait(self.conn()), Default::default())
+    }
+
+    async fn conn(&self) -> Conn {
         let target = match &self.data {
             Data::Server(database) => Target::parse(&database.url(), TlsFiles::default()).unwrap(),
             Data::Url(url) => Target::parse(url, TlsFiles::default()).unwrap(),
             Data::Directory(path) => Target::Directory(path.clone()),
         };
-        wait(async {
-            let conn = Conn::open(&target, &Default::default()).await.unwrap();
-            snapshot::snapshot(&conn, "hero").await.unwrap()
-        })
+        Conn::open(&target, &Default::default()).await.unwrap()
     }
 
     /// Says a command to the shared Redis, as another client may; it answers one line.
@@ -171,11 +184,13 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
     wait(meshwork_testkit::eventually(what, BOUND, async || look()))
 }
 
-fn wait<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    runtime.unwrap().block_on(future)
+/// The result of a future, on the one runtime that all of a test binary's connections live on.
+pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(1).enable_all().build().unwrap()
+    });
+    RUNTIME.block_on(future)
 }
 
 /// A line of JSON.

@@ -1,6 +1,7 @@
 //! Dead letters: looking at them, running them again, forgetting them.
 
 use meshwork_broker::{DeadCursor, DeadLetter, DeadPage, Deleted, MAX_ITEMS, Retried};
+use meshwork_model::job::Job;
 use meshwork_model::name::{Group, JobId, ScriptType};
 
 use super::Client;
@@ -62,16 +63,20 @@ impl Client {
         Ok(page)
     }
 
-    /// One dead letter with its whole record.
+    /// One dead letter with its whole record; only the id where somebody took the record away.
     ///
     /// # Errors
     /// If there is no such job, it is no dead letter, or the server does not take a call.
     pub async fn dead_letter(&self, id: &JobId) -> Result<DeadLetter, Error> {
         let at_ms = self.broker.dead_since(id).await?;
-        let job = self.status(id).await?;
-        match at_ms {
-            Some(at_ms) => Ok(DeadLetter { at_ms, job }),
-            None => Err(Error::NotDead { id: id.clone() }),
+        let job = self.broker.inspect(id).await?;
+        match (at_ms, job) {
+            (Some(at_ms), job) => {
+                let job = job.unwrap_or_else(|| Job::from_fields(id.as_str(), []));
+                Ok(DeadLetter { at_ms, job })
+            }
+            (None, Some(_)) => Err(Error::NotDead { id: id.clone() }),
+            (None, None) => Err(Error::NoJob { id: id.clone() }),
         }
     }
 

@@ -6,12 +6,14 @@
 
 mod legacy;
 mod own;
+mod parse;
 
 use crate::name::{Group, Instance, JobId, Namespace, ScriptType};
 use crate::route::Priority;
 
 pub use legacy::{LegacyList, LegacyListError};
 pub use own::ScriptName;
+pub use parse::NoWorkQueue;
 
 /// Builds the keys of one namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

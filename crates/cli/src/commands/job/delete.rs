@@ -3,7 +3,7 @@
 use meshwork::model::name::JobId;
 use meshwork::{Deleted, Error as MeshworkError};
 
-use super::change::{Change, change};
+use crate::change::{Change, change};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;

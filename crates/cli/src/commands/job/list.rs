@@ -13,7 +13,7 @@ use crate::record::{Summary, status_of};
 /// List jobs, the newest first
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
-    /// Only those of this status: dispatched, started, finished or error
+    /// Only those of this status: dispatched, waiting_for_prerequisites, started, finished or error
     #[arg(long)]
     status: Option<Status>,
     /// Only those of this type

@@ -6,14 +6,20 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::logs::{self, Which};
-use crate::value;
+use crate::{follow, value};
 
 /// Print what a job wrote to stdout and stderr in its last run: the last 64 KiB of each
+///
+/// With --follow, line by line from the first that is kept until the job has ended, what it wrote to stdout
+/// to stdout and the rest to stderr; the exit code says how the job ended.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Logs {
     /// The job's id
     #[arg(value_parser = value::job_id)]
     id: JobId,
+    /// Go on with what it writes, until it has ended
+    #[arg(short, long)]
+    follow: bool,
     /// Only what it wrote to stdout
     #[arg(long, conflicts_with = "stderr")]
     stdout: bool,
@@ -29,7 +35,14 @@ impl Logs {
             (_, true) => Which::Stderr,
             _ => Which::All,
         };
-        let job = context.client().await?.status(&self.id).await?;
+        let client = context.client().await?;
+        if self.follow {
+            return Box::pin(follow::follow(&client, &self.id, which, &mut context.out)).await;
+        }
+        let mut job = client.status(&self.id).await?;
+        if job.stdout.is_empty() && job.stderr.is_empty() {
+            logs::add(&mut job, &client.log_lines(&self.id).await?);
+        }
         logs::print(&job, which, &mut context.out)?;
         Ok(Exit::DONE)
     }

@@ -1,6 +1,5 @@
 //! `meshwork job`.
 
-mod change;
 mod delete;
 mod list;
 mod logs;

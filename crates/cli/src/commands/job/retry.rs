@@ -3,7 +3,7 @@
 use meshwork::Retried;
 use meshwork::model::name::JobId;
 
-use super::change::{Change, change};
+use crate::change::{Change, change};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use meshwork::JobRequest;
 use meshwork::model::name::{Instance, JobId};
+use meshwork::model::route::Fallback;
 use serde::Serialize;
 
 use crate::asked::Asked;
@@ -11,7 +12,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::script::Script;
-use crate::{hands, input};
+use crate::{hands, input, value};
 
 /// Submit a job and print its id
 #[derive(Debug, clap::Args)]
@@ -23,6 +24,10 @@ pub(crate) struct Submit {
     /// Only the worker of this name; the job waits for it
     #[arg(long, value_name = "NAME", help_heading = "The job")]
     instance: Option<Instance>,
+    /// Where it goes if that worker is not there: to its group, or to any of its type (group or type)
+    #[arg(long, value_name = "WHERE", value_parser = value::fallback, requires = "instance",
+          help_heading = "The job")]
+    fallback: Option<Fallback>,
     /// A file with input for the script: INPUT in Rhai, stdin in Python. At most 16 MiB
     #[arg(long, value_name = "FILE", help_heading = "The job")]
     input: Option<PathBuf>,
@@ -48,9 +53,6 @@ pub(crate) struct Submit {
     /// is relative to the first of these
     #[arg(long, value_name = "FILE", help_heading = "The job")]
     log_path: Option<String>,
-    /// Run it alone on its worker, beside no other job
-    #[arg(long, help_heading = "The job")]
-    alone: bool,
     /// The job's id, a new one otherwise
     #[arg(long, help_heading = "The job")]
     id: Option<JobId>,
@@ -90,7 +92,9 @@ impl Submit {
         if let Some(path) = self.log_path {
             request = request.log_path(path);
         }
-        request = request.concurrent(!self.alone);
+        if let Some(fallback) = self.fallback {
+            request = request.fallback(fallback);
+        }
         if let Some(id) = self.id {
             request = request.id(id);
         }

@@ -1,5 +1,6 @@
 //! `meshwork queue list`.
 
+use meshwork::QueueInfo;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -8,6 +9,9 @@ use crate::exit::Exit;
 use crate::out::{Column, Table};
 
 /// List the queues that hold jobs or have listeners
+///
+/// The lists of the priorities high (…:prio:0) and low (…:prio:2) are shown where they hold something or
+/// have a limit of their own; old lists, which clients of earlier systems push to, are marked `legacy`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {}
 
@@ -17,11 +21,15 @@ struct Line<'a> {
     waiting: usize,
     running: usize,
     listeners: usize,
+    limit: Option<u64>,
+    legacy: bool,
 }
 
 impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
-        let queues = context.client().await?.queues().await?;
+        let client = context.client().await?;
+        let (mut queues, limits) = (client.queues().await?, client.limits().await?);
+        queues.retain(|info| !is_idle_priority(info) || limits.queues.contains_key(&info.queue));
         if context.out.is_json() {
             for info in &queues {
                 context.out.json(&Line {
@@ -29,17 +37,37 @@ impl List {
                     waiting: info.waiting,
                     running: info.running,
                     listeners: info.listeners,
+                    limit: info.limit,
+                    legacy: info.legacy,
                 })?;
             }
             return Ok(Exit::DONE);
         }
-        let numbers = ["waiting", "running", "listeners"].map(Column::number);
-        let mut table = Table::new(std::iter::once(Column::text("queue")).chain(numbers));
+        let numbers = ["waiting", "running", "listeners", "limit"].map(Column::number);
+        let columns = std::iter::once(Column::text("queue")).chain(numbers);
+        let mut table = Table::new(columns.chain([Column::text("")]));
         for info in queues {
-            let numbers = [info.waiting, info.running, info.listeners].map(|n| n.to_string());
-            table.row(std::iter::once(info.queue).chain(numbers));
+            let limit = info
+                .limit
+                .map_or_else(|| "-".to_owned(), |limit| limit.to_string());
+            let [waiting, running, listeners] =
+                [info.waiting, info.running, info.listeners].map(|n| n.to_string());
+            let mark = if info.legacy { "legacy" } else { "" };
+            table.row([
+                info.queue,
+                waiting,
+                running,
+                listeners,
+                limit,
+                mark.to_owned(),
+            ]);
         }
         context.out.table(table)?;
         Ok(Exit::DONE)
     }
+}
+
+/// Whether it is the list of a priority in which there is nothing: every worker listens to six of them.
+fn is_idle_priority(info: &QueueInfo) -> bool {
+    info.queue.contains(":prio:") && info.waiting == 0 && info.running == 0
 }

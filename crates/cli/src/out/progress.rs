@@ -1,4 +1,4 @@
-//! How far a batch is: a bar on a terminal, a line now and then elsewhere.
+//! How far many jobs are: a bar on a terminal, a line now and then elsewhere.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
-use crate::out::note;
+use super::note;
 
 /// Between two lines at least.
 const LINE_EVERY: Duration = Duration::from_secs(1);
@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(200);
 const BAR: &str = "{elapsed_precise} [{bar:40}] {pos}/{len}";
 
 /// Shows how far it is, until it is dropped.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     all: usize,
     bar: Option<ProgressBar>,
     /// When the last line was written, and what it said.
@@ -26,7 +26,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(all: usize) -> Self {
+    pub(crate) fn new(all: usize) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| bar_of(all));
         Self {
             all,
@@ -36,7 +36,7 @@ impl Progress {
     }
 
     /// So many have ended.
-    pub(super) fn show(&mut self, ended: usize) {
+    pub(crate) fn show(&mut self, ended: usize) {
         if let Some(bar) = &self.bar {
             bar.set_position(ended as u64);
             return;
@@ -50,7 +50,7 @@ impl Progress {
     }
 
     /// Prints something while the bar is out of the way.
-    pub(super) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+    pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) => bar.suspend(print),
             None => print(),

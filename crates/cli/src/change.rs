@@ -1,0 +1,73 @@
+//! Changing jobs: what became of each, a word on stdout and what went wrong on stderr.
+
+use meshwork::model::name::JobId;
+use meshwork::{Client, Error as MeshworkError};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::{Out, note};
+
+/// What became of a job.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Change {
+    /// It is as it was asked for.
+    Done(&'static str),
+    /// It is in no state for that: the word, and what can be done.
+    Refused(&'static str, &'static str),
+}
+
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    id: &'a str,
+    result: &'static str,
+}
+
+/// Changes all jobs. One that cannot be changed does not hold up the others.
+pub(crate) async fn change(
+    context: &mut Context,
+    ids: &[JobId],
+    act: impl AsyncFn(&Client, &JobId) -> Result<Change, MeshworkError>,
+) -> Result<Exit, Error> {
+    let client = context.client().await?;
+    let mut exit = Exit::DONE;
+    for id in ids {
+        let changed = act(&client, id).await;
+        exit = exit.or(tell(&mut context.out, id.as_str(), changed)?);
+    }
+    Ok(exit)
+}
+
+/// Says what became of one job.
+pub(crate) fn tell(
+    out: &mut Out,
+    id: &str,
+    changed: Result<Change, MeshworkError>,
+) -> Result<Exit, Error> {
+    let (word, trouble, exit) = match changed {
+        Ok(Change::Done(word)) => (word, None, Exit::DONE),
+        Ok(Change::Refused(word, why)) => {
+            let trouble = format!("error: job {id} {why}");
+            (word, Some(trouble), Exit::FAILED)
+        }
+        Err(error) => {
+            let (word, exit) = match &error {
+                MeshworkError::NoJob { .. } => ("missing", Exit::NO_JOB),
+                MeshworkError::NotDead { .. } => ("not_dead", Exit::FAILED),
+                MeshworkError::NotStopped { .. } => ("stopping", Exit::NOT_ENDED),
+                _ => return Err(error.into()),
+            };
+            (word, Some(format!("error: {error}")), exit)
+        }
+    };
+    if let Some(trouble) = trouble {
+        note(trouble);
+    }
+    if out.is_json() {
+        out.json(&Line { id, result: word })?;
+    } else if exit == Exit::DONE {
+        out.line(format_args!("{id} {word}"))?;
+    }
+    Ok(exit)
+}

@@ -1,0 +1,89 @@
+//! `meshwork dead list`.
+
+use meshwork::model::time;
+use meshwork::{Client, DeadFilter, DeadLetter};
+use serde::Serialize;
+
+use super::filter::Filter;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::{Column, Table, note};
+use crate::record::Summary;
+
+/// List dead letters, the newest first
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    filter: Filter,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    died_at: String,
+    #[serde(flatten)]
+    job: Summary<'a>,
+}
+
+impl List {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let client = context.client().await?;
+        let filter = self.filter.resolve(&client).await?;
+        let limit = self.limit as usize;
+        let mut letters = newest(&client, &filter, limit + 1).await?;
+        if letters.len() > limit {
+            letters.truncate(limit);
+            note(format_args!("the newest {limit}; there are more (--limit)"));
+        }
+        if context.out.is_json() {
+            for letter in &letters {
+                context.out.json(&Line {
+                    died_at: time::iso(letter.at_ms),
+                    job: Summary::from(&letter.job),
+                })?;
+            }
+            return Ok(Exit::DONE);
+        }
+        let names = ["id", "type", "reason", "died", "attempts", "error"];
+        let mut table = Table::new(names.map(|name| match name {
+            "attempts" => Column::number(name),
+            _ => Column::text(name),
+        }));
+        for letter in &letters {
+            let job = &letter.job;
+            let or_empty = |text: &Option<String>| text.clone().unwrap_or_default();
+            table.row([
+                job.id.clone(),
+                or_empty(&job.script_type),
+                or_empty(&job.dead),
+                time::iso(letter.at_ms),
+                job.attempt.to_string(),
+                or_empty(&job.error),
+            ]);
+        }
+        context.out.table(table)?;
+        Ok(Exit::DONE)
+    }
+}
+
+/// Up to `most` of those that are meant.
+async fn newest(
+    client: &Client,
+    filter: &DeadFilter,
+    most: usize,
+) -> Result<Vec<DeadLetter>, Error> {
+    let (mut letters, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = client.dead_letters(filter, cursor.as_ref()).await?;
+        letters.extend(page.letters);
+        cursor = page.next;
+        if cursor.is_none() || letters.len() >= most {
+            letters.truncate(most);
+            return Ok(letters);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `meshwork dead show`.
+
+use meshwork::model::name::JobId;
+use meshwork::model::time;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::printable;
+use crate::record::{self, Record};
+use crate::value;
+
+/// Show a dead letter: why and when it died, after how many attempts, and what it said
+#[derive(Debug, clap::Args)]
+pub(crate) struct Show {
+    /// The job's id
+    #[arg(value_parser = value::job_id)]
+    id: JobId,
+}
+
+#[derive(Debug, Serialize)]
+struct Letter<'a> {
+    died_at: String,
+    #[serde(flatten)]
+    job: Record<'a>,
+}
+
+impl Show {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let letter = context.client().await?.dead_letter(&self.id).await?;
+        let (died_at, job) = (time::iso(letter.at_ms), &letter.job);
+        if context.out.is_json() {
+            context.out.json(&Letter {
+                died_at,
+                job: job.into(),
+            })?;
+            return Ok(Exit::DONE);
+        }
+        record::describe(job, &mut context.out)?;
+        record::line("died", &died_at, &mut context.out)?;
+        let secrets = job.env_vars.secrets();
+        if let Some(traceback) = &job.traceback {
+            let traceback = secrets.mask(traceback.trim_end());
+            context
+                .out
+                .line(format_args!("\n{}", printable(&traceback)))?;
+        }
+        Ok(Exit::DONE)
+    }
+}

@@ -1,0 +1,97 @@
+//! `meshwork events`.
+
+use meshwork::model::name::JobId;
+use meshwork::model::time;
+use meshwork::{EventFilter, JobEvent};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::{Out, OutError, note, one_line};
+use crate::value::{self, Moment};
+
+/// The widest note on a line for people, in columns.
+const MAX_NOTE: usize = 200;
+
+/// Show what happened to jobs: what, when, and who did it; the oldest first
+///
+/// The last hundred thousand events or so are kept.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Events {
+    /// Go on with what happens, until Ctrl-C
+    #[arg(short, long)]
+    follow: bool,
+    /// Only those of this job
+    #[arg(long, value_name = "ID", value_parser = value::job_id)]
+    job: Option<JobId>,
+    /// Only those since then: an age (90s, 15m, 2h, 7d) or a time in UTC
+    #[arg(long, value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
+    since: Option<Moment>,
+    /// At most so many of those that are there; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    limit: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    id: &'a str,
+    at: String,
+    event: &'a str,
+    job: &'a str,
+    by: &'a str,
+    note: &'a str,
+}
+
+impl Events {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let client = context.client().await?;
+        let since_ms = match self.since {
+            Some(moment) => moment.ms(client.broker().now().await?),
+            None => 0,
+        };
+        let filter = EventFilter {
+            job: self.job,
+            since_ms,
+        };
+        let limit = self.limit as usize;
+        let page = client.events(&filter, limit + 1).await?;
+        let cut = page.events.len() > limit;
+        if cut && limit > 0 {
+            note(format_args!("the newest {limit}; there are more (--limit)"));
+        }
+        tell(&mut context.out, &page.events[usize::from(cut)..])?;
+        if !self.follow {
+            return Ok(Exit::DONE);
+        }
+        let mut follower = client.follow_events(filter, page.last);
+        loop {
+            context.out.flush()?;
+            tell(&mut context.out, &follower.next().await?)?;
+        }
+    }
+}
+
+fn tell(out: &mut Out, events: &[JobEvent]) -> Result<(), OutError> {
+    for event in events {
+        let at = time::iso(event.at_ms);
+        if out.is_json() {
+            out.json(&Line {
+                id: &event.id,
+                at,
+                event: &event.event,
+                job: &event.job,
+                by: &event.by,
+                note: &event.note,
+            })?;
+            continue;
+        }
+        let [what, job, by, note] =
+            [&event.event, &event.job, &event.by, &event.note].map(|text| one_line(text, MAX_NOTE));
+        let by = if by.is_empty() { "-" } else { &by };
+        let line = format!("{at}  {what:9}  {job}  {by}  {note}");
+        out.line(line.trim_end())?;
+    }
+    Ok(())
+}

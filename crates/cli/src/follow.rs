@@ -1,0 +1,98 @@
+//! The output of a job while it runs: stdout to stdout, all else to stderr.
+
+use meshwork::model::job::Job;
+use meshwork::model::name::JobId;
+use meshwork::model::secret::Secrets;
+use meshwork::model::state::Status;
+use meshwork::model::time;
+use meshwork::{Client, LogLine};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::logs::{Which, log_file};
+use crate::out::{Out, OutError, note};
+use crate::single;
+
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    /// When it was printed; none if nobody noted it.
+    at: Option<String>,
+    stream: &'a str,
+    line: String,
+}
+
+/// Prints what the job prints, until it has ended. How it ended is the exit code.
+pub(crate) async fn follow(
+    client: &Client,
+    id: &JobId,
+    which: Which,
+    out: &mut Out,
+) -> Result<Exit, Error> {
+    let secrets = client.status(id).await?.env_vars.secrets();
+    let mut follower = client.follow_log(id).await?;
+    let mut any = false;
+    while let Some(lines) = follower.next().await? {
+        any = true;
+        for line in &lines {
+            tell(out, which, &secrets, line)?;
+        }
+        out.flush()?;
+    }
+    let job = client.status(id).await?;
+    if !any {
+        kept(&job, which, out)?;
+    }
+    if job.status() == Some(Status::Finished) {
+        return Ok(Exit::DONE);
+    }
+    out.flush()?;
+    single::tell_failure(&format!("job {id}"), &job);
+    Ok(Exit::FAILED)
+}
+
+fn tell(out: &mut Out, which: Which, secrets: &Secrets, line: &LogLine) -> Result<(), OutError> {
+    if which.includes(&line.stream) {
+        let at = Some(time::iso(line.at_ms));
+        print(out, at, &line.stream, &secrets.mask_bytes(&line.line))?;
+    }
+    Ok(())
+}
+
+/// What there is of a worker that does not tell line by line: the ends of its logs in the record, or a file
+/// on this host.
+fn kept(job: &Job, which: Which, out: &mut Out) -> Result<(), OutError> {
+    let secrets = job.env_vars.secrets();
+    let file = match job.stdout.is_empty() && job.stderr.is_empty() {
+        true => log_file(job, which).unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let logs = [
+        ("stdout", &job.stdout),
+        ("stderr", &job.stderr),
+        ("stdout", &file),
+    ];
+    for (stream, bytes) in logs {
+        let bytes = secrets.mask_bytes(bytes);
+        if bytes.is_empty() || !which.includes(stream) {
+            continue;
+        }
+        let lines = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        for line in lines.split(|byte| *byte == b'\n') {
+            print(out, None, stream, line)?;
+        }
+    }
+    Ok(())
+}
+
+fn print(out: &mut Out, at: Option<String>, stream: &str, line: &[u8]) -> Result<(), OutError> {
+    if out.is_json() {
+        let line = String::from_utf8_lossy(line).into_owned();
+        return out.json(&Line { at, stream, line });
+    }
+    if stream == "stdout" {
+        return out.raw(&[line, b"\n"].concat());
+    }
+    note(String::from_utf8_lossy(line));
+    Ok(())
+}
