@@ -32,10 +32,10 @@ struct Watched {
 }
 
 impl Database {
-    pub(super) fn put(&mut self, key: &Bytes, value: Value) -> bool {
+    /// Sets a value; returns the one that it replaces.
+    pub(super) fn put(&mut self, key: &Bytes, value: Value) -> Option<Arc<Value>> {
         if let Some(entry) = self.keys.get_mut(key) {
-            entry.value = Arc::new(value);
-            return false;
+            return Some(std::mem::replace(&mut entry.value, Arc::new(value)));
         }
         self.keys.insert(
             key.clone(),
@@ -44,7 +44,7 @@ impl Database {
                 deadline: None,
             },
         );
-        true
+        None
     }
 
     /// The same keys and values at little cost, whatever the size of the values.

@@ -83,11 +83,15 @@ impl Store {
 
     /// Sets a value; a deadline that the key has stays. Returns whether the key is new.
     pub(crate) fn put(&mut self, db: usize, key: &Bytes, value: Value) -> bool {
-        let was_stream = matches!(self.get(db, key), Some(Value::Stream(_)));
-        if was_stream || value.may_serve() {
+        let may_serve = value.may_serve();
+        let before = self.databases[db].put(key, value);
+        let was_stream = before
+            .as_deref()
+            .is_some_and(|before| matches!(before, Value::Stream(_)));
+        if was_stream || may_serve {
             self.signal(db, key);
         }
-        self.databases[db].put(key, value)
+        before.is_none()
     }
 
     /// Notes that somebody who waits for a key may have something to be told.
