@@ -63,6 +63,10 @@ async fn runs_on(options: ServerOptions) {
     let before = snapshot(broker.conn(), "hero").await.unwrap();
     let refused = broker.enqueue(&[job("j8")]).await.unwrap_err();
     assert!(refused.is_temporary(), "{refused}");
+    let parking = broker.parking().await.unwrap();
+    let refused = broker.park(&parking, WORKER, &queues[0], LEASE).await;
+    let refused = refused.unwrap_err();
+    assert!(refused.is_temporary(), "{refused}");
     assert_eq!(snapshot(broker.conn(), "hero").await.unwrap(), before);
 
     let held = claim(&broker, &queues, 6).await;

@@ -1,6 +1,5 @@
 //! Meshwork for programs: submit jobs ([`Client`]), run them ([`Worker`]), add runtimes ([`runner`]).
 
-mod backoff;
 mod client;
 mod clock;
 mod error;

@@ -105,6 +105,32 @@ async fn a_server_that_dies_and_loads_for_a_while() {
     worker.stop().await;
 }
 
+/// What waits is run and what runs is finished on a server that takes nothing new.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_memory_has_run_out() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let (client, gate) = (client(&server.url(), "hero").await, Gate::new());
+    let worker = busy(&client, &gate).await;
+    push(&server, "hero", "waiting");
+    server
+        .say::<()>(&["CONFIG", "SET", "maxmemory", "1"])
+        .unwrap();
+    gate.open();
+    for id in ["before", "waiting"] {
+        eventually(&format!("{id} ends"), PATIENCE, async || {
+            ended(&server, "hero", id)
+        })
+        .await;
+    }
+    server
+        .say::<()>(&["CONFIG", "SET", "maxmemory", "0"])
+        .unwrap();
+    carries_on(Instant::now(), &server, "hero", &gate).await;
+    worker.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_becomes_the_master() {
     let Some(mut sentinels) = RealSentinels::start(RealServer::redis(), None).await else {

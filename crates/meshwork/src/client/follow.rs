@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Broker, Parking};
+use meshwork_broker::{Backoff, Broker, Parking};
 use tokio::time::Instant;
 
 use super::REPEAT_FOR;
 use crate::Error;
-use crate::backoff::Backoff;
 
 /// How long one wait lasts before whoever follows looks at other things.
 pub(super) const SLICE: Duration = Duration::from_millis(500);

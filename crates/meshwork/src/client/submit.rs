@@ -1,13 +1,12 @@
 //! Submitting, and what it means when the server refuses a job.
 
-use meshwork_broker::{Enqueued, MAX_ENQUEUE};
+use meshwork_broker::{Backoff, Enqueued, MAX_ENQUEUE};
 use meshwork_model::job::NewJob;
 use meshwork_model::name::JobId;
 use tokio::time::Instant;
 
 use super::{Client, JobRequest, REPEAT_FOR};
 use crate::Error;
-use crate::backoff::Backoff;
 
 impl Client {
     /// Submits a job and returns its id. While the server is away the call is repeated for 15 s.

@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use meshwork_broker::{Broker, Parking};
+use meshwork_broker::{Backoff, Broker, Parking};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
@@ -15,7 +15,6 @@ use tokio::time::Instant;
 
 use super::Client;
 use crate::Error;
-use crate::backoff::Backoff;
 
 /// Connections of one client that wait on replies at the same time; who comes after asks again and again.
 const MAX_PARKED: usize = 16;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use meshwork_broker::{Listener, Parking};
+use meshwork_broker::{Backoff, Listener, Parking};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use super::Setup;
 use super::pull::Appetite;
 use super::renew::Alive;
-use crate::backoff::Backoff;
 
 /// How long a stopping worker waits for its parked connections to come back.
 const UNPARK: Duration = Duration::from_secs(2);

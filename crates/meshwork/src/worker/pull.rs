@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::{Claim, Claimed, Taken};
+use meshwork_broker::{Backoff, Claim, Claimed, Taken};
 use meshwork_model::outcome::{Failure, Report};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,6 @@ use super::held::Held;
 use super::lists::Order;
 use super::turn::{Place, Turns};
 use super::{execute, report};
-use crate::backoff::Backoff;
 use crate::runner::StopReason;
 
 /// Between two claims while nothing comes: what no wake-up told of is found then, and what came to a list

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::{Broker, Listener, Renewal};
+use meshwork_broker::{Backoff, Broker, Listener, Renewal};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,6 @@ use super::control::control;
 use super::duty::{Turn, duties};
 use super::held::Held;
 use super::lists::Lists;
-use crate::backoff::Backoff;
 
 /// What the keeper has the server's word for: until when this worker counts as alive, and where.
 #[derive(Debug, Clone)]

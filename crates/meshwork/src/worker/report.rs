@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Claimed, Failed, Finished};
+use meshwork_broker::{Backoff, Claimed, Failed, Finished};
 use meshwork_model::outcome::Report;
 use tokio::time::Instant;
 
 use super::Setup;
-use crate::backoff::Backoff;
 use crate::runner::StopSignal;
 
 /// How long a report is repeated while the server is away; after that the job runs again when its lease
