@@ -167,3 +167,19 @@ fn way(facts: &Facts) -> Option<Finding> {
     }
     Some(Finding::ok(CHECK, "password and TLS"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_gives_the_same_rights() {
+        let page = include_str!("../../../../docs/operations.md");
+        let page: Vec<_> = page.split_whitespace().collect();
+        let rule = rights(&Namespace::default());
+        assert!(
+            page.join(" ").contains(&format!(">PASSWORD {rule} ")),
+            "{rule}"
+        );
+    }
+}
