@@ -33,6 +33,13 @@ impl From<meshwork_broker::Error> for Failure {
     }
 }
 
+impl From<meshwork_broker::MigrateError> for Failure {
+    #[track_caller]
+    fn from(error: meshwork_broker::MigrateError) -> Self {
+        Self::new(error)
+    }
+}
+
 impl From<redis::RedisError> for Failure {
     #[track_caller]
     fn from(error: redis::RedisError) -> Self {

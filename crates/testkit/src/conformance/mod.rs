@@ -27,6 +27,7 @@ mod listeners;
 mod locks;
 mod log;
 mod long;
+mod migrate;
 mod old_side;
 mod order;
 mod present;
@@ -39,6 +40,7 @@ mod replies;
 mod retry;
 mod stale;
 mod states;
+mod sweep;
 mod watch;
 
 use futures_util::future::BoxFuture;
@@ -108,6 +110,8 @@ pub const GROUPS: &[Group] = &[
     group("log", log::CASES),
     group("inspect", inspect::CASES),
     group("lifecycle", lifecycle::CASES),
+    group("migrate", migrate::CASES),
+    group("sweep", sweep::CASES),
     Group {
         name: "heavy",
         cases: heavy::CASES,

@@ -48,7 +48,7 @@ pub struct World {
     tokens: AtomicU64,
 }
 
-type Got<T> = Result<T, Failure>;
+pub(super) type Got<T> = Result<T, Failure>;
 
 impl World {
     /// An empty namespace over `ways`, with the clock at [`START`].

@@ -22,9 +22,8 @@ impl Broker {
     /// this user see them.
     pub(super) async fn waiting_clients(&self) -> Result<Option<Vec<Waiting>>, Error> {
         let list = redis::cmd("CLIENT").arg("LIST").to_owned();
-        match self.ask::<Vec<u8>>(&list).await {
+        match self.ask::<String>(&list).await {
             Ok(text) => {
-                let text = String::from_utf8_lossy(&text);
                 let db = redis::aio::ConnectionLike::get_db(&self.conn);
                 Ok(Some(
                     text.lines().filter_map(|line| waiting(line, db)).collect(),
