@@ -1,5 +1,6 @@
 //! What happened to jobs: who did what, and when.
 
+use futures_util::FutureExt;
 use meshwork_broker::{JobEvent, MAX_ITEMS};
 use meshwork_model::name::JobId;
 
@@ -91,8 +92,9 @@ impl EventFollower {
     pub async fn next(&mut self) -> Result<Vec<JobEvent>, Error> {
         loop {
             let last = self.last.clone();
-            let events = self.follow.ask(async |broker, parking| {
-                broker.next_events(parking, last.as_deref(), SLICE).await
+            let events = self.follow.ask(|broker, parking| {
+                let last = last.clone();
+                async move { broker.next_events(&parking, last.as_deref(), SLICE).await }.boxed()
             });
             let mut events = events.await?;
             if let Some(event) = events.last() {

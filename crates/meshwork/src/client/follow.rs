@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use meshwork_broker::{Backoff, Broker, Parking};
 use tokio::time::Instant;
 
@@ -29,13 +30,13 @@ impl Follow {
     /// The answer of `call`, which waits on the connection; while the server is away, it is said again.
     pub(super) async fn ask<T>(
         &mut self,
-        call: impl AsyncFn(&Broker, &Parking) -> Result<T, meshwork_broker::Error>,
+        call: impl Fn(Broker, Parking) -> BoxFuture<'static, Result<T, meshwork_broker::Error>>,
     ) -> Result<T, Error> {
         let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
         loop {
             let answer = match self.parking.take() {
                 Some(parking) => {
-                    let answer = call(&self.broker, &parking).await;
+                    let answer = call(self.broker.clone(), parking.clone()).await;
                     // A connection that broke is not asked again.
                     self.parking = answer.is_ok().then_some(parking);
                     answer.map(Some)

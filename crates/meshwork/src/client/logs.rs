@@ -1,5 +1,6 @@
 //! What a job prints, while it prints it.
 
+use futures_util::FutureExt;
 use meshwork_broker::LogLine;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
@@ -59,15 +60,18 @@ impl LogFollower {
     /// If the job was deleted meanwhile, or the server does not take a call.
     pub async fn next(&mut self) -> Result<Option<Vec<LogLine>>, Error> {
         loop {
-            let (id, last) = (self.id.clone(), self.last.clone());
             let ended = self.ended;
-            let lines = self.follow.ask(async |broker, parking| {
-                if ended {
-                    return broker.log_lines(&id, last.as_deref()).await;
+            let after = (self.id.clone(), self.last.clone());
+            let lines = self.follow.ask(|broker, parking| {
+                let (id, last) = after.clone();
+                async move {
+                    let last = last.as_deref();
+                    if ended {
+                        return broker.log_lines(&id, last).await;
+                    }
+                    broker.next_log_lines(&parking, &id, last, SLICE).await
                 }
-                broker
-                    .next_log_lines(parking, &id, last.as_deref(), SLICE)
-                    .await
+                .boxed()
             });
             let lines = lines.await?;
             if let Some(line) = lines.last() {
@@ -83,7 +87,9 @@ impl LogFollower {
                 Err(error) if error.is_temporary() => continue,
                 answer => answer?.into_iter().next().flatten(),
             };
-            let job = job.ok_or_else(|| Error::NoJob { id: id.clone() })?;
+            let job = job.ok_or_else(|| Error::NoJob {
+                id: self.id.clone(),
+            })?;
             // What was printed before the end is read once more.
             self.ended = job.status().is_some_and(Status::is_final);
         }
