@@ -11,7 +11,7 @@ use meshwork_model::keys::hero::Hero;
 use meshwork_model::route::Route;
 use meshwork_model::state::Status;
 use meshwork_testkit::eventually;
-use meshwork_testkit::servers::{RealCluster, RealServer};
+use meshwork_testkit::servers::{RealCluster, RealServer, ServerOptions};
 
 const WORKER: &str = "w1-a";
 /// Far longer than a failover takes.
@@ -59,9 +59,8 @@ async fn stored(broker: &Broker, id: &str) -> bool {
         == [Enqueued::Stored]
 }
 
-#[tokio::test]
-async fn any_node_leads_to_the_data() {
-    let Some(cluster) = RealCluster::start(RealServer::redis(), 0).await else {
+async fn any_node_leads_to_the_data(options: ServerOptions) {
+    let Some(cluster) = RealCluster::start(options, 0).await else {
         return;
     };
     for (at, node) in cluster.nodes().iter().enumerate() {
@@ -78,6 +77,16 @@ async fn any_node_leads_to_the_data() {
     assert_eq!(claim(&broker).await.unwrap().len(), 3);
     let page = broker.list(0).await.unwrap();
     assert_eq!((page.jobs.len(), page.next), (3, 0));
+}
+
+#[tokio::test]
+async fn any_node_of_redis() {
+    any_node_leads_to_the_data(RealServer::redis()).await;
+}
+
+#[tokio::test]
+async fn any_node_of_valkey() {
+    any_node_leads_to_the_data(RealServer::valkey()).await;
 }
 
 #[tokio::test]

@@ -131,8 +131,7 @@ async fn a_server_whose_memory_has_run_out() {
     worker.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_replica_that_becomes_the_master() {
+async fn fails_over(end: impl FnOnce(&mut RealServer)) {
     let Some(mut sentinels) = RealSentinels::start(RealServer::redis(), None).await else {
         return;
     };
@@ -142,7 +141,7 @@ async fn a_replica_that_becomes_the_master() {
     // The claim is on the replica too once this is confirmed.
     let confirmed = JobRequest::new(osis(), "1");
     client.submit(confirmed).await.unwrap();
-    sentinels.server_mut(0).kill9();
+    end(sentinels.server_mut(0));
     let replica = &sentinels.servers()[1];
     eventually("the replica is promoted", PATIENCE, async || {
         (replica.info("role")? == "master").then_some(())
@@ -150,6 +149,17 @@ async fn a_replica_that_becomes_the_master() {
     .await;
     carries_on(Instant::now(), replica, "hero", &gate).await;
     worker.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_master_that_dies_and_its_replica() {
+    fails_over(RealServer::kill9).await;
+}
+
+/// No connection closes, and nothing is answered.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_master_that_hangs_and_its_replica() {
+    fails_over(|master| master.pause()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

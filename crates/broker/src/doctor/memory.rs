@@ -67,7 +67,7 @@ fn packing(facts: &Facts) -> Option<Finding> {
         return Some(Finding::ok(CHECK, what));
     }
     let why = "a record with one longer text, as a script or an output often is, is kept as a table, which \
-               takes several times the memory";
+               takes more than twice the memory";
     let remedy =
         format!("CONFIG SET {CHECK} {LISTPACK_VALUE}, and the same in its configuration file");
     Some(Finding::bad(Level::Hint, CHECK, what, why, remedy))
