@@ -9,7 +9,7 @@ use crate::conn::Conn;
 
 /// Every command that Meshwork says, in scripts and outside, each as it may be said of a key `K`. The tests
 /// run all verbs as a user who may say these and no others.
-const COMMANDS: [&str; 53] = [
+const COMMANDS: [&str; 54] = [
     "blmove K K LEFT RIGHT 1",
     "blpop K 1",
     "client|id",
@@ -38,6 +38,7 @@ const COMMANDS: [&str; 53] = [
     "lpush K v",
     "lrange K 0 1",
     "lrem K 0 v",
+    "ltrim K 0 1",
     "pexpire K 1",
     "ping",
     "role",
@@ -171,6 +172,26 @@ fn way(facts: &Facts) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::Verb;
+
+    /// What scripts say is in no other list.
+    #[test]
+    fn no_script_says_what_is_not_among_the_rights() {
+        for verb in Verb::ALL {
+            let source = verb.source();
+            for call in ["redis.call('", "redis.pcall('"] {
+                for (at, _) in source.match_indices(call) {
+                    let said = source[at + call.len()..]
+                        .split('\'')
+                        .next()
+                        .unwrap_or_default();
+                    let said = said.to_lowercase();
+                    let among = COMMANDS.iter().any(|command| name(command) == said);
+                    assert!(among, "{verb:?} says {said}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_documentation_gives_the_same_rights() {
