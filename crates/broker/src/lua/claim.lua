@@ -72,7 +72,7 @@ local function admit(id, k)
 end
 
 for k = 1, #KEYS, 3 do
-  while looked < MOST do
+  while looked < MOST and not walked do
     local id
     if want > 0 then id = redis.call('RPOP', KEYS[k + 1])
     else id = redis.pcall('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT') end -- newest first

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use meshwork_broker::Parking;
 
+use super::old_side::{migrate, old};
 use super::world::{PATIENCE, WORKER, ids};
 use super::{Failure, Outcome, World, cases, check, same};
 
@@ -25,6 +26,7 @@ cases![
     another_workers_feed_is_not_ours,
     a_reply_ends_the_wait_for_it,
     a_wait_for_a_reply_ends,
+    one_long_walk_is_all_that_a_call_does,
 ];
 
 /// For waits that are to end without a result.
@@ -240,5 +242,24 @@ async fn a_wait_for_a_reply_ends(world: &World) -> Outcome {
     let parking = world.broker.parking().await?;
     let id = "j1".parse()?;
     check!(!world.broker.await_reply(&parking, &id, SHORT).await?);
+    Ok(())
+}
+
+/// Through an old list, for ids that stand there too: what it does not get to stays where it is.
+async fn one_long_walk_is_all_that_a_call_does(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1", "j2"]).await?;
+    let list = old(world);
+    let others = vec!["other"; 3_000];
+    let push: Vec<_> = ["RPUSH", &list].into_iter().chain(others).collect();
+    world.raw::<()>(&push).await?;
+    let (queue, feed) = (world.queue(), world.feed(WORKER));
+    for _ in 0..2 {
+        let moved = ["LMOVE", &queue, &feed, "RIGHT", "LEFT"];
+        world.raw::<()>(&moved).await?;
+    }
+    let taken = world.claim(WORKER, std::slice::from_ref(&queue), 5).await?;
+    same!((ids(&taken.jobs), taken.more), (vec!["j1"], true));
+    same!(world.list(&feed).await?, ["j2"]);
     Ok(())
 }

@@ -14,23 +14,32 @@ mod cancel;
 mod claim;
 mod clocks;
 mod control;
+mod dead;
 mod delete;
+mod dependents;
 mod enqueue;
+mod events;
 mod fail;
+mod fallback;
 mod feeds;
 mod finish;
 mod foreign;
+mod foreign_waits;
 mod heavy;
+mod heavy_waits;
 mod inspect;
 mod lifecycle;
+mod limits;
 mod listeners;
 mod locks;
 mod log;
 mod long;
 mod migrate;
+mod odd_keys;
 mod old_side;
 mod order;
 mod present;
+mod promote;
 mod prune;
 mod reclaim;
 mod records;
@@ -38,9 +47,12 @@ mod release;
 mod renew;
 mod replies;
 mod retry;
+mod settle;
 mod stale;
 mod states;
+mod stops;
 mod sweep;
+mod waits;
 mod watch;
 
 use futures_util::future::BoxFuture;
@@ -90,6 +102,8 @@ pub const GROUPS: &[Group] = &[
     group("release", release::CASES),
     group("reclaim", reclaim::CASES),
     group("cancel", cancel::CASES),
+    group("promote", promote::CASES),
+    group("settle", settle::CASES),
     group("retry", retry::CASES),
     group("delete", delete::CASES),
     group("records", records::CASES),
@@ -112,9 +126,23 @@ pub const GROUPS: &[Group] = &[
     group("lifecycle", lifecycle::CASES),
     group("migrate", migrate::CASES),
     group("sweep", sweep::CASES),
+    group("waits", waits::CASES),
+    group("dependents", dependents::CASES),
+    group("foreign_waits", foreign_waits::CASES),
+    group("dead", dead::CASES),
+    group("limits", limits::CASES),
+    group("fallback", fallback::CASES),
+    group("stops", stops::CASES),
+    group("events", events::CASES),
+    group("odd_keys", odd_keys::CASES),
     Group {
         name: "heavy",
         cases: heavy::CASES,
+        heavy: true,
+    },
+    Group {
+        name: "heavy_waits",
+        cases: heavy_waits::CASES,
         heavy: true,
     },
     Group {

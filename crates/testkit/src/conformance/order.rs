@@ -2,7 +2,7 @@
 
 use meshwork_model::name::Group;
 use meshwork_model::outcome::FailureKind;
-use meshwork_model::route::Listen;
+use meshwork_model::route::{Listen, Priority};
 
 use super::world::{WORKER, ids};
 use super::{Outcome, World, cases, same};
@@ -13,6 +13,7 @@ cases![
     most_specific_queue_first,
     most_specific_queue_first_in_one_call,
     a_full_queue_hides_none_after_it,
+    level_by_level_and_within_each_the_most_specific,
     a_retry_goes_to_the_end,
     what_is_handed_back_is_next,
     what_was_lost_is_next,
@@ -112,5 +113,41 @@ async fn what_was_lost_is_next(world: &World) -> Outcome {
     world.take_one().await?;
     world.lose_all().await?;
     same!(world.waiting().await?, ["j1", "j2", "j3"]);
+    Ok(())
+}
+
+/// Seed 0, section 8: high, normal and low, each for instance, group and type; a list without `:prio`
+/// comes before its like with `:prio:1`, where only others push.
+async fn level_by_level_and_within_each_the_most_specific(world: &World) -> Outcome {
+    let mut expected = Vec::new();
+    for priority in Priority::ALL {
+        for place in ["i", "g", "t"] {
+            let id = format!("{place}-{priority}");
+            let mut job = world.job(&id)?;
+            job.route.priority = priority;
+            job.route.group = (place == "g").then(Group::default);
+            job.route.instance = (place == "i").then(|| "7".parse()).transpose()?;
+            expected.push(id);
+            world.put_jobs(&[job.clone()]).await?;
+            if priority == Priority::Normal {
+                let id = format!("{place}-1");
+                let list = format!("{}:prio:1", job.route.queue(world.keys()));
+                world.put_foreign(&id, &[("script", "1")]).await?;
+                let from = world.queue();
+                let moved = ["LMOVE", &from, &list, "LEFT", "LEFT"];
+                world.raw::<()>(&moved).await?;
+                expected.push(id);
+            }
+        }
+    }
+    let listen = Listen {
+        script_type: "osis".parse()?,
+        group: Group::default(),
+        instance: Some("7".parse()?),
+    };
+    let taken = world
+        .claim(WORKER, &listen.queues(world.keys()), 20)
+        .await?;
+    same!(ids(&taken.jobs), expected);
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! Replies: who waits for the end of a job is told, and nothing is left behind for ever.
 
-use meshwork_broker::Claimed;
+use meshwork_broker::{Claim, Claimed, OldList};
 use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::outcome::FailureKind;
 
+use super::world::{LEASE, WORKER, ids};
 use super::{Failure, Outcome, World, cases, check, same};
 
 cases![
@@ -15,6 +16,8 @@ cases![
     a_repeated_report_sends_none,
     a_stale_report_sends_none,
     a_retry_takes_the_old_one_away,
+    clients_of_old_lists_wait_on_the_old_reply_list,
+    our_jobs_reply_where_we_wait,
 ];
 
 /// The ways in which a job ends.
@@ -174,4 +177,81 @@ async fn a_retry_takes_the_old_one_away(world: &World) -> Outcome {
     let claimed = world.take_one().await?;
     world.finish(&claimed, "43").await?;
     told(world, "j1", "43").await
+}
+
+/// Claims from the queue and from an old list beside it.
+async fn claim_old(world: &World, old: &str) -> Result<Vec<Claimed>, Failure> {
+    let queues = [world.queue()];
+    let old = [OldList {
+        list: old.to_owned(),
+        home: world.queue(),
+    }];
+    let token = world.token();
+    let claim = Claim {
+        queues: &queues,
+        old: &old,
+        reverse: false,
+        want: 5,
+        lease: LEASE,
+        worker: WORKER,
+        token: &token,
+    };
+    Ok(world.broker.claim(claim).await?.jobs)
+}
+
+/// `hero:reply:{id}` of seed 2, however the job ends; and gone with the retry.
+async fn clients_of_old_lists_wait_on_the_old_reply_list(world: &World) -> Outcome {
+    let old = format!("{}actor_queue:osis", world.keys().job_prefix());
+    let old_reply = |id: &str| format!("{}{id}", world.keys().legacy_reply_prefix());
+    for id in ["old", "failed", "new"] {
+        world.put_foreign(id, &[("script_type", "osis")]).await?;
+    }
+    for _ in 0..2 {
+        let (queue, right) = (world.queue(), "RIGHT");
+        world
+            .raw::<()>(&["LMOVE", &queue, &old, right, "LEFT"])
+            .await?;
+    }
+    let jobs = claim_old(world, &old).await?;
+    same!(ids(&jobs), ["new", "old", "failed"]);
+    world.finish(&jobs[0], "42").await?;
+    told(world, "new", "42").await?;
+    same!(world.list(&old_reply("new")).await?.len(), 0);
+    same!(world.field("new", "mw_legacy").await?, None);
+    world.finish(&jobs[1], "43").await?;
+    world.fail(&jobs[2], FailureKind::Permanent).await?;
+    for (id, payload) in [("old", "43"), ("failed", "boom")] {
+        same!(world.field(id, "mw_legacy").await?.as_deref(), Some("1"));
+        same!(world.list(&old_reply(id)).await?, [payload]);
+        silent(world, id).await?;
+        let ttl: i64 = world.raw(&["PTTL", &old_reply(id)]).await?;
+        check!((3_500_000..=3_600_000).contains(&ttl));
+        world.broker.retry(&world.read(id).await?).await?;
+        same!(world.list(&old_reply(id)).await?.len(), 0);
+    }
+    // Whatever ends it later: it came from there.
+    for id in ["old", "failed"] {
+        world
+            .broker
+            .cancel(&world.read(id).await?, "stopped", true)
+            .await?;
+        same!(world.list(&old_reply(id)).await?, ["stopped"]);
+        world.broker.delete(&world.read(id).await?).await?;
+        same!(world.list(&old_reply(id)).await?.len(), 0);
+    }
+    Ok(())
+}
+
+/// Wherever the job was taken from.
+async fn our_jobs_reply_where_we_wait(world: &World) -> Outcome {
+    let old = format!("{}actor_queue:osis", world.keys().job_prefix());
+    let mut job = world.job("j1")?;
+    job.reply = true;
+    world.put_jobs(&[job]).await?;
+    world
+        .raw::<()>(&["LMOVE", &world.queue(), &old, "LEFT", "LEFT"])
+        .await?;
+    let jobs = claim_old(world, &old).await?;
+    world.finish(&jobs[0], "42").await?;
+    told(world, "j1", "42").await
 }

@@ -3,6 +3,7 @@
 use meshwork_broker::Retried;
 use meshwork_model::outcome::FailureKind;
 
+use super::old_side::{migrate, old, write};
 use super::{Outcome, World, cases, check, same};
 
 cases![
@@ -15,6 +16,7 @@ cases![
     a_job_that_is_not_there_does_not_appear,
     a_job_that_says_no_queue_stays,
     leaves_what_is_no_job,
+    a_lock_of_the_run_before_locks_nothing,
 ];
 
 async fn ended(world: &World, kind: Option<FailureKind>) -> Outcome {
@@ -156,4 +158,19 @@ async fn leaves_what_is_no_job(world: &World) -> Outcome {
     let before = world.all().await?;
     same!(world.broker.retry(&job).await?, Retried::Missing);
     world.unchanged(&before).await
+}
+
+/// An old worker took the id and ended the job; by the next run there is no migration any more.
+async fn a_lock_of_the_run_before_locks_nothing(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put(&["j1"]).await?;
+    let config = world.keys().config();
+    world
+        .raw::<()>(&["DEL", &old(world), &world.queue(), &config])
+        .await?;
+    write(world, "j1", &["status", "error", "mw_seen", "1"]).await?;
+    world.broker.retry(&world.read("j1").await?).await?;
+    same!(world.field("j1", "mw_seen").await?, None);
+    same!(world.take_one().await?.job.id, "j1");
+    Ok(())
 }

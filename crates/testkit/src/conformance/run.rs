@@ -10,7 +10,7 @@ use super::{Case, Failure, Outcome, Place, World};
 use crate::snapshot::keys;
 
 /// Far more than a case takes, so that only one that hangs meets it.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Namespaces so far, so that no two cases of a process have the same.
 static NAMESPACES: AtomicU32 = AtomicU32::new(0);

@@ -61,28 +61,87 @@ pub(super) const CLOCK: &[Change] = &[
 pub(super) const REPLY: &[Change] = &[
     (
         "reply_sent_although_not_wanted",
-        "if wanted == '0' then return end",
+        "if has.mw_reply == '0' then return end",
         "",
     ),
     (
         "reply_kept_from_other_clients",
-        "if wanted == '0' then",
-        "if wanted ~= '1' then",
+        "if has.mw_reply == '0' then",
+        "if has.mw_reply ~= '1' then",
     ),
-    ("reply_missing", "redis.call('LPUSH', list, payload)", ""),
+    (
+        "reply_missing",
+        "if pushed('LPUSH', list, payload) then redis.call('PEXPIRE', list, REPLY_TTL) end",
+        "",
+    ),
     (
         "reply_kept_for_ever",
-        "redis.call('PEXPIRE', list, ttl)",
+        "redis.call('PEXPIRE', list, REPLY_TTL)",
         "",
     ),
     (
         "reply_kept_far_too_long",
-        "redis.call('PEXPIRE', list, ttl)",
-        "redis.call('EXPIRE', list, ttl)",
+        "redis.call('PEXPIRE', list, REPLY_TTL)",
+        "redis.call('EXPIRE', list, REPLY_TTL)",
     ),
     (
         "reply_empty",
-        "redis.call('LPUSH', list, payload)",
-        "redis.call('LPUSH', list, '')",
+        "pushed('LPUSH', list, payload)",
+        "pushed('LPUSH', list, '')",
+    ),
+    (
+        "reply_that_cannot_be_given_given_a_time_to_live",
+        "if pushed('LPUSH', list, payload) then redis",
+        "pushed('LPUSH', list, payload) if true then redis",
+    ),
+    (
+        "reply_that_cannot_be_given_ends_the_call",
+        "return type(redis.pcall(how, list, id)) == 'number'",
+        "return type(redis.call(how, list, id)) == 'number'",
+    ),
+    (
+        "old_clients_told_where_new_ones_wait",
+        "(has.mw_legacy and not has.mw_reply) and OLD_REPLY",
+        "false and OLD_REPLY",
+    ),
+    (
+        "new_clients_told_where_old_ones_wait",
+        "(has.mw_legacy and not has.mw_reply) and",
+        "not has.mw_reply and",
+    ),
+    (
+        "our_clients_told_where_old_ones_wait",
+        "(has.mw_legacy and not has.mw_reply) and",
+        "has.mw_legacy and",
+    ),
+];
+
+/// What happened.
+pub(super) const EVENTS: &[Change] = &[
+    (
+        "events_not_told",
+        "local function event(id, what, by, note)\n",
+        "local function event(id, what, by, note)\n  if true then return end\n",
+    ),
+    (
+        "a_key_like_events_ends_the_call",
+        "redis.pcall('XADD'",
+        "redis.call('XADD'",
+    ),
+    ("nobody_did_it", "'by', by or ''", "'by', ''"),
+    (
+        "nothing_noted",
+        "string.sub(note or '', 1, LONGEST_NOTE)",
+        "''",
+    ),
+    (
+        "notes_not_cut",
+        "string.sub(note or '', 1, LONGEST_NOTE)",
+        "note or ''",
+    ),
+    (
+        "a_retry_not_told",
+        "event(id, 'retry', has.mw_worker, ARGV[4])",
+        "",
     ),
 ];

@@ -1,39 +1,43 @@
-//! Changes of finish, fail, cancel, retry and delete.
+//! Changes of finish and fail.
 
 use super::Change;
 
 pub(super) const FINISH: &[Change] = &[
     (
         "fence_not_checked",
-        "if has[2] ~= ARGV[3] then return 'stale' end",
+        "if has.mw_token ~= ARGV[3] then return 'stale' end",
         "",
     ),
     (
         "status_not_checked",
-        "if has[1] ~= 'started' then return 'stale' end",
+        "if has.status ~= 'started' then return 'stale' end",
         "",
     ),
     (
         "repeated_report_called_stale",
-        "if has[1] == 'finished' then return 'finished' end",
+        "if has.status == 'finished' then return 'finished' end",
         "",
     ),
     (
         "repeated_report_written",
-        "if has[1] == 'finished' then return 'finished' end\nif has[1] ~= 'started' then",
-        "if has[1] ~= 'started' and has[1] ~= 'finished' then",
+        "if has.status == 'finished' then return 'finished' end\nif has.status ~= 'started' then",
+        "if has.status ~= 'started' and has.status ~= 'finished' then",
     ),
     (
         "lease_not_removed",
-        "redis.call('ZREM', KEYS[2], ARGV[2])",
+        "redis.call('ZREM', LEASES, ARGV[2])",
         "",
     ),
-    ("status_not_written", "'status', 'finished', ", ""),
+    (
+        "status_not_written",
+        "KEYS[1], 'status', 'finished', 'output'",
+        "KEYS[1], 'output'",
+    ),
     ("output_not_written", ", 'output', ARGV[4],", ","),
     (
         "change_not_dated",
-        ",\n  'updated_at', iso(clock(ARGV[1])))",
-        ")",
+        ", 'output', ARGV[4], 'updated_at', iso(now))",
+        ", 'output', ARGV[4])",
     ),
     (
         "old_error_kept",
@@ -47,13 +51,18 @@ pub(super) const FINISH: &[Change] = &[
     ),
     (
         "old_stdout_kept",
-        "'mw_stdout', 'mw_stderr')",
-        "'mw_stderr')",
+        "'mw_stdout', 'mw_stderr', 'mw_stop')",
+        "'mw_stderr', 'mw_stop')",
     ),
     (
         "old_stderr_kept",
-        "'mw_stdout', 'mw_stderr')",
-        "'mw_stdout')",
+        "'mw_stdout', 'mw_stderr', 'mw_stop')",
+        "'mw_stdout', 'mw_stop')",
+    ),
+    (
+        "request_to_stop_kept",
+        "'mw_stderr', 'mw_stop')",
+        "'mw_stderr')",
     ),
     (
         "stdout_not_kept",
@@ -73,53 +82,66 @@ pub(super) const FINISH: &[Change] = &[
         "'HDEL', KEYS[1], 'mw_token', 'error',",
     ),
     (
-        "reply_missing",
-        "reply(has[3], KEYS[3], ARGV[4], ARGV[7])",
+        "its_end_not_told",
+        "close(ARGV[2], KEYS[1], has, 'finished', ARGV[4], now, nil, has.mw_worker)",
         "",
     ),
-    ("reply_always", "reply(has[3],", "reply('1',"),
-    ("reply_only_to_us", "reply(has[3],", "reply(has[3] or '0',"),
+    (
+        "reply_only_to_us",
+        "'mw_token', 'mw_reply', 'mw_legacy', 'mw_worker')\nif",
+        "'mw_token', 'mw_reply', 'mw_legacy', 'mw_worker')\nhas.mw_reply = has.mw_reply or '0'\nif",
+    ),
+    (
+        "who_did_it_not_told",
+        "now, nil, has.mw_worker)\nreturn 'finished'",
+        "now, nil)\nreturn 'finished'",
+    ),
+    (
+        "dependants_told_of_a_failure",
+        "has, 'finished', ARGV[4], now",
+        "has, 'error', ARGV[4], now",
+    ),
     (
         "answers_wrong",
-        "reply(has[3], KEYS[3], ARGV[4], ARGV[7])\nreturn 'finished'",
-        "reply(has[3], KEYS[3], ARGV[4], ARGV[7])\nreturn 'stale'",
+        "has.mw_worker)\nreturn 'finished'",
+        "has.mw_worker)\nreturn 'stale'",
     ),
 ];
 
 pub(super) const FAIL: &[Change] = &[
     (
         "fence_not_checked",
-        "if has[2] ~= ARGV[3] then return 'stale' end",
+        "if has.mw_token ~= ARGV[3] then return 'stale' end",
         "",
     ),
     (
         "status_not_checked",
-        "if has[1] ~= 'started' then return 'stale' end",
+        "if has.status ~= 'started' then return 'stale' end",
         "",
     ),
     (
         "repeated_report_called_stale",
-        "if has[1] == 'error' then return 'failed' end",
+        "if has.status == 'error' then return 'failed' end",
         "",
     ),
     (
         "repeated_report_written",
-        "if has[1] == 'error' then return 'failed' end\nif has[1] ~= 'started' then",
-        "if has[1] ~= 'started' and has[1] ~= 'error' then",
+        "if has.status == 'error' then return 'failed' end\nif has.status ~= 'started' then",
+        "if has.status ~= 'started' and has.status ~= 'error' then",
     ),
     (
         "one_retry_too_few",
-        "(tonumber(has[4]) or 0) <= retries",
-        "(tonumber(has[4]) or 0) < retries",
+        "(tonumber(has.mw_attempt or '') or 0) <= retries",
+        "(tonumber(has.mw_attempt or '') or 0) < retries",
     ),
     (
         "one_retry_too_many",
-        "(tonumber(has[4]) or 0) <= retries",
-        "(tonumber(has[4]) or 0) <= retries + 1",
+        "(tonumber(has.mw_attempt or '') or 0) <= retries",
+        "(tonumber(has.mw_attempt or '') or 0) <= retries + 1",
     ),
     (
         "retried_without_end",
-        "(tonumber(has[4]) or 0) <= retries",
+        "(tonumber(has.mw_attempt or '') or 0) <= retries",
         "retries > 0",
     ),
     (
@@ -129,30 +151,40 @@ pub(super) const FAIL: &[Change] = &[
     ),
     ("retried_in_vain", "ARGV[6] == '1' and ", ""),
     (
-        "retries_not_bounded",
-        "math.min(tonumber(has[5] or '') or 0, tonumber(ARGV[10]))",
-        "tonumber(has[5] or '') or 0",
+        "retried_although_stopped",
+        " <= retries and not has.mw_stop",
+        " <= retries",
     ),
     (
-        "lease_not_removed",
-        "redis.call('ZREM', KEYS[2], ARGV[2])",
-        "",
+        "retries_not_bounded",
+        "math.min(tonumber(has.retries or '') or 0, tonumber(ARGV[9]))",
+        "tonumber(has.retries or '') or 0",
     ),
+    ("lease_not_removed", "redis.call('ZREM', LEASES, id)", ""),
     (
         "token_not_deleted",
         "redis.call('HDEL', KEYS[1], 'mw_token')",
         "",
     ),
-    ("id_not_pushed", "redis.call('LPUSH', KEYS[3], ARGV[2])", ""),
+    (
+        "id_not_pushed",
+        "(put or deliver('LPUSH', id, KEYS[1], has, has.mw_queue or KEYS[2], now))",
+        "true",
+    ),
     (
         "requeued_to_the_wrong_end",
-        "redis.call('LPUSH', KEYS[3], ARGV[2])",
-        "redis.call('RPUSH', KEYS[3], ARGV[2])",
+        "deliver('LPUSH', id, KEYS[1]",
+        "deliver('RPUSH', id, KEYS[1]",
+    ),
+    (
+        "requeued_although_it_ended",
+        "KEYS[2], now)) and 'requeued' or 'failed'",
+        "KEYS[2], now)) and 'requeued' or 'requeued'",
     ),
     (
         "status_not_written",
-        "'status', again and 'dispatched' or 'error', ",
-        "",
+        "'HSET', KEYS[1], 'status', again and 'dispatched' or 'error', 'error'",
+        "'HSET', KEYS[1], 'error'",
     ),
     (
         "requeued_job_in_error",
@@ -164,11 +196,11 @@ pub(super) const FAIL: &[Change] = &[
         "again and 'dispatched' or 'error'",
         "'dispatched'",
     ),
-    ("message_not_written", ", 'error', ARGV[4],", ","),
+    ("message_not_written", ", 'error', ARGV[4],\n", ",\n"),
     (
         "change_not_dated",
-        ",\n  'updated_at', iso(clock(ARGV[1])))",
-        ")",
+        ", 'error', ARGV[4],\n  'updated_at', iso(now))",
+        ", 'error', ARGV[4])",
     ),
     (
         "traceback_not_kept",
@@ -188,192 +220,72 @@ pub(super) const FAIL: &[Change] = &[
     ("empty_fields_kept", "if ARGV[5] ~= ''", "if true"),
     (
         "old_run_kept",
-        "redis.call('HDEL', KEYS[1], 'mw_traceback', 'mw_stdout', 'mw_stderr')",
+        "redis.call('HDEL', KEYS[1], 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_stop')",
+        "redis.call('HDEL', KEYS[1], 'mw_stop')",
+    ),
+    (
+        "request_to_stop_kept",
+        "'mw_stdout', 'mw_stderr', 'mw_stop')",
+        "'mw_stdout', 'mw_stderr')",
+    ),
+    (
+        "delay_ignored",
+        "local put = delay > 0 and",
+        "local put = false and",
+    ),
+    (
+        "delayed_for_nothing",
+        "local put = delay > 0 and",
+        "local put =",
+    ),
+    (
+        "delayed_and_queued",
+        "(put or deliver('LPUSH', id, KEYS[1], has, has.mw_queue or KEYS[2], now))",
+        "(deliver('LPUSH', id, KEYS[1], has, KEYS[2], now) or put)",
+    ),
+    (
+        "due_at_once",
+        "redis.pcall('ZADD', DELAYED, whole(now + delay), id)",
+        "redis.pcall('ZADD', DELAYED, whole(now), id)",
+    ),
+    (
+        "a_key_like_the_delayed_loses_it",
+        "type(redis.pcall('ZADD', DELAYED, whole(now + delay), id)) == 'number'",
+        "redis.pcall('ZADD', DELAYED, whole(now + delay), id)",
+    ),
+    (
+        "its_end_not_told",
+        "close(id, KEYS[1], has, 'error', ARGV[4], now, dead, has.mw_worker)",
         "",
     ),
     (
-        "reply_missing",
-        "reply(has[3], KEYS[4], ARGV[4], ARGV[9])",
-        "",
+        "never_a_dead_letter",
+        "now, dead, has.mw_worker)\nreturn 'failed'",
+        "now, nil, has.mw_worker)\nreturn 'failed'",
     ),
-    ("reply_always", "reply(has[3],", "reply('1',"),
+    (
+        "reason_always_the_same",
+        "not has.mw_stop and ARGV[11] or nil",
+        "not has.mw_stop and 'failed' or nil",
+    ),
+    (
+        "stopped_job_a_dead_letter",
+        "local dead = ARGV[11] ~= '' and not has.mw_stop and",
+        "local dead = ARGV[11] ~= '' and",
+    ),
+    (
+        "stopped_run_a_dead_letter",
+        "local dead = ARGV[11] ~= '' and",
+        "local dead =",
+    ),
     (
         "reply_after_a_requeue",
-        "return 'requeued'",
-        "reply(has[3], KEYS[4], ARGV[4], ARGV[9])\n  return 'requeued'",
-    ),
-];
-
-pub(super) const CANCEL: &[Change] = &[
-    (
-        "missing_job_made_up",
-        "if not there(KEYS[1]) then return 'missing' end",
-        "",
+        "  event(id, 'retry',",
+        "  reply(has, id, ARGV[4])\n  event(id, 'retry',",
     ),
     (
-        "list_taken_for_a_job",
-        "redis.call('TYPE', key).ok == 'hash'",
-        "redis.call('EXISTS', key) == 1",
-    ),
-    (
-        "finished_job_stopped",
-        "status == 'finished' or status == 'error'",
-        "status == 'error'",
-    ),
-    (
-        "stopped_job_stopped_again",
-        "status == 'finished' or status == 'error'",
-        "status == 'finished'",
-    ),
-    (
-        "lease_not_removed",
-        "redis.call('ZREM', KEYS[2], ARGV[2])",
-        "",
-    ),
-    (
-        "token_not_deleted",
-        "redis.call('HDEL', KEYS[1], 'mw_token')",
-        "",
-    ),
-    ("status_not_written", "'status', 'error', ", ""),
-    ("reason_not_written", "'error', ARGV[3],", "'error', '',"),
-    (
-        "change_not_dated",
-        ",\n  'updated_at', iso(clock(ARGV[1])))",
-        ")",
-    ),
-    (
-        "id_not_removed_from_the_queue",
-        "if status ~= 'started' then unqueue(KEYS[3], ARGV[2]) end",
-        "",
-    ),
-    (
-        "long_queue_walked",
-        "local LONGEST_WALK = 10000",
-        "local LONGEST_WALK = 10000000",
-    ),
-    (
-        "short_queue_not_walked",
-        "local LONGEST_WALK = 10000",
-        "local LONGEST_WALK = 0",
-    ),
-    (
-        "reply_missing",
-        "reply(record[2], KEYS[4], ARGV[3], ARGV[4])",
-        "",
-    ),
-    ("reply_always", "reply(record[2],", "reply('1',"),
-    ("answers_wrong", "return 'cancelled'", "return 'ended'"),
-];
-
-pub(super) const RETRY: &[Change] = &[
-    (
-        "missing_job_made_up",
-        "if not there(KEYS[1]) then return 'missing' end",
-        "",
-    ),
-    (
-        "list_taken_for_a_job",
-        "redis.call('TYPE', key).ok == 'hash'",
-        "redis.call('EXISTS', key) == 1",
-    ),
-    (
-        "running_job_queued",
-        "if status ~= 'finished' and status ~= 'error' then",
-        "if status == 'dispatched' then",
-    ),
-    (
-        "waiting_job_queued",
-        "if status ~= 'finished' and status ~= 'error' then",
-        "if status == 'started' then",
-    ),
-    (
-        "finished_job_left",
-        "if status ~= 'finished' and status ~= 'error' then",
-        "if status ~= 'error' then",
-    ),
-    (
-        "failed_job_left",
-        "if status ~= 'finished' and status ~= 'error' then",
-        "if status ~= 'finished' then",
-    ),
-    ("id_not_pushed", "redis.call('LPUSH', KEYS[2], ARGV[2])", ""),
-    (
-        "pushed_to_the_wrong_end",
-        "redis.call('LPUSH', KEYS[2], ARGV[2])",
-        "redis.call('RPUSH', KEYS[2], ARGV[2])",
-    ),
-    ("old_reply_kept", "redis.call('DEL', KEYS[3])", ""),
-    ("old_output_kept", "'output', 'error',", "'error',"),
-    ("old_error_kept", "'output', 'error',", "'output',"),
-    (
-        "old_logs_kept",
-        "'mw_traceback', 'mw_stdout', 'mw_stderr',",
-        "",
-    ),
-    ("old_token_kept", "'mw_token', 'mw_attempt'", "'mw_attempt'"),
-    (
-        "old_attempts_kept",
-        "'mw_attempt', 'mw_lost')",
-        "'mw_lost')",
-    ),
-    (
-        "old_losses_kept",
-        "'mw_attempt', 'mw_lost')",
-        "'mw_attempt')",
-    ),
-    ("status_not_written", "'status', 'dispatched', ", ""),
-    (
-        "change_not_dated",
-        ", 'updated_at', iso(clock(ARGV[1])))",
-        ")",
-    ),
-];
-
-pub(super) const DELETE: &[Change] = &[
-    (
-        "missing_job_called_deleted",
-        "if not there(KEYS[1]) then return 'missing' end",
-        "",
-    ),
-    (
-        "list_taken_for_a_job",
-        "redis.call('TYPE', key).ok == 'hash'",
-        "redis.call('EXISTS', key) == 1",
-    ),
-    (
-        "running_job_deleted",
-        "if lease and tonumber(lease) > clock(ARGV[1]) then",
-        "if false then",
-    ),
-    (
-        "job_of_a_dead_worker_left",
-        "if lease and tonumber(lease) > clock(ARGV[1]) then",
-        "if lease then",
-    ),
-    (
-        "clock_ignored",
-        "if given ~= '0' then return tonumber(given) end",
-        "",
-    ),
-    (
-        "lease_not_removed",
-        "redis.call('ZREM', KEYS[2], ARGV[2])",
-        "",
-    ),
-    (
-        "id_not_removed_from_the_queue",
-        "unqueue(KEYS[3], ARGV[2])",
-        "",
-    ),
-    (
-        "record_kept",
-        "redis.call('DEL', KEYS[1], KEYS[4])",
-        "redis.call('DEL', KEYS[4])",
-    ),
-    (
-        "reply_kept",
-        "redis.call('DEL', KEYS[1], KEYS[4])",
-        "redis.call('DEL', KEYS[1])",
+        "who_did_it_not_told",
+        "now, dead, has.mw_worker)\nreturn 'failed'",
+        "now, dead)\nreturn 'failed'",
     ),
 ];

@@ -1,10 +1,14 @@
 //! Scripts broken on purpose, one line at a time. The conformance suite must notice each: a change of a
 //! script that no case notices is one that nobody would notice when it is made by mistake.
 
+mod asked;
+mod claim;
 mod common;
 mod ends;
+mod later;
 mod returns;
 mod starts;
+mod waits;
 
 use meshwork_broker::script::{Scripts, Verb};
 
@@ -36,25 +40,40 @@ pub struct Caught {
 /// All mutations, in the order of a job's life.
 #[must_use]
 pub fn all() -> Vec<Mutation> {
-    let lists: [(Verb, &[Change]); 18] = [
-        (Verb::Enqueue, starts::ENQUEUE),
+    let lists: [(Verb, &[Change]); 33] = [
         (Verb::Enqueue, common::TIMES),
-        (Verb::Claim, starts::CLAIM),
-        (Verb::Claim, starts::CLAIM_ORDER),
         (Verb::Claim, common::CLOCK),
-        (Verb::Renew, starts::RENEW),
         (Verb::Renew, common::CLOCK),
-        (Verb::Finish, ends::FINISH),
+        (Verb::Reclaim, common::CLOCK),
+        (Verb::Promote, common::CLOCK),
         (Verb::Finish, common::REPLY),
+        (Verb::Fail, common::EVENTS),
+        (Verb::Enqueue, starts::ENQUEUE),
+        (Verb::Enqueue, starts::ENQUEUE_LIMITS),
+        (Verb::Enqueue, starts::ENQUEUE_FALLBACK),
+        (Verb::Renew, starts::RENEW),
+        (Verb::Claim, claim::CLAIM),
+        (Verb::Claim, claim::CLAIM_ORDER),
+        (Verb::Claim, claim::CLAIM_LOCKS),
+        (Verb::Claim, waits::FOREIGN),
+        (Verb::Enqueue, waits::HOLD),
+        (Verb::Enqueue, waits::DOUBLE),
+        (Verb::Finish, ends::FINISH),
         (Verb::Fail, ends::FAIL),
+        (Verb::Cancel, asked::CANCEL),
+        (Verb::Retry, asked::RETRY),
+        (Verb::Delete, asked::DELETE),
         (Verb::Release, returns::RELEASE),
         (Verb::Reclaim, returns::RECLAIM),
         (Verb::Reclaim, returns::RECLAIM_FEEDS),
-        (Verb::Reclaim, common::CLOCK),
         (Verb::Leave, returns::LEAVE),
-        (Verb::Cancel, ends::CANCEL),
-        (Verb::Retry, ends::RETRY),
-        (Verb::Delete, ends::DELETE),
+        (Verb::Promote, later::PROMOTE),
+        (Verb::Settle, later::SETTLE),
+        (Verb::Finish, later::ENDS),
+        (Verb::Finish, later::OWE),
+        (Verb::Finish, later::ADVANCE),
+        (Verb::Settle, later::ADVANCE),
+        (Verb::Fail, later::ADVANCE_FAILED),
     ];
     let mutation = |verb: Verb| {
         move |(what, find, replace): &Change| Mutation {

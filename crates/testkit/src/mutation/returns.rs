@@ -3,63 +3,92 @@
 use super::Change;
 
 pub(super) const RELEASE: &[Change] = &[
-    ("fence_not_checked", "has[2] ~= ARGV[3] or ", ""),
-    ("status_not_checked", " or has[1] ~= 'started'", ""),
+    ("fence_not_checked", "has.mw_token ~= ARGV[3] or ", ""),
     (
-        "lease_not_removed",
-        "redis.call('ZREM', KEYS[2], ARGV[2])",
-        "",
+        "status_not_checked",
+        " or has.status ~= 'started' then",
+        " then",
     ),
+    ("lease_not_removed", "redis.call('ZREM', LEASES, id)", ""),
     (
         "attempt_counted",
-        "redis.call('HINCRBY', KEYS[1], 'mw_attempt', -1)",
-        "",
+        "math.max(0, (tonumber(has.mw_attempt or '') or 0) - 1)",
+        "has.mw_attempt",
+    ),
+    (
+        "attempts_below_none",
+        "math.max(0, (tonumber(has.mw_attempt or '') or 0) - 1)",
+        "(tonumber(has.mw_attempt or '') or 0) - 1",
     ),
     (
         "token_not_deleted",
         "redis.call('HDEL', KEYS[1], 'mw_token')",
         "",
     ),
-    ("status_not_written", "'status', 'dispatched', ", ""),
+    (
+        "status_not_written",
+        "redis.call('HSET', KEYS[1], 'status', 'dispatched', 'updated_at'",
+        "redis.call('HSET', KEYS[1], 'updated_at'",
+    ),
     (
         "change_not_dated",
-        ", 'updated_at', iso(clock(ARGV[1])))",
-        ")",
+        "'status', 'dispatched', 'updated_at', iso(now))\nevent",
+        "'status', 'dispatched')\nevent",
     ),
-    ("id_not_pushed", "redis.call('RPUSH', KEYS[3], ARGV[2])", ""),
+    (
+        "id_not_pushed",
+        "deliver('RPUSH', id, KEYS[1], has, has.mw_queue or KEYS[2], now)",
+        "",
+    ),
     (
         "requeued_to_the_wrong_end",
-        "redis.call('RPUSH', KEYS[3], ARGV[2])",
-        "redis.call('LPUSH', KEYS[3], ARGV[2])",
+        "deliver('RPUSH', id, KEYS[1]",
+        "deliver('LPUSH', id, KEYS[1]",
+    ),
+    (
+        "stopped_job_runs_again",
+        "if has.mw_stop then",
+        "if false then",
+    ),
+    (
+        "stopped_job_without_its_reason",
+        "fault(id, KEYS[1], has, has.mw_stop, now",
+        "fault(id, KEYS[1], has, 'stopped', now",
+    ),
+    ("not_told", "event(id, 'release', has.mw_worker)", ""),
+    (
+        "fallback_forgotten",
+        "    mind(id, key, now)\n    return true",
+        "    return true",
     ),
 ];
 
 pub(super) const RECLAIM: &[Change] = &[
     (
         "living_worker_robbed",
-        "KEYS[1], '-inf', whole(now)",
-        "KEYS[1], '-inf', '+inf'",
+        "LEASES, '-inf', whole(now)",
+        "LEASES, '-inf', '+inf'",
     ),
     (
         "lease_ends_late",
-        "KEYS[1], '-inf', whole(now)",
-        "KEYS[1], '-inf', '(' .. whole(now)",
+        "LEASES, '-inf', whole(now)",
+        "LEASES, '-inf', '(' .. whole(now)",
     ),
-    ("lease_not_removed", "redis.call('ZREM', KEYS[1], id)", ""),
+    ("lease_not_removed", "redis.call('ZREM', LEASES, id)", ""),
     (
         "status_not_checked",
-        "has[1] == 'started' and has[2]",
-        "has[2]",
+        "if has.status == 'started' and has.mw_queue then",
+        "if has.mw_queue then",
     ),
     (
-        "job_without_queue_ends_the_call",
-        "has[1] == 'started' and has[2]",
-        "has[1] == 'started'",
+        "job_without_queue_ends",
+        "if has.status == 'started' and has.mw_queue then",
+        "if has.status == 'started' then",
     ),
     (
         "list_like_a_job_ends_the_call",
-        "redis.pcall('HMGET', key",
-        "redis.call('HMGET', key",
+        "redis.pcall('HMGET', key, ...)",
+        "redis.call('HMGET', key, ...)",
     ),
     (
         "token_not_deleted",
@@ -68,57 +97,93 @@ pub(super) const RECLAIM: &[Change] = &[
     ),
     (
         "attempt_counted",
-        "redis.call('HINCRBY', key, 'mw_attempt', -1)",
-        "",
+        "math.max(0, (tonumber(has.mw_attempt or '') or 0) - 1)",
+        "has.mw_attempt",
+    ),
+    (
+        "attempts_below_none",
+        "math.max(0, (tonumber(has.mw_attempt or '') or 0) - 1)",
+        "(tonumber(has.mw_attempt or '') or 0) - 1",
     ),
     (
         "lost_not_counted",
-        "(tonumber(has[3]) or 0) + 1",
-        "tonumber(has[3]) or 0",
+        "(tonumber(has.mw_lost or '') or 0) + 1",
+        "tonumber(has.mw_lost or '') or 0",
     ),
     ("lost_not_written", "'mw_lost', lost, ", ""),
-    ("change_not_dated", ", 'updated_at', at)", ")"),
+    (
+        "change_not_dated",
+        "'mw_lost', lost, 'updated_at', at)",
+        "'mw_lost', lost)",
+    ),
     (
         "poison_one_too_early",
-        "if lost > losses then",
-        "if lost >= losses then",
+        "elseif lost >= losses then",
+        "elseif lost >= losses - 1 then",
     ),
     (
         "poison_one_too_late",
-        "if lost > losses then",
-        "if lost > losses + 1 then",
+        "elseif lost >= losses then",
+        "elseif lost > losses then",
     ),
-    ("poison_never", "if lost > losses then", "if false then"),
     (
-        "poison_not_in_error",
-        "'status', 'error', 'error', message",
-        "'error', message",
+        "poison_never",
+        "elseif lost >= losses then",
+        "elseif false then",
     ),
     (
         "poison_without_a_reason",
-        "'status', 'error', 'error', message",
-        "'status', 'error'",
+        "fault(id, key, has, poison, now",
+        "fault(id, key, has, '', now",
     ),
     (
-        "poison_without_a_reply",
-        "reply(has[4], ARGV[5] .. id, message, ARGV[7])",
-        "",
+        "poison_no_dead_letter",
+        "poison, now, 'poison', '', true)",
+        "poison, now, nil, '', true)",
     ),
-    ("poison_replies_always", "reply(has[4],", "reply('1',"),
     ("poison_not_told", "ended[#ended + 1] = id", ""),
+    (
+        "stopped_job_runs_again",
+        "if has.mw_stop then",
+        "if false then",
+    ),
+    (
+        "stopped_job_without_its_reason",
+        "fault(id, key, has, has.mw_stop, now",
+        "fault(id, key, has, 'stopped', now",
+    ),
     (
         "status_not_written",
         "redis.call('HSET', key, 'status', 'dispatched')",
         "",
     ),
-    ("id_not_pushed", "redis.call('RPUSH', has[2], id)", ""),
+    (
+        "id_not_pushed",
+        "if deliver('RPUSH', id, key, has, has.mw_queue, now, true) then",
+        "if true then",
+    ),
     (
         "requeued_to_the_wrong_end",
-        "redis.call('RPUSH', has[2], id)",
-        "redis.call('LPUSH', has[2], id)",
+        "deliver('RPUSH', id, key",
+        "deliver('LPUSH', id, key",
     ),
     ("requeued_not_told", "requeued[#requeued + 1] = id", ""),
-    ("bound_removed", "'LIMIT', 0, most)", "'LIMIT', 0, 100000)"),
+    (
+        "requeued_told_although_it_ended",
+        "if requeued[#requeued] ~= id then ended",
+        "if false then ended",
+    ),
+    (
+        "bound_removed",
+        "'LIMIT', 0, ARGV[2])",
+        "'LIMIT', 0, 100000)",
+    ),
+    ("loss_not_told", "event(id, 'lost', has.mw_worker)", ""),
+    (
+        "dependants_not_left_to_settle",
+        "  if later then owe(id, status == 'finished')",
+        "  if later then",
+    ),
 ];
 
 pub(super) const RECLAIM_FEEDS: &[Change] = &[
@@ -139,13 +204,13 @@ pub(super) const RECLAIM_FEEDS: &[Change] = &[
     ),
     (
         "living_listener_robbed",
-        "KEYS[2], '-inf', whole(now)",
-        "KEYS[2], '-inf', '+inf'",
+        "FEEDS, '-inf', whole(now)",
+        "FEEDS, '-inf', '+inf'",
     ),
     (
         "death_noticed_late",
-        "KEYS[2], '-inf', whole(now)",
-        "KEYS[2], '-inf', '(' .. whole(now)",
+        "FEEDS, '-inf', whole(now)",
+        "FEEDS, '-inf', '(' .. whole(now)",
     ),
     ("listener_never_forgotten", "if over and", "if false and"),
     ("listener_forgotten_at_once", "if over and", "if"),
@@ -164,13 +229,23 @@ pub(super) const RECLAIM_FEEDS: &[Change] = &[
         "return {requeued, ended, moved}",
         "return {requeued, ended, 0}",
     ),
+    (
+        "a_key_like_a_queue_ends_the_call",
+        "redis.pcall('LMOVE', feed",
+        "redis.call('LMOVE', feed",
+    ),
+    (
+        "a_key_like_a_queue_counts",
+        " or id.err then break end -- a queue",
+        " then break end -- a queue",
+    ),
 ];
 
 pub(super) const LEAVE: &[Change] = &[
     (
         "feeds_not_returned",
-        "while moved < MOST and redis.call",
-        "while false and redis.call",
+        "while moved < MOST do",
+        "while false do",
     ),
     ("feeds_turned_round", "'LEFT', 'RIGHT'", "'RIGHT', 'RIGHT'"),
     (
@@ -180,16 +255,26 @@ pub(super) const LEAVE: &[Change] = &[
     ),
     (
         "listener_not_removed",
-        "redis.call('ZREM', KEYS[1], ARGV[k / 2])",
+        "redis.call('ZREM', FEEDS, ARGV[1 + (k + 1) / 2])",
         "",
     ),
-    ("wrong_listener_removed", "ARGV[k / 2]", "ARGV[1]"),
+    ("wrong_listener_removed", "ARGV[1 + (k + 1) / 2]", "ARGV[2]"),
     (
         "all_listeners_removed",
-        "redis.call('ZREM', KEYS[1], ARGV[k / 2])",
-        "redis.call('DEL', KEYS[1])",
+        "redis.call('ZREM', FEEDS, ARGV[1 + (k + 1) / 2])",
+        "redis.call('DEL', FEEDS)",
     ),
     ("bound_removed", "local MOST = 1000", "local MOST = 1000000"),
     ("more_never_told", "moved >= MOST and 1 or 0", "0"),
     ("moved_not_told", "return {moved,", "return {0,"),
+    (
+        "a_key_like_a_queue_ends_the_call",
+        "redis.pcall('LMOVE'",
+        "redis.call('LMOVE'",
+    ),
+    (
+        "a_key_like_a_queue_counts",
+        " or id.err then break end",
+        " then break end",
+    ),
 ];

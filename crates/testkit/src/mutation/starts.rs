@@ -1,230 +1,146 @@
-//! Changes of enqueue, claim and renew.
+//! Changes of enqueue and renew.
 
 use super::Change;
 
 pub(super) const ENQUEUE: &[Change] = &[
     (
         "existing_job_overwritten",
-        "redis.call('EXISTS', KEYS[k]) == 1",
+        "redis.call('EXISTS', key) == 1",
         "false",
     ),
-    ("id_not_pushed", "redis.call('LPUSH', KEYS[k + 1], id)", ""),
+    ("id_not_pushed", "redis.call('LPUSH', queue, id)", ""),
     (
         "pushed_to_the_wrong_end",
-        "redis.call('LPUSH', KEYS[k + 1], id)",
-        "redis.call('RPUSH', KEYS[k + 1], id)",
+        "redis.call('LPUSH', queue, id)",
+        "redis.call('RPUSH', queue, id)",
     ),
     (
         "stored_although_not_queued",
-        "redis.call('LPUSH', KEYS[k + 1], id)",
-        "redis.pcall('LPUSH', KEYS[k + 1], id)",
+        "redis.call('LPUSH', queue, id)",
+        "redis.pcall('LPUSH', queue, id)",
     ),
     (
         "pushed_to_the_first_queue",
-        "redis.call('LPUSH', KEYS[k + 1], id)",
+        "redis.call('LPUSH', queue, id)",
         "redis.call('LPUSH', KEYS[2], id)",
     ),
     (
         "status_wrong",
-        "'status', 'dispatched'",
-        "'status', 'started'",
+        "    written('dispatched')\n    double",
+        "    written('started')\n    double",
     ),
-    ("status_not_written", "'status', 'dispatched', ", ""),
+    (
+        "status_not_written",
+        "redis.call('HSET', key, 'status', status, 'created_at'",
+        "redis.call('HSET', key, 'created_at'",
+    ),
     ("creation_not_dated", "'created_at', at, ", ""),
     ("change_not_dated", "'updated_at', at,\n", "\n"),
     (
         "last_field_lost",
-        "unpack(ARGV, a + 2, a + 1 + n)",
-        "unpack(ARGV, a + 2, a + n - 1)",
+        "unpack(ARGV, from, from + n - 1)",
+        "unpack(ARGV, from, from + n - 3)",
     ),
     (
         "answers_that_it_was_new",
-        "stored[#stored + 1] = 0",
-        "stored[#stored + 1] = 1",
+        "return 'exists'",
+        "return 'stored'",
     ),
     (
         "answers_that_it_was_there",
-        "stored[#stored + 1] = 1",
-        "stored[#stored + 1] = 0",
+        "return 'stored'",
+        "return 'exists'",
     ),
-];
-
-pub(super) const CLAIM: &[Change] = &[
     (
-        "lease_not_written",
-        "redis.call('ZADD', KEYS[1], deadline, id)",
+        "not_told",
+        "    event(id, 'enqueue', ARGV[2], script_type)\n",
         "",
     ),
     (
-        "deadline_now",
-        "whole(now + tonumber(ARGV[3]))",
-        "whole(now)",
+        "type_not_told",
+        "'enqueue', ARGV[2], script_type",
+        "'enqueue', ARGV[2]",
     ),
     (
-        "deadline_late",
-        "whole(now + tonumber(ARGV[3]))",
-        "whole(now + tonumber(ARGV[3]) + 1)",
+        "who_asked_not_told",
+        "'enqueue', ARGV[2], script_type",
+        "'enqueue', '', script_type",
     ),
     (
-        "attempt_not_counted",
-        "attempt = (tonumber(attempt) or 0) + 1",
-        "attempt = tonumber(attempt) or 0",
+        "only_the_first_job_of_a_call",
+        "a = from + strings",
+        "a = 3",
+    ),
+];
+
+pub(super) const ENQUEUE_LIMITS: &[Change] = &[
+    ("limit_ignored", "if full(queue) then return 'full' end", ""),
+    ("limit_one_too_many", ">= limits[queue]", "> limits[queue]"),
+    ("own_limit_ignored", "set[own] or set.limit", "set.limit"),
+    (
+        "default_limit_ignored",
+        "set[own] or set.limit or ''",
+        "set[own] or ''",
     ),
     (
-        "attempts_forgotten",
-        "attempt = (tonumber(attempt) or 0) + 1",
-        "attempt = 1",
-    ),
-    ("attempt_not_written", ", 'mw_attempt', attempt)", ")"),
-    (
-        "attempt_not_told",
-        "(k - 2) / 2, attempt, record",
-        "(k - 2) / 2, 1, record",
-    ),
-    ("token_not_written", "'mw_token', token,", ""),
-    ("worker_not_written", "'mw_worker', worker, ", ""),
-    ("queue_not_written", "'mw_queue', KEYS[k], ", ""),
-    (
-        "feed_taken_for_the_queue",
-        "'mw_queue', KEYS[k], ",
-        "'mw_queue', KEYS[k + 1], ",
-    ),
-    ("status_not_written", "'status', 'started', ", ""),
-    ("change_not_dated", "'updated_at', at, ", ""),
-    (
-        "job_runs_beside_itself",
-        "not redis.call('ZSCORE', KEYS[1], id)",
-        "true",
+        "default_comes_first",
+        "set[own] or set.limit",
+        "set.limit or set[own]",
     ),
     (
-        "abandoned_job_never_runs",
-        "status == 'started' and not",
-        "false and not",
+        "limit_of_another_queue",
+        "if limits[queue] == nil then",
+        "if next(limits) == nil then",
     ),
     (
-        "ended_job_runs_again",
-        "if not free(status, id) then",
-        "if status == 'started' and not free(status, id) then",
+        "a_key_like_the_settings_ends_the_call",
+        "redis.pcall('HMGET', key, ...)",
+        "redis.call('HMGET', key, ...)",
     ),
     (
-        "job_without_status_never_runs",
-        "return status == nil or",
-        "return false or",
+        "full_before_it_is_there",
+        "  if redis.call('EXISTS', key) == 1 then return 'exists' end\n",
+        "  if full(queue) then return 'full' end\n  if redis.call('EXISTS', key) == 1 then return 'exists' end\n",
     ),
-    ("job_with_empty_status_never_runs", " or status == ''", ""),
+];
+
+pub(super) const ENQUEUE_FALLBACK: &[Change] = &[
+    ("always_away", "redis.call('EXISTS', presence) == 0", "true"),
+    ("never_away", "redis.call('EXISTS', presence) == 0", "false"),
     (
-        "job_made_up",
-        "if #record == 0 then dropped = dropped + 1 return end",
+        "fallback_not_taken",
+        "if away then queue = fallback end",
         "",
     ),
     (
-        "missing_job_not_counted",
-        "if #record == 0 then dropped = dropped + 1",
-        "if #record == 0 then",
+        "fallback_not_noted",
+        "redis.call('HSET', key, 'mw_queue', queue, 'mw_fallback', presence .. ' ' .. fallback)",
+        "",
     ),
     (
-        "busy_job_not_counted",
-        "if not free(status, id) then dropped = dropped + 1",
-        "if not free(status, id) then",
+        "fallback_noted_although_taken",
+        "if presence ~= '' and not away then",
+        "if presence ~= '' then",
     ),
     (
-        "a_list_like_a_job_ends_the_claim",
-        "redis.pcall('HGETALL', key)",
-        "redis.call('HGETALL', key)",
+        "fallback_noted_without_its_queue",
+        "'mw_fallback', presence .. ' ' .. fallback",
+        "'mw_fallback', presence",
     ),
     (
-        "a_key_like_a_queue_ends_the_claim",
-        "redis.pcall('RPOP', KEYS[k],",
-        "redis.call('RPOP', KEYS[k],",
-    ),
-    ("record_not_told", "attempt, record}", "attempt, {}}"),
-    (
-        "more_than_wanted",
-        "math.min(want, MOST - looked)",
-        "MOST - looked",
-    ),
-    ("slots_not_counted", "want = want - 1", ""),
-    ("bound_removed", "local MOST = 1000", "local MOST = 1000000"),
-    ("more_never_told", "looked >= MOST and 1 or 0", "0"),
-    ("more_always_told", "looked >= MOST and 1 or 0", "1"),
-    ("dropped_never_told", "return {dropped,", "return {0,"),
-];
-
-pub(super) const CLAIM_ORDER: &[Change] = &[
-    (
-        "id_not_removed_from_the_queue",
-        "looked = looked + #ids",
-        "looked = looked + #ids for _, id in ipairs(ids) do redis.call('RPUSH', KEYS[k], id) end",
-    ),
-    (
-        "taken_from_the_wrong_end",
-        "redis.pcall('RPOP', KEYS[k],",
-        "redis.pcall('LPOP', KEYS[k],",
-    ),
-    (
-        "only_the_first_queue",
-        "for k = 2, #KEYS, 2 do\n  while want > 0",
-        "for k = 2, 2, 2 do\n  while want > 0",
-    ),
-    (
-        "queues_in_the_wrong_order",
-        "for k = 2, #KEYS, 2 do\n  while want > 0",
-        "for k = #KEYS - 1, 2, -2 do\n  while want > 0",
-    ),
-    ("queue_told_wrong", "(k - 2) / 2, attempt", "0, attempt"),
-    (
-        "feeds_not_looked_at",
-        "for k = 2, #KEYS, 2 do\n  while looked < MOST do",
-        "for k = 2, 0, 2 do\n  while looked < MOST do",
-    ),
-    (
-        "feeds_after_the_queues",
-        "if want > 0 then id = redis.call('RPOP', KEYS[k + 1])",
-        "if false then id = nil",
-    ),
-    (
-        "id_not_removed_from_the_feed",
-        "id = redis.call('RPOP', KEYS[k + 1])",
-        "id = redis.call('LINDEX', KEYS[k + 1], -1)",
-    ),
-    (
-        "fed_from_the_wrong_end",
-        "id = redis.call('RPOP', KEYS[k + 1])",
-        "id = redis.call('LPOP', KEYS[k + 1])",
-    ),
-    (
-        "surplus_not_returned",
-        "else id = redis.call('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT') end",
-        "end",
-    ),
-    (
-        "surplus_thrown_away",
-        "else id = redis.call('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT') end",
-        "else id = redis.call('LPOP', KEYS[k + 1]) end",
-    ),
-    (
-        "surplus_turned_round",
-        "KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT'",
-        "KEYS[k + 1], KEYS[k], 'RIGHT', 'RIGHT'",
-    ),
-    (
-        "surplus_to_the_wrong_end",
-        "KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT'",
-        "KEYS[k + 1], KEYS[k], 'RIGHT', 'LEFT'",
+        "nobody_looks",
+        "    mind(id, key, now)\n  end\n  return 'stored'",
+        "  end\n  return 'stored'",
     ),
 ];
 
 pub(super) const RENEW: &[Change] = &[
-    ("fence_not_checked", "has[1] == token and ", ""),
-    ("status_not_checked", "has[2] == 'started' and ", ""),
-    (
-        "lease_made_up",
-        " and redis.call('ZSCORE', KEYS[1], id)",
-        "",
-    ),
+    ("fence_not_checked", "has.mw_token == token and ", ""),
+    ("status_not_checked", "has.status == 'started' and ", ""),
+    ("lease_made_up", " and redis.call('ZSCORE', LEASES, id)", ""),
     (
         "lease_not_extended",
-        "redis.call('ZADD', KEYS[1], deadline, id)",
+        "redis.call('ZADD', LEASES, deadline, id)",
         "",
     ),
     (
@@ -239,7 +155,7 @@ pub(super) const RENEW: &[Change] = &[
     ),
     (
         "listener_not_registered",
-        "redis.call('ZADD', KEYS[2], alive, ARGV[i])",
+        "redis.call('ZADD', FEEDS, alive, ARGV[i])",
         "",
     ),
     (
@@ -254,4 +170,25 @@ pub(super) const RENEW: &[Change] = &[
     ),
     ("lost_job_not_told", "gone[#gone + 1] = id", ""),
     ("only_the_first_job_renewed", "a = a + 2", "a = a + 0"),
+    (
+        "stop_not_told",
+        "if has.mw_stop then stops[#stops + 1] = id end",
+        "",
+    ),
+    ("stop_told_of_all", "if has.mw_stop then", "if true then"),
+    (
+        "stopped_job_told_as_gone",
+        "stops[#stops + 1] = id",
+        "gone[#gone + 1] = id",
+    ),
+    (
+        "a_list_like_a_job_ends_the_call",
+        "redis.pcall('HMGET', key, ...)",
+        "redis.call('HMGET', key, ...)",
+    ),
+    (
+        "listeners_before_leases",
+        "local gone, stops, a",
+        "for i = 5, 4 + entries do redis.call('ZADD', FEEDS, alive, ARGV[i]) end\nlocal gone, stops, a",
+    ),
 ];

@@ -1,0 +1,227 @@
+//! Prerequisites in records of clients that know nothing of waiting: they push the id at once, and the
+//! claim finds out.
+
+use meshwork_model::outcome::FailureKind;
+use meshwork_model::state::Status;
+
+use super::waits::{run, waits};
+use super::world::{START, WORKER, ids};
+use super::{Outcome, World, cases, check, same};
+
+cases![
+    is_held_until_the_other_has_finished,
+    either_field_counts,
+    an_empty_list_is_none,
+    waits_whatever_its_record_says_of_its_status,
+    waits_in_the_queue_it_came_from,
+    a_failed_prerequisite_ends_it,
+    an_unknown_prerequisite_ends_it,
+    a_failed_prerequisite_may_not_matter,
+    its_time_is_that_of_its_record,
+    too_many_prerequisites_end_it,
+    many_prerequisites_end_the_call_early,
+    is_not_asked_again_once_it_ran,
+    a_job_of_ours_is_not_asked_at_all,
+];
+
+const AFTER_FIRST: (&str, &str) = ("prerequisites", r#"["first"]"#);
+
+/// Their dispatcher writes both fields and pushes.
+async fn is_held_until_the_other_has_finished(world: &World) -> Outcome {
+    world.put(&["first"]).await?;
+    world.put_foreign("child", &[AFTER_FIRST]).await?;
+    let taken = world.claim(WORKER, &[world.queue()], 5).await?;
+    same!((ids(&taken.jobs), taken.dropped), (vec!["first"], 1));
+    check!(waits(world, "child").await?);
+    same!(world.lease("child").await?, None);
+    check!(world.waiting().await?.is_empty());
+    world.finish(&taken.jobs[0], "42").await?;
+    let claimed = world.take_one().await?;
+    same!((claimed.job.id.as_str(), claimed.job.attempt), ("child", 1));
+    world.finish(&claimed, "43").await?;
+    same!(world.list(&world.reply("child")).await?, ["43"]);
+    Ok(())
+}
+
+/// `prerequisites`, `dependencies`, or both; each once.
+async fn either_field_counts(world: &World) -> Outcome {
+    world.put(&["first", "second"]).await?;
+    let records: [&[(&str, &str)]; 4] = [
+        &[("dependencies", r#"[ "first" ]"#)],
+        &[("prerequisites", "[]"), ("dependencies", r#"["first"]"#)],
+        &[AFTER_FIRST, ("dependencies", "[]")],
+        &[AFTER_FIRST, ("dependencies", r#"["first"]"#)],
+    ];
+    for (n, fields) in records.into_iter().enumerate() {
+        world.put_foreign(&format!("child{n}"), fields).await?;
+    }
+    let both = [AFTER_FIRST, ("dependencies", r#"["second"]"#)];
+    world.put_foreign("both", &both).await?;
+    let taken = world.take(9).await?;
+    same!(ids(&taken), ["first", "second"]);
+    world.finish(&taken[0], "42").await?;
+    same!(
+        world.waiting().await?,
+        ["child0", "child1", "child2", "child3"]
+    );
+    world.finish(&taken[1], "42").await?;
+    same!(world.waiting().await?.pop().as_deref(), Some("both"));
+    Ok(())
+}
+
+/// However it is written.
+async fn an_empty_list_is_none(world: &World) -> Outcome {
+    for (n, list) in ["[]", "[ ]", "", "null", "{}"].into_iter().enumerate() {
+        let fields = [("prerequisites", list), ("dependencies", list)];
+        world.put_foreign(&format!("j{n}"), &fields).await?;
+    }
+    same!(world.take(9).await?.len(), 5);
+    Ok(())
+}
+
+/// None, an empty one, or `started` by a worker that is gone: it waits, and runs then.
+async fn waits_whatever_its_record_says_of_its_status(world: &World) -> Outcome {
+    world.put(&["first"]).await?;
+    for (id, status) in [
+        ("none", None),
+        ("empty", Some("")),
+        ("gone", Some("started")),
+    ] {
+        let status = status.map(|status| ("status", status));
+        let fields: Vec<_> = status.into_iter().chain([AFTER_FIRST]).collect();
+        world.put_foreign(id, &fields).await?;
+    }
+    let taken = world.take(9).await?;
+    same!(ids(&taken), ["first"]);
+    for id in ["none", "empty", "gone"] {
+        let status = world.read(id).await?.status();
+        same!((id, status), (id, Some(Status::WaitingForPrerequisites)));
+    }
+    world.finish(&taken[0], "42").await?;
+    same!(world.waiting().await?, ["none", "empty", "gone"]);
+    Ok(())
+}
+
+/// It may have been meant for a group.
+async fn waits_in_the_queue_it_came_from(world: &World) -> Outcome {
+    world.put(&["first"]).await?;
+    world.put_foreign("child", &[AFTER_FIRST]).await?;
+    let (queue, group) = (world.queue(), world.queue_of("osis:group:io"));
+    world
+        .raw::<()>(&["LMOVE", &queue, &group, "LEFT", "LEFT"])
+        .await?;
+    check!(
+        world
+            .claim(WORKER, std::slice::from_ref(&group), 1)
+            .await?
+            .jobs
+            .is_empty()
+    );
+    run(world, "first", true).await?;
+    same!(world.list(&group).await?, ["child"]);
+    Ok(())
+}
+
+/// At once, and its client is told.
+async fn a_failed_prerequisite_ends_it(world: &World) -> Outcome {
+    world.put(&["first"]).await?;
+    run(world, "first", false).await?;
+    world.put_foreign("child", &[AFTER_FIRST]).await?;
+    let taken = world.claim(WORKER, &[world.queue()], 5).await?;
+    same!((taken.jobs.len(), taken.dropped), (0, 1));
+    let why = "prerequisite first did not finish";
+    same!(world.read("child").await?.error.as_deref(), Some(why));
+    same!(world.status("child").await?, "error");
+    same!(world.list(&world.reply("child")).await?, [why]);
+    Ok(())
+}
+
+/// Likewise.
+async fn an_unknown_prerequisite_ends_it(world: &World) -> Outcome {
+    world.put_foreign("child", &[AFTER_FIRST]).await?;
+    check!(world.take(5).await?.is_empty());
+    let why = "prerequisite first does not exist";
+    same!(world.list(&world.reply("child")).await?, [why]);
+    Ok(())
+}
+
+/// Somebody may have set our field by hand.
+async fn a_failed_prerequisite_may_not_matter(world: &World) -> Outcome {
+    world.put(&["first"]).await?;
+    run(world, "first", false).await?;
+    let fields = [AFTER_FIRST, ("mw_on_failure", "continue")];
+    world.put_foreign("child", &fields).await?;
+    run(world, "child", true).await
+}
+
+/// And the default's if it says none.
+async fn its_time_is_that_of_its_record(world: &World) -> Outcome {
+    world.put(&["first"]).await?;
+    for (id, timeout) in [("a", "7"), ("b", "soon")] {
+        let fields = [AFTER_FIRST, ("timeout", timeout)];
+        world.put_foreign(id, &fields).await?;
+    }
+    world.take(5).await?;
+    let expires = |ms: u64| Some((START + ms).to_string());
+    same!(world.field("a", "mw_expires").await?, expires(7_000));
+    same!(world.field("b", "mw_expires").await?, expires(1_800_000));
+    Ok(())
+}
+
+fn list_of(most: usize) -> String {
+    let ids: Vec<_> = (0..most).map(|n| format!("\"x{n}\"")).collect();
+    format!("[{}]", ids.join(","))
+}
+
+/// A job of ours cannot have them either.
+async fn too_many_prerequisites_end_it(world: &World) -> Outcome {
+    let fields = [("prerequisites", &*list_of(1001))];
+    world.put_foreign("child", &fields).await?;
+    let taken = world.claim(WORKER, &[world.queue()], 5).await?;
+    same!((taken.jobs.len(), taken.dropped, taken.more), (0, 1, false));
+    let why = "it has 1001 prerequisites, the limit is 1000";
+    same!(world.read("child").await?.error.as_deref(), Some(why));
+    Ok(())
+}
+
+/// Each is looked at; what is left goes back as it lay.
+async fn many_prerequisites_end_the_call_early(world: &World) -> Outcome {
+    for n in 0..5 {
+        let fields = [("prerequisites", &*list_of(400))];
+        world.put_foreign(&format!("j{n}"), &fields).await?;
+    }
+    let taken = world.claim(WORKER, &[world.queue()], 9).await?;
+    same!((taken.jobs.len(), taken.dropped, taken.more), (0, 3, true));
+    same!(world.waiting().await?, ["j3", "j4"]);
+    let taken = world.claim(WORKER, &[world.queue()], 9).await?;
+    same!((taken.dropped, taken.more), (2, false));
+    Ok(())
+}
+
+/// Its prerequisites may be forgotten by then.
+async fn is_not_asked_again_once_it_ran(world: &World) -> Outcome {
+    world.put(&["first", "second"]).await?;
+    let fields = [("prerequisites", r#"["first","second"]"#)];
+    world.put_foreign("child", &fields).await?;
+    let taken = world.take(5).await?;
+    world.finish(&taken[0], "42").await?;
+    world.broker.delete(&taken[0].job).await?;
+    world.finish(&taken[1], "42").await?;
+    world.broker.delete(&taken[1].job).await?;
+    let claimed = world.take_one().await?;
+    same!(claimed.job.id, "child");
+    world.lose_all().await?;
+    let claimed = world.take_one().await?;
+    world.fail(&claimed, FailureKind::Permanent).await?;
+    same!(world.read("child").await?.error.as_deref(), Some("boom"));
+    Ok(())
+}
+
+/// Enqueue looked after it.
+async fn a_job_of_ours_is_not_asked_at_all(world: &World) -> Outcome {
+    world.put(&["first"]).await?;
+    run(world, "first", true).await?;
+    super::waits::put_after(world, "child", &["first"]).await?;
+    world.broker.delete(&world.read("first").await?).await?;
+    run(world, "child", true).await
+}

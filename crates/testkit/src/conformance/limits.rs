@@ -1,0 +1,154 @@
+//! Limits of queues: a queue that holds as many as it may takes no more.
+
+use meshwork_broker::Enqueued;
+use meshwork_model::outcome::FailureKind;
+
+use super::waits::{after, run};
+use super::{Outcome, World, cases, check, same};
+
+use Enqueued::{Exists, Full, Stored};
+
+cases![
+    the_default_holds_for_every_queue,
+    a_queues_own_limit_comes_first,
+    a_batch_fills_up_to_the_limit,
+    a_full_queue_writes_nothing,
+    an_id_that_is_there_is_there,
+    there_is_room_again,
+    what_comes_back_is_never_refused,
+    a_job_that_would_wait_is_refused_too,
+    what_is_no_number_is_no_limit,
+];
+
+async fn limit(world: &World, queue: Option<&str>, limit: &str) -> Outcome {
+    let field = queue.map_or_else(|| "limit".to_owned(), |queue| format!("limit:{queue}"));
+    let set = ["HSET", &world.keys().config(), &field, limit];
+    world.raw(&set).await
+}
+
+async fn put(world: &World, id: &str, script_type: &str) -> Result<Enqueued, super::Failure> {
+    let mut job = world.job(id)?;
+    job.route.script_type = script_type.parse()?;
+    let mut said = world.broker.enqueue(&[job]).await?;
+    said.pop().ok_or_else(|| super::Failure::new("no answer"))
+}
+
+/// Each on its own.
+async fn the_default_holds_for_every_queue(world: &World) -> Outcome {
+    limit(world, None, "2").await?;
+    for script_type in ["osis", "sal"] {
+        let mut said = Vec::new();
+        for n in 0..3 {
+            said.push(put(world, &format!("{script_type}{n}"), script_type).await?);
+        }
+        same!(said, [Stored, Stored, Full]);
+    }
+    Ok(())
+}
+
+/// Whether it is more or less, and if there is no default.
+async fn a_queues_own_limit_comes_first(world: &World) -> Outcome {
+    limit(world, Some(&world.queue()), "1").await?;
+    same!(put(world, "a", "osis").await?, Stored);
+    same!(put(world, "b", "osis").await?, Full);
+    same!(put(world, "c", "sal").await?, Stored);
+    limit(world, None, "1").await?;
+    limit(world, Some(&world.queue()), "2").await?;
+    same!(put(world, "d", "sal").await?, Full);
+    same!(put(world, "e", "osis").await?, Stored);
+    limit(world, Some(&world.queue()), "0").await?;
+    same!(put(world, "f", "osis").await?, Full);
+    Ok(())
+}
+
+/// And tells of each job.
+async fn a_batch_fills_up_to_the_limit(world: &World) -> Outcome {
+    limit(world, None, "3").await?;
+    world.put(&["a"]).await?;
+    let mut other = world.job("d")?;
+    other.route.script_type = "sal".parse()?;
+    let jobs = [world.job("b")?, world.job("c")?, world.job("x")?, other];
+    let said = world.broker.enqueue(&jobs).await?;
+    same!(said, [Stored, Stored, Full, Stored]);
+    same!(world.waiting().await?, ["a", "b", "c"]);
+    limit(world, Some(&world.queue_of("v")), "1").await?;
+    let jobs = ["w", "y", "z"].map(|id| world.job(id));
+    let [osis, mut one, mut two] = jobs;
+    for job in [&mut one, &mut two] {
+        if let Ok(job) = job {
+            job.route.script_type = "v".parse()?;
+        }
+    }
+    let said = world.broker.enqueue(&[osis?, one?, two?]).await?;
+    same!(said, [Full, Stored, Full]);
+    Ok(())
+}
+
+/// The job may be asked for again later.
+async fn a_full_queue_writes_nothing(world: &World) -> Outcome {
+    limit(world, None, "1").await?;
+    world.put(&["a"]).await?;
+    let before = world.all().await?;
+    world.pass(1);
+    same!(put(world, "b", "osis").await?, Full);
+    world.unchanged(&before).await
+}
+
+/// A call repeated after a broken connection does not take it for refused.
+async fn an_id_that_is_there_is_there(world: &World) -> Outcome {
+    limit(world, None, "1").await?;
+    world.put(&["a"]).await?;
+    same!(put(world, "a", "osis").await?, Exists);
+    Ok(())
+}
+
+/// As soon as a job is claimed.
+async fn there_is_room_again(world: &World) -> Outcome {
+    limit(world, None, "1").await?;
+    world.put(&["a"]).await?;
+    same!(put(world, "b", "osis").await?, Full);
+    world.take_one().await?;
+    same!(put(world, "b", "osis").await?, Stored);
+    Ok(())
+}
+
+/// It was let in once.
+async fn what_comes_back_is_never_refused(world: &World) -> Outcome {
+    limit(world, None, "1").await?;
+    let mut job = world.job("a")?;
+    job.retries = 1;
+    world.put_jobs(&[job]).await?;
+    let claimed = world.take_one().await?;
+    world.put(&["b"]).await?;
+    world.fail(&claimed, FailureKind::Script).await?;
+    same!(world.waiting().await?, ["b", "a"]);
+    Ok(())
+}
+
+/// It is for that queue, even if it does not stand there yet.
+async fn a_job_that_would_wait_is_refused_too(world: &World) -> Outcome {
+    world.put(&["first", "failed"]).await?;
+    let held = world.take_one().await?;
+    run(world, "failed", false).await?;
+    limit(world, None, "0").await?;
+    let jobs = [
+        after(world, "a", &["first"])?,
+        after(world, "b", &["failed"])?,
+    ];
+    same!(world.broker.enqueue(&jobs).await?, [Full, Full]);
+    limit(world, None, "1").await?;
+    same!(world.broker.enqueue(&jobs[..1]).await?, [Stored]);
+    world.finish(&held, "42").await?;
+    same!(world.waiting().await?, ["a"]);
+    Ok(())
+}
+
+/// Nobody is locked out because of a slip of the pen.
+async fn what_is_no_number_is_no_limit(world: &World) -> Outcome {
+    for (n, text) in ["", "many"].into_iter().enumerate() {
+        limit(world, None, text).await?;
+        same!(put(world, &format!("j{n}"), "osis").await?, Stored);
+    }
+    check!(world.waiting().await?.len() == 2);
+    Ok(())
+}

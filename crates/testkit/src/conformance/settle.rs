@@ -1,0 +1,161 @@
+//! settle: more jobs may wait for one than the call that ends it tells.
+
+use meshwork_broker::Retried;
+
+use super::waits::{after, run, waits};
+use super::{Failure, Outcome, World, cases, check, same};
+
+cases![
+    tells_what_was_left_over,
+    tells_a_bounded_number,
+    fails_those_of_a_failed_job,
+    nobody_to_tell_is_no_error,
+    an_end_noted_twice_is_one,
+    those_of_a_job_that_runs_again_wait_on,
+    a_finished_job_that_is_gone_had_finished,
+    a_deleted_job_that_is_there_again_is_waited_for,
+    goes_on_after_a_list_that_is_none,
+];
+
+/// Stores `first` and so many jobs that wait for it: `j0`, `j1` …
+pub(super) async fn put_dependants(world: &World, many: usize) -> Outcome {
+    world.put(&["first"]).await?;
+    for from in (0..many).step_by(1000) {
+        let names = from..many.min(from + 1000);
+        let jobs: Result<Vec<_>, Failure> = names
+            .map(|n| after(world, &format!("j{n}"), &["first"]))
+            .collect();
+        world.put_jobs(&jobs?).await?;
+    }
+    Ok(())
+}
+
+async fn ready(world: &World) -> Result<usize, Failure> {
+    Ok(world.waiting().await?.len())
+}
+
+/// In the order in which they came.
+async fn tells_what_was_left_over(world: &World) -> Outcome {
+    put_dependants(world, 150).await?;
+    run(world, "first", true).await?;
+    same!(ready(world).await?, 100);
+    check!(waits(world, "j100").await?);
+    same!(world.list(&world.named("SETTLE")?).await?, [" first"]);
+    check!(!world.broker.settle().await?);
+    let names: Vec<_> = (0..150).map(|n| format!("j{n}")).collect();
+    same!(world.waiting().await?, names);
+    let own = [
+        world.named("SETTLE")?,
+        format!("{}first", world.named("NEXT")?),
+    ];
+    let left: usize = world.raw(&["EXISTS", &own[0], &own[1]]).await?;
+    same!(left, 0);
+    Ok(())
+}
+
+/// And says whether there are more.
+async fn tells_a_bounded_number(world: &World) -> Outcome {
+    put_dependants(world, 2500).await?;
+    run(world, "first", true).await?;
+    for (more, told) in [(true, 1100), (true, 2100), (false, 2500)] {
+        same!(world.broker.settle().await?, more);
+        same!(ready(world).await?, told);
+    }
+    Ok(())
+}
+
+/// Each of them, with the reason.
+async fn fails_those_of_a_failed_job(world: &World) -> Outcome {
+    put_dependants(world, 150).await?;
+    run(world, "first", false).await?;
+    check!(!world.broker.settle().await?);
+    let why = Some("prerequisite first did not finish");
+    for n in [0, 99, 100, 149] {
+        let job = world.read(&format!("j{n}")).await?;
+        same!((job.status.as_str(), job.error.as_deref()), ("error", why));
+    }
+    same!(ready(world).await?, 0);
+    Ok(())
+}
+
+/// Nor is it written down.
+async fn nobody_to_tell_is_no_error(world: &World) -> Outcome {
+    check!(!world.broker.settle().await?);
+    world.unchanged("").await
+}
+
+/// Also for the many that were noted by nobody in particular.
+async fn an_end_noted_twice_is_one(world: &World) -> Outcome {
+    put_dependants(world, 110).await?;
+    run(world, "first", true).await?;
+    let settle = world.named("SETTLE")?;
+    let again = vec!["first"; 2000];
+    let push: Vec<_> = ["RPUSH", &settle].into_iter().chain(again).collect();
+    world.raw::<()>(&push).await?;
+    check!(world.broker.settle().await?);
+    same!(ready(world).await?, 110);
+    while world.broker.settle().await? {}
+    same!(ready(world).await?, 110);
+    Ok(())
+}
+
+/// It has not ended: whoever was not told yet is told of its next end.
+async fn those_of_a_job_that_runs_again_wait_on(world: &World) -> Outcome {
+    put_dependants(world, 150).await?;
+    run(world, "first", true).await?;
+    same!(
+        world.broker.retry(&world.read("first").await?).await?,
+        Retried::Queued
+    );
+    for _ in 0..2 {
+        check!(!world.broker.settle().await?);
+        check!(waits(world, "j149").await?);
+    }
+    same!(ready(world).await?, 101);
+    world.take(100).await?;
+    run(world, "first", true).await?;
+    check!(!world.broker.settle().await?);
+    same!(ready(world).await?, 50);
+    Ok(())
+}
+
+/// Its record was deleted before all knew.
+async fn a_finished_job_that_is_gone_had_finished(world: &World) -> Outcome {
+    for (well, left) in [(true, 2500), (false, 0)] {
+        put_dependants(world, 2500).await?;
+        run(world, "first", well).await?;
+        world.broker.delete(&world.read("first").await?).await?;
+        while world.broker.settle().await? {}
+        same!(ready(world).await?, left);
+        world.raw::<()>(&["FLUSHDB"]).await?;
+    }
+    Ok(())
+}
+
+/// Who waits for an id waits for the job that has it.
+async fn a_deleted_job_that_is_there_again_is_waited_for(world: &World) -> Outcome {
+    put_dependants(world, 3).await?;
+    world.broker.delete(&world.read("first").await?).await?;
+    world.put(&["first"]).await?;
+    check!(!world.broker.settle().await?);
+    check!(waits(world, "j2").await?);
+    run(world, "first", true).await?;
+    same!(world.waiting().await?, ["j0", "j1", "j2"]);
+    Ok(())
+}
+
+/// Somebody may have put something else there.
+async fn goes_on_after_a_list_that_is_none(world: &World) -> Outcome {
+    put_dependants(world, 110).await?;
+    run(world, "first", true).await?;
+    world.put(&["odd"]).await?;
+    let odd = format!("{}odd", world.named("NEXT")?);
+    world.raw::<()>(&["SET", &odd, "x"]).await?;
+    world.take(100).await?;
+    run(world, "odd", true).await?;
+    let settle = world.named("SETTLE")?;
+    world.raw::<()>(&["LPUSH", &settle, "odd"]).await?;
+    check!(!world.broker.settle().await?);
+    same!(ready(world).await?, 10);
+    Ok(())
+}

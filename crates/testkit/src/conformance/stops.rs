@@ -1,0 +1,201 @@
+//! Stopping a job that runs: its worker is asked, through the control queue of its type and with each
+//! renewal, and whatever becomes of the run, the job does not run again.
+
+use meshwork_broker::{Cancelled, Claimed, Failed, Finished, Released};
+use meshwork_model::outcome::FailureKind;
+
+use super::world::{LEASE, WORKER};
+use super::{Failure, Outcome, World, cases, check, same};
+
+cases![
+    the_worker_is_asked,
+    said_twice_it_asks_once,
+    force_ends_it_all_the_same,
+    the_renewal_says_it_too,
+    a_run_without_a_lease_is_stopped_by_its_old_queue,
+    a_job_that_waits_ends_at_once,
+    a_result_that_was_quicker_counts,
+    a_failure_is_not_retried,
+    a_job_handed_back_ends,
+    a_job_whose_worker_is_gone_ends,
+    whoever_asks_for_it_again_is_not_stopped,
+    a_control_queue_that_is_no_list_is_no_hindrance,
+];
+
+fn control(world: &World) -> Result<String, Failure> {
+    Ok(world.keys().control_queue_type(&"osis".parse()?))
+}
+
+/// A job with retries that runs and is to stop.
+async fn asked(world: &World) -> Result<Claimed, Failure> {
+    let mut job = world.job("j1")?;
+    (job.retries, job.reply) = (5, true);
+    world.put_jobs(&[job]).await?;
+    let claimed = world.take_one().await?;
+    let said = world.broker.cancel(&claimed.job, "enough", false).await?;
+    same!(said, Cancelled::Stopping);
+    Ok(claimed)
+}
+
+/// It ended in error for the reason that was given, once and for all, and is no dead letter.
+async fn ended(world: &World, why: &str) -> Outcome {
+    let record = world.record("j1").await?;
+    let of = |name: &str| record.get(name).map(String::as_str);
+    same!((of("status"), of("error")), (Some("error"), Some(why)));
+    same!((of("mw_stop"), of("mw_dead")), (None, None));
+    same!(world.lease("j1").await?, None);
+    same!(world.list(&world.reply("j1")).await?, [why]);
+    check!(world.waiting().await?.is_empty());
+    Ok(())
+}
+
+/// It runs on until then.
+async fn the_worker_is_asked(world: &World) -> Outcome {
+    let claimed = world.started("j1").await?;
+    let (record, lease) = (world.record("j1").await?, world.lease("j1").await?);
+    let who = world.broker.clone().acting_as("alice");
+    let said = who.cancel(&claimed.job, "enough", false).await?;
+    same!(said, Cancelled::Stopping);
+    same!(world.list(&control(world)?).await?, ["j1"]);
+    let mut now = world.record("j1").await?;
+    same!(now.remove("mw_stop").as_deref(), Some("enough"));
+    same!(now, record);
+    same!(world.lease("j1").await?, lease);
+    let event = ["j1", "stop", "alice", "enough"].map(str::to_owned);
+    same!(world.events().await?.pop(), Some(event));
+    Ok(())
+}
+
+/// The first reason stays.
+async fn said_twice_it_asks_once(world: &World) -> Outcome {
+    let claimed = asked(world).await?;
+    let before = world.all().await?;
+    world.pass(1);
+    let said = world.broker.cancel(&claimed.job, "again", false).await?;
+    same!(said, Cancelled::Stopping);
+    world.unchanged(&before).await
+}
+
+/// Its worker may hang.
+async fn force_ends_it_all_the_same(world: &World) -> Outcome {
+    let claimed = asked(world).await?;
+    let said = world.broker.cancel(&claimed.job, "now", true).await?;
+    same!(said, Cancelled::Cancelled);
+    ended(world, "now").await?;
+    same!(world.renew(WORKER, &[claimed]).await?, ["j1"]);
+    Ok(())
+}
+
+/// A request that was lost on its way is not lost.
+async fn the_renewal_says_it_too(world: &World) -> Outcome {
+    world.put(&["j0"]).await?;
+    let other = world.take_one().await?;
+    let claimed = asked(world).await?;
+    let renewed = world.try_renew(WORKER, &[other, claimed]).await?;
+    same!(
+        (renewed.gone.len(), renewed.stop),
+        (0, vec!["j1".to_owned()])
+    );
+    let until = super::world::START + LEASE.as_millis() as u64;
+    same!(world.lease("j1").await?, Some(until));
+    Ok(())
+}
+
+/// Seed 2's.
+async fn a_run_without_a_lease_is_stopped_by_its_old_queue(world: &World) -> Outcome {
+    let fields = [
+        ("status", "started"),
+        ("worker_id", "old-1"),
+        ("script_type", "osis"),
+    ];
+    world.put_foreign("j1", &fields).await?;
+    let job = world.read("j1").await?;
+    same!(
+        world.broker.cancel(&job, "enough", false).await?,
+        Cancelled::Stopping
+    );
+    let queue = world.keys().legacy_stop_queue(&"old-1".parse()?);
+    same!(world.list(&queue).await?, ["j1"]);
+    check!(world.list(&control(world)?).await?.is_empty());
+    Ok(())
+}
+
+/// Nobody has to be asked.
+async fn a_job_that_waits_ends_at_once(world: &World) -> Outcome {
+    let mut job = world.job("j1")?;
+    job.reply = true;
+    world.put_jobs(&[job]).await?;
+    let job = world.read("j1").await?;
+    let said = world.broker.cancel(&job, "enough", false).await?;
+    same!(said, Cancelled::Cancelled);
+    ended(world, "enough").await?;
+    check!(world.list(&control(world)?).await?.is_empty());
+    Ok(())
+}
+
+/// It is there.
+async fn a_result_that_was_quicker_counts(world: &World) -> Outcome {
+    let claimed = asked(world).await?;
+    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.status("j1").await?, "finished");
+    same!(world.field("j1", "mw_stop").await?, None);
+    Ok(())
+}
+
+/// Whatever kind it is, and whatever it says.
+async fn a_failure_is_not_retried(world: &World) -> Outcome {
+    for kind in [FailureKind::Script, FailureKind::Stopped] {
+        let claimed = asked(world).await?;
+        same!(world.fail(&claimed, kind).await?, Failed::Failed);
+        ended(world, "boom").await?;
+        world.raw::<()>(&["FLUSHDB"]).await?;
+    }
+    Ok(())
+}
+
+/// Its worker stopped before it could.
+async fn a_job_handed_back_ends(world: &World) -> Outcome {
+    let claimed = asked(world).await?;
+    same!(world.broker.release(&claimed).await?, Released::Released);
+    same!(world.read("j1").await?.attempt, 0);
+    ended(world, "enough").await
+}
+
+/// Nobody else takes it.
+async fn a_job_whose_worker_is_gone_ends(world: &World) -> Outcome {
+    asked(world).await?;
+    let back = world.lose_all().await?;
+    same!(
+        (back.requeued.len(), back.ended),
+        (0, vec!["j1".to_owned()])
+    );
+    ended(world, "enough").await
+}
+
+/// The request was for the run before.
+async fn whoever_asks_for_it_again_is_not_stopped(world: &World) -> Outcome {
+    let claimed = asked(world).await?;
+    world
+        .raw::<()>(&["ZADD", &world.named("STOPS")?, "1", "j1"])
+        .await?;
+    world.finish(&claimed, "42").await?;
+    world.broker.retry(&world.read("j1").await?).await?;
+    check!(world.list(&control(world)?).await?.is_empty());
+    same!(
+        world
+            .raw::<usize>(&["EXISTS", &world.named("STOPS")?])
+            .await?,
+        0
+    );
+    let claimed = world.take_one().await?;
+    check!(world.try_renew(WORKER, &[claimed]).await?.stop.is_empty());
+    Ok(())
+}
+
+/// The renewal is there.
+async fn a_control_queue_that_is_no_list_is_no_hindrance(world: &World) -> Outcome {
+    world.raw::<()>(&["SET", &control(world)?, "x"]).await?;
+    let claimed = asked(world).await?;
+    same!(world.try_renew(WORKER, &[claimed]).await?.stop, ["j1"]);
+    Ok(())
+}

@@ -1,0 +1,360 @@
+//! Changes of cancel, retry and delete, and of what they share.
+
+use super::Change;
+
+pub(super) const CANCEL: &[Change] = &[
+    (
+        "missing_job_made_up",
+        "if not there(KEYS[1]) then return 'missing' end",
+        "",
+    ),
+    (
+        "list_taken_for_a_job",
+        "redis.call('TYPE', key).ok == 'hash'",
+        "redis.call('EXISTS', key) == 1",
+    ),
+    (
+        "finished_job_stopped",
+        "status == 'finished' or status == 'error'",
+        "status == 'error'",
+    ),
+    (
+        "stopped_job_stopped_again",
+        "status == 'finished' or status == 'error'",
+        "status == 'finished'",
+    ),
+    ("lease_not_removed", "redis.call('ZREM', LEASES, id)", ""),
+    (
+        "token_not_deleted",
+        "'mw_expires', 'mw_token', 'mw_lock'",
+        "'mw_expires', 'mw_lock'",
+    ),
+    (
+        "lock_not_deleted",
+        "'mw_token', 'mw_lock', 'mw_stop', 'mw_seen')",
+        "'mw_token', 'mw_stop', 'mw_seen')",
+    ),
+    (
+        "request_not_deleted",
+        "'mw_token', 'mw_lock', 'mw_stop', 'mw_seen')",
+        "'mw_token', 'mw_lock', 'mw_seen')",
+    ),
+    (
+        "status_not_written",
+        "'HSET', key, 'status', 'error', 'error', message",
+        "'HSET', key, 'error', message",
+    ),
+    (
+        "reason_not_written",
+        "'status', 'error', 'error', message",
+        "'status', 'error', 'error', ''",
+    ),
+    (
+        "change_not_dated",
+        "'error', message, 'updated_at', iso(now))",
+        "'error', message)",
+    ),
+    (
+        "id_not_removed_from_the_queue",
+        "  unqueue(queue, id)\n",
+        "",
+    ),
+    (
+        "id_not_removed_from_the_old_list",
+        "  unlock(has.mw_lock, id)\n",
+        "",
+    ),
+    ("still_delayed", "redis.pcall('ZREM', DELAYED, id)", ""),
+    (
+        "still_watched",
+        "redis.pcall('ZREM', WATCH, id)\n  redis.call('HDEL', key, 'mw_waiting'",
+        "redis.call('HDEL', key, 'mw_waiting'",
+    ),
+    (
+        "a_key_like_the_delayed_ends_the_call",
+        "redis.pcall('ZREM', DELAYED, id)",
+        "redis.call('ZREM', DELAYED, id)",
+    ),
+    (
+        "a_key_like_the_watch_ends_the_call",
+        "redis.pcall('ZREM', WATCH, id)\n  redis.call('HDEL', key, 'mw_waiting'",
+        "redis.call('ZREM', WATCH, id)\n  redis.call('HDEL', key, 'mw_waiting'",
+    ),
+    (
+        "long_queue_walked",
+        "local LONGEST_WALK = 10000",
+        "local LONGEST_WALK = 10000000",
+    ),
+    (
+        "short_queue_not_walked",
+        "local LONGEST_WALK = 10000",
+        "local LONGEST_WALK = 0",
+    ),
+    (
+        "its_end_not_told",
+        "  close(id, key, has, 'error', message, now, dead, by, later)\n",
+        "",
+    ),
+    (
+        "who_asked_not_told",
+        "fault(id, key, has, reason, now, nil, by)",
+        "fault(id, key, has, reason, now, nil)",
+    ),
+    (
+        "stopped_job_a_dead_letter",
+        "fault(id, key, has, reason, now, nil, by)",
+        "fault(id, key, has, reason, now, 'failed', by)",
+    ),
+    ("answers_wrong", "return 'cancelled'", "return 'ended'"),
+    (
+        "running_job_ends_at_once",
+        "if has.status == 'started' and ARGV[5] ~= '1' then",
+        "if false then",
+    ),
+    (
+        "running_job_never_ends",
+        "if has.status == 'started' and ARGV[5] ~= '1' then",
+        "if has.status == 'started' then",
+    ),
+    (
+        "waiting_job_does_not_end",
+        "if has.status == 'started' and ARGV[5] ~= '1' then",
+        "if ARGV[5] ~= '1' then",
+    ),
+    (
+        "asked_twice",
+        "  if has.mw_stop then return 'stopping' end\n",
+        "",
+    ),
+    (
+        "request_not_written",
+        "  redis.call('HSET', KEYS[1], 'mw_stop', ARGV[4])\n",
+        "",
+    ),
+    (
+        "worker_not_asked",
+        "  pushed('LPUSH', has.mw_token and KEYS[3] or KEYS[4], id)\n",
+        "",
+    ),
+    (
+        "old_worker_asked",
+        "has.mw_token and KEYS[3] or KEYS[4]",
+        "KEYS[4]",
+    ),
+    (
+        "old_worker_not_asked",
+        "has.mw_token and KEYS[3] or KEYS[4]",
+        "KEYS[3]",
+    ),
+    (
+        "a_key_like_the_control_queue_ends_the_call",
+        "  pushed('LPUSH', has.mw_token",
+        "  redis.call('LPUSH', has.mw_token",
+    ),
+    (
+        "request_not_told",
+        "event(id, 'stop', ARGV[2], ARGV[4])",
+        "",
+    ),
+];
+
+pub(super) const RETRY: &[Change] = &[
+    (
+        "missing_job_made_up",
+        "if not there(KEYS[1]) then return 'missing' end",
+        "",
+    ),
+    (
+        "list_taken_for_a_job",
+        "redis.call('TYPE', key).ok == 'hash'",
+        "redis.call('EXISTS', key) == 1",
+    ),
+    (
+        "unfinished_job_queued",
+        "if not final(has.status) then return 'unfinished' end",
+        "",
+    ),
+    (
+        "finished_job_left",
+        "status == 'finished' or status == 'error'",
+        "status == 'error'",
+    ),
+    (
+        "failed_job_left",
+        "status == 'finished' or status == 'error'",
+        "status == 'finished'",
+    ),
+    ("id_not_pushed", "redis.call('LPUSH', KEYS[2], id)", ""),
+    (
+        "pushed_to_the_wrong_end",
+        "redis.call('LPUSH', KEYS[2], id)",
+        "redis.call('RPUSH', KEYS[2], id)",
+    ),
+    (
+        "old_reply_kept",
+        "redis.call('DEL', REPLY .. id, ",
+        "redis.call('DEL', ",
+    ),
+    (
+        "old_clients_old_reply_kept",
+        "OLD_REPLY .. id, LOG .. id)\nfor",
+        "LOG .. id)\nfor",
+    ),
+    ("old_log_kept", ", LOG .. id)\nfor", ")\nfor"),
+    ("old_output_kept", "'output', 'error',", "'error',"),
+    ("old_error_kept", "'output', 'error',", "'output',"),
+    (
+        "old_logs_kept",
+        "'mw_traceback', 'mw_stdout', 'mw_stderr',",
+        "",
+    ),
+    (
+        "old_token_kept",
+        "'mw_stderr', 'mw_token',\n",
+        "'mw_stderr',\n",
+    ),
+    (
+        "old_attempts_kept",
+        "'mw_attempt', 'mw_lost',",
+        "'mw_lost',",
+    ),
+    (
+        "old_losses_kept",
+        "'mw_attempt', 'mw_lost',",
+        "'mw_attempt',",
+    ),
+    ("old_reason_kept", "'mw_dead', 'mw_stop',", "'mw_stop',"),
+    ("old_progress_kept", "'mw_progress', ", ""),
+    (
+        "old_lock_kept",
+        "'mw_lock', 'mw_seen',\n  'mw_waiting'",
+        "'mw_seen',\n  'mw_waiting'",
+    ),
+    (
+        "old_sight_kept",
+        "'mw_lock', 'mw_seen',\n  'mw_waiting'",
+        "'mw_lock',\n  'mw_waiting'",
+    ),
+    (
+        "still_among_the_dead",
+        "{ENDED, DEAD, STOPS, WATCH}",
+        "{ENDED, STOPS, WATCH}",
+    ),
+    (
+        "still_among_the_ended",
+        "{ENDED, DEAD, STOPS, WATCH}",
+        "{DEAD, STOPS, WATCH}",
+    ),
+    (
+        "request_to_stop_still_seen",
+        "{ENDED, DEAD, STOPS, WATCH}",
+        "{ENDED, DEAD, WATCH}",
+    ),
+    (
+        "a_key_like_the_dead_ends_the_call",
+        "redis.pcall('ZREM', set, id)",
+        "redis.call('ZREM', set, id)",
+    ),
+    ("request_to_stop_kept", "unqueue(KEYS[3], id)", ""),
+    (
+        "status_not_written",
+        "redis.call('HSET', KEYS[1], 'status', 'dispatched', 'updated_at'",
+        "redis.call('HSET', KEYS[1], 'updated_at'",
+    ),
+    (
+        "change_not_dated",
+        "'status', 'dispatched', 'updated_at', iso(now))\ndouble",
+        "'status', 'dispatched')\ndouble",
+    ),
+    (
+        "old_list_forgotten",
+        "double(id, KEYS[1], KEYS[2], has.script_type, worker_of(has), now)",
+        "",
+    ),
+    ("fallback_forgotten", "\nmind(id, KEYS[1], now)", ""),
+    ("not_told", "event(id, 'requeue', ARGV[2])", ""),
+];
+
+pub(super) const DELETE: &[Change] = &[
+    (
+        "missing_job_called_deleted",
+        "if not there(KEYS[1]) then return 'missing' end",
+        "",
+    ),
+    (
+        "list_taken_for_a_job",
+        "redis.call('TYPE', key).ok == 'hash'",
+        "redis.call('EXISTS', key) == 1",
+    ),
+    (
+        "running_job_deleted",
+        "if lease and tonumber(lease) > clock(ARGV[1]) then",
+        "if false then",
+    ),
+    (
+        "job_of_a_dead_worker_left",
+        "if lease and tonumber(lease) > clock(ARGV[1]) then",
+        "if lease then",
+    ),
+    (
+        "clock_ignored",
+        "if given ~= '0' then return tonumber(given) end",
+        "",
+    ),
+    ("lease_not_removed", "redis.call('ZREM', LEASES, id)", ""),
+    ("id_not_removed_from_the_queue", "unqueue(KEYS[2], id)", ""),
+    ("id_not_removed_from_the_old_list", "unlock(lock, id)", ""),
+    (
+        "record_kept",
+        "redis.call('DEL', JOB .. id, REPLY",
+        "redis.call('DEL', REPLY",
+    ),
+    (
+        "reply_kept",
+        "REPLY .. id, OLD_REPLY .. id, LOG",
+        "OLD_REPLY .. id, LOG",
+    ),
+    ("old_reply_kept", ", OLD_REPLY .. id, LOG", ", LOG"),
+    ("log_kept", ", LOG .. id)\n  for", ")\n  for"),
+    (
+        "still_among_the_ended",
+        "{ENDED, DEAD, DELAYED, WATCH}",
+        "{DEAD, DELAYED, WATCH}",
+    ),
+    (
+        "still_among_the_dead",
+        "{ENDED, DEAD, DELAYED, WATCH}",
+        "{ENDED, DELAYED, WATCH}",
+    ),
+    (
+        "still_delayed",
+        "{ENDED, DEAD, DELAYED, WATCH}",
+        "{ENDED, DEAD, WATCH}",
+    ),
+    (
+        "still_watched",
+        "{ENDED, DEAD, DELAYED, WATCH}",
+        "{ENDED, DEAD, DELAYED}",
+    ),
+    (
+        "a_key_like_the_ended_ends_the_call",
+        "redis.pcall('ZREM', set, id)",
+        "redis.call('ZREM', set, id)",
+    ),
+    (
+        "dependants_not_told",
+        "if redis.call('EXISTS', NEXT .. id) == 1 then",
+        "if false then",
+    ),
+    (
+        "dependants_of_a_finished_job_fail",
+        "owe(id, read(JOB .. id, 'status').status == 'finished')",
+        "owe(id, false)",
+    ),
+    (
+        "dependants_of_a_failed_job_run",
+        "owe(id, read(JOB .. id, 'status').status == 'finished')",
+        "owe(id, true)",
+    ),
+    ("not_told", "event(id, 'delete', ARGV[2])", ""),
+];

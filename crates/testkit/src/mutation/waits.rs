@@ -1,0 +1,299 @@
+//! Changes of how jobs wait for others, and stand on two lists.
+
+use super::Change;
+
+pub(super) const FOREIGN: &[Change] = &[
+    (
+        "prerequisites_ignored",
+        "if is.mw_reply or is.mw_attempt then return false, 0 end",
+        "if true then return false, 0 end",
+    ),
+    (
+        "our_jobs_asked",
+        "if is.mw_reply or is.mw_attempt then",
+        "if is.mw_attempt then",
+    ),
+    (
+        "asked_again_after_a_run",
+        "if is.mw_reply or is.mw_attempt then",
+        "if is.mw_reply then",
+    ),
+    (
+        "prerequisites_not_read",
+        "  ids_of(seen, ids, is.prerequisites)\n",
+        "",
+    ),
+    (
+        "dependencies_not_read",
+        "  ids_of(seen, ids, is.dependencies)\n",
+        "",
+    ),
+    (
+        "prerequisites_not_limited",
+        "if #ids > MOST_PREREQUISITES then",
+        "if false then",
+    ),
+    (
+        "prerequisites_limited_too_soon",
+        "local MOST_PREREQUISITES = 1000",
+        "local MOST_PREREQUISITES = 300",
+    ),
+    (
+        "prerequisites_not_counted",
+        "looked = looked + prerequisites",
+        "",
+    ),
+    (
+        "rest_not_returned",
+        "if walked or looked > MOST then",
+        "if walked then",
+    ),
+    (
+        "held_not_counted",
+        "  if held then\n    dropped = dropped + 1",
+        "  if held then\n",
+    ),
+    (
+        "held_job_runs",
+        "  if held then\n    dropped = dropped + 1\n    return\n  end\n",
+        "",
+    ),
+    (
+        "failed_prerequisite_ignored",
+        "if not open then fault(id, key, is, why, now, nil, '')",
+        "if not open then",
+    ),
+    (
+        "failed_prerequisite_tells_nobody",
+        "if not open then fault(id, key, is, why",
+        "if not open then fault(id, key, {mw_reply = '0'}, why",
+    ),
+    (
+        "on_failure_not_asked",
+        "unmet(ids, is.mw_on_failure)",
+        "unmet(ids)",
+    ),
+    (
+        "timeout_of_its_own_ignored",
+        "s and s > 0 and s <= MAX_TIMEOUT and s or DEFAULT_TIMEOUT",
+        "DEFAULT_TIMEOUT",
+    ),
+    (
+        "timeout_in_milliseconds",
+        "return 1000 * (s and",
+        "return (s and",
+    ),
+    (
+        "held_in_no_queue",
+        "else hold(id, key, queue, open,",
+        "else hold(id, key, '', open,",
+    ),
+    (
+        "status_left_as_it_was",
+        "'HSET', key, 'status', 'dispatched', 'mw_waiting',",
+        "'HSET', key, 'mw_waiting',",
+    ),
+];
+
+pub(super) const HOLD: &[Change] = &[
+    (
+        "nobody_told_of_it",
+        "redis.pcall('RPUSH', NEXT .. prerequisite, id)",
+        "",
+    ),
+    (
+        "told_in_the_wrong_order",
+        "redis.pcall('RPUSH', NEXT .. prerequisite, id)",
+        "redis.pcall('LPUSH', NEXT .. prerequisite, id)",
+    ),
+    (
+        "a_key_like_its_list_ends_the_call",
+        "redis.pcall('RPUSH', NEXT .. prerequisite, id)",
+        "redis.call('RPUSH', NEXT .. prerequisite, id)",
+    ),
+    (
+        "dependents_not_written",
+        "redis.call('HSET', record, 'dependents', before .. comma .. name .. ']')",
+        "",
+    ),
+    (
+        "dependents_of_others_lost",
+        "string.match(known, '^%s*(%[.*)%]%s*$') or '['",
+        "'['",
+    ),
+    (
+        "dependents_that_are_no_list_kept",
+        "string.match(known, '^%s*(%[.*)%]%s*$') or '['",
+        "string.match(known, '^%s*(.*)%]%s*$') or known",
+    ),
+    (
+        "dependents_twice",
+        "if not string.find(before, name, 1, true) then",
+        "if true then",
+    ),
+    (
+        "dependents_without_a_comma",
+        "string.find(before, '\"', 1, true) and ',' or ''",
+        "''",
+    ),
+    (
+        "dependents_without_end",
+        "local LONGEST_DEPENDENTS = 40000",
+        "local LONGEST_DEPENDENTS = 4000000",
+    ),
+    (
+        "waits_for_the_first_only",
+        "table.concat(open, '\" \"')",
+        "open[1]",
+    ),
+    (
+        "queue_not_written",
+        "    'mw_queue', queue, 'mw_expires'",
+        "    'mw_expires'",
+    ),
+    ("never_expires", ", 'mw_expires', whole(expires))", ")"),
+    (
+        "expires_at_once",
+        "local expires, name = now + timeout,",
+        "local expires, name = now,",
+    ),
+    (
+        "nobody_looks",
+        "  redis.pcall('ZADD', WATCH, whole(math.min(expires, now + LOOK_EVERY)), id)\n",
+        "",
+    ),
+    (
+        "looked_at_late",
+        "redis.pcall('ZADD', WATCH, whole(math.min(expires, now + LOOK_EVERY))",
+        "redis.pcall('ZADD', WATCH, whole(expires)",
+    ),
+    (
+        "looked_at_after_its_time",
+        "redis.pcall('ZADD', WATCH, whole(math.min(expires, now + LOOK_EVERY))",
+        "redis.pcall('ZADD', WATCH, whole(now + LOOK_EVERY)",
+    ),
+    (
+        "a_key_like_the_watch_ends_the_call",
+        "redis.pcall('ZADD', WATCH, whole(math.min",
+        "redis.call('ZADD', WATCH, whole(math.min",
+    ),
+    (
+        "waiting_job_queued",
+        "    hold(id, key, queue, open,",
+        "    redis.call('LPUSH', queue, id)\n    hold(id, key, queue, open,",
+    ),
+    (
+        "unknown_prerequisite_ignored",
+        "if not status then return nil, 'prerequisite ' .. id .. ' does not exist', id end",
+        "if not status then status = 'finished' end",
+    ),
+    (
+        "list_taken_for_a_prerequisite",
+        "redis.call('TYPE', key).ok == 'hash'",
+        "redis.call('EXISTS', key) == 1",
+    ),
+    (
+        "failed_prerequisite_waited_for",
+        "if status == 'error' and on_failure ~= 'continue' then",
+        "if false then",
+    ),
+    (
+        "failed_prerequisite_always_matters",
+        "if status == 'error' and on_failure ~= 'continue' then",
+        "if status == 'error' then",
+    ),
+    (
+        "finished_prerequisite_waited_for",
+        "if not final(status) then open",
+        "if status ~= 'error' then open",
+    ),
+    (
+        "failed_prerequisite_does_not_end_it",
+        "  if not open then\n    written('error')",
+        "  if not open then\n    written('dispatched')",
+    ),
+    (
+        "no_reason_given",
+        "redis.call('HSET', key, 'error', why)",
+        "",
+    ),
+    (
+        "its_end_not_told",
+        "close(id, key, read(key, 'mw_reply'), 'error', why, now, nil, '')",
+        "",
+    ),
+    (
+        "its_reply_missing",
+        "close(id, key, read(key, 'mw_reply')",
+        "close(id, key, {mw_reply = '0'}",
+    ),
+    (
+        "unknown_not_told",
+        "if unknown then return 'unknown ' .. unknown end",
+        "if unknown then return 'exists' end",
+    ),
+];
+
+pub(super) const DOUBLE: &[Change] = &[
+    (
+        "not_pushed_to_the_old_list",
+        "    double(id, key, queue, script_type, worker_id, now)\n",
+        "",
+    ),
+    (
+        "pushed_to_the_wrong_end",
+        "pushed('LPUSH', list, id)",
+        "pushed('RPUSH', list, id)",
+    ),
+    (
+        "no_lock",
+        "redis.call('HSET', key, 'mw_lock', list, 'mw_queue', queue)",
+        "",
+    ),
+    (
+        "queue_not_written",
+        "'mw_lock', list, 'mw_queue', queue)",
+        "'mw_lock', list)",
+    ),
+    (
+        "nobody_looks",
+        "  redis.pcall('ZADD', WATCH, 'LT', whole(now + after), id)\n",
+        "",
+    ),
+    ("looked_at_at_once", "whole(now + after)", "whole(now)"),
+    (
+        "a_key_like_the_watch_ends_the_call",
+        "redis.pcall('ZADD', WATCH, 'LT',",
+        "redis.call('ZADD', WATCH, 'LT',",
+    ),
+    (
+        "another_types_migration",
+        "'migration:' .. (script_type or '')",
+        "'migration:osis'",
+    ),
+    (
+        "a_setting_that_cannot_be_read_ends_the_call",
+        "  if not phase then return nil, WATCH_AFTER end\n",
+        "",
+    ),
+    (
+        "worker_not_filled_in",
+        "if from then list",
+        "if false then list",
+    ),
+    (
+        "job_for_nobody_on_a_list_of_nobody",
+        "if from and (worker_id or '') == '' then",
+        "if false then",
+    ),
+    (
+        "rest_of_the_name_lost",
+        " .. string.sub(list, to + 1) end\n",
+        " end\n",
+    ),
+    (
+        "a_key_like_an_old_list_locks",
+        "or not pushed('LPUSH', list, id) then return end",
+        "then return end\n  pushed('LPUSH', list, id)",
+    ),
+];
