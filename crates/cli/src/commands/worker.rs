@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use meshwork::model::name::{Group, Instance, ScriptType};
+use meshwork::model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork::{Client, Worker};
 use serde::Serialize;
 
@@ -34,6 +34,10 @@ pub(crate) struct Listen {
     /// A name of its own within the group, so that jobs can be sent to it alone
     #[arg(long, value_name = "NAME")]
     instance: Option<Instance>,
+    /// The id of an old worker that it takes over: it hears requests on its stop queue and, while the type
+    /// migrates, takes from its lists
+    #[arg(long = "legacy-id", value_name = "ID", value_delimiter = ',')]
+    legacy_ids: Vec<ActorId>,
     /// How many jobs run at once
     #[arg(long, value_name = "N", default_value_t = 10, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -98,6 +102,7 @@ impl Listen {
     fn worker(&self, client: &Client) -> Result<Worker, Error> {
         let mut worker = Worker::new(client)
             .group(self.group.clone())
+            .legacy_ids(self.legacy_ids.iter().cloned())
             .concurrency(self.concurrency.into())
             .lease(self.lease)
             .grace(self.grace)
