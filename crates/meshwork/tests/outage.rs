@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use meshwork::model::keys::hero::Hero;
-use meshwork::model::name::JobId;
 use meshwork::model::state::Status;
 use meshwork::{Client, JobRequest, Target, TlsFiles, Worker};
 use meshwork_broker::Broker;
@@ -85,23 +84,26 @@ async fn a_server_that_dies_and_loads_for_a_while() {
     let (client, gate) = (client(&server.url(), "hero").await, Gate::new());
     let worker = busy(&client, &gate).await;
     server.kill9();
-    // It answers all the time that it loads, with a refusal.
-    let loading = client.clone();
-    let look = tokio::spawn(async move {
-        let id: JobId = "before".parse().unwrap();
-        loading.broker().inspect(&id).await
-    });
+    let raw = redis::Client::open(server.url()).unwrap();
     let server = tokio::task::spawn_blocking(move || {
         server.start_again();
         server
     });
-    let server = server.await.unwrap();
-    carries_on(Instant::now(), &server, "hero", &gate).await;
-    // Whoever asked meanwhile was not told that the job is not there.
-    match look.await.unwrap() {
+    eventually("it loads", PATIENCE, async || {
+        let mut connection = raw.get_connection().ok()?;
+        let said = redis::cmd("GET")
+            .arg("filler:1")
+            .query::<String>(&mut connection);
+        (said.err()?.code()? == "LOADING").then_some(())
+    })
+    .await;
+    // Whoever asks meanwhile is not told that the job is not there.
+    match client.broker().inspect(&"before".parse().unwrap()).await {
         Ok(job) => assert!(job.is_some()),
         Err(error) => assert!(error.is_temporary(), "{error}"),
     }
+    let server = server.await.unwrap();
+    carries_on(Instant::now(), &server, "hero", &gate).await;
     worker.stop().await;
 }
 
