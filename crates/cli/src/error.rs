@@ -122,6 +122,7 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         | E::LogDir(_)
         | E::Exists { .. }
         | E::UnknownType { .. }
+        | E::NameTaken { .. }
         | E::NothingToRun => Exit::USAGE,
         E::Failed { .. } | E::Payload { .. } | E::QueueFull { .. } | E::NotDead { .. } => {
             Exit::FAILED

@@ -93,7 +93,7 @@ impl Hands {
         if listened {
             self.gone = None;
         } else if self.can_run() {
-            self.own = Some(self.start()?);
+            self.own = Some(self.start().await?);
         } else if self.gone.get_or_insert_with(Instant::now).elapsed() > RETURN {
             let script_type = self.route.script_type.to_string();
             let queue = self.route.queue(self.client.broker().keys());
@@ -102,7 +102,7 @@ impl Hands {
         Ok(())
     }
 
-    fn start(&self) -> Result<WorkerHandle, Error> {
+    async fn start(&self) -> Result<WorkerHandle, Error> {
         // What others queued goes back at once when one's own jobs have ended.
         let mut worker = Worker::new(&self.client)
             .script_type(&self.route.script_type)?
@@ -114,7 +114,7 @@ impl Hands {
         if let Some(group) = &self.route.group {
             worker = worker.group(group.clone());
         }
-        let own = worker.start()?;
+        let own = worker.start().await?;
         tracing::info!(worker = own.name(), "no worker listens; running here");
         Ok(own)
     }

@@ -6,7 +6,7 @@ use meshwork::{Client, Target, Worker, runner::Context};
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = Client::connect(&Target::Directory("target/hello".into())).await?;
     let greet = async |name: String, _: Context| Ok::<_, String>(format!("Hello, {name}!"));
-    let worker = Worker::new(&client).handle("greet", greet).start()?;
+    let worker = Worker::new(&client).handle("greet", greet).start().await?;
     let greeting: String = client.call("greet", "world").await?;
     println!("{greeting}");
     worker.stop().await;

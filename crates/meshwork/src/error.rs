@@ -136,6 +136,21 @@ pub enum Error {
     /// A folder cannot hold log files.
     #[error(transparent)]
     LogDir(#[from] LogDirError),
+    /// Another live worker has the name.
+    #[error(
+        "there is a {name} already: process {pid} on host {hostname}, since {since}; stop that one, or give \
+         this one another name"
+    )]
+    NameTaken {
+        /// Type, instance and group.
+        name: String,
+        /// The other's process.
+        pid: String,
+        /// Where it runs.
+        hostname: String,
+        /// When it was started.
+        since: String,
+    },
     /// The system did not give a worker what it needs.
     #[error("cannot start the worker: {0}")]
     Start(#[from] std::io::Error),

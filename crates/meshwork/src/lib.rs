@@ -17,4 +17,4 @@ pub use client::{
     Client, DeadFilter, EventFilter, EventFollower, EventPage, JobRequest, LogFollower, local_name,
 };
 pub use error::Error;
-pub use worker::{LogDirError, Worker, WorkerHandle};
+pub use worker::{LogDirError, Worker, WorkerHandle, WorkerInfo};

@@ -66,7 +66,11 @@ async fn carries_on(back: Instant, server: &RealServer, namespace: &str, gate: &
 /// A worker that is in the midst of the job `before`.
 async fn busy(client: &Client, gate: &Gate) -> meshwork::WorkerHandle {
     let runner: Arc<Scripted> = Scripted::gated(gate);
-    let worker = Worker::new(client).runner(osis(), runner).start().unwrap();
+    let worker = Worker::new(client)
+        .runner(osis(), runner)
+        .start()
+        .await
+        .unwrap();
     let job = JobRequest::new(osis(), "1").id("before".parse().unwrap());
     client.submit(job).await.unwrap();
     gate.wait_for(1).await;

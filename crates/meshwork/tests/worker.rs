@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod worker_control;
+mod worker_duty;
+mod worker_presence;
 mod worker_support;
 mod worker_turns;
 
@@ -16,6 +19,9 @@ use meshwork_broker::Broker;
 use meshwork_broker::conn::Conn;
 use meshwork_testkit::eventually;
 use meshwork_testkit::servers::{RealServer, Tool, shared};
+use worker_control::*;
+use worker_duty::*;
+use worker_presence::*;
 use worker_support::{Gate, Scripted, osis};
 use worker_turns::*;
 
@@ -67,6 +73,22 @@ on_each_engine! {
     of_several_that_run_alone_others_may_have_the_rest,
     a_run_that_is_asked_to_stop_says_so,
     a_job_that_waits_for_its_turn_can_be_stopped,
+    a_second_worker_of_a_name_is_refused,
+    the_name_of_a_process_that_is_gone_is_free_at_once,
+    workers_are_found_ours_and_others,
+    a_job_goes_to_the_worker_with_the_most_room,
+    a_bare_id_stops_a_run_among_ten_workers,
+    requests_for_what_does_not_run_here_do_no_harm,
+    a_worker_is_stopped_by_its_own_names,
+    a_stop_that_control_missed_comes_with_the_renewal,
+    old_lists_are_taken_while_their_type_migrates,
+    a_retry_comes_when_it_is_due,
+    all_who_wait_for_a_job_are_told,
+    old_jobs_are_forgotten,
+    ids_that_came_to_nobody_are_found,
+    what_is_urgent_comes_first_and_starves_nobody,
+    an_alias_of_the_default_level_is_taken_from,
+    what_is_handed_back_stands_in_its_order,
 }
 
 fn embedded() -> Client {
@@ -80,7 +102,7 @@ fn worker(client: &Client, runner: &Arc<Scripted>) -> Worker {
 
 async fn a_job_goes_in_and_its_result_comes_out(client: Client) {
     let runner = Scripted::echo();
-    let worker = worker(&client, &runner).start().unwrap();
+    let worker = worker(&client, &runner).start().await.unwrap();
     let job = client.run(JobRequest::new(osis(), "hello")).await.unwrap();
     assert_eq!(job.output.as_deref(), Some(b"hello".as_slice()));
     assert_eq!((job.status(), job.attempt), (Some(Status::Finished), 1));
@@ -90,7 +112,7 @@ async fn a_job_goes_in_and_its_result_comes_out(client: Client) {
 }
 
 async fn what_another_client_pushes_is_run_and_answered(client: Client) {
-    let worker = worker(&client, &Scripted::echo()).start().unwrap();
+    let worker = worker(&client, &Scripted::echo()).start().await.unwrap();
     worker.registered().await;
     let conn = &mut client.broker().conn().clone();
     let push = redis_pipe(&[
@@ -126,7 +148,11 @@ fn redis_pipe(commands: &[&[&str]]) -> redis::Pipeline {
 async fn as_many_jobs_run_at_once_as_there_are_slots(client: Client) {
     let gate = Gate::new();
     let runner = Scripted::gated(&gate);
-    let worker = worker(&client, &runner).concurrency(3).start().unwrap();
+    let worker = worker(&client, &runner)
+        .concurrency(3)
+        .start()
+        .await
+        .unwrap();
     let jobs: Vec<_> = (0..5)
         .map(|n| JobRequest::new(osis(), format!("job {n}")).build().unwrap())
         .collect();
@@ -148,6 +174,7 @@ async fn a_stopping_worker_hands_back_at_no_cost(client: Client) {
     let first = worker(&client, &Scripted::gated(&gate))
         .grace(Duration::ZERO)
         .start()
+        .await
         .unwrap();
     let id = client
         .submit(JobRequest::new(osis(), "slow"))
@@ -160,7 +187,7 @@ async fn a_stopping_worker_hands_back_at_no_cost(client: Client) {
         (job.status(), job.attempt, job.lost),
         (Some(Status::Dispatched), 0, 0)
     );
-    let second = worker(&client, &Scripted::echo()).start().unwrap();
+    let second = worker(&client, &Scripted::echo()).start().await.unwrap();
     let job = client.result(&id, PATIENCE).await.unwrap();
     assert_eq!((job.attempt, job.lost), (1, 0));
     second.stop().await;
@@ -168,7 +195,10 @@ async fn a_stopping_worker_hands_back_at_no_cost(client: Client) {
 
 async fn what_runs_is_finished_within_the_grace(client: Client) {
     let gate = Gate::new();
-    let worker = worker(&client, &Scripted::gated(&gate)).start().unwrap();
+    let worker = worker(&client, &Scripted::gated(&gate))
+        .start()
+        .await
+        .unwrap();
     let id = client
         .submit(JobRequest::new(osis(), "slow"))
         .await
@@ -188,6 +218,7 @@ async fn the_jobs_of_a_worker_that_is_gone_come_back(client: Client) {
     let first = worker(&client, &Scripted::gated(&gate))
         .lease(SHORT)
         .start()
+        .await
         .unwrap();
     let id = client
         .submit(JobRequest::new(osis(), "survivor"))
@@ -198,6 +229,7 @@ async fn the_jobs_of_a_worker_that_is_gone_come_back(client: Client) {
     let second = worker(&client, &Scripted::echo())
         .lease(SHORT)
         .start()
+        .await
         .unwrap();
     let job = client.result(&id, PATIENCE).await.unwrap();
     assert_eq!((job.attempt, job.lost), (1, 1));
@@ -220,7 +252,7 @@ async fn a_handler_that_hogs_the_runtime_keeps_its_lease() {
         worker_support::block_until_renewed(&url, &run.job.id, 3);
         Report::done("done")
     });
-    let worker = worker(&client, &runner).lease(SHORT).start().unwrap();
+    let worker = worker(&client, &runner).lease(SHORT).start().await.unwrap();
     let job = client.run(JobRequest::new(osis(), "hog")).await.unwrap();
     assert_eq!((job.attempt, job.lost), (1, 0));
     worker.stop().await;
@@ -231,6 +263,7 @@ async fn a_running_job_can_be_stopped(client: Client) {
     let worker = worker(&client, &Scripted::gated(&gate))
         .lease(SHORT)
         .start()
+        .await
         .unwrap();
     let id = client
         .submit(JobRequest::new(osis(), "endless"))
@@ -253,7 +286,7 @@ async fn retries_are_runs_after_the_first(client: Client) {
         3 => Report::done("third time"),
         n => Report::failed(Failure::new(FailureKind::Script, format!("failure {n}"))),
     });
-    let worker = worker(&client, &runner).start().unwrap();
+    let worker = worker(&client, &runner).start().await.unwrap();
     let job = client
         .run(JobRequest::new(osis(), "x").retries(2))
         .await
@@ -272,7 +305,7 @@ async fn a_panic_is_a_failure_and_the_worker_goes_on(client: Client) {
         assert!(run.job.script != b"panic", "as asked for");
         Report::done("fine")
     });
-    let worker = worker(&client, &runner).start().unwrap();
+    let worker = worker(&client, &runner).start().await.unwrap();
     let failed = client
         .run(JobRequest::new(osis(), "panic"))
         .await
@@ -289,12 +322,12 @@ async fn a_panic_is_a_failure_and_the_worker_goes_on(client: Client) {
 
 async fn one_slot_and_three_queues_run_everything_once(client: Client) {
     let runner = Scripted::echo();
-    let workers: Vec<_> = ["1", "2", "3"]
-        .map(|n| {
-            let worker = worker(&client, &runner).concurrency(1);
-            worker.instance(n.parse().unwrap()).start().unwrap()
-        })
-        .into();
+    let mut workers = Vec::new();
+    for n in ["1", "2", "3"] {
+        let worker = worker(&client, &runner).concurrency(1);
+        let worker = worker.instance(n.parse().unwrap()).start();
+        workers.push(worker.await.unwrap());
+    }
     let mut ids = Vec::new();
     for n in 0..60 {
         let request = JobRequest::new(osis(), format!("job {n}"));
@@ -323,7 +356,7 @@ async fn one_slot_and_three_queues_run_everything_once(client: Client) {
 /// Stopping meets the first wait and the first renewal on their way.
 async fn a_worker_that_stops_soon_leaves_no_trace(client: Client) {
     for round in 0..50 {
-        let worker = worker(&client, &Scripted::echo()).start().unwrap();
+        let worker = worker(&client, &Scripted::echo()).start().await.unwrap();
         client.run(JobRequest::new(osis(), "short")).await.unwrap();
         worker.stop().await;
         let queues = client.queues().await.unwrap();
@@ -340,6 +373,7 @@ async fn a_restart_of_the_server_loses_no_job() {
     let worker = worker(&client, &Scripted::echo())
         .lease(SHORT)
         .start()
+        .await
         .unwrap();
     for round in 0..3 {
         let id = client

@@ -1,5 +1,6 @@
 //! One file per verb: the typed function over its script, and what it takes and gives.
 
+mod actors;
 mod adopt;
 mod batch;
 mod cancel;
@@ -33,6 +34,7 @@ mod stream;
 mod sweep;
 mod watch;
 
+pub use actors::{Actor, ActorPage};
 pub use cancel::Cancelled;
 pub use claim::{Claim, Claimed, OldList, Taken};
 pub use control::{Control, Controlled};

@@ -80,7 +80,7 @@ impl Listen {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
-        let worker = self.worker(&client)?.start()?;
+        let worker = self.worker(&client)?.start().await?;
         let name = worker.name().to_owned();
         tokio::select! {
             () = worker.registered() => self.tell(&name, context)?,

@@ -14,6 +14,7 @@ mod held;
 mod identity;
 mod lists;
 mod logfile;
+mod presence;
 mod pull;
 mod renew;
 mod report;
@@ -39,6 +40,8 @@ use identity::Identity;
 use lists::Places;
 pub use logfile::LogDirError;
 use logfile::LogFolders;
+use presence::Present;
+pub use presence::WorkerInfo;
 use setup::Setup;
 use tokio::sync::watch;
 
@@ -210,8 +213,9 @@ impl Worker {
     /// Starts it on the current runtime.
     ///
     /// # Errors
-    /// If it has nothing to run, a folder cannot hold log files, or the system has no thread left.
-    pub fn start(self) -> Result<WorkerHandle, Error> {
+    /// If it has nothing to run, a live worker has its name already ([`Error::NameTaken`]), the server is away,
+    /// a folder cannot hold log files, or the system has no thread left.
+    pub async fn start(self) -> Result<WorkerHandle, Error> {
         if let Some(name) = &self.refused {
             name.parse::<ScriptType>()?;
         }
@@ -238,9 +242,14 @@ impl Worker {
         };
         let lists = places.lists(self.broker.keys(), &[]);
         let name = self.instance.as_ref().map_or("worker", Instance::as_str);
+        let identity = Identity::new(name);
+        let (keys, slots) = (self.broker.keys(), self.concurrency);
+        let mut present = Present::new(keys, &places.listens, identity.worker(), slots);
+        present.register(&self.broker).await?;
         let setup = Setup {
-            identity: Identity::new(name),
+            identity,
             places,
+            present,
             lists: watch::Sender::new(Arc::new(lists)),
             runners,
             concurrency: self.concurrency,

@@ -15,6 +15,9 @@ use super::duty::{Turn, duties};
 use super::held::Held;
 use super::lists::Lists;
 
+/// How long it may take to say that the worker is gone; it is known a little later in any case.
+const DEPART: Duration = Duration::from_millis(500);
+
 /// What the keeper has the server's word for: until when this worker counts as alive, and where.
 #[derive(Debug, Clone)]
 pub(super) struct Listed {
@@ -50,6 +53,7 @@ impl Keeper {
                         () = keep(&setup, &held, &report) => {}
                         () = ended.cancelled() => {}
                     }
+                    depart(&setup).await;
                 });
             })?;
         Ok(Self {
@@ -89,12 +93,21 @@ async fn keep(setup: &Setup, held: &Held, report: &watch::Sender<Option<Listed>>
                     failed = keep_over(&broker, setup, held, report) => failed,
                     failed = control(&broker, setup, held, &turns) => failed,
                     failed = duties(&broker, setup, turns.subscribe()) => failed,
+                    failed = setup.present.keep(&broker, held) => failed,
                 };
                 tracing::warn!(%error, "renewal failed; connecting again");
             }
             Err(error) => tracing::warn!(%error, "no connection for renewals"),
         }
         backoff.wait().await;
+    }
+}
+
+/// The last thing that is done, however the worker ends: its name is free again.
+async fn depart(setup: &Setup) {
+    // The other connections may be served by a runtime that waits for this thread.
+    if let Ok(Ok(broker)) = tokio::time::timeout(DEPART, setup.broker.dedicated()).await {
+        let _ = tokio::time::timeout(DEPART, setup.present.depart(&broker)).await;
     }
 }
 

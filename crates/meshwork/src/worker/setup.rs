@@ -12,6 +12,7 @@ use super::duty::Due;
 use super::identity::Identity;
 use super::lists::{Lists, Places};
 use super::logfile::LogFolders;
+use super::presence::Present;
 use crate::runner::Runner;
 
 /// What all parts of a running worker share.
@@ -19,6 +20,7 @@ pub(crate) struct Setup {
     pub(super) broker: Broker,
     pub(super) identity: Identity,
     pub(super) places: Places,
+    pub(super) present: Present,
     /// What it takes from now.
     pub(super) lists: watch::Sender<Arc<Lists>>,
     /// By script type.

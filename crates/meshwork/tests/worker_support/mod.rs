@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use meshwork::Client;
 use meshwork::model::name::ScriptType;
 use meshwork::model::outcome::{Failure, Report};
 use meshwork::runner::{Run, Runner};
@@ -16,6 +17,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn osis() -> ScriptType {
     ScriptType::OSIS.parse().unwrap()
+}
+
+/// A command as somebody types it.
+pub(crate) async fn raw<T: redis::FromRedisValue>(client: &Client, words: &[&str]) -> T {
+    let mut command = redis::cmd(words[0]);
+    command.arg(&words[1..]);
+    let conn = &mut client.broker().conn().clone();
+    command.query_async(conn).await.unwrap()
 }
 
 type Act = Box<dyn Fn(Run) -> BoxFuture<'static, Report> + Send + Sync>;

@@ -47,7 +47,11 @@ pub(crate) async fn a_job_that_runs_alone_has_nothing_beside_it(client: Client) 
         })
         .collect();
     client.submit_all(&jobs).await.unwrap();
-    let worker = worker(&client, &runner).concurrency(8).start().unwrap();
+    let worker = worker(&client, &runner)
+        .concurrency(8)
+        .start()
+        .await
+        .unwrap();
     for job in &jobs {
         let job = client.result(&job.id, PATIENCE).await.unwrap();
         assert_eq!((job.attempt, job.lost), (1, 0));
@@ -74,6 +78,7 @@ pub(crate) async fn the_timeout_of_a_job_that_runs_alone_begins_with_its_turn(cl
     let worker = worker(&client, &runner)
         .runner("python".parse().unwrap(), second as _)
         .start()
+        .await
         .unwrap();
     client
         .submit(JobRequest::new(osis(), "first"))
@@ -98,9 +103,17 @@ pub(crate) async fn of_several_that_run_alone_others_may_have_the_rest(client: C
     let runner = Scripted::gated(&gate);
     let jobs = ["one", "two"].map(|script| alone(script).build().unwrap());
     client.submit_all(&jobs).await.unwrap();
-    let first = worker(&client, &runner).concurrency(4).start().unwrap();
+    let first = worker(&client, &runner)
+        .concurrency(4)
+        .start()
+        .await
+        .unwrap();
     gate.wait_for(1).await;
-    let second = worker(&client, &runner).concurrency(4).start().unwrap();
+    let second = worker(&client, &runner)
+        .concurrency(4)
+        .start()
+        .await
+        .unwrap();
     gate.wait_for(2).await;
     assert_eq!((first.running(), second.running()), (1, 1));
     gate.open();
@@ -114,7 +127,7 @@ pub(crate) async fn of_several_that_run_alone_others_may_have_the_rest(client: C
 
 pub(crate) async fn a_run_that_is_asked_to_stop_says_so(client: Client) {
     let worker = Worker::new(&client).script_type(&osis()).unwrap();
-    let worker = worker.start().unwrap();
+    let worker = worker.start().await.unwrap();
     let request = JobRequest::new(osis(), "print(\"begun\"); loop {}").retries(3);
     let id = client.submit(request).await.unwrap();
     assert!(!worker.stop_job(&"another".parse().unwrap()));
@@ -132,7 +145,7 @@ pub(crate) async fn a_run_that_is_asked_to_stop_says_so(client: Client) {
 pub(crate) async fn a_job_that_waits_for_its_turn_can_be_stopped(client: Client) {
     let gate = Gate::new();
     let runner = Scripted::gated(&gate);
-    let worker = worker(&client, &runner).start().unwrap();
+    let worker = worker(&client, &runner).start().await.unwrap();
     let first = client
         .submit(JobRequest::new(osis(), "first"))
         .await

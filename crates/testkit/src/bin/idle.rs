@@ -37,7 +37,7 @@ async fn main() -> Result<()> {
         async { Ok::<_, String>(()) }
     };
     let worker = Worker::new(&client).handle("note", note.clone());
-    let first = worker.clone().start()?;
+    let first = worker.clone().start().await?;
     first.registered().await;
     pickup("submit", &client, &mut runs, false).await?;
     pickup("plain LPUSH", &client, &mut runs, true).await?;
@@ -49,7 +49,8 @@ async fn main() -> Result<()> {
         others.push(
             Worker::new(&Client::open(&url).await?)
                 .handle("note", note.clone())
-                .start()?,
+                .start()
+                .await?,
         );
     }
     for other in &others {

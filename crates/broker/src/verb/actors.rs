@@ -1,0 +1,78 @@
+//! actors: who says that it is there. Reads only.
+
+use meshwork_model::name::{Group, ScriptType};
+
+use super::inspect::{SCAN_COUNT, glob_literal, texts};
+use super::{MAX_ITEMS, text};
+use crate::{Broker, Error};
+
+/// The most of our workers looked at for one group: beyond, a target is not chosen by reading all.
+const MOST: usize = 10 * MAX_ITEMS;
+
+/// A presence key, without what all begin with (`osis:default:1`), and what stands there.
+pub type Actor = (String, String);
+
+/// A part of all actors.
+#[derive(Debug, Clone, Default)]
+pub struct ActorPage {
+    /// Those that are there, in no order.
+    pub actors: Vec<Actor>,
+    /// Where the next page begins; 0 if this was the last.
+    pub next: u64,
+}
+
+impl Broker {
+    /// A page of all actors, ours and others: begin at 0, go on at `next` until it is 0. A page may bring
+    /// one again.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn actors(&self, from: u64) -> Result<ActorPage, Error> {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(from)
+            .arg("MATCH")
+            .arg(format!("{}*", glob_literal(&self.keys.presence_prefix())));
+        scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("string");
+        let (next, keys): (u64, Vec<Vec<u8>>) = self.ask(&scan).await?;
+        let actors = self.values(texts(keys).collect()).await?;
+        Ok(ActorPage { actors, next })
+    }
+
+    /// Those of our workers that are in one group. Others do not stand where this is read off; it costs the
+    /// same however many jobs there are.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn our_actors(
+        &self,
+        script_type: &ScriptType,
+        group: &Group,
+    ) -> Result<Vec<Actor>, Error> {
+        let prefix = format!("{}{script_type}:{group}:", self.keys.presence_prefix());
+        let now = self.now().await?;
+        let mut range = redis::cmd("ZRANGEBYSCORE");
+        range
+            .arg(self.keys.actors())
+            .arg(format!("({now}"))
+            .arg("+inf");
+        range.arg("LIMIT").arg(0).arg(MOST);
+        let keys: Vec<Vec<u8>> = self.ask(&range).await?;
+        let keys = texts(keys).filter(|key| key.starts_with(&prefix));
+        self.values(keys.collect()).await
+    }
+
+    async fn values(&self, keys: Vec<String>) -> Result<Vec<Actor>, Error> {
+        let prefix = self.keys.presence_prefix();
+        let mut actors = Vec::with_capacity(keys.len());
+        for chunk in keys.chunks(MAX_ITEMS) {
+            let mut get = redis::cmd("MGET");
+            get.arg(chunk);
+            let values: Vec<Option<Vec<u8>>> = self.ask(&get).await?;
+            let there = chunk.iter().zip(values).filter_map(|(key, value)| {
+                Some((key.strip_prefix(&prefix)?.to_owned(), text(value?)))
+            });
+            actors.extend(there);
+        }
+        Ok(actors)
+    }
+}

@@ -1,0 +1,219 @@
+//! Presence: a worker says that it is there, and has its name for itself. [`said`] is what it says,
+//! [`process`] whether another one is gone, [`discover`] how clients find workers.
+
+mod discover;
+mod process;
+mod said;
+
+use std::time::Duration;
+
+use meshwork_broker::{Broker, PRESENT_FOR, Presence};
+use meshwork_model::keys::hero::Hero;
+use meshwork_model::name::Instance;
+use meshwork_model::route::Listen;
+use meshwork_model::time::iso;
+use tokio::time::Instant;
+
+use super::held::Held;
+use super::renew::{Never, within};
+use crate::Error;
+use crate::backoff::Backoff;
+use process::Process;
+use said::Said;
+pub use said::WorkerInfo;
+
+/// Between two refreshes: two may fail before the name is free.
+const REFRESH: Duration = PRESENT_FOR.checked_div(3).expect("3 is not 0");
+/// Between two looks whether much has changed.
+const LOOK: Duration = Duration::from_secs(1);
+/// A change of this part of all slots is said at once.
+const MUCH: f64 = 0.5;
+/// How long a call may take.
+const CALL: Duration = Duration::from_secs(2);
+/// How long the first registration is repeated while the server is away.
+const REPEAT_FOR: Duration = Duration::from_secs(10);
+
+/// A worker's names, and what does not change of what it says.
+#[derive(Debug)]
+pub(super) struct Present {
+    /// One per type: as others see it, and the key.
+    names: Vec<(String, String)>,
+    types: Vec<String>,
+    named: bool,
+    process: Process,
+    incarnation: String,
+    mark: String,
+    slots: usize,
+    /// In milliseconds since 1970, by the server's clock.
+    started: u64,
+}
+
+impl Present {
+    /// The presence of a worker that has not registered yet.
+    pub(super) fn new(keys: &Hero, listens: &[Listen], incarnation: &str, slots: usize) -> Self {
+        let process = Process::own();
+        let named = listens.iter().any(|listen| listen.instance.is_some());
+        // An incarnation ends with what is unlike any other.
+        let random = incarnation.rsplit('.').next().unwrap_or(incarnation);
+        let made_up = format!("{}-{random}", process.pid);
+        let made_up: Instance = made_up.parse().expect("hexadecimal digits and a dash");
+        let name = |listen: &Listen| {
+            let instance = listen.instance.as_ref().unwrap_or(&made_up);
+            let (script_type, group) = (&listen.script_type, &listen.group);
+            (
+                format!("{script_type} worker {instance} of group {group}"),
+                keys.presence_key(script_type, group, instance),
+            )
+        };
+        let types = listens.iter();
+        Self {
+            names: listens.iter().map(name).collect(),
+            types: types.map(|listen| listen.script_type.to_string()).collect(),
+            named,
+            process,
+            mark: said::mark(incarnation),
+            incarnation: incarnation.to_owned(),
+            slots,
+            started: 0,
+        }
+    }
+
+    /// Takes the names. Those of processes of this host that are gone are taken over.
+    ///
+    /// # Errors
+    /// If a live worker has one of them: none is kept then. If the server is away for long.
+    pub(super) async fn register(&mut self, broker: &Broker) -> Result<(), Error> {
+        let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
+        loop {
+            match self.try_register(broker).await {
+                Err(Error::Broker(error)) if error.is_temporary() && Instant::now() < until => {
+                    tracing::warn!(%error, "not registered yet; trying again");
+                    backoff.wait().await;
+                }
+                Err(error) => {
+                    self.depart(broker).await;
+                    return Err(error);
+                }
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    async fn try_register(&mut self, broker: &Broker) -> Result<(), Error> {
+        let now = within("present", CALL, broker.now()).await?;
+        self.started = now;
+        let value = self.value(now, 0);
+        for (name, key) in &self.names {
+            let Some(other) = self.say(broker, key, &value, None).await? else {
+                continue;
+            };
+            let info = WorkerInfo::read("", &other);
+            let gone = info
+                .process()
+                .is_some_and(|process| process.is_gone(&self.process));
+            if !gone || self.say(broker, key, &value, Some(&other)).await?.is_some() {
+                return Err(taken(name, &info));
+            }
+            tracing::info!(name, "the name of a worker that is gone is taken over");
+        }
+        Ok(())
+    }
+
+    /// Says it again and again, until the connection breaks.
+    pub(super) async fn keep(
+        &self,
+        broker: &Broker,
+        held: &Held,
+    ) -> Result<Never, meshwork_broker::Error> {
+        let mut ticks = tokio::time::interval(LOOK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut last: Option<(Instant, usize)> = None;
+        let mut lost = false;
+        loop {
+            ticks.tick().await;
+            let in_flight = held.all().len();
+            if last.is_some_and(|(at, said)| {
+                at.elapsed() < REFRESH && !self.is_much(in_flight.abs_diff(said))
+            }) {
+                continue;
+            }
+            let now = within("present", CALL, broker.now()).await?;
+            let value = self.value(now, in_flight);
+            let mut others = 0;
+            for (name, key) in &self.names {
+                if let Some(other) = self.say(broker, key, &value, None).await? {
+                    others += 1;
+                    if !lost {
+                        let info = WorkerInfo::read("", &other);
+                        tracing::warn!(error = %taken(name, &info), "this worker has lost its name");
+                    }
+                }
+            }
+            lost = others > 0;
+            last = Some((Instant::now(), in_flight));
+        }
+    }
+
+    fn is_much(&self, change: usize) -> bool {
+        change > 0 && change as f64 >= self.slots as f64 * MUCH
+    }
+
+    /// Gives the names back. Where the server does not hear it, they end by themselves.
+    pub(super) async fn depart(&self, broker: &Broker) {
+        for (name, key) in &self.names {
+            let presence = self.presence(key, "", None);
+            if let Err(error) = within("depart", CALL, broker.depart(presence)).await {
+                tracing::debug!(name, %error, "the name is free a little later");
+                return;
+            }
+        }
+    }
+
+    async fn say(
+        &self,
+        broker: &Broker,
+        key: &str,
+        value: &str,
+        over: Option<&str>,
+    ) -> Result<Option<String>, meshwork_broker::Error> {
+        let presence = self.presence(key, value, over);
+        within("present", CALL, broker.present(presence)).await
+    }
+
+    fn presence<'a>(&'a self, key: &'a str, value: &'a str, over: Option<&'a str>) -> Presence<'a> {
+        Presence {
+            key,
+            value,
+            mark: &self.mark,
+            over,
+        }
+    }
+
+    fn value(&self, now: u64, in_flight: usize) -> String {
+        let said = Said {
+            pid: self.process.pid,
+            hostname: &self.process.hostname,
+            started_at: &iso(self.started),
+            version: env!("CARGO_PKG_VERSION"),
+            capabilities: &self.types,
+            last_heartbeat: &iso(now),
+            incarnation: &self.incarnation,
+            in_flight,
+            slots: self.slots,
+            named: self.named,
+            pid_started: self.process.started,
+            pid_counted_in: self.process.counted_in.as_deref(),
+        };
+        serde_json::to_string(&said).expect("numbers and texts are JSON")
+    }
+}
+
+fn taken(name: &str, by: &WorkerInfo) -> Error {
+    let unknown = || "unknown".to_owned();
+    Error::NameTaken {
+        name: name.to_owned(),
+        pid: by.pid.map_or_else(unknown, |pid| pid.to_string()),
+        hostname: by.hostname.clone().unwrap_or_else(unknown),
+        since: by.started_at.clone().unwrap_or_else(unknown),
+    }
+}

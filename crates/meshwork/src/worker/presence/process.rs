@@ -1,0 +1,129 @@
+//! Processes of this host: which one this is, and whether another one is gone.
+
+use rustix::process::{Pid, test_kill_process};
+
+/// A process, as far as it can be told from others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: u32,
+    pub(super) hostname: String,
+    /// When it was started, in the kernel's own count: a pid is given out again, both together are not.
+    pub(super) started: Option<u64>,
+    /// Where pids are counted: the boot of a kernel and a namespace of it. Hosts may be called alike.
+    pub(super) counted_in: Option<String>,
+}
+
+impl Process {
+    /// This one.
+    pub(super) fn own() -> Self {
+        let pid = std::process::id();
+        Self {
+            pid,
+            hostname: rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
+            started: started(pid),
+            counted_in: counted_in(),
+        }
+    }
+
+    /// Whether it ran where this process runs, and runs no more. What cannot be told is not gone.
+    pub(super) fn is_gone(&self, own: &Self) -> bool {
+        let same_host = match (&self.counted_in, &own.counted_in) {
+            (Some(there), Some(here)) => there == here,
+            _ => self.hostname == own.hostname,
+        };
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        let Some(pid) = pid.filter(|_| same_host) else {
+            return false;
+        };
+        if test_kill_process(pid) == Err(rustix::io::Errno::SRCH) {
+            return true;
+        }
+        match (self.started, started(self.pid)) {
+            (Some(then), Some(now)) => then != now,
+            // A process that ended, and that its parent has not asked about yet, has no start.
+            (Some(_), None) => own.started.is_some(),
+            (None, _) => false,
+        }
+    }
+}
+
+/// When a process that runs was started, in clock ticks since the boot, where the system tells it.
+fn started(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may hold anything; after it come the state and numbers.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut words = rest.split_ascii_whitespace();
+    let state = words.next()?;
+    (!matches!(state, "Z" | "X")).then(|| words.nth(18)?.parse().ok())?
+}
+
+fn counted_in() -> Option<String> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
+    Some(format!("{} {}", boot.trim(), namespace.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_ended_is_gone_and_this_one_is_not() {
+        let own = Process::own();
+        assert!(!own.is_gone(&own));
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let other = Process {
+            pid: child.id(),
+            started: started(child.id()),
+            ..own.clone()
+        };
+        assert!(!other.is_gone(&own));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(other.is_gone(&own));
+    }
+
+    #[test]
+    fn a_pid_given_out_again_is_another_process() {
+        let own = Process::own();
+        let before = Process {
+            started: own.started.map(|started| started + 1),
+            ..own.clone()
+        };
+        assert_eq!(before.is_gone(&own), own.started.is_some());
+    }
+
+    #[test]
+    fn of_another_host_nothing_is_known() {
+        let own = Process::own();
+        let gone = Process {
+            pid: u32::try_from(i32::MAX).unwrap(),
+            ..own.clone()
+        };
+        assert!(gone.is_gone(&own));
+        let elsewhere = Process {
+            counted_in: Some("another boot".to_owned()),
+            hostname: "another".to_owned(),
+            ..gone.clone()
+        };
+        assert_eq!(elsewhere.is_gone(&own), false);
+        // Hosts called alike are told apart by their kernels.
+        let twin = Process {
+            hostname: own.hostname.clone(),
+            ..elsewhere
+        };
+        assert_eq!(twin.is_gone(&own), own.counted_in.is_none());
+        let of_another_make = Process {
+            counted_in: None,
+            started: None,
+            ..gone
+        };
+        assert!(of_another_make.is_gone(&own));
+    }
+}

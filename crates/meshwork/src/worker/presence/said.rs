@@ -1,0 +1,200 @@
+//! What a worker says of itself under its presence key: seed 0's JSON, and fields of our own beside it.
+
+use serde::{Deserialize, Serialize};
+
+use super::process::Process;
+
+/// What our workers write.
+#[derive(Debug, Serialize)]
+pub(super) struct Said<'a> {
+    pub(super) pid: u32,
+    pub(super) hostname: &'a str,
+    pub(super) started_at: &'a str,
+    pub(super) version: &'a str,
+    /// The types that it runs.
+    pub(super) capabilities: &'a [String],
+    pub(super) last_heartbeat: &'a str,
+    // Ours.
+    pub(super) incarnation: &'a str,
+    pub(super) in_flight: usize,
+    pub(super) slots: usize,
+    /// Whether jobs can be sent to it by its name.
+    pub(super) named: bool,
+    pub(super) pid_started: Option<u64>,
+    pub(super) pid_counted_in: Option<&'a str>,
+}
+
+/// The part of each value that no other process writes.
+pub(super) fn mark(incarnation: &str) -> String {
+    format!("\"incarnation\":\"{incarnation}\"")
+}
+
+/// A live worker, as its presence tells it. Workers of another make say less.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct WorkerInfo {
+    /// What it runs.
+    pub script_type: String,
+    /// The group it belongs to.
+    pub group: String,
+    /// Its name in the group; one made up if it has none.
+    pub instance: String,
+    /// Whether jobs can be sent to it by that name.
+    pub named: bool,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// The host it runs on.
+    pub hostname: Option<String>,
+    /// ISO 8601, as written.
+    pub started_at: Option<String>,
+    /// The release it is of.
+    pub version: Option<String>,
+    /// What it says it can do.
+    pub capabilities: Vec<String>,
+    /// ISO 8601, as written.
+    pub last_heartbeat: Option<String>,
+    /// Its name with the incarnation, as in the records of its jobs.
+    pub worker: Option<String>,
+    /// How many jobs it held when it last said so.
+    pub in_flight: Option<usize>,
+    /// How many it runs at once.
+    pub slots: Option<usize>,
+    #[serde(skip)]
+    pid_started: Option<u64>,
+    #[serde(skip)]
+    pid_counted_in: Option<String>,
+}
+
+/// A value as others may write it: what does not fit is left out.
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+struct Fields(serde_json::Map<String, serde_json::Value>);
+
+impl Fields {
+    fn text(&self, name: &str) -> Option<String> {
+        match self.0.get(name)? {
+            serde_json::Value::String(text) => Some(text.clone()),
+            serde_json::Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        }
+    }
+
+    fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
+        self.text(name)?.parse().ok()
+    }
+
+    fn texts(&self, name: &str) -> Vec<String> {
+        let items = self.0.get(name).and_then(serde_json::Value::as_array);
+        let items = items.into_iter().flatten();
+        items
+            .filter_map(|item| item.as_str().map(str::to_owned))
+            .collect()
+    }
+}
+
+impl WorkerInfo {
+    /// Reads what stands under a presence key (`type:group:instance`).
+    pub(super) fn read(key: &str, value: &str) -> Self {
+        let fields: Fields = serde_json::from_str(value).unwrap_or_default();
+        let mut parts = key.splitn(3, ':').map(str::to_owned);
+        let mut part = || parts.next().unwrap_or_default();
+        Self {
+            script_type: part(),
+            group: part(),
+            instance: part(),
+            named: fields.0.get("named") != Some(&serde_json::Value::Bool(false)),
+            pid: fields.number("pid"),
+            hostname: fields.text("hostname"),
+            started_at: fields.text("started_at"),
+            version: fields.text("version"),
+            capabilities: fields.texts("capabilities"),
+            last_heartbeat: fields.text("last_heartbeat"),
+            worker: fields.text("incarnation"),
+            in_flight: fields.number("in_flight"),
+            slots: fields.number("slots"),
+            pid_started: fields.number("pid_started"),
+            pid_counted_in: fields.text("pid_counted_in"),
+        }
+    }
+
+    /// The process that wrote it, if it says which.
+    pub(super) fn process(&self) -> Option<Process> {
+        Some(Process {
+            pid: self.pid?,
+            hostname: self.hostname.clone()?,
+            started: self.pid_started,
+            counted_in: self.pid_counted_in.clone(),
+        })
+    }
+
+    /// How much of it is in use, if it says so.
+    pub(super) fn load(&self) -> Option<f64> {
+        let (in_flight, slots) = (self.in_flight?, self.slots?);
+        (slots > 0).then(|| in_flight as f64 / slots as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let said = Said {
+            pid: 7,
+            hostname: "h",
+            started_at: "2026-01-01T00:00:00.000Z",
+            version: "1.0",
+            capabilities: &["osis".to_owned()],
+            last_heartbeat: "2026-01-01T00:00:05.000Z",
+            incarnation: "w.7.00",
+            in_flight: 3,
+            slots: 4,
+            named: false,
+            pid_started: Some(9),
+            pid_counted_in: Some("b"),
+        };
+        let text = serde_json::to_string(&said).unwrap();
+        assert!(text.contains(&mark("w.7.00")), "{text}");
+        let info = WorkerInfo::read("osis:default:1", &text);
+        assert_eq!(
+            (
+                info.script_type.as_str(),
+                info.group.as_str(),
+                info.instance.as_str()
+            ),
+            ("osis", "default", "1")
+        );
+        assert_eq!(
+            (info.pid, info.slots, info.load()),
+            (Some(7), Some(4), Some(0.75))
+        );
+        assert!(!info.named);
+        let process = info.process().unwrap();
+        assert_eq!(
+            (process.started, process.counted_in.as_deref()),
+            (Some(9), Some("b"))
+        );
+    }
+
+    #[test]
+    fn others_write_what_they_like() {
+        for value in [
+            "",
+            "[]",
+            "null",
+            "{\"pid\":\"x\"}",
+            "{\"pid\":[1],\"capabilities\":3}",
+        ] {
+            let info = WorkerInfo::read("sal:io:3", value);
+            assert_eq!((info.pid, info.load()), (None, None), "{value}");
+            assert!(info.named && info.process().is_none());
+        }
+        let info = WorkerInfo::read("sal:io:3", "{\"pid\":\"12\",\"capabilities\":[\"a\",1]}");
+        assert_eq!(
+            (info.pid, info.capabilities),
+            (Some(12), vec!["a".to_owned()])
+        );
+        assert_eq!(WorkerInfo::read("odd", "{}").group, "");
+    }
+}
