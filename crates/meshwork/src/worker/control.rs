@@ -30,11 +30,7 @@ pub(super) async fn control(
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let ids: Vec<_> = held
-            .all()
-            .into_iter()
-            .map(|claimed| claimed.job.id.clone())
-            .collect();
+        let ids = held.ids();
         let asked = Controlled {
             worker: setup.identity.worker(),
             queues: &queues,

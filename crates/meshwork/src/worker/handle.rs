@@ -99,7 +99,7 @@ impl WorkerHandle {
         }
         running.close();
         let _ = tokio::time::timeout(setup.grace, running.wait()).await;
-        let left = held.all();
+        let left = held.newest_first();
         for claimed in &left {
             if let Err(error) = setup.broker.release(claimed).await {
                 tracing::warn!(job = claimed.job.id, %error, "not handed back; its lease will end");

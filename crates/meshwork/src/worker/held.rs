@@ -1,6 +1,7 @@
 //! The jobs that a worker holds at the moment, for those who renew and stop them.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use meshwork_broker::Claimed;
@@ -9,19 +10,35 @@ use crate::runner::{StopReason, StopSignal};
 
 /// Held jobs by their token and id; a job that was lost and claimed again has another token.
 #[derive(Debug, Default)]
-pub(super) struct Held(Mutex<HashMap<(String, String), (Claimed, StopSignal)>>);
+pub(super) struct Held {
+    jobs: Mutex<HashMap<(String, String), Job>>,
+    added: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Job {
+    claimed: Claimed,
+    stop: StopSignal,
+    /// How many came before it.
+    before: u64,
+}
 
 impl Held {
-    fn jobs(&self) -> MutexGuard<'_, HashMap<(String, String), (Claimed, StopSignal)>> {
+    fn jobs(&self) -> MutexGuard<'_, HashMap<(String, String), Job>> {
         // No code that can panic runs under the lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Holds a job; the signal returned is given when its run is to stop.
     pub(super) fn add(&self, claimed: &Claimed) -> StopSignal {
         let stop = StopSignal::default();
         let key = (claimed.token.clone(), claimed.job.id.clone());
-        self.jobs().insert(key, (claimed.clone(), stop.clone()));
+        let job = Job {
+            claimed: claimed.clone(),
+            stop: stop.clone(),
+            before: self.added.fetch_add(1, Ordering::Relaxed),
+        };
+        self.jobs().insert(key, job);
         stop
     }
 
@@ -35,8 +52,33 @@ impl Held {
     pub(super) fn all(&self) -> Vec<Claimed> {
         self.jobs()
             .values()
-            .map(|(claimed, _)| claimed.clone())
+            .map(|job| job.claimed.clone())
             .collect()
+    }
+
+    /// What is held now, the newest first: handed back in this order, each to the front of its queue, the
+    /// oldest is the next one again.
+    pub(super) fn newest_first(&self) -> Vec<Claimed> {
+        let mut all: Vec<_> = self
+            .jobs()
+            .values()
+            .map(|job| (job.before, job.claimed.clone()))
+            .collect();
+        all.sort_unstable_by_key(|(before, _)| std::cmp::Reverse(*before));
+        all.into_iter().map(|(_, claimed)| claimed).collect()
+    }
+
+    /// The ids of what is held now.
+    pub(super) fn ids(&self) -> Vec<String> {
+        let jobs = self.jobs();
+        jobs.values()
+            .map(|job| job.claimed.job.id.clone())
+            .collect()
+    }
+
+    /// How many are held now.
+    pub(super) fn len(&self) -> usize {
+        self.jobs().len()
     }
 
     /// Ends the runs of jobs that are this worker's no more. Only those that were asked about are meant:
@@ -48,12 +90,12 @@ impl Held {
             .filter(|claimed| gone.contains(&claimed.job.id))
         {
             let key = (claimed.token.clone(), claimed.job.id.clone());
-            if let Some((_, stop)) = jobs.get(&key) {
+            if let Some(job) = jobs.get(&key) {
                 tracing::warn!(
                     job = claimed.job.id,
                     "the job was stopped, or its lease was lost"
                 );
-                stop.stop(StopReason::Lost);
+                job.stop.stop(StopReason::Lost);
             }
         }
     }
@@ -61,9 +103,9 @@ impl Held {
     /// Asks the run of a job to stop, if it is held here. It ends in its own report.
     pub(super) fn request_stop(&self, id: &str) -> bool {
         let mut found = false;
-        for (claimed, stop) in self.jobs().values() {
-            if claimed.job.id == id {
-                stop.stop(StopReason::Requested);
+        for job in self.jobs().values() {
+            if job.claimed.job.id == id {
+                job.stop.stop(StopReason::Requested);
                 found = true;
             }
         }
@@ -72,8 +114,8 @@ impl Held {
 
     /// Ends all runs: their jobs were handed back.
     pub(super) fn lose_all(&self) {
-        for (_, stop) in self.jobs().values() {
-            stop.stop(StopReason::Lost);
+        for job in self.jobs().values() {
+            job.stop.stop(StopReason::Lost);
         }
     }
 }

@@ -14,7 +14,7 @@ use super::held::Held;
 use super::lists::Order;
 use super::turn::{Place, Turns};
 use super::{execute, report};
-use crate::runner::StopReason;
+use crate::runner::{StopReason, StopSignal};
 
 /// Between two claims while nothing comes: what no wake-up told of is found then, and what came to a list
 /// that no connection waits on.
@@ -157,10 +157,13 @@ impl Starter {
             tracing::error!("no slot for a claimed job; its lease will end");
             return;
         };
+        // Now, so that they are held in the order in which they were claimed.
+        let stop = self.held.add(&claimed);
         let task = work(
             Arc::clone(&self.setup),
             Arc::clone(&self.held),
             claimed,
+            stop,
             place,
         );
         self.running.spawn(async move {
@@ -218,8 +221,13 @@ async fn claim(setup: &Setup, want: usize, reverse: bool) -> Result<Taken, meshw
 }
 
 /// One job from claim to report.
-async fn work(setup: Arc<Setup>, held: Arc<Held>, claimed: Claimed, place: Place) {
-    let stop = held.add(&claimed);
+async fn work(
+    setup: Arc<Setup>,
+    held: Arc<Held>,
+    claimed: Claimed,
+    stop: StopSignal,
+    place: Place,
+) {
     let outcome = tokio::select! {
         turn = place.turn() => {
             let outcome = execute::execute(&setup, &claimed, &stop).await;

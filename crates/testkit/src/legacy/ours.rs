@@ -47,7 +47,7 @@ pub async fn work(orders: &Orders) -> Result<(), LegacyError> {
         .instance(orders.worker_id.parse()?)
         .legacy_ids([orders.worker_id.parse()?])
         .concurrency(2)
-        .start()?;
+        .start().await?;
     term.recv().await;
     worker.stop().await;
     Ok(())

@@ -7,7 +7,7 @@ mod said;
 
 use std::time::Duration;
 
-use meshwork_broker::{Broker, PRESENT_FOR, Presence};
+use meshwork_broker::{Backoff, Broker, PRESENT_FOR, Presence};
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::Instance;
 use meshwork_model::route::Listen;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::held::Held;
 use super::renew::{Never, within};
 use crate::Error;
-use crate::backoff::Backoff;
+
 use process::Process;
 use said::Said;
 pub use said::WorkerInfo;
@@ -131,7 +131,7 @@ impl Present {
         let mut lost = false;
         loop {
             ticks.tick().await;
-            let in_flight = held.all().len();
+            let in_flight = held.len();
             if last.is_some_and(|(at, said)| {
                 at.elapsed() < REFRESH && !self.is_much(in_flight.abs_diff(said))
             }) {
