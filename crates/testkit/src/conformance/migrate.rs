@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Ended, MigrateError, TypeSurvey};
+use meshwork_broker::{Ended, Failed, MigrateError, TypeSurvey};
 use meshwork_model::keys::hero::LegacyList;
 use meshwork_model::migration::Phase;
 use meshwork_model::name::ScriptType;
+use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 
 use super::world::{Got, ids};
 use super::{Failure, Outcome, World, cases, check, same};
@@ -23,6 +24,7 @@ cases![
     an_id_on_its_way_to_one_of_ours_does_too,
     copies_end_by_themselves,
     what_waits_on_the_canonical_queue_does_not_matter,
+    what_waits_for_its_retry_does_not_matter,
     a_client_that_waits_is_seen_and_can_be_ignored,
     given_up_marked_jobs_stay_locked,
     it_begins_again_after_its_end,
@@ -229,6 +231,18 @@ async fn what_waits_on_the_canonical_queue_does_not_matter(world: &World) -> Out
         .put_foreign("j1", &[("status", "dispatched"), ("script", "1")])
         .await?;
     same!(survey(world).await?.canonical, 1);
+    same!(finish(world).await?, Ended::Done);
+    Ok(())
+}
+
+async fn what_waits_for_its_retry_does_not_matter(world: &World) -> Outcome {
+    canonical(world).await?;
+    let fields = [("status", "dispatched"), ("script", "1"), ("retries", "1")];
+    world.put_foreign("j1", &fields).await?;
+    let claimed = world.take_one().await?;
+    let failure = Wrong::new(FailureKind::Script, "boom");
+    let delayed = world.broker.fail(&claimed, &failure, b"", b"", AGE).await?;
+    same!(delayed, Failed::Requeued);
     same!(finish(world).await?, Ended::Done);
     Ok(())
 }

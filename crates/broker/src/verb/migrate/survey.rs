@@ -168,7 +168,8 @@ impl Broker {
         self.seek(seek, gathered).await
     }
 
-    /// Looks for waiting jobs of other clients on their canonical queues.
+    /// Looks for waiting jobs of other clients on their canonical queues, and among those that wait for a
+    /// retry.
     async fn seek(&self, jobs: Vec<(Open, String)>, gathered: &mut Gathered) -> Result<(), Error> {
         let few = jobs.len().min(MAX_SOUGHT.saturating_sub(gathered.sought));
         gathered.sought += few;
@@ -184,15 +185,19 @@ impl Broker {
                 .arg(-1)
                 .arg("MAXLEN")
                 .arg(FAR);
+            pipe.cmd("ZSCORE")
+                .arg(self.keys.delayed())
+                .arg(job.id.as_str());
         }
-        let places: Vec<RedisResult<Option<usize>>> = if few == 0 {
+        type Place = (RedisResult<Option<usize>>, RedisResult<Option<f64>>);
+        let places: Vec<Place> = if few == 0 {
             Vec::new()
         } else {
             let asked = pipe.query_async(&mut self.conn.clone()).await;
             asked.map_err(failed)?
         };
         for (at, (job, script_type)) in jobs.iter().enumerate() {
-            let stands = matches!(places.get(at), Some(Ok(Some(_))));
+            let stands = matches!(places.get(at), Some((Ok(Some(_)), _) | (_, Ok(Some(_)))));
             if !stands {
                 gathered.of(script_type).adrift.add(job.id.as_str());
             }
