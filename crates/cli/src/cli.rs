@@ -22,7 +22,7 @@ pub(crate) struct Cli {
     command: Command,
     #[command(flatten)]
     place: Place,
-    /// The first part of every key
+    /// The first part of every key; on a Redis Cluster in braces, as '{hero}', so that all keys share a slot
     #[arg(
         long,
         value_name = "NAME",
