@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use meshwork_broker::conn::Conn;
-use meshwork_broker::script::{Scripts, Verb};
+use meshwork_broker::script::Scripts;
 use meshwork_broker::{
     Broker, Cancelled, Claim, Claimed, Clock, Error, Failed, Finished, Listener, Released, Renewal,
+    Renewed,
 };
 use meshwork_model::job::{Job, NewJob};
 use meshwork_model::keys::hero::Hero;
@@ -53,9 +54,19 @@ enum Story {
     Stopped,
     /// Is stopped while it runs.
     Halted,
+    /// Is asked to stop while it runs, and does.
+    Asked,
+    /// Fails, is put off, ends.
+    PutOff,
+    /// Waits for the plain one, then runs and ends.
+    Chained,
+    /// Waits for the hopeless one, and fails with it.
+    Doomed,
+    /// Waits for the doomed one.
+    Last,
 }
 
-const STORIES: [Story; 7] = [
+const STORIES: [Story; 12] = [
     Story::Plain,
     Story::Flaky,
     Story::Hopeless,
@@ -63,6 +74,11 @@ const STORIES: [Story; 7] = [
     Story::Slow,
     Story::Stopped,
     Story::Halted,
+    Story::Asked,
+    Story::PutOff,
+    Story::Chained,
+    Story::Doomed,
+    Story::Last,
 ];
 
 impl Story {
@@ -78,12 +94,21 @@ impl Story {
     /// How often the handler runs in all, how often reports are counted, and the end.
     fn expected(self) -> (u32, u32, &'static str) {
         match self {
-            Self::Plain | Self::Slow => (1, 1, "finished"),
-            Self::Flaky => (2, 2, "finished"),
+            Self::Plain | Self::Slow | Self::Chained => (1, 1, "finished"),
+            Self::Flaky | Self::PutOff => (2, 2, "finished"),
             Self::Handed => (1, 1, "finished"),
-            Self::Hopeless => (1, 1, "error"),
-            Self::Stopped => (0, 0, "error"),
-            Self::Halted => (1, 1, "error"),
+            Self::Hopeless | Self::Halted | Self::Asked => (1, 1, "error"),
+            Self::Stopped | Self::Doomed | Self::Last => (0, 0, "error"),
+        }
+    }
+
+    /// Whom it waits for.
+    fn waits_for(self) -> Option<Self> {
+        match self {
+            Self::Chained => Some(Self::Plain),
+            Self::Doomed => Some(Self::Hopeless),
+            Self::Last => Some(Self::Doomed),
+            _ => None,
         }
     }
 }
@@ -128,8 +153,7 @@ pub(crate) async fn run(conn: Conn, plan: Plan) -> Said<usize> {
     };
     life.ask().await?;
     life.work().await?;
-    let claim = redis::Script::new(&(Verb::Claim.source() + mark.as_str()));
-    life.check(&lost(&faulty, &claim)?).await?;
+    life.check(&lost(&faulty)).await?;
     Ok(faulty.broken())
 }
 
@@ -137,21 +161,18 @@ fn said(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// How often each job was claimed for nobody: it is in the answer of a claim that was lost.
-fn lost(faulty: &Faulty, claim: &redis::Script) -> Said<BTreeMap<String, u32>> {
-    type Row = (String, usize, i64, Value);
+/// How often each job was claimed for nobody: it is in the answer of a claim that was lost. No other verb's
+/// answer has that shape.
+fn lost(faulty: &Faulty) -> BTreeMap<String, u32> {
+    type Row = (String, String, i64, Value);
     let mut lost = BTreeMap::new();
     for swallowed in faulty.swallowed() {
-        if swallowed.words.get(1).map(Vec::as_slice) != Some(claim.get_hash().as_bytes()) {
-            continue;
-        }
-        let answer = redis::from_redis_value(swallowed.reply).map_err(said)?;
-        let (_, _, rows): (usize, usize, Vec<Row>) = answer;
-        for (id, ..) in rows {
+        let answer = redis::from_redis_value::<(usize, usize, Vec<Row>)>(swallowed.reply);
+        for (id, ..) in answer.map(|(_, _, rows)| rows).unwrap_or_default() {
             *lost.entry(id).or_insert(0) += 1;
         }
     }
-    Ok(lost)
+    lost
 }
 
 /// Repeats a call until it is answered; the answer, and at which try it came.
@@ -186,13 +207,17 @@ impl Life {
             let route = Route::to("osis".parse().map_err(said)?);
             let mut job = NewJob::new(id, route, story.id());
             (job.retries, job.reply) = (1, true);
+            if let Some(other) = story.waits_for() {
+                job.depends_on.push(other.id().parse().map_err(said)?);
+            }
             Ok(job)
         };
         let jobs: Said<Vec<_>> = STORIES.into_iter().map(job).collect();
         let jobs = jobs?;
         again(async || self.broker.enqueue(&jobs).await).await?;
         let queued: usize = self.raw(&["LLEN", &self.queues[0]]).await?;
-        holds(format!("{queued} ids are queued"), queued == STORIES.len())?;
+        let ready = STORIES.iter().filter(|story| story.waits_for().is_none());
+        holds(format!("{queued} ids are queued"), queued == ready.count())?;
         let stopped = self.read(Story::Stopped).await?;
         let said = again(async || self.broker.cancel(&stopped, "stopped", true).await).await?;
         is(said, Cancelled::Cancelled, Cancelled::Ended)?;
@@ -205,8 +230,10 @@ impl Life {
     /// The worker's part: until all jobs have ended.
     async fn work(&mut self) -> Said<()> {
         for _ in 0..ROUNDS {
-            // Both are repeated in the next round anyway.
+            // All are repeated in the next round anyway.
             let _ = self.broker.reclaim().await;
+            let _ = self.broker.promote().await;
+            let _ = self.broker.settle().await;
             let _ = self.renew(&[]).await;
             self.tokens += 1;
             let claim = Claim {
@@ -252,14 +279,22 @@ impl Life {
         let output = format!("{} in run {ran}", story.id());
         match story {
             Story::Flaky if *ran == 1 => {
-                let said = self.fail(claimed, FailureKind::Script).await?;
+                let said = self
+                    .fail(claimed, FailureKind::Script, Duration::ZERO)
+                    .await?;
+                return is(said, Failed::Requeued, Failed::Stale);
+            }
+            Story::PutOff if *ran == 1 => {
+                let said = self.fail(claimed, FailureKind::Script, LEASE).await?;
                 return is(said, Failed::Requeued, Failed::Stale);
             }
             Story::Hopeless => {
-                let said = self.fail(claimed, FailureKind::Permanent).await?;
+                let kind = FailureKind::Permanent;
+                let said = self.fail(claimed, kind, Duration::ZERO).await?;
                 return is(said, Failed::Failed, Failed::Failed);
             }
             Story::Halted => return self.halt(claimed).await,
+            Story::Asked => return self.ask_to_stop(claimed).await,
             Story::Slow => self.take_long(held).await?,
             _ => {}
         }
@@ -275,16 +310,31 @@ impl Life {
         let said = again(async || self.broker.cancel(&claimed.job, "stopped", true).await).await?;
         is(said, Cancelled::Cancelled, Cancelled::Ended)?;
         let held = std::slice::from_ref(claimed);
-        let (gone, _) = again(async || self.renew(held).await).await?;
-        holds("the worker is not told", gone == [claimed.job.id.as_str()])?;
+        let (renewed, _) = again(async || self.renew(held).await).await?;
+        let told = renewed.gone == [claimed.job.id.as_str()];
+        holds("the worker is not told", told)?;
         let said = self.finish(claimed, "too late").await?;
         is(said, Finished::Stale, Finished::Stale)
+    }
+
+    /// Somebody asks for its end while it runs: the worker learns so, and reports that it stopped.
+    async fn ask_to_stop(&self, claimed: &Claimed) -> Said<()> {
+        let said = again(async || self.broker.cancel(&claimed.job, "stop", false).await).await?;
+        is(said, Cancelled::Stopping, Cancelled::Stopping)?;
+        let held = std::slice::from_ref(claimed);
+        let (renewed, _) = again(async || self.renew(held).await).await?;
+        let told = renewed.stop == [claimed.job.id.as_str()] && renewed.gone.is_empty();
+        holds("the worker is not asked", told)?;
+        let kind = FailureKind::Stopped;
+        let said = self.fail(claimed, kind, Duration::ZERO).await?;
+        is(said, Failed::Failed, Failed::Failed)
     }
 
     /// Nearly two leases pass, with a renewal in between; another process looks for what was lost.
     async fn take_long(&self, held: &[Claimed]) -> Said<()> {
         self.pass(LEASE_MS - 1);
-        let (gone, _) = again(async || self.renew(held).await).await?;
+        let (renewed, _) = again(async || self.renew(held).await).await?;
+        let gone = renewed.gone;
         holds(format!("{gone:?} are gone"), gone.is_empty())?;
         self.pass(LEASE_MS - 1);
         let back = self.clean.reclaim().await.map_err(said)?;
@@ -300,7 +350,7 @@ impl Life {
         Ok(())
     }
 
-    async fn renew(&self, held: &[Claimed]) -> Result<Vec<String>, Error> {
+    async fn renew(&self, held: &[Claimed]) -> Result<Renewed, Error> {
         let renewal = Renewal {
             held,
             lease: LEASE,
@@ -310,7 +360,7 @@ impl Life {
             },
             alive: LEASE,
         };
-        Ok(self.broker.renew(renewal).await?.gone)
+        self.broker.renew(renewal).await
     }
 
     async fn finish(&self, claimed: &Claimed, output: &str) -> Said<(Finished, usize)> {
@@ -318,14 +368,14 @@ impl Life {
         again(async || self.broker.finish(claimed, output, b"", b"").await).await
     }
 
-    async fn fail(&self, claimed: &Claimed, kind: FailureKind) -> Said<(Failed, usize)> {
+    async fn fail(
+        &self,
+        claimed: &Claimed,
+        kind: FailureKind,
+        delay: Duration,
+    ) -> Said<(Failed, usize)> {
         let failure = Failure::new(kind, "boom");
-        again(async || {
-            self.broker
-                .fail(claimed, &failure, b"", b"", Duration::ZERO)
-                .await
-        })
-        .await
+        again(async || self.broker.fail(claimed, &failure, b"", b"", delay).await).await
     }
 
     fn pass(&self, ms: u64) {
@@ -354,7 +404,8 @@ impl Life {
     }
 
     /// Each job has ended once, in the right way; its runs and losses are those that there were; and
-    /// nothing but records and replies is left.
+    /// nothing but records, replies, the lists of what ended, what was told, and the request to stop, which
+    /// no worker took off its queue, is left.
     async fn check(&self, lost: &BTreeMap<String, u32>) -> Said<()> {
         for story in STORIES {
             let checked = self.check_one(story, lost.get(&story.id()).copied()).await;
@@ -365,7 +416,21 @@ impl Life {
         }
         let keys = keys(self.clean.conn(), NAMESPACE).await.map_err(said)?;
         let left = keys.len();
-        holds(format!("{left} keys are left"), left == 2 * STORIES.len())
+        holds(
+            format!("{left} keys are left"),
+            left == 2 * STORIES.len() + 4,
+        )
+    }
+
+    /// How often it was told that a job ended.
+    async fn ends(&self, id: &str) -> Said<usize> {
+        let events = self.clean.keys().events();
+        let told: Vec<(String, Vec<String>)> = self.raw(&["XRANGE", &events, "-", "+"]).await?;
+        let is_end = |words: &[String]| {
+            let what = words.get(3).map(String::as_str);
+            words.get(1).is_some_and(|job| job == id) && matches!(what, Some("finished" | "error"))
+        };
+        Ok(told.iter().filter(|(_, words)| is_end(words)).count())
     }
 
     async fn check_one(&self, story: Story, lost: Option<u32>) -> Said<()> {
@@ -377,6 +442,8 @@ impl Life {
         let lost = lost.unwrap_or_default();
         holds(format!("{} of {lost} lost", job.lost), job.lost == lost)?;
         holds(format!("it is {}", job.status), job.status == status)?;
+        let ends = self.ends(&story.id()).await?;
+        holds(format!("its end was told {ends} times"), ends == 1)?;
         let reply = format!("{}{}", self.clean.keys().reply_prefix(), story.id());
         let replies: Vec<String> = self.raw(&["LRANGE", &reply, "0", "-1"]).await?;
         let told = match self.finished.get(&story.id()) {
