@@ -29,6 +29,7 @@ cases![
     given_up_marked_jobs_stay_locked,
     it_begins_again_after_its_end,
     types_that_do_not_migrate_are_seen_too,
+    each_step_is_told,
 ];
 
 const AGE: Duration = Duration::from_secs(30);
@@ -314,5 +315,20 @@ async fn types_that_do_not_migrate_are_seen_too(world: &World) -> Outcome {
     let canonical = survey.of("osis").map(|of| of.canonical);
     let old = survey.of("sal").map(|of| of.old[0].waiting);
     same!((canonical, old), (Some(1), Some(1)));
+    Ok(())
+}
+
+async fn each_step_is_told(world: &World) -> Outcome {
+    canonical(world).await?;
+    let ann = world.broker.clone().acting_as("ann");
+    ann.abort_migration(&osis()).await?;
+    let list = old_list(world);
+    let event = |by: &str, note: String| ["", "migration", by, &note].map(str::to_owned);
+    let should = [
+        event("", format!("osis dual {list} 30000")),
+        event("", format!("osis canonical {list} 30000")),
+        event("ann", "osis off".to_owned()),
+    ];
+    same!(world.events().await?, should);
     Ok(())
 }

@@ -47,7 +47,8 @@ pub async fn work(orders: &Orders) -> Result<(), LegacyError> {
         .instance(orders.worker_id.parse()?)
         .legacy_ids([orders.worker_id.parse()?])
         .concurrency(2)
-        .start().await?;
+        .start()
+        .await?;
     term.recv().await;
     worker.stop().await;
     Ok(())

@@ -6,6 +6,7 @@ mod claim;
 mod common;
 mod ends;
 mod later;
+mod migrate;
 mod returns;
 mod starts;
 mod waits;
@@ -40,7 +41,7 @@ pub struct Caught {
 /// All mutations, in the order of a job's life.
 #[must_use]
 pub fn all() -> Vec<Mutation> {
-    let lists: [(Verb, &[Change]); 33] = [
+    let lists: [(Verb, &[Change]); 34] = [
         (Verb::Enqueue, common::TIMES),
         (Verb::Claim, common::CLOCK),
         (Verb::Renew, common::CLOCK),
@@ -74,6 +75,7 @@ pub fn all() -> Vec<Mutation> {
         (Verb::Finish, later::ADVANCE),
         (Verb::Settle, later::ADVANCE),
         (Verb::Fail, later::ADVANCE_FAILED),
+        (Verb::Migrate, migrate::MIGRATE),
     ];
     let mutation = |verb: Verb| {
         move |(what, find, replace): &Change| Mutation {
