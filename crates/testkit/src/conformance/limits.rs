@@ -72,14 +72,11 @@ async fn a_batch_fills_up_to_the_limit(world: &World) -> Outcome {
     same!(said, [Stored, Stored, Full, Stored]);
     same!(world.waiting().await?, ["a", "b", "c"]);
     limit(world, Some(&world.queue_of("v")), "1").await?;
-    let jobs = ["w", "y", "z"].map(|id| world.job(id));
-    let [osis, mut one, mut two] = jobs;
-    for job in [&mut one, &mut two] {
-        if let Ok(job) = job {
-            job.route.script_type = "v".parse()?;
-        }
+    let mut jobs = [world.job("w")?, world.job("y")?, world.job("z")?];
+    for job in &mut jobs[1..] {
+        job.route.script_type = "v".parse()?;
     }
-    let said = world.broker.enqueue(&[osis?, one?, two?]).await?;
+    let said = world.broker.enqueue(&jobs).await?;
     same!(said, [Full, Stored, Full]);
     Ok(())
 }
