@@ -111,4 +111,24 @@ on_all_data! {
         let nowhere = ground.run(&["worker", "--type", "osis", "--log-dir", "nowhere"]).exits(2);
         assert!(nowhere.stderr.contains("the folder for log files nowhere: "), "{}", nowhere.stderr);
     }
+
+    fn a_second_one_of_a_name_is_refused_and_those_that_are_there_are_listed(ground: &Ground) {
+        let args = ["--type", "osis", "--instance", "one"];
+        let one = ground.worker(&args);
+        let refused = ground.run(&["worker", "--type", "osis", "--instance", "one"]).exits(2);
+        assert!(refused.stderr.contains("osis worker one of group default already"), "{}", refused.stderr);
+        let listed = ground.run(&["worker", "list"]).ok().stdout;
+        assert!(listed.contains("osis") && listed.contains("one"), "{listed}");
+        let workers = ground.run(&["worker", "list", "--json"]).ok().jsons();
+        assert_eq!((workers.len(), &workers[0]["instance"]), (1, &json("\"one\"")));
+        assert_eq!((&workers[0]["slots"], &workers[0]["in_flight"]), (&json("10"), &json("0")));
+        one.signal(Signal::TERM);
+        one.ended().ok();
+        assert_eq!(ground.run(&["worker", "list", "--json"]).ok().stdout, "");
+    }
+
+    fn without_a_type_there_is_nothing_to_start(ground: &Ground) {
+        let done = ground.run(&["worker"]).exits(2);
+        assert!(done.stderr.contains("--type"), "{}", done.stderr);
+    }
 }

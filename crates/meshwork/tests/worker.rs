@@ -89,6 +89,7 @@ on_each_engine! {
     what_is_urgent_comes_first_and_starves_nobody,
     an_alias_of_the_default_level_is_taken_from,
     what_is_handed_back_stands_in_its_order,
+    what_a_run_says_is_kept_while_it_runs,
 }
 
 fn embedded() -> Client {

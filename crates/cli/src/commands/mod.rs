@@ -20,7 +20,7 @@ pub(crate) use migrate::exit_of as exit_of_migration;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Run(run::Run),
-    Worker(worker::Listen),
+    Worker(worker::WorkerCommand),
     #[command(subcommand)]
     Job(job::JobCommand),
     #[command(subcommand)]
@@ -38,7 +38,7 @@ impl Command {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         match self {
             Self::Run(run) => Box::pin(run.run(context)).await,
-            Self::Worker(listen) => Box::pin(listen.run(context)).await,
+            Self::Worker(worker) => Box::pin(worker.run(context)).await,
             Self::Job(job) => Box::pin(job.run(context)).await,
             Self::Queue(queue) => queue.run(context).await,
             Self::Migrate(migrate) => Box::pin(migrate.run(context)).await,

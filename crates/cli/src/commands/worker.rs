@@ -1,10 +1,13 @@
-//! `meshwork worker`.
+//! `meshwork worker`: the options of one that is started. Those that are there are listed in [`list`].
+
+mod list;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::model::name::{ActorId, Group, Instance, ScriptType};
-use meshwork::{Client, Worker};
+use meshwork::model::retry::RetryBackoff;
+use meshwork::{Client, Retention, Worker};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -19,7 +22,32 @@ use crate::value;
 /// The first signal stops it in order: it takes no more jobs, waits for what it runs as long as --grace
 /// says, and hands the rest back. The second ends it at once; what it ran comes back after --lease.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Listen {
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct WorkerCommand {
+    #[command(subcommand)]
+    command: Option<Other>,
+    #[command(flatten)]
+    listen: Listen,
+}
+
+/// What can be done with workers that are there.
+#[derive(Debug, clap::Subcommand)]
+enum Other {
+    List(list::List),
+}
+
+impl WorkerCommand {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        match self.command {
+            Some(Other::List(list)) => list.run(context).await,
+            None => self.listen.run(context).await,
+        }
+    }
+}
+
+/// What a worker is started with.
+#[derive(Debug, clap::Args)]
+struct Listen {
     /// The types of scripts to run
     #[arg(
         long = "type",
@@ -55,6 +83,22 @@ pub(crate) struct Listen {
     #[arg(long, value_name = "S", default_value = "5", value_parser = value::wait,
           allow_hyphen_values = true)]
     stop_grace: Duration,
+    /// How long a job that failed waits for its next run, where it does not say so itself, in seconds; it is
+    /// doubled with each run, up to --backoff-cap
+    #[arg(long, value_name = "S", default_value = "1", value_parser = value::wait,
+          allow_hyphen_values = true)]
+    backoff: Duration,
+    /// The longest such pause, in seconds
+    #[arg(long, value_name = "S", default_value = "600", value_parser = value::wait,
+          allow_hyphen_values = true)]
+    backoff_cap: Duration,
+    /// For how long ended jobs are kept, in seconds; give it to all workers alike
+    #[arg(long, value_name = "S", default_value = "604800", value_parser = value::wait,
+          allow_hyphen_values = true)]
+    retain_age: Duration,
+    /// How many ended jobs are kept; give it to all workers alike
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    retain_count: u32,
     /// A folder in which jobs may have log files (--log-path); may be given several times
     #[arg(long, value_name = "FOLDER")]
     log_dir: Vec<PathBuf>,
@@ -77,7 +121,7 @@ enum Event<'a> {
 }
 
 impl Listen {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
         let worker = self.worker(&client)?.start().await?;
@@ -106,7 +150,15 @@ impl Listen {
             .concurrency(self.concurrency.into())
             .lease(self.lease)
             .grace(self.grace)
-            .stop_grace(self.stop_grace);
+            .stop_grace(self.stop_grace)
+            .backoff(RetryBackoff {
+                first: self.backoff,
+                cap: self.backoff_cap,
+            })
+            .retention(Retention {
+                age: self.retain_age,
+                count: self.retain_count as usize,
+            });
         for folder in &self.log_dir {
             worker = worker.log_dir(folder);
         }

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::Setup;
 use super::logfile::{self, LogFile, LogPathError};
+use super::ship::{self, Shipping};
 use crate::runner::{self, Run, Runner, StopReason, StopSignal};
 
 /// How long after its grace a runner may take to return before it is cut off: a slot is not lost to a
@@ -45,8 +46,11 @@ pub(super) async fn execute(setup: &Setup, claimed: &Claimed, stop: &StopSignal)
     run.grace = setup.stop_grace;
     let log = run.log.clone();
     let written = log_file.map(|file| tokio::spawn(file.keep(log.drain(logfile::CAPACITY))));
+    let drain = log.drain(ship::CAPACITY);
+    let shipping = Shipping::start(setup.broker.clone(), claimed.clone(), drain);
     let report = bounded(&**runner, run).await;
     log.close();
+    shipping.ended().await;
     if let Some(written) = written {
         // A disk that hangs holds up no report.
         let _ = tokio::time::timeout(LAST_LINES, written).await;

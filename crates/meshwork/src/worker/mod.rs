@@ -3,7 +3,7 @@
 //! [`pull`] takes jobs while slots are free, [`execute`] runs one, [`report`] says how it went, [`renew`]
 //! keeps the leases on a thread of its own, [`feed`] waits for ids while the queues are empty, [`control`]
 //! hears of jobs that are to stop, [`duty`] does what one worker at a time does for all, [`lists`] says what
-//! it takes from. What a job does is a [`Runner`]'s.
+//! it takes from, [`ship`] keeps what runs say, and [`presence`] tells others of it. What a job does is a [`Runner`]'s.
 
 mod control;
 mod duty;
@@ -19,6 +19,7 @@ mod pull;
 mod renew;
 mod report;
 mod setup;
+mod ship;
 mod turn;
 
 use std::collections::HashMap;

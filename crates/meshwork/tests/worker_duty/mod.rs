@@ -7,6 +7,7 @@ use std::time::Duration;
 use meshwork::model::outcome::{Failure, FailureKind, Report};
 use meshwork::model::retry::RetryBackoff;
 use meshwork::model::route::Priority;
+use meshwork::runner::log::Stream;
 use meshwork::{Client, JobRequest, Retention};
 use meshwork_testkit::eventually;
 use tokio::time::Instant;
@@ -176,4 +177,27 @@ pub(crate) async fn what_is_handed_back_stands_in_its_order(client: Client) {
     left.reverse();
     let submitted: Vec<_> = jobs.iter().map(|job| job.id.to_string()).collect();
     assert_eq!(left, submitted);
+}
+
+pub(crate) async fn what_a_run_says_is_kept_while_it_runs(client: Client) {
+    let gate = Gate::new();
+    let runner = Scripted::gated_after(&gate, |run| {
+        let mut out = run.log.writer(Stream::Stdout);
+        out.push(b"first\nsecond\n");
+        run.log.progress(0.5, Some("half"));
+    });
+    let worker = worker(&client, &runner).start().await.unwrap();
+    let id = client.submit(JobRequest::new(osis(), "x")).await.unwrap();
+    gate.wait_for(1).await;
+    let log = format!("hero:q:log:{id}");
+    eventually("the lines are there", PATIENCE, async || {
+        let lines: usize = raw(&client, &["XLEN", &log]).await;
+        (lines == 2).then_some(())
+    })
+    .await;
+    let job = client.status(&id).await.unwrap();
+    assert_eq!(job.progress.as_deref(), Some("50% half"));
+    gate.open();
+    client.result(&id, PATIENCE).await.unwrap();
+    worker.stop().await;
 }

@@ -55,8 +55,17 @@ impl Scripted {
 
     /// Waits at the gate, then answers with the script.
     pub(crate) fn gated(gate: &Gate) -> Arc<Self> {
+        Self::gated_after(gate, |_| {})
+    }
+
+    /// The same, after it has done something.
+    pub(crate) fn gated_after(
+        gate: &Gate,
+        before: impl Fn(&Run) + Send + Sync + 'static,
+    ) -> Arc<Self> {
         let gate = gate.clone();
         let act = move |run: Run| {
+            before(&run);
             let gate = gate.clone();
             async move { gate.pass(run).await }.boxed()
         };

@@ -1,0 +1,127 @@
+//! Ship: what a run says goes into the job's log in the store while it runs, in batches, and so does how far
+//! it is. It holds up neither the run nor, for long, its report.
+
+use std::time::Duration;
+
+use meshwork_broker::{Backoff, Broker, Claimed, Line, Logged};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::runner::log::{Batch, Entry, LogDrain, Progress};
+
+/// The most lines that wait to be shipped: as many as the store keeps of one job.
+pub(super) const CAPACITY: usize = 1000;
+/// Between two batches, so that a run that prints line by line costs ten calls a second at most.
+const PACE: Duration = Duration::from_millis(100);
+/// How long a call may take.
+const CALL: Duration = Duration::from_secs(2);
+/// How long the report waits for the last lines.
+const LAST: Duration = Duration::from_secs(1);
+/// The stream under which lines that were not kept are told.
+const DROPPED: &str = "dropped";
+
+/// A run's log on its way.
+#[derive(Debug)]
+pub(super) struct Shipping {
+    task: JoinHandle<()>,
+    over: CancellationToken,
+}
+
+impl Shipping {
+    /// Ships what comes out of `drain`.
+    pub(super) fn start(broker: Broker, claimed: Claimed, drain: LogDrain) -> Self {
+        let over = CancellationToken::new();
+        let task = tokio::spawn(ship(broker, claimed, drain, over.clone()));
+        Self { task, over }
+    }
+
+    /// The run is over: returns when the rest is in the log, or the report cannot wait for it any more.
+    pub(super) async fn ended(mut self) {
+        self.over.cancel();
+        if tokio::time::timeout(LAST, &mut self.task).await.is_err() {
+            tracing::warn!("the end of a job's log is not kept");
+            self.task.abort();
+        }
+    }
+}
+
+async fn ship(broker: Broker, claimed: Claimed, mut drain: LogDrain, over: CancellationToken) {
+    while let Some(batch) = drain.next().await {
+        let mut backoff = Backoff::new();
+        loop {
+            match send(&broker, &claimed, &batch).await {
+                Ok(Logged::Logged) => break,
+                // The job is another's, or is over; nobody wants to know any more.
+                Ok(Logged::Stale) => return,
+                Err(error) if error.is_temporary() => {
+                    tracing::debug!(job = claimed.job.id, %error, "log kept back");
+                    backoff.wait().await;
+                }
+                Err(error) => {
+                    tracing::warn!(job = claimed.job.id, %error, "lines of a log are lost");
+                    break;
+                }
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(PACE) => {}
+            () = over.cancelled() => {}
+        }
+    }
+}
+
+async fn send(
+    broker: &Broker,
+    claimed: &Claimed,
+    batch: &Batch,
+) -> Result<Logged, meshwork_broker::Error> {
+    let dropped: Vec<_> = batch.entries.iter().filter_map(dropped).collect();
+    let mut dropped = dropped.iter();
+    let mut lines: Vec<Line<'_>> = Vec::with_capacity(batch.entries.len());
+    for entry in &batch.entries {
+        match entry {
+            Entry::Line { stream, text } => lines.push((stream.as_str(), text.as_bytes())),
+            Entry::Dropped(_) => {
+                lines.extend(dropped.next().map(|text| (DROPPED, text.as_bytes())));
+            }
+        }
+    }
+    let progress = batch.progress.as_ref().map(told);
+    let call = broker.log(claimed, &lines, progress.as_deref());
+    tokio::time::timeout(CALL, call)
+        .await
+        .unwrap_or_else(|_| Err(meshwork_broker::Error::timed_out("log")))
+}
+
+fn dropped(entry: &Entry) -> Option<String> {
+    match entry {
+        Entry::Dropped(lines) => Some(format!("{lines} lines were not kept")),
+        Entry::Line { .. } => None,
+    }
+}
+
+/// How far a run is, as it stands in the record: `45% message`.
+fn told(progress: &Progress) -> String {
+    let percent = (progress.fraction() * 100.0).floor();
+    match progress.message() {
+        Some(message) => format!("{percent}% {message}"),
+        None => format!("{percent}%"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_a_percentage_and_a_word() {
+        for (fraction, message, text) in [
+            (0.0, None, "0%"),
+            (0.456, Some("half done"), "45% half done"),
+            (0.999, None, "99%"),
+            (1.0, Some("done"), "100% done"),
+        ] {
+            assert_eq!(told(&Progress::new(fraction, message)), text);
+        }
+    }
+}
