@@ -48,6 +48,12 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },
+    /// Measure calls while a million jobs wait, and while a thousand do (options: --help)
+    #[command(disable_help_flag = true)]
+    Scale {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
     /// Kill workers and engines at random moments and count the results (options: --help)
     #[command(disable_help_flag = true)]
     Chaos {
@@ -88,6 +94,7 @@ fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
         Chore::Check => check::check(&workspace),
         Chore::Tidy => tidy::tidy(&workspace),
         Chore::Fuzz { rest } => long::run(&workspace, "fuzz", rest),
+        Chore::Scale { rest } => long::run(&workspace, "scale", rest),
         Chore::Chaos { rest } => long::run(&workspace, "chaos", rest),
         Chore::Legacy { rest } => long::run(&workspace, "legacy", rest),
     }

@@ -10,6 +10,7 @@ pub mod faulty;
 pub mod fuzz;
 pub mod legacy;
 pub mod mutation;
+pub mod scale;
 pub mod servers;
 pub mod snapshot;
 

@@ -101,6 +101,7 @@ async fn a_job_without_a_status_counts_as_one(world: &World) -> Outcome {
 
 /// Ended, ours, waiting, leased, delayed, or no job.
 async fn what_is_not_adrift_is_left(world: &World) -> Outcome {
+    world.put(&["ours"]).await?;
     migrate(world, "dual").await?;
     for (id, status) in [
         ("finished", "finished"),
@@ -109,7 +110,6 @@ async fn what_is_not_adrift_is_left(world: &World) -> Outcome {
     ] {
         write(world, id, &["status", status, "script", "1"]).await?;
     }
-    world.put(&["ours"]).await?;
     let open = ["status", "dispatched", "script", "1"];
     write(
         world,

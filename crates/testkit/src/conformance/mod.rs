@@ -9,6 +9,7 @@ mod run;
 mod world;
 
 mod adopt;
+mod astray;
 mod batches;
 mod cancel;
 mod claim;
@@ -52,6 +53,7 @@ mod stale;
 mod states;
 mod stops;
 mod sweep;
+mod turns;
 mod waits;
 mod watch;
 
@@ -117,9 +119,11 @@ pub const GROUPS: &[Group] = &[
     group("batches", batches::CASES),
     group("locks", locks::CASES),
     group("watch", watch::CASES),
+    group("astray", astray::CASES),
     group("adopt", adopt::CASES),
     group("prune", prune::CASES),
     group("control", control::CASES),
+    group("turns", turns::CASES),
     group("present", present::CASES),
     group("log", log::CASES),
     group("inspect", inspect::CASES),

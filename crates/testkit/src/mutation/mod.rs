@@ -4,6 +4,8 @@
 mod asked;
 mod claim;
 mod common;
+mod control;
+mod duties;
 mod ends;
 mod later;
 mod migrate;
@@ -41,7 +43,7 @@ pub struct Caught {
 /// All mutations, in the order of a job's life.
 #[must_use]
 pub fn all() -> Vec<Mutation> {
-    let lists: [(Verb, &[Change]); 34] = [
+    let lists: &[(Verb, &[Change])] = &[
         (Verb::Enqueue, common::TIMES),
         (Verb::Claim, common::CLOCK),
         (Verb::Renew, common::CLOCK),
@@ -76,6 +78,12 @@ pub fn all() -> Vec<Mutation> {
         (Verb::Settle, later::ADVANCE),
         (Verb::Fail, later::ADVANCE_FAILED),
         (Verb::Migrate, migrate::MIGRATE),
+        (Verb::Watch, duties::WATCH),
+        (Verb::Adopt, duties::ADOPT),
+        (Verb::Prune, duties::PRUNE),
+        (Verb::Control, control::CONTROL),
+        (Verb::Present, control::PRESENT),
+        (Verb::Log, control::LOG),
     ];
     let mutation = |verb: Verb| {
         move |(what, find, replace): &Change| Mutation {
