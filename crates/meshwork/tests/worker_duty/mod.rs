@@ -139,13 +139,13 @@ pub(crate) async fn what_is_urgent_comes_first_and_starves_nobody(client: Client
     for job in &jobs {
         client.result(&job.id, PATIENCE).await.unwrap();
     }
+    worker.stop().await;
     let order = order.lock().unwrap();
     let place = |name: &[u8]| order.iter().position(|ran| ran == name).unwrap();
     assert_eq!(
         (place(b"high"), place(b"low"), place(b"normal")),
         (0, 7, 15)
     );
-    worker.stop().await;
 }
 
 pub(crate) async fn an_alias_of_the_default_level_is_taken_from(client: Client) {
