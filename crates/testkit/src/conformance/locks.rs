@@ -2,6 +2,7 @@
 
 use meshwork_broker::{Claim, Failed, OldList, Taken};
 use meshwork_model::outcome::FailureKind;
+use meshwork_model::route::Priority;
 
 use super::old_side::{
     AGE, fill, look_after, looked_at, migrate, old, pop, put_old, set, start, write,
@@ -13,6 +14,7 @@ cases![
     an_id_stands_on_both_lists,
     without_a_migration_on_one,
     each_worker_may_have_an_old_list_of_its_own,
+    a_job_for_some_workers_is_not_for_all_old_ones,
     a_setting_that_is_none_is_passed_over,
     an_old_list_that_is_no_list_is_passed_over,
     our_claim_takes_the_id_off_the_old_list,
@@ -89,6 +91,20 @@ async fn each_worker_may_have_an_old_list_of_its_own(world: &World) -> Outcome {
         world.field("j1", "mw_lock").await?,
         Some(world.key("runner_1"))
     );
+    same!(world.field("j2", "mw_lock").await?, None);
+    Ok(())
+}
+
+/// Whoever takes from the old list of the type may be none of those that it is for.
+async fn a_job_for_some_workers_is_not_for_all_old_ones(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    let mut jobs = [world.job("j1")?, world.job("j2")?, world.job("j3")?];
+    jobs[0].route.group = Some("io".parse()?);
+    jobs[1].route.instance = Some("runner_1".parse()?);
+    jobs[2].route.priority = Priority::High;
+    world.put_jobs(&jobs).await?;
+    same!(world.list(&old(world)).await?, ["j3"]);
+    same!(world.field("j1", "mw_lock").await?, None);
     same!(world.field("j2", "mw_lock").await?, None);
     Ok(())
 }

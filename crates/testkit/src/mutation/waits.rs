@@ -236,6 +236,16 @@ pub(super) const HOLD: &[Change] = &[
 
 pub(super) const DOUBLE: &[Change] = &[
     (
+        "pinned_jobs_for_all_old_workers",
+        "if pinned and (own == ':' or string.sub(list or '', -#own) ~= own) then return end",
+        "",
+    ),
+    (
+        "pinned_jobs_for_no_old_worker",
+        "if pinned and (own == ':' or string.sub(list or '', -#own) ~= own) then return end",
+        "if pinned then return end",
+    ),
+    (
         "not_pushed_to_the_old_list",
         "    double(id, key, queue, script_type, worker_id, now)\n",
         "",

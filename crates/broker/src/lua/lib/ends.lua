@@ -17,9 +17,13 @@ local function old_list(script_type, worker_id)
 end
 
 -- During a migration, pushes the id to the old list of its type too. The old list is then the lock: who
--- takes the id off it has the job.
+-- takes the id off it has the job. Where any worker of the type takes from that list, a job for a group or
+-- an instance is not for it.
 local function double(id, key, queue, script_type, worker_id, now)
   local list, after, phase = old_list(script_type, worker_id)
+  local own = ':' .. (worker_id or '')
+  local pinned = string.find(queue or '', ':group:', 1, true)
+  if pinned and (own == ':' or string.sub(list or '', -#own) ~= own) then return end
   if not list or list == queue or phase == 'closing' or not pushed('LPUSH', list, id) then return end
   redis.call('HSET', key, 'mw_lock', list, 'mw_queue', queue)
   redis.pcall('ZADD', WATCH, 'LT', whole(now + after), id)
