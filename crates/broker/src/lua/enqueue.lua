@@ -35,8 +35,10 @@ local function store(key, queue, a, ids, from, n)
   if full(queue) then return 'full' end
   local function written(status)
     put(key, from, n, status)
+    -- Where it really goes: its route tells of the worker it was meant for.
+    if presence ~= '' then redis.call('HSET', key, 'mw_queue', queue) end
     if presence ~= '' and not away then
-      redis.call('HSET', key, 'mw_queue', queue, 'mw_fallback', presence .. ' ' .. fallback)
+      redis.call('HSET', key, 'mw_fallback', presence .. ' ' .. fallback)
     end
     event(id, 'enqueue', ARGV[2], script_type)
   end

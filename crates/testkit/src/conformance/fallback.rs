@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::Claimed;
+use meshwork_broker::{Cancelled, Claimed};
 use meshwork_model::job::NewJob;
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Fallback;
@@ -13,6 +13,7 @@ use super::{Failure, Outcome, World, cases, check, same};
 
 cases![
     goes_to_the_others_if_the_worker_is_away,
+    what_took_its_fallback_is_found_there,
     goes_to_the_worker_if_it_is_there,
     waits_for_the_worker_without_a_fallback,
     nobody_looks_after_it_while_it_runs,
@@ -59,6 +60,26 @@ async fn goes_to_the_others_if_the_worker_is_away(world: &World) -> Outcome {
         same!(watched(world, id).await?, None);
     }
     same!(world.list(&queue(world)).await?.len(), 0);
+    Ok(())
+}
+
+/// To stop it, and to run it again.
+async fn what_took_its_fallback_is_found_there(world: &World) -> Outcome {
+    for fallback in [Fallback::Group, Fallback::Type] {
+        let id = if fallback == Fallback::Group { "a" } else { "b" };
+        let others = match fallback {
+            Fallback::Group => world.queue_of("osis:group:io"),
+            Fallback::Type => world.queue(),
+        };
+        world.put_jobs(&[bound(world, id, Some(fallback))?]).await?;
+        let job = world.read(id).await?;
+        let told = world.broker.cancel(&job, "stopped", false).await?;
+        same!(told, Cancelled::Cancelled);
+        same!(world.list(&others).await?.len(), 0);
+        world.broker.retry(&world.read(id).await?).await?;
+        same!(world.list(&others).await?, [id]);
+        same!(world.list(&queue(world)).await?.len(), 0);
+    }
     Ok(())
 }
 

@@ -114,8 +114,18 @@ pub(super) const ENQUEUE_FALLBACK: &[Change] = &[
     ),
     (
         "fallback_not_noted",
-        "redis.call('HSET', key, 'mw_queue', queue, 'mw_fallback', presence .. ' ' .. fallback)",
+        "redis.call('HSET', key, 'mw_fallback', presence .. ' ' .. fallback)",
         "",
+    ),
+    (
+        "fallback_without_its_queue",
+        "if presence ~= '' then redis.call('HSET', key, 'mw_queue', queue) end",
+        "",
+    ),
+    (
+        "queue_noted_only_with_the_fallback",
+        "if presence ~= '' then redis.call('HSET', key, 'mw_queue', queue) end",
+        "if presence ~= '' and not away then redis.call('HSET', key, 'mw_queue', queue) end",
     ),
     (
         "fallback_noted_although_taken",
