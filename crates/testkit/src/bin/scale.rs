@@ -11,10 +11,10 @@ use meshwork_testkit::scale::{Plan, run};
 #[derive(Parser)]
 #[command(name = "cargo xtask scale")]
 struct Arguments {
-    /// Jobs that wait on the first server
+    /// Jobs that wait in the first database
     #[arg(long, default_value_t = 1_000)]
     few: usize,
-    /// Jobs that wait on the second, and ids in the long lists
+    /// Jobs that wait in the second, and ids in the long lists
     #[arg(long, default_value_t = 1_000_000)]
     many: usize,
     /// How often each call is made

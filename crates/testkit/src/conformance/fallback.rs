@@ -66,7 +66,11 @@ async fn goes_to_the_others_if_the_worker_is_away(world: &World) -> Outcome {
 /// To stop it, and to run it again.
 async fn what_took_its_fallback_is_found_there(world: &World) -> Outcome {
     for fallback in [Fallback::Group, Fallback::Type] {
-        let id = if fallback == Fallback::Group { "a" } else { "b" };
+        let id = if fallback == Fallback::Group {
+            "a"
+        } else {
+            "b"
+        };
         let others = match fallback {
             Fallback::Group => world.queue_of("osis:group:io"),
             Fallback::Type => world.queue(),

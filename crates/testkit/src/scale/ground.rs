@@ -1,6 +1,7 @@
-//! One server with jobs that wait, and the calls that are measured on it.
+//! A database with jobs that wait, and the calls that are measured on it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
@@ -15,6 +16,9 @@ use crate::servers::RealServer;
 
 /// Longer than a run of the measurement.
 const LEASE: Duration = Duration::from_secs(3600);
+
+/// A prime, so that all jobs that wait have their turn.
+const STRIDE: usize = 7_919;
 
 /// A call that is measured, in the order in which they are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,25 +69,35 @@ pub(super) struct Sample {
     pub(super) jobs: usize,
 }
 
-/// A server of its own.
+/// A database.
 pub(super) struct Ground {
     pub(super) broker: Broker,
     route: Route,
     made: usize,
+    /// The numbers of those that wait, the next one first.
+    waiting: VecDeque<usize>,
     page: u64,
     newest: Option<Job>,
     claimed: Vec<Claimed>,
-    // The server ends with it.
-    _server: RealServer,
+    // The server ends with the last one.
+    server: Arc<RealServer>,
 }
 
 impl Ground {
-    /// An empty one.
+    /// An empty one on a server of its own.
     pub(super) async fn start() -> Result<Self, ScaleError> {
         let server = RealServer::redis().start_for("scale");
-        let server = server.ok_or(ScaleError::Missing)?;
+        Self::on(Arc::new(server.ok_or(ScaleError::Missing)?), 0).await
+    }
+
+    /// An empty one beside it: the same process, so that where that runs makes no difference.
+    pub(super) async fn beside(&self) -> Result<Self, ScaleError> {
+        Self::on(Arc::clone(&self.server), 1).await
+    }
+
+    async fn on(server: Arc<RealServer>, database: u32) -> Result<Self, ScaleError> {
         let namespace = Namespace::default();
-        let target = Target::parse(&server.url(), TlsFiles::default());
+        let target = Target::parse(&server.url_of(database), TlsFiles::default());
         let target = target.map_err(|why| odd("connect", why))?;
         let conn = Conn::open(&target, &namespace).await?;
         let broker = Broker::new(conn, Hero::new(namespace));
@@ -92,10 +106,11 @@ impl Ground {
             broker,
             route: Route::to("osis".parse()?),
             made: 0,
+            waiting: VecDeque::new(),
             page: 0,
             newest: None,
             claimed: Vec::new(),
-            _server: server,
+            server,
         })
     }
 
@@ -115,6 +130,7 @@ impl Ground {
         let mut left = jobs;
         while left > 0 {
             let part = left.min(1_000);
+            self.waiting.extend(self.made + 1..=self.made + part);
             let jobs: Result<Vec<_>, _> = (0..part).map(|_| self.job()).collect();
             let stored = self.broker.enqueue(&jobs?).await?;
             if stored.iter().any(|stored| *stored != Enqueued::Stored) {
@@ -170,8 +186,9 @@ impl Ground {
                 is(call, stored == [Enqueued::Stored], stored)?;
             }
             Call::Status => {
-                // Any of those that wait: the one in the middle.
-                let id: JobId = format!("j{}", self.made - self.made / 3).parse()?;
+                // Another one each time, far from the last one.
+                let at = self.made * STRIDE % self.waiting.len();
+                let id: JobId = format!("j{}", self.waiting[at]).parse()?;
                 let status = self.broker.statuses(&[id]).await?;
                 is(call, status.iter().all(Option::is_some), status)?;
             }
@@ -201,6 +218,7 @@ impl Ground {
                 let taken = self.broker.claim(claim).await?;
                 is(call, taken.jobs.len() == 1, &taken)?;
                 self.claimed = taken.jobs;
+                self.waiting.pop_front();
             }
         }
         Ok(1)

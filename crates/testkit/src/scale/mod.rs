@@ -1,5 +1,5 @@
 //! What calls cost while very many jobs wait, beside what they cost while few do: the same calls in turns on
-//! two servers of one run, so that whatever else the machine does hits both. And what the walks through long
+//! two databases of one server, so that whatever else the machine does hits both. And what the walks through long
 //! lists cost that some calls cannot do without. It measures and counts; what is promised stands in
 //! `docs/performance.md`.
 
@@ -17,9 +17,9 @@ use ground::{Ground, Sample};
 /// How much is done.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// Jobs that wait on the one server.
+    /// Jobs that wait in the one database.
     pub few: usize,
-    /// Jobs that wait on the other.
+    /// Jobs that wait in the other.
     pub many: usize,
     /// How often each call is made on each.
     pub calls: usize,
@@ -32,7 +32,7 @@ pub struct Plan {
 /// What came out.
 #[derive(Debug)]
 pub struct Report {
-    /// Each call, on both servers.
+    /// Each call, in both databases.
     pub pairs: Vec<Pair>,
     /// Walks through long lists.
     pub walks: Vec<Walk>,
@@ -79,15 +79,21 @@ pub async fn run(plan: &Plan) -> Result<Report, ScaleError> {
 
 async fn pairs(plan: &Plan) -> Result<Vec<Pair>, ScaleError> {
     let mut few = Ground::start().await?;
-    let mut many = Ground::start().await?;
+    let mut many = few.beside().await?;
     few.fill(plan.few).await?;
     many.fill(plan.many).await?;
     let mut samples: Vec<(Vec<Sample>, Vec<Sample>)> = Vec::new();
     samples.resize_with(Call::ALL.len(), Default::default);
-    for _ in 0..plan.calls {
+    for round in 0..plan.calls {
         for (call, (of_few, of_many)) in Call::ALL.into_iter().zip(&mut samples) {
-            of_few.push(few.sample(call).await?);
-            of_many.push(many.sample(call).await?);
+            // Neither always comes first.
+            if round % 2 == 0 {
+                of_few.push(few.sample(call).await?);
+                of_many.push(many.sample(call).await?);
+            } else {
+                of_many.push(many.sample(call).await?);
+                of_few.push(few.sample(call).await?);
+            }
         }
         few.refill().await?;
         many.refill().await?;
