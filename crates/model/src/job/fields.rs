@@ -89,7 +89,7 @@ pub mod field {
     pub const STOP: &str = "mw_stop";
     /// Ours: why it is a dead letter.
     pub const DEAD: &str = "mw_dead";
-    /// Ours: how far it is, from 0 to 1, and perhaps a blank and a few words.
+    /// Ours: how far it is: a whole percentage, as `45%`, and perhaps a blank and a few words.
     pub const PROGRESS: &str = "mw_progress";
     /// Ours: where in the script the error arose.
     pub const TRACEBACK: &str = "mw_traceback";
