@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::logs::{Which, log_file};
+use crate::log_file::LogDirs;
+use crate::logs::Which;
 use crate::out::{Out, OutError, note};
 use crate::single;
 
@@ -27,6 +28,7 @@ pub(crate) async fn follow(
     client: &Client,
     id: &JobId,
     which: Which,
+    dirs: &LogDirs,
     out: &mut Out,
 ) -> Result<Exit, Error> {
     let secrets = client.status(id).await?.env_vars.secrets();
@@ -41,7 +43,7 @@ pub(crate) async fn follow(
     }
     let job = client.status(id).await?;
     if !any {
-        kept(&job, which, out)?;
+        kept(&job, which, dirs, out)?;
     }
     if job.status() == Some(Status::Finished) {
         return Ok(Exit::DONE);
@@ -61,11 +63,11 @@ fn tell(out: &mut Out, which: Which, secrets: &Secrets, line: &LogLine) -> Resul
 
 /// What there is of a worker that does not tell line by line: the ends of its logs in the record, or a file
 /// on this host.
-fn kept(job: &Job, which: Which, out: &mut Out) -> Result<(), OutError> {
+fn kept(job: &Job, which: Which, dirs: &LogDirs, out: &mut Out) -> Result<(), OutError> {
     let secrets = job.env_vars.secrets();
     let file = match job.stdout.is_empty() && job.stderr.is_empty() {
-        true => log_file(job, which).unwrap_or_default(),
-        false => Vec::new(),
+        true if which == Which::All => dirs.read(job).unwrap_or_default(),
+        _ => Vec::new(),
     };
     let logs = [
         ("stdout", &job.stdout),

@@ -1,18 +1,12 @@
 //! What a job wrote while it ran: the ends of stdout and stderr that its record keeps, and the log file that
 //! another system's worker may have named in it.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
-
 use meshwork::LogLine;
 use meshwork::model::job::Job;
 use serde::Serialize;
 
-use crate::out::{Out, OutError, note};
-
-/// How much of a log file's end is read.
-const MAX_FILE: u64 = 1024 * 1024;
+use crate::log_file::LogDirs;
+use crate::out::{Out, OutError};
 
 /// Which of the logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,9 +51,15 @@ pub(crate) fn add(job: &mut Job, lines: &[LogLine]) {
 }
 
 /// Prints them. Where there are several, each has its name above it.
-pub(crate) fn print(job: &Job, which: Which, out: &mut Out) -> Result<(), OutError> {
-    let path = log_path(job, which);
-    let file = log_file(job, which);
+pub(crate) fn print(
+    job: &Job,
+    which: Which,
+    dirs: &LogDirs,
+    out: &mut Out,
+) -> Result<(), OutError> {
+    let all = which == Which::All;
+    let path = job.log_path.as_deref().filter(|_| all);
+    let file = path.and_then(|_| dirs.read(job));
     let secrets = job.env_vars.secrets();
     let file = file.map(|bytes| secrets.mask_bytes(&bytes).into_owned());
     let (stdout, stderr) = (
@@ -96,38 +96,4 @@ pub(crate) fn print(job: &Job, which: Which, out: &mut Out) -> Result<(), OutErr
         out.raw(bytes)?;
     }
     Ok(())
-}
-
-/// The log file that the record names. A relative one is meant in a folder that the worker knows.
-fn log_path(job: &Job, which: Which) -> Option<&str> {
-    let wanted = |path: &&str| which == Which::All && Path::new(path).is_absolute();
-    job.log_path.as_deref().filter(wanted)
-}
-
-/// The end of the log file that the record names, if it is on this host.
-pub(crate) fn log_file(job: &Job, which: Which) -> Option<Vec<u8>> {
-    let path = log_path(job, which)?;
-    match end_of(Path::new(path)) {
-        Ok(bytes) => Some(bytes),
-        Err(error) => {
-            note(format_args!(
-                "cannot read the log file {path} of job {}: {error}",
-                job.id
-            ));
-            None
-        }
-    }
-}
-
-/// The end of a regular file. Anybody may have written its name.
-fn end_of(path: &Path) -> io::Result<Vec<u8>> {
-    let size = match path.metadata()? {
-        about if about.is_file() => about.len(),
-        _ => return Err(io::Error::other("it is no regular file")),
-    };
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(size.saturating_sub(MAX_FILE)))?;
-    let mut end = Vec::new();
-    file.take(MAX_FILE).read_to_end(&mut end)?;
-    Ok(end)
 }

@@ -15,6 +15,7 @@ mod hands;
 mod input;
 mod interrupt;
 mod listing;
+mod log_file;
 mod logs;
 mod out;
 mod persist;

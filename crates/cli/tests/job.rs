@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::os::unix::fs::symlink;
+
 use common::{Ground, json, names, on_all_data};
 use meshwork_testkit::servers::{Tool, need};
 use rustix::process::Signal;
@@ -256,16 +258,51 @@ fn a_log_file_of_another_worker_is_printed() {
     };
     let id = ended(&ground, "1");
     let log = ground.file("log", "by another worker\n");
-    ground.raw(&format!("HSET hero:job:{id} log_path {}", log.display()));
-    assert_eq!(
-        ground.run(&["job", "logs", &id]).ok().stdout,
-        "by another worker\n"
-    );
+    let folder = log.parent().unwrap();
+    let logs = |path: &str| {
+        ground.raw(&format!("HSET hero:job:{id} log_path {path}"));
+        let args = ["job", "logs", &id, "--log-dir", folder.to_str().unwrap()];
+        ground.run(&args).ok()
+    };
+    for path in [log.to_str().unwrap(), "log"] {
+        assert_eq!(logs(path).stdout, "by another worker\n");
+    }
     std::fs::remove_file(&log).unwrap();
-    let done = ground.run(&["job", "logs", &id]).ok();
+    let done = logs("log");
     assert!(
         done.stderr.contains("cannot read the log file"),
         "{}",
         done.stderr
     );
+}
+
+/// Whoever writes records may name any file.
+#[test]
+fn no_file_outside_of_the_allowed_folders_is_printed() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    let id = ended(&ground, "1");
+    let other = ground.file("key", "geheim");
+    let folder = other.with_file_name("here");
+    std::fs::create_dir(&folder).unwrap();
+    symlink(&other, folder.join("link")).unwrap();
+    symlink(other.parent().unwrap(), folder.join("way")).unwrap();
+    let up = folder.join("../key").display().to_string();
+    let other = other.display().to_string();
+    let args = ["job", "logs", &id];
+    for allowed in [&["--log-dir", folder.to_str().unwrap()] as &[&str], &[]] {
+        for path in [&other, &up, "link", "way/key", "../key", "way"] {
+            ground.raw(&format!("HSET hero:job:{id} log_path {path}"));
+            for more in [&[] as &[&str], &["-f"], &["--json"]] {
+                let done = ground.run(&[&args, allowed, more].concat()).ok();
+                assert!(!done.stdout.contains("geheim"), "{path}: {}", done.stdout);
+                assert!(
+                    done.stderr.contains("cannot read the log file"),
+                    "{}",
+                    done.stderr
+                );
+            }
+        }
+    }
 }

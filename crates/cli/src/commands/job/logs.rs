@@ -5,6 +5,7 @@ use meshwork::model::name::JobId;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::log_file::LogDirs;
 use crate::logs::{self, Which};
 use crate::{follow, value};
 
@@ -26,6 +27,8 @@ pub(crate) struct Logs {
     /// Only what it wrote to stderr
     #[arg(long)]
     stderr: bool,
+    #[command(flatten)]
+    dirs: LogDirs,
 }
 
 impl Logs {
@@ -37,13 +40,20 @@ impl Logs {
         };
         let client = context.client().await?;
         if self.follow {
-            return Box::pin(follow::follow(&client, &self.id, which, &mut context.out)).await;
+            return Box::pin(follow::follow(
+                &client,
+                &self.id,
+                which,
+                &self.dirs,
+                &mut context.out,
+            ))
+            .await;
         }
         let mut job = client.status(&self.id).await?;
         if job.stdout.is_empty() && job.stderr.is_empty() {
             logs::add(&mut job, &client.log_lines(&self.id).await?);
         }
-        logs::print(&job, which, &mut context.out)?;
+        logs::print(&job, which, &self.dirs, &mut context.out)?;
         Ok(Exit::DONE)
     }
 }
