@@ -6,7 +6,8 @@
 -- Returns 'cancelled', 'stopping', 'ended' if it had ended already, or 'missing'
 if not there(KEYS[1]) then return 'missing' end
 local now, id = clock(ARGV[1]), ARGV[3]
-local has = read(KEYS[1], 'status', 'mw_reply', 'mw_legacy', 'mw_lock', 'mw_stop', 'mw_token')
+local has = read(KEYS[1], 'status', 'mw_reply', 'mw_legacy', 'mw_lock', 'mw_stop', 'mw_token', 'mw_queue',
+  'script_type', 'worker_id', 'actor_id')
 if final(has.status) then return 'ended' end
 if has.status == 'started' and ARGV[5] ~= '1' then
   if has.mw_stop then return 'stopping' end

@@ -24,7 +24,8 @@ end
 -- Whether the request is dealt with.
 local function dealt(id)
   local key = JOB .. id
-  local has = read(key, 'status', 'mw_queue', 'mw_reply', 'mw_legacy', 'mw_lock', 'script_type')
+  local has = read(key, 'status', 'mw_queue', 'mw_reply', 'mw_legacy', 'mw_lock', 'script_type', 'worker_id',
+    'actor_id')
   if held[id] == 'runs' then
     held[id] = 'told'
     taken[#taken + 1] = id
@@ -37,7 +38,7 @@ local function dealt(id)
     end
   elseif has.status == 'dispatched' or ((has.status or '') == '' and there(key)) then
     if room <= 0 then return false end
-    room = room - (has.mw_lock and 50 or 1)
+    room = room - ((has.mw_lock or unseen(has)) and 50 or 1)
     local queue = has.mw_queue or (WORK .. string.lower(has.script_type or ''))
     stop(id, key, has, 'stopped_by_request', queue, now, ARGV[2])
   end

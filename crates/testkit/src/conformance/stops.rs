@@ -5,7 +5,7 @@ use meshwork_broker::{Cancelled, Claimed, Failed, Finished, Released};
 use meshwork_model::outcome::FailureKind;
 
 use super::world::{LEASE, WORKER};
-use super::{Failure, Outcome, World, cases, check, same};
+use super::{Failure, Outcome, World, cases, check, old_side, same};
 
 cases![
     the_worker_is_asked,
@@ -20,6 +20,9 @@ cases![
     a_job_whose_worker_is_gone_ends,
     whoever_asks_for_it_again_is_not_stopped,
     a_control_queue_that_is_no_list_is_no_hindrance,
+    no_old_worker_runs_what_was_stopped,
+    an_old_list_that_is_no_list_is_no_hindrance,
+    old_lists_of_jobs_that_we_know_are_not_walked,
 ];
 
 fn control(world: &World) -> Result<String, Failure> {
@@ -197,5 +200,95 @@ async fn a_control_queue_that_is_no_list_is_no_hindrance(world: &World) -> Outco
     world.raw::<()>(&["SET", &control(world)?, "x"]).await?;
     let claimed = asked(world).await?;
     same!(world.try_renew(WORKER, &[claimed]).await?.stop, ["j1"]);
+    Ok(())
+}
+
+/// A job that stands on an old list alone is taken off it, since old workers look at no status; and its
+/// client learns of it where it waits. The worker is told in either spelling, and each of the old patterns
+/// may be its list.
+async fn no_old_worker_runs_what_was_stopped(world: &World) -> Outcome {
+    for (k, list) in ["actor_queue:osis", "w1"]
+        .into_iter()
+        .map(|n| world.key(n))
+        .chain([old_work(world)?])
+        .enumerate()
+    {
+        for (spelling, bare) in [("worker_id", false), ("actor_id", true)] {
+            let id = format!("{k}-{spelling}");
+            old_side::write(
+                world,
+                &id,
+                &[
+                    "status",
+                    "dispatched",
+                    "script_type",
+                    "OSIS",
+                    spelling,
+                    "w1",
+                ],
+            )
+            .await?;
+            world
+                .raw::<()>(&["RPUSH", &list, "other", &id, "other"])
+                .await?;
+            if bare {
+                world.raw::<()>(&["LPUSH", &control(world)?, &id]).await?;
+                super::control::ask(world, WORKER, &[]).await?;
+            } else {
+                let said = world
+                    .broker
+                    .cancel(&world.read(&id).await?, "enough", false)
+                    .await?;
+                same!(said, Cancelled::Cancelled);
+            }
+            same!(world.status(&id).await?, "error");
+            same!(
+                (&id, world.list(&list).await?),
+                (&id, vec!["other".into(), "other".into()])
+            );
+            let job = id.parse()?;
+            same!(
+                world
+                    .list(&world.keys().legacy_reply_queue(&job))
+                    .await?
+                    .len(),
+                1
+            );
+            same!(world.list(&world.reply(&id)).await?.len(), 0);
+            same!(world.field(&id, "mw_legacy").await?, Some("1".into()));
+            world.raw::<()>(&["DEL", &list]).await?;
+        }
+    }
+    Ok(())
+}
+
+fn old_work(world: &World) -> Result<String, Failure> {
+    Ok(world.keys().legacy_work_queue(&"w1".parse()?))
+}
+
+async fn an_old_list_that_is_no_list_is_no_hindrance(world: &World) -> Outcome {
+    old_side::write(world, "j1", &["status", "dispatched", "worker_id", "w1"]).await?;
+    world.raw::<()>(&["SET", &old_work(world)?, "x"]).await?;
+    let said = world
+        .broker
+        .cancel(&world.read("j1").await?, "enough", false)
+        .await?;
+    same!(said, Cancelled::Cancelled);
+    same!(world.field("j1", "mw_legacy").await?, None);
+    same!(world.list(&world.reply("j1")).await?, ["enough"]);
+    Ok(())
+}
+
+/// A job of ours, and one that ran with us, wait in the queue that their records name.
+async fn old_lists_of_jobs_that_we_know_are_not_walked(world: &World) -> Outcome {
+    for (id, field, value) in [("j1", "mw_queue", &*world.queue()), ("j2", "mw_reply", "1")] {
+        old_side::put_old(world, id, &[field, value]).await?;
+        world
+            .broker
+            .cancel(&world.read(id).await?, "enough", false)
+            .await?;
+        same!(world.list(&old_side::old(world)).await?, [id]);
+        world.raw::<()>(&["DEL", &old_side::old(world)]).await?;
+    }
     Ok(())
 }

@@ -64,6 +64,48 @@ pub(super) const CANCEL: &[Change] = &[
         "  unlock(has.mw_lock, id)\n",
         "",
     ),
+    (
+        "left_to_an_old_worker",
+        "  if unseen(has) then unlist(id, key, has) end\n",
+        "",
+    ),
+    (
+        "old_lists_of_our_jobs_walked",
+        "return not has.mw_reply and not has.mw_queue",
+        "return not has.mw_queue",
+    ),
+    (
+        "old_lists_of_known_jobs_walked",
+        "return not has.mw_reply and not has.mw_queue",
+        "return not has.mw_reply",
+    ),
+    ("old_list_of_the_type_left", "{of_type, JOB", "{JOB"),
+    ("old_list_of_the_actor_left", "JOB .. worker_id, ", ""),
+    (
+        "old_list_of_the_worker_left",
+        ", OLD_WORK .. worker_id}",
+        "}",
+    ),
+    (
+        "a_key_like_an_old_list_ends_the_call",
+        "redis.pcall('LREM', list, 0, id)",
+        "redis.call('LREM', list, 0, id)",
+    ),
+    (
+        "old_client_told_elsewhere",
+        "      has.mw_legacy = '1'\n",
+        "",
+    ),
+    (
+        "not_known_to_be_old",
+        "redis.call('HSET', key, 'mw_legacy', '1')\n      has",
+        "has",
+    ),
+    (
+        "old_reply_for_all",
+        "type(removed) == 'number' and removed > 0",
+        "true",
+    ),
     ("still_delayed", "redis.pcall('ZREM', DELAYED, id)", ""),
     (
         "still_watched",
