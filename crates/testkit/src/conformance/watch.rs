@@ -5,7 +5,7 @@ use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::name::Group;
 use meshwork_model::route::Fallback;
 
-use super::old_side::{AGE, look_after, looked_at, migrate, old, pop, put_old, start, write};
+use super::old_side::{AGE, look_after, looked_at, migrate, old, pop, put_old, set, start, write};
 use super::world::{START, ids};
 use super::{Failure, Outcome, World, cases, check, same};
 
@@ -332,13 +332,15 @@ async fn a_fallback_is_taken_when_the_worker_is_gone(world: &World) -> Outcome {
 
 /// It stands there once, and is still the lock.
 async fn a_fallback_leaves_the_old_list_as_it_is(world: &World) -> Outcome {
-    migrate(world, "dual").await?;
+    let prefix = world.keys().legacy_work_prefix();
+    let old = format!("{prefix}runner_1");
+    set(world, "osis", &format!("dual {prefix}{{worker_id}} {AGE}")).await?;
     let (presence, _) = fallen(world).await?;
     world.raw::<()>(&["DEL", &presence]).await?;
     same!(look_after(world, 5_000).await?, ["j1"]);
-    same!(world.list(&old(world)).await?, ["j1"]);
-    same!(world.field("j1", "mw_lock").await?, Some(old(world)));
-    pop(world).await?;
+    same!(world.list(&old).await?, ["j1"]);
+    same!(world.field("j1", "mw_lock").await?.as_ref(), Some(&old));
+    world.raw::<()>(&["LPOP", &old]).await?;
     check!(world.take(5).await?.is_empty());
     same!(look_after(world, AGE).await?.len(), 0);
     same!(look_after(world, AGE).await?, ["j1"]);
