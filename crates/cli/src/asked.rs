@@ -22,8 +22,9 @@ pub(crate) struct Asked {
     /// Only workers of this group
     #[arg(long)]
     pub(crate) group: Option<Group>,
-    /// An environment variable of the script; may be given several times. Not for data: at most 64 KiB
-    #[arg(long, value_name = "NAME=VALUE", value_parser = value::env)]
+    /// An environment variable of the script; may be given several times. NAME alone takes the value that
+    /// it has here: do so with secrets, since others see the command line. Not for data: at most 64 KiB
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = value::Env)]
     pub(crate) env: Vec<(String, String)>,
     /// How long one run may take, in whole seconds, up to 7 days [default: 1800]
     #[arg(long, value_name = "S", value_parser = value::job_timeout, allow_hyphen_values = true)]

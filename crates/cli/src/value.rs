@@ -1,7 +1,11 @@
 //! Values on the command line that are no plain numbers or names, and what may be wrong with them.
 
+use std::ffi::OsStr;
 use std::time::Duration;
 
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Command};
 use meshwork::model::job::limits;
 use meshwork::model::name::JobId;
 use meshwork::model::route::Fallback;
@@ -112,11 +116,35 @@ fn seconds(text: &str, least: f64, most: f64) -> Option<Duration> {
         .then(|| Duration::from_secs_f64(seconds))
 }
 
-/// `NAME=VALUE`.
-pub(crate) fn env(text: &str) -> Result<(String, String), String> {
+/// `NAME=VALUE`, or `NAME` alone for the value that it has here, which others do not see then in the list of
+/// processes. What is no such thing is not repeated: it may be a secret.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Env;
+
+impl TypedValueParser for Env {
+    type Value = (String, String);
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        _: Option<&Arg>,
+        text: &OsStr,
+    ) -> Result<Self::Value, clap::Error> {
+        let here = |name: &str| std::env::var(name).ok();
+        text.to_str()
+            .and_then(|text| env(text, here))
+            .ok_or_else(|| {
+                let what =
+                    "--env is written NAME=VALUE, or NAME alone where that variable is set here";
+                command.clone().error(ErrorKind::InvalidValue, what)
+            })
+    }
+}
+
+fn env(text: &str, here: impl Fn(&str) -> Option<String>) -> Option<(String, String)> {
     match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("an environment variable is written NAME=VALUE".to_owned()),
+        Some((name, value)) => (!name.is_empty()).then(|| (name.to_owned(), value.to_owned())),
+        None => here(text).map(|value| (text.to_owned(), value)),
     }
 }
 
@@ -195,8 +223,14 @@ mod tests {
 
     #[test]
     fn an_environment_variable_has_a_name() {
-        assert_eq!(env("A=b=c"), Ok(("A".into(), "b=c".into())));
-        assert_eq!(env("A="), Ok(("A".into(), String::new())));
-        assert!(env("A").is_err() && env("=b").is_err());
+        let here = |name: &str| (name == "HERE").then(|| "h".to_owned());
+        let pair = |name: &str, value: &str| Some((name.to_owned(), value.to_owned()));
+        assert_eq!(env("A=b=c", here), pair("A", "b=c"));
+        assert_eq!(env("A=", here), pair("A", ""));
+        assert_eq!(env("HERE", here), pair("HERE", "h"));
+        assert_eq!(env("HERE=i", here), pair("HERE", "i"));
+        for bad in ["A", "=b", ""] {
+            assert_eq!(env(bad, here), None, "{bad}");
+        }
     }
 }

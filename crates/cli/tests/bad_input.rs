@@ -165,6 +165,8 @@ on_all_data! {
         for bad in ["A", "=b", ""] {
             refused(ground, &["run", "a.rhai", "--env", bad], USAGE, &["--env", "NAME=VALUE"]);
         }
+        let done = ground.run(&["run", "a.rhai", "--env", "TOKEN:geheim"]).exits(USAGE);
+        assert!(!done.stderr.contains("geheim"), "{}", done.stderr);
         let large = format!("A={}", "x".repeat(64 * 1024));
         refused(ground, &["run", "a.rhai", "--env", &large], USAGE, &["the environment takes", "65536"]);
     }

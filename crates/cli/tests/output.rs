@@ -237,6 +237,13 @@ on_all_data! {
         }
     }
 
+    fn a_variable_of_this_environment_is_handed_on(ground: &Ground) {
+        ground.file("a.rhai", r#"ENV["CITY"]"#);
+        let mut command = ground.command(&["run", "a.rhai", "--env", "CITY"]);
+        let output = command.env("CITY", "Ghent").output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "Ghent\n");
+    }
+
     fn a_script_is_checked_on_request(ground: &Ground) {
         ground.file("bad.rhai", "let x = 1;\nlet y = = 2;");
         let before = ground.stored();

@@ -124,6 +124,7 @@ mod tests {
             "redis+sentinel://:secret@h1/main/x",
             "redis+cluster://:secret@h1,h2/1",
             "redis://:secret@h?wait_replicas=all",
+            "redis://:secret@h?wait_replica=1",
             "redis://:secret@h?wait_replicas=1&wait_timeout_ms=0",
         ] {
             let said = parse(url).unwrap_err().to_string();

@@ -247,6 +247,13 @@ impl Options {
                 "sentinel_password" => &mut options.sentinel_password,
                 "wait_replicas" => &mut options.wait_replicas,
                 "wait_timeout_ms" => &mut options.wait_timeout_ms,
+                name if ["wait_", "sentinel_"]
+                    .iter()
+                    .any(|ours| name.starts_with(ours)) =>
+                {
+                    let what = format!("its option {name} is not known");
+                    return Err(TargetError::Url(what));
+                }
                 // Other programs may use the same URL and have options of their own.
                 _ => continue,
             };
