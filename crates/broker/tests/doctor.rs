@@ -75,6 +75,24 @@ async fn a_good_server_has_no_problem() {
     }
 }
 
+/// Scripts only say that some key is of the wrong kind.
+#[tokio::test]
+async fn a_key_of_another_kind_is_named() {
+    let Some(server) = careful(RealServer::redis()).start() else {
+        return;
+    };
+    server
+        .say::<()>(&["ZADD", "hero:q:lease", "1", "j"])
+        .unwrap();
+    let nothing = findings(&server.url(), "hero").await;
+    assert!(nothing.iter().all(|one| one.check != "keys"), "{nothing:?}");
+    server.say::<()>(&["LPUSH", "hero:q:config", "x"]).unwrap();
+    let all = findings(&server.url(), "hero").await;
+    says(&all, "keys", Level::Problem, "RENAME hero:q:config");
+    let other = findings(&server.url(), "other").await;
+    assert!(other.iter().all(|one| one.check != "keys"), "{other:?}");
+}
+
 #[tokio::test]
 async fn bad_settings_are_told_with_what_mends_them() {
     let options = RealServer::redis().max_memory_policy("allkeys-lru");

@@ -5,11 +5,13 @@ mod access;
 mod clock;
 mod cluster;
 mod facts;
+mod keys;
 mod limits;
 mod memory;
 mod persistence;
 mod replication;
 
+use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::Namespace;
 use serde::Serialize;
 
@@ -95,5 +97,6 @@ pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Findi
     ];
     let mut findings: Vec<_> = families.iter().flat_map(|family| family(&facts)).collect();
     findings.extend(clock::check(&facts));
+    findings.extend(keys::check(&conn, &Hero::new(namespace.clone())).await);
     Ok(findings)
 }

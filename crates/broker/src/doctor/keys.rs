@@ -1,0 +1,48 @@
+//! Keys of ours that are of another kind: scripts that need them fail, and cannot say which key it is.
+
+use meshwork_model::keys::hero::Hero;
+
+use super::facts::ask;
+use super::{Finding, Level};
+use crate::conn::Conn;
+
+/// What each of our own keys is, by the name that scripts have for it.
+const KINDS: [(&str, &str); 12] = [
+    ("LEASES", "zset"),
+    ("FEEDS", "zset"),
+    ("DELAYED", "zset"),
+    ("DEAD", "zset"),
+    ("ENDED", "zset"),
+    ("WATCH", "zset"),
+    ("EVENTS", "stream"),
+    ("CONFIG", "hash"),
+    ("ACTORS", "zset"),
+    ("SETTLE", "list"),
+    ("STOPS", "zset"),
+    ("TURN", "string"),
+];
+
+/// Asks for the kinds of our keys. A key that this user may not ask for is passed over.
+pub(super) async fn check(conn: &Conn, keys: &Hero) -> Vec<Finding> {
+    const CHECK: &str = "keys";
+    const WHY: &str = "scripts that need it fail with WRONGTYPE";
+    let names = keys.script_names();
+    let mut findings = Vec::new();
+    for (name, kind) in KINDS {
+        let Some((_, key)) = names.iter().find(|(known, _)| *known == name) else {
+            continue;
+        };
+        let mut cmd = redis::cmd("TYPE");
+        cmd.arg(key);
+        let Ok(found) = ask::<String>(conn, &cmd).await else {
+            continue;
+        };
+        if found != "none" && found != kind {
+            let what = format!("{key} is a {found}, and has to be a {kind}");
+            let remedy = format!("RENAME {key} to a name that is not Meshwork's, or DEL {key}");
+            let finding = Finding::bad(Level::Problem, CHECK, what, WHY, remedy);
+            findings.push(finding);
+        }
+    }
+    findings
+}
