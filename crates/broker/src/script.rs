@@ -43,6 +43,7 @@ const ENDS: &str = include_str!("lua/lib/ends.lua");
 const PLACES: &str = include_str!("lua/lib/places.lua");
 const WAITS: &str = include_str!("lua/lib/waits.lua");
 const OLD: &str = include_str!("lua/lib/old.lua");
+const UNLIST: &str = include_str!("lua/lib/unlist.lua");
 const STOP: &str = include_str!("lua/lib/stop.lua");
 const FORGET: &str = include_str!("lua/lib/forget.lua");
 
@@ -126,8 +127,9 @@ impl Verb {
             Self::Watch => &[ENDS, WAITS, PLACES, OLD],
             Self::Finish | Self::Fail | Self::Release | Self::Reclaim => &[ENDS],
             Self::Promote | Self::Settle | Self::Adopt | Self::Retry => &[ENDS],
-            Self::Control | Self::Cancel => &[ENDS, STOP],
-            Self::Prune | Self::Delete => &[FORGET],
+            Self::Control | Self::Cancel => &[ENDS, UNLIST, STOP],
+            Self::Prune => &[FORGET],
+            Self::Delete => &[UNLIST, FORGET],
             Self::Renew | Self::Log | Self::Migrate | Self::Present | Self::Leave => &[],
         }
     }

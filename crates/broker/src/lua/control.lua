@@ -38,7 +38,7 @@ local function dealt(id)
     end
   elseif has.status == 'dispatched' or ((has.status or '') == '' and there(key)) then
     if room <= 0 then return false end
-    room = room - ((has.mw_lock or unseen(has)) and 50 or 1)
+    room = room - ((has.mw_lock or not (has.mw_reply or has.mw_queue)) and 50 or 1)
     local queue = has.mw_queue or (WORK .. string.lower(has.script_type or ''))
     stop(id, key, has, 'stopped_by_request', queue, now, ARGV[2])
   end

@@ -7,9 +7,10 @@ local id = ARGV[3]
 local lease = redis.call('ZSCORE', LEASES, id)
 if lease and tonumber(lease) > clock(ARGV[1]) then return 'running' end
 redis.call('ZREM', LEASES, id)
-local lock = redis.call('HGET', KEYS[1], 'mw_lock')
+local has = read(KEYS[1], 'mw_lock', 'mw_reply', 'mw_queue', 'script_type', 'worker_id', 'actor_id')
 unqueue(KEYS[2], id)
-unlock(lock, id)
+unlock(has.mw_lock, id)
+unlist(id, has)
 forget(id)
 event(id, 'delete', ARGV[2])
 return 'deleted'

@@ -3,7 +3,7 @@
 use meshwork_broker::{Deleted, Finished};
 
 use super::world::LEASE_MS;
-use super::{Outcome, World, cases, check, same};
+use super::{Outcome, World, cases, check, old_side, same};
 
 cases![
     forgets_a_job_that_waits,
@@ -15,6 +15,7 @@ cases![
     leaves_the_other_jobs,
     its_id_may_be_used_again,
     leaves_what_is_no_job,
+    no_old_worker_finds_a_job_of_another_client,
 ];
 
 /// Neither its record nor its id is left.
@@ -135,4 +136,14 @@ async fn leaves_what_is_no_job(world: &World) -> Outcome {
     let before = world.all().await?;
     same!(world.broker.delete(&job).await?, Deleted::Missing);
     world.unchanged(&before).await
+}
+
+/// It would run what is not there any more.
+async fn no_old_worker_finds_a_job_of_another_client(world: &World) -> Outcome {
+    old_side::put_old(world, "j1", &[]).await?;
+    let job = world.read("j1").await?;
+    same!(world.broker.delete(&job).await?, Deleted::Deleted);
+    check!(world.list(&old_side::old(world)).await?.is_empty());
+    check!(world.record("j1").await?.is_empty());
+    Ok(())
 }

@@ -66,18 +66,18 @@ pub(super) const CANCEL: &[Change] = &[
     ),
     (
         "left_to_an_old_worker",
-        "  if unseen(has) then unlist(id, key, has) end\n",
-        "",
+        "  if unlist(id, has) then",
+        "  if false then",
     ),
     (
         "old_lists_of_our_jobs_walked",
-        "return not has.mw_reply and not has.mw_queue",
-        "return not has.mw_queue",
+        "if has.mw_reply or has.mw_queue then",
+        "if has.mw_queue then",
     ),
     (
         "old_lists_of_known_jobs_walked",
-        "return not has.mw_reply and not has.mw_queue",
-        "return not has.mw_reply",
+        "if has.mw_reply or has.mw_queue then",
+        "if has.mw_reply then",
     ),
     ("old_list_of_the_type_left", "{of_type, JOB", "{JOB"),
     ("old_list_of_the_actor_left", "JOB .. worker_id, ", ""),
@@ -91,15 +91,11 @@ pub(super) const CANCEL: &[Change] = &[
         "redis.pcall('LREM', list, 0, id)",
         "redis.call('LREM', list, 0, id)",
     ),
-    (
-        "old_client_told_elsewhere",
-        "      has.mw_legacy = '1'\n",
-        "",
-    ),
+    ("old_client_told_elsewhere", "    has.mw_legacy = '1'\n", ""),
     (
         "not_known_to_be_old",
-        "redis.call('HSET', key, 'mw_legacy', '1')\n      has",
-        "has",
+        "    redis.call('HSET', key, 'mw_legacy', '1') -- so",
+        "    -- so",
     ),
     (
         "old_reply_for_all",
@@ -345,7 +341,12 @@ pub(super) const DELETE: &[Change] = &[
     ),
     ("lease_not_removed", "redis.call('ZREM', LEASES, id)", ""),
     ("id_not_removed_from_the_queue", "unqueue(KEYS[2], id)", ""),
-    ("id_not_removed_from_the_old_list", "unlock(lock, id)", ""),
+    (
+        "id_not_removed_from_the_old_list",
+        "unlock(has.mw_lock, id)",
+        "",
+    ),
+    ("left_to_an_old_worker", "\nunlist(id, has)\n", "\n"),
     (
         "record_kept",
         "redis.call('DEL', JOB .. id, REPLY",
