@@ -1,6 +1,6 @@
 //! Log files: a job that names a `log_path` has its lines appended there too, on the worker's host, inside
 //! the folders that the worker allows and nowhere else. How a path is followed is in [`place`], what becomes
-//! of a file that is full in [`rotate`], what a line looks like in [`line`].
+//! of a file that is full in [`rotate`], what a line looks like in [`mod@line`].
 //!
 //! Where a worker allows no folder, or the path leads out of them, the job fails for good and says so: who
 //! asked for a log relies on it, and no other run would find it either.
