@@ -106,15 +106,7 @@ impl Store {
             is(&sentinels.servers()[1 - master], "role", "master").then_some(())
         })
         .await;
-        sentinels.server_mut(master).start_again();
-        // As whoever brings it back would: sentinels take a while to notice that it takes itself for a master.
-        let [back, other] = [master, 1 - master].map(|at| &sentinels.servers()[at]);
-        let follow = back.say::<String>(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]);
-        follow.map_err(|error| ChaosError::io("REPLICAOF")(std::io::Error::other(error)))?;
-        eventually("the killed master follows", PATIENCE, async || {
-            is(&sentinels.servers()[master], "master_link_status", "up").then_some(())
-        })
-        .await;
+        // Until then, some take the killed one for the master when it is back.
         let port = sentinels.servers()[1 - master].port().to_string();
         eventually(
             "the sentinels agree on the new master",
@@ -128,6 +120,15 @@ impl Store {
                 sentinels.sentinels().iter().all(agree).then_some(())
             },
         )
+        .await;
+        sentinels.server_mut(master).start_again();
+        // As whoever brings it back would: sentinels take a while to notice that it takes itself for a master.
+        let [back, other] = [master, 1 - master].map(|at| &sentinels.servers()[at]);
+        let follow = back.say::<String>(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]);
+        follow.map_err(|error| ChaosError::io("REPLICAOF")(std::io::Error::other(error)))?;
+        eventually("the killed master follows", PATIENCE, async || {
+            is(&sentinels.servers()[master], "master_link_status", "up").then_some(())
+        })
         .await;
         Ok(())
     }
