@@ -2,56 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-use std::time::Duration;
+mod common;
 
-use meshwork_broker::conn::{ConnectError, Target, TlsFiles};
-use meshwork_broker::{Broker, Claim, Claimed, Enqueued, Error, Finished};
-use meshwork_model::job::NewJob;
+use common::{PATIENCE, WORKER, answered, claim, job, queue};
+use meshwork_broker::conn::ConnectError;
+use meshwork_broker::{Broker, Enqueued, Finished};
 use meshwork_model::keys::hero::Hero;
-use meshwork_model::route::Route;
 use meshwork_model::state::Status;
 use meshwork_testkit::eventually;
 use meshwork_testkit::servers::{RealCluster, RealServer, ServerOptions};
 
-const WORKER: &str = "w1-a";
-/// Far longer than a failover takes.
-const PATIENCE: Duration = Duration::from_secs(30);
 const TAGGED: &str = "{hero}";
 
 async fn connect(url: &str, namespace: &str) -> Result<Broker, ConnectError> {
-    let target = Target::parse(url, TlsFiles::default())?;
-    Broker::connect(&target, Hero::new(namespace.parse().unwrap())).await
-}
-
-fn job(id: &str) -> NewJob {
-    NewJob::new(id.parse().unwrap(), Route::to("osis".parse().unwrap()), "1")
-}
-
-fn queue(broker: &Broker) -> String {
-    format!("{}osis", broker.keys().work_prefix())
-}
-
-async fn claim(broker: &Broker) -> Result<Vec<Claimed>, Error> {
-    let claim = Claim {
-        queues: &[queue(broker)],
-        old: &[],
-        reverse: false,
-        want: 10,
-        lease: PATIENCE,
-        worker: WORKER,
-        token: "t1",
-    };
-    Ok(broker.claim(claim).await?.jobs)
-}
-
-/// The answer of a call that is repeated as long as its error may pass.
-async fn answered<T>(what: &str, mut call: impl AsyncFnMut() -> Result<T, Error>) -> T {
-    eventually(what, PATIENCE, async || match call().await {
-        Ok(answer) => Some(answer),
-        Err(error) if error.is_temporary() => None,
-        Err(error) => panic!("{what}: {error}"),
-    })
-    .await
+    common::connect(url, Hero::new(namespace.parse().unwrap())).await
 }
 
 async fn stored(broker: &Broker, id: &str) -> bool {

@@ -160,7 +160,7 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
         Ground::Unconfirmed => Store::watched(false).await?,
     };
     let faketime = find(Tool::Faketime);
-    let mut quarters = Quarters {
+    let quarters = Quarters {
         binary: &plan.binary,
         dir: dir.path(),
         python: &python,
@@ -178,7 +178,7 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
     let submitting = Submitted::start(store.submit_url(), tally.clone()).await?;
     let mut troubles = Troubles::new(StdRng::seed_from_u64(plan.seed));
     for _ in 0..plan.troubles {
-        troubles.make(&mut store, &mut troop, &mut quarters).await?;
+        troubles.make(&mut store, &mut troop, &quarters).await?;
     }
     let (submitted, acknowledged, lost) = submitting.stop_and_count().await?;
     let tally = fs::read_to_string(tally).map_err(ChaosError::io("the tally"))?;

@@ -77,7 +77,7 @@ impl Troubles {
         &mut self,
         store: &mut Store,
         troop: &mut [Member],
-        quarters: &mut Quarters<'_>,
+        quarters: &Quarters<'_>,
     ) -> Result<(), ChaosError> {
         peace(troop, CALM.mul_f64(self.random.random())).await?;
         let kinds: &[Kind] = if store.has_replica() {
