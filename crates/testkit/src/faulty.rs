@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use futures_util::future::BoxFuture;
 use meshwork_broker::conn::{Conn, Transport};
 use redis::aio::ConnectionLike;
-use redis::{Arg, Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
 /// When the connection breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,21 +29,12 @@ pub struct Plan {
     pub moment: Moment,
 }
 
-/// A command that took effect, and the reply that was lost.
-#[derive(Debug, Clone)]
-pub struct Swallowed {
-    /// The command's words.
-    pub words: Vec<Vec<u8>>,
-    /// What the server said.
-    pub reply: Value,
-}
-
 #[derive(Debug, Default)]
 struct State {
     plan: Option<Plan>,
     commands: usize,
     broken: usize,
-    swallowed: Vec<Swallowed>,
+    swallowed: Vec<Value>,
 }
 
 /// The connection; clones share their count.
@@ -79,9 +70,9 @@ impl Faulty {
         self.state().broken
     }
 
-    /// The commands whose reply was lost.
+    /// The replies that were lost, of commands that took effect.
     #[must_use]
-    pub fn swallowed(&self) -> Vec<Swallowed> {
+    pub fn swallowed(&self) -> Vec<Value> {
         self.state().swallowed.clone()
     }
 
@@ -100,16 +91,11 @@ impl Faulty {
         meets.then_some(plan.moment)
     }
 
-    fn swallow(&self, cmd: &Cmd, reply: Value) {
+    fn swallow(&self, reply: Value) {
         if matches!(reply, Value::ServerError(_)) {
             return;
         }
-        let word = |arg: Arg<&[u8]>| match arg {
-            Arg::Simple(word) => Some(word.to_vec()),
-            _ => None,
-        };
-        let words = cmd.args_iter().filter_map(word).collect();
-        self.state().swallowed.push(Swallowed { words, reply });
+        self.state().swallowed.push(reply);
     }
 }
 
@@ -126,7 +112,7 @@ impl Transport for Faulty {
                 Some(Moment::Before) => Err(broken()),
                 Some(Moment::After) => {
                     if let Ok(reply) = inner.req_packed_command(cmd).await {
-                        self.swallow(cmd, reply);
+                        self.swallow(reply);
                     }
                     Err(broken())
                 }
@@ -148,8 +134,8 @@ impl Transport for Faulty {
                 Some(Moment::After) => {
                     let replies = inner.req_packed_commands(pipeline, offset, count).await;
                     let replies = replies.unwrap_or_default();
-                    for (cmd, reply) in pipeline.cmd_iter().skip(offset).zip(replies) {
-                        self.swallow(cmd, reply);
+                    for reply in replies {
+                        self.swallow(reply);
                     }
                     Err(broken())
                 }

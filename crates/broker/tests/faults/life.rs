@@ -167,7 +167,7 @@ fn lost(faulty: &Faulty) -> BTreeMap<String, u32> {
     type Row = (String, String, i64, Value);
     let mut lost = BTreeMap::new();
     for swallowed in faulty.swallowed() {
-        let answer = redis::from_redis_value::<(usize, usize, Vec<Row>)>(swallowed.reply);
+        let answer = redis::from_redis_value::<(usize, usize, Vec<Row>)>(swallowed);
         for (id, ..) in answer.map(|(_, _, rows)| rows).unwrap_or_default() {
             *lost.entry(id).or_insert(0) += 1;
         }
