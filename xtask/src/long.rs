@@ -1,4 +1,5 @@
-//! The long forms of tests, built for release: `fuzz`, `scale`, `chaos` and `legacy` of the test kit.
+//! The long forms of tests, built for release: `fuzz`, `scale`, `bench`, `chaos` and `legacy` of the test
+//! kit.
 
 use std::time::Duration;
 

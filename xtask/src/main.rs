@@ -54,6 +54,12 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },
+    /// Measure how fast jobs are enqueued and run, beside the floor (options: --help)
+    #[command(disable_help_flag = true)]
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
     /// Kill workers and engines at random moments and count the results (options: --help)
     #[command(disable_help_flag = true)]
     Chaos {
@@ -95,6 +101,7 @@ fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
         Chore::Tidy => tidy::tidy(&workspace),
         Chore::Fuzz { rest } => long::run(&workspace, "fuzz", rest),
         Chore::Scale { rest } => long::run(&workspace, "scale", rest),
+        Chore::Bench { rest } => long::run(&workspace, "bench", rest),
         Chore::Chaos { rest } => long::run(&workspace, "chaos", rest),
         Chore::Legacy { rest } => long::run(&workspace, "legacy", rest),
     }

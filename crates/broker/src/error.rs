@@ -1,6 +1,9 @@
 //! What can go wrong between a verb and the data.
 
+use meshwork_model::batch::InvalidBatch;
 use meshwork_model::job::Invalid;
+use meshwork_model::name::ScheduleName;
+use meshwork_model::schedule::ScheduleError;
 
 /// Why a verb did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -9,6 +12,28 @@ pub enum Error {
     /// The job was refused; nothing was written.
     #[error(transparent)]
     Invalid(#[from] Invalid),
+    /// The schedule was refused; nothing was written.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// All slots of the schedule are over; nothing was written.
+    #[error("schedule {name} would never run: its last slot is over")]
+    ScheduleOver {
+        /// The schedule.
+        name: ScheduleName,
+    },
+    /// Others change the schedule all the time, or a slot of it cannot be decided.
+    #[error(
+        "schedule {name} is not changed: {why}; say it again later, or remove the schedule first"
+    )]
+    ScheduleBusy {
+        /// The schedule.
+        name: ScheduleName,
+        /// Why not.
+        why: String,
+    },
+    /// The batch was refused; nothing was written.
+    #[error(transparent)]
+    InvalidBatch(#[from] InvalidBatch),
     /// Too much for one call.
     #[error("{verb} takes at most {most} items in one call, not {given}")]
     TooMany {
@@ -34,6 +59,9 @@ pub enum Error {
         /// What was asked for.
         given: u64,
     },
+    /// A setting of a queue that cannot be; nothing was changed.
+    #[error(transparent)]
+    Setting(#[from] meshwork_model::queue::InvalidSetting),
     /// A script answered what it never should.
     #[error("{verb} answered {answer:?}, which no version of it does")]
     Answer {
@@ -68,6 +96,12 @@ impl Error {
             verb,
             source: timed_out(),
         }
+    }
+
+    /// Whether the server has no memory left for what was to be stored.
+    #[must_use]
+    pub fn is_out_of_memory(&self) -> bool {
+        matches!(self, Self::Call { source, .. } if source.code() == Some("OOM"))
     }
 
     /// Whether the same call may succeed a little later: the connection broke, or the server is loading,

@@ -1,6 +1,8 @@
 //! The Lua scripts: one per verb, each after what of `lua/lib` it needs and the names of the namespace's
 //! keys. What they do stands in their headers; how each is called, in the file of its verb.
 
+mod constants;
+
 use std::sync::Arc;
 
 use meshwork_model::job::limits::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
@@ -9,6 +11,7 @@ use redis::Script;
 
 use crate::Error;
 use crate::conn::Conn;
+use constants::Constants;
 
 /// A script's name; the same word names the Rust function, the file and the conformance cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,6 +23,7 @@ pub enum Verb {
     Renew,
     Log,
     Finish,
+    Exchange,
     Fail,
     Release,
     Reclaim,
@@ -35,17 +39,48 @@ pub enum Verb {
     Cancel,
     Retry,
     Delete,
+    Schedule,
+    Due,
+    Tick,
+    OpenBatch,
+    SealBatch,
+    CancelBatch,
+    TendBatches,
+    Configure,
+    RunNow,
 }
 
 /// What all scripts begin with, and what those add that need it.
 const BASE: &str = include_str!("lua/lib/base.lua");
+const TOLD: &str = include_str!("lua/lib/told.lua");
+const SETTINGS: &str = include_str!("lua/lib/settings.lua");
+const KEYED: &str = include_str!("lua/lib/keyed.lua");
+const DOUBLE: &str = include_str!("lua/lib/double.lua");
 const ENDS: &str = include_str!("lua/lib/ends.lua");
-const PLACES: &str = include_str!("lua/lib/places.lua");
+const LEAVE: &str = include_str!("lua/lib/leave.lua");
+const BATCH: &str = include_str!("lua/lib/batch.lua");
+const JOIN: &str = include_str!("lua/lib/join.lua");
+const WALK: &str = include_str!("lua/lib/walk.lua");
 const WAITS: &str = include_str!("lua/lib/waits.lua");
+const UNIQUE: &str = include_str!("lua/lib/unique.lua");
+const STORE: &str = include_str!("lua/lib/store.lua");
+const ASKED: &str = include_str!("lua/lib/asked.lua");
+const WAKE: &str = include_str!("lua/lib/wake.lua");
+const GATE: &str = include_str!("lua/lib/gate.lua");
+const FREE: &str = include_str!("lua/lib/free.lua");
+const TAKE: &str = include_str!("lua/lib/take.lua");
+const FINISH: &str = include_str!("lua/lib/finish.lua");
+const RECHECK: &str = include_str!("lua/lib/recheck.lua");
+const PLACES: &str = include_str!("lua/lib/places.lua");
 const OLD: &str = include_str!("lua/lib/old.lua");
 const UNLIST: &str = include_str!("lua/lib/unlist.lua");
 const STOP: &str = include_str!("lua/lib/stop.lua");
 const FORGET: &str = include_str!("lua/lib/forget.lua");
+/// What all need that end jobs or hand them on.
+const ENDING: [&str; 8] = [TOLD, SETTINGS, KEYED, DOUBLE, ENDS, FORGET, LEAVE, BATCH];
+
+/// What those need that store jobs.
+const STORING: &[&str] = &[WAITS, UNLIST, STOP, UNIQUE, WAKE, JOIN, STORE, ASKED];
 
 /// Verbs that must work although memory has run out, since they free it, take what waits, hand it back, or
 /// keep what runs from being run twice.
@@ -54,8 +89,8 @@ const ALLOW_OOM: &str = "#!lua flags=allow-oom\n";
 /// How long a reply waits to be fetched, in milliseconds (one hour): long enough for a client that
 /// reconnects, short enough that forgotten ones do not pile up.
 const REPLY_TTL_MS: u64 = 3_600_000;
-/// Events kept, more or less: the last hours of a busy node, in some 10 MB.
-const MOST_EVENTS: u64 = 100_000;
+/// Entries of events kept, more or less: 30,000 to a million events, in 5 to 40 MB.
+const MOST_EVENTS: u64 = 30_000;
 /// Between two looks at a job that waits for something no script tells of, in milliseconds.
 const LOOK_EVERY_MS: u64 = 5_000;
 /// After how long one looks at a job that an old worker may have taken, in milliseconds, where its type's
@@ -67,12 +102,13 @@ const STOP_TTL_MS: u64 = 60_000;
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 30] = [
         Self::Enqueue,
         Self::Claim,
         Self::Renew,
         Self::Log,
         Self::Finish,
+        Self::Exchange,
         Self::Fail,
         Self::Release,
         Self::Reclaim,
@@ -88,6 +124,15 @@ impl Verb {
         Self::Cancel,
         Self::Retry,
         Self::Delete,
+        Self::Schedule,
+        Self::Due,
+        Self::Tick,
+        Self::OpenBatch,
+        Self::SealBatch,
+        Self::CancelBatch,
+        Self::TendBatches,
+        Self::Configure,
+        Self::RunNow,
     ];
 
     /// The verb as a word.
@@ -103,6 +148,7 @@ impl Verb {
             Self::Renew => ("renew", include_str!("lua/renew.lua")),
             Self::Log => ("log", include_str!("lua/log.lua")),
             Self::Finish => ("finish", include_str!("lua/finish.lua")),
+            Self::Exchange => ("exchange", include_str!("lua/exchange.lua")),
             Self::Fail => ("fail", include_str!("lua/fail.lua")),
             Self::Release => ("release", include_str!("lua/release.lua")),
             Self::Reclaim => ("reclaim", include_str!("lua/reclaim.lua")),
@@ -118,31 +164,68 @@ impl Verb {
             Self::Cancel => ("cancel", include_str!("lua/cancel.lua")),
             Self::Retry => ("retry", include_str!("lua/retry.lua")),
             Self::Delete => ("delete", include_str!("lua/delete.lua")),
+            Self::Schedule => ("schedule", include_str!("lua/schedule.lua")),
+            Self::Due => ("due", include_str!("lua/due.lua")),
+            Self::Tick => ("tick", include_str!("lua/tick.lua")),
+            Self::OpenBatch => ("open_batch", include_str!("lua/open_batch.lua")),
+            Self::SealBatch => ("seal_batch", include_str!("lua/seal_batch.lua")),
+            Self::CancelBatch => ("cancel_batch", include_str!("lua/cancel_batch.lua")),
+            Self::TendBatches => ("tend_batches", include_str!("lua/tend_batches.lua")),
+            Self::Configure => ("configure", include_str!("lua/configure.lua")),
+            Self::RunNow => ("run_now", include_str!("lua/run_now.lua")),
         }
     }
 
-    const fn libs(self) -> &'static [&'static str] {
+    /// What of `lua/lib` it needs; most need [`ENDING`] before that.
+    const fn libs(self) -> (bool, &'static [&'static str]) {
         match self {
-            Self::Enqueue | Self::Claim => &[ENDS, WAITS],
-            Self::Watch => &[ENDS, WAITS, PLACES, OLD],
-            Self::Finish | Self::Fail | Self::Release | Self::Reclaim => &[ENDS],
-            Self::Promote | Self::Settle | Self::Adopt | Self::Retry => &[ENDS],
-            Self::Control | Self::Cancel => &[ENDS, UNLIST, STOP],
-            Self::Prune => &[FORGET],
-            Self::Delete => &[UNLIST, FORGET],
-            Self::Renew | Self::Log | Self::Migrate | Self::Present | Self::Leave => &[],
+            Self::Enqueue | Self::OpenBatch | Self::Tick => (true, STORING),
+            Self::Schedule => (false, &[WAKE]),
+            Self::Claim => (true, &[WAITS, GATE, FREE, TAKE]),
+            Self::Finish => (true, &[FINISH]),
+            Self::Exchange => (true, &[WAITS, GATE, FREE, TAKE, FINISH]),
+            Self::Watch => (true, &[WAITS, PLACES, OLD]),
+            Self::Fail
+            | Self::Release
+            | Self::Reclaim
+            | Self::Settle
+            | Self::Adopt
+            | Self::Retry
+            | Self::RunNow
+            | Self::SealBatch => (true, &[]),
+            Self::Configure => (true, &[WAKE]),
+            Self::Promote => (true, &[RECHECK]),
+            Self::Control => (true, &[RECHECK, UNLIST, STOP]),
+            Self::Cancel => (true, &[UNLIST, STOP]),
+            Self::Prune => (false, &[TOLD, FORGET]),
+            Self::Delete => (true, &[UNLIST]),
+            Self::CancelBatch | Self::TendBatches => (true, &[UNLIST, STOP, WALK]),
+            Self::Migrate => (false, &[TOLD]),
+            Self::Renew | Self::Log | Self::Present | Self::Leave | Self::Due => (false, &[]),
         }
     }
 
     /// The script as it is sent, but for the names of keys, which are another namespace's elsewhere.
     #[must_use]
     pub fn source(self) -> String {
-        format!("{BASE}{}{}", self.libs().concat(), self.parts().1)
+        let (ending, libs) = self.libs();
+        let ending = if ending {
+            ENDING.concat()
+        } else {
+            String::new()
+        };
+        format!("{BASE}{ending}{}{}", libs.concat(), self.parts().1)
     }
 
     const fn flags(self) -> &'static str {
         match self {
-            Self::Enqueue | Self::Retry | Self::Adopt | Self::Log => "",
+            Self::Enqueue
+            | Self::OpenBatch
+            | Self::Retry
+            | Self::Adopt
+            | Self::Log
+            | Self::Schedule
+            | Self::Tick => "",
             _ => ALLOW_OOM,
         }
     }
@@ -171,21 +254,19 @@ impl Scripts {
 
     /// The scripts for the keys of one namespace.
     pub(crate) fn named(&self, keys: &Hero) -> Named {
-        let names = names(keys);
+        let constants = constants(keys);
         let script = |(verb, source): &(Verb, String)| {
-            (
-                *verb,
-                Script::new(&format!("{}{names}{source}", verb.flags())),
-            )
+            let text = format!("{}{}", verb.flags(), constants.put_into(source));
+            (*verb, Script::new(&text))
         };
         Named(self.0.iter().map(script).collect())
     }
 }
 
 /// The names of keys and the bounds, as the scripts know them. A namespace holds no quotes.
-fn names(keys: &Hero) -> String {
+fn constants(keys: &Hero) -> Constants {
     let keys = keys.script_names().into_iter();
-    let keys = keys.map(|(name, key)| format!("local {name} = '{key}'\n"));
+    let keys = keys.map(|(name, key)| (name, format!("'{key}'")));
     let bounds = [
         ("REPLY_TTL", REPLY_TTL_MS),
         ("MOST_EVENTS", MOST_EVENTS),
@@ -197,8 +278,8 @@ fn names(keys: &Hero) -> String {
     ];
     let bounds = bounds
         .into_iter()
-        .map(|(name, bound)| format!("local {name} = {bound}\n"));
-    keys.chain(bounds).collect()
+        .map(|(name, bound)| (name, bound.to_string()));
+    Constants::new(keys.chain(bounds))
 }
 
 /// The scripts of one namespace, ready to be sent by their digest.
@@ -276,10 +357,9 @@ mod tests {
     #[test]
     fn each_verb_finds_its_own_script() {
         let named = Scripts::altered(|verb, _| verb.name().to_owned()).named(&Hero::default());
-        let names = names(&Hero::default());
         for (at, verb) in Verb::ALL.into_iter().enumerate() {
             assert_eq!(verb as usize, at, "{verb:?}");
-            let text = format!("{}{names}{}", verb.flags(), verb.name());
+            let text = format!("{}{}\n", verb.flags(), verb.name());
             assert_eq!(
                 named.get(verb).get_hash(),
                 Script::new(&text).get_hash(),
@@ -290,11 +370,8 @@ mod tests {
 
     #[test]
     fn each_script_uses_no_name_that_it_is_not_given() {
-        let names = names(&Hero::default());
-        let known: Vec<_> = names
-            .lines()
-            .filter_map(|line| line.split(' ').nth(1))
-            .collect();
+        let constants = constants(&Hero::default());
+        let known = constants.names();
         for verb in Verb::ALL {
             let source = verb.source();
             let code = source

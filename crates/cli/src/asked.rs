@@ -1,16 +1,18 @@
-//! What is asked for besides the script: the options that `run` and `job submit` share.
+//! What is asked for besides the script: the options that `run`, `job submit` and `schedule add` share.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::JobRequest;
 use meshwork::model::job::OnFailure;
 use meshwork::model::job::limits::MAX_RETRIES;
-use meshwork::model::name::{Group, JobId, ScriptType};
-use meshwork::model::route::Priority;
+use meshwork::model::name::{Group, Instance, JobId, ScriptType};
+use meshwork::model::route::{Fallback, Priority};
 
 use crate::error::Error;
 use crate::script::Script;
-use crate::value;
+use crate::trace::Trace;
+use crate::{input, value};
 
 /// Options of a job.
 #[derive(Debug, Clone, clap::Args)]
@@ -62,11 +64,68 @@ pub(crate) struct Asked {
     /// Check the script's syntax first; one in Python needs an interpreter here
     #[arg(long)]
     pub(crate) check: bool,
+    #[command(flatten)]
+    pub(crate) trace: Trace,
+}
+
+/// What `job submit` and `schedule add` can ask for besides.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "The job")]
+pub(crate) struct Given {
+    /// Only the worker of this name; the job waits for it
+    #[arg(long, value_name = "NAME")]
+    instance: Option<Instance>,
+    /// Where it goes if that worker is not there: to its group, or to any of its type (group or type)
+    #[arg(long, value_name = "WHERE", value_parser = value::fallback, requires = "instance")]
+    fallback: Option<Fallback>,
+    /// A file with input for the script: INPUT in Rhai, stdin in Python. At most 16 MiB
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Who asks: CALLER_ID of the script
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    caller: String,
+    /// In which context: CONTEXT_ID of the script
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    context: String,
+    /// A log file on the worker's host, in a folder that the worker allows (its --log-dir); a relative path
+    /// is relative to the first of these
+    #[arg(long, value_name = "FILE")]
+    log_path: Option<String>,
+}
+
+impl Given {
+    /// The job with what is given.
+    pub(crate) fn add_to(self, request: JobRequest) -> Result<JobRequest, Error> {
+        let mut request = request.caller(self.caller, self.context);
+        if let Some(instance) = self.instance {
+            request = request.instance(instance);
+        }
+        if let Some(path) = self.log_path {
+            request = request.log_path(path);
+        }
+        if let Some(fallback) = self.fallback {
+            request = request.fallback(fallback);
+        }
+        if let Some(path) = self.input {
+            request = request.input(input::read(&path)?);
+        }
+        Ok(request)
+    }
 }
 
 impl Asked {
     /// The job, with the script.
-    fn request(&self, script: &Script) -> JobRequest {
+    pub(crate) fn request(&self, script: &Script) -> JobRequest {
         let mut request = JobRequest::new(script.script_type.clone(), script.text.as_str())
             .retries(self.retries)
             .priority(self.priority)
@@ -81,6 +140,9 @@ impl Asked {
         }
         if let Some(first) = self.backoff {
             request = request.backoff(first);
+        }
+        if let Some(trace) = self.trace.context() {
+            request = request.trace(trace);
         }
         if let Some(group) = &self.group {
             request = request.group(group.clone());

@@ -1,16 +1,14 @@
 //! The command line: commands, and the options that all of them share.
 
-use std::io::IsTerminal;
-
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use meshwork::model::name::Namespace;
-use tracing_subscriber::EnvFilter;
 
 use crate::commands::Command;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::{self, Exit};
+use crate::logging::{self, LogFormat, Logging};
 use crate::out::{Out, note};
 use crate::target::Place;
 
@@ -38,6 +36,16 @@ pub(crate) struct Cli {
     /// Say more on stderr; twice for all. RUST_LOG says it in detail
     #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = "Output")]
     verbose: u8,
+    /// How what is said on stderr is written: as text for people, or a line of JSON each
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        env = "MESHWORK_LOG_FORMAT",
+        default_value = "text",
+        global = true,
+        help_heading = "Output"
+    )]
+    log_format: LogFormat,
     /// Whether the URL was given where others see it.
     #[arg(skip)]
     url_is_visible: bool,
@@ -53,19 +61,8 @@ impl Cli {
     }
 
     /// Sets up what is said about the work itself.
-    pub(crate) fn log(&self) {
-        let level = match self.verbose {
-            0 => "warn",
-            1 => "warn,meshwork=info",
-            _ => "warn,meshwork=trace",
-        };
-        let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-        let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        tracing_subscriber::fmt()
-            .with_env_filter(filter)
-            .with_writer(std::io::stderr)
-            .with_ansi(colour && std::io::stderr().is_terminal())
-            .init();
+    pub(crate) fn log(&self) -> Logging {
+        logging::start(self.log_format, self.verbose)
     }
 
     /// Runs the command.

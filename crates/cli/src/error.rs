@@ -6,8 +6,9 @@ use std::time::Duration;
 use meshwork::model::keys::hero::{LegacyListError, NoWorkQueue};
 use meshwork_broker::MigrateError;
 
-use crate::commands::exit_of_migration;
+use crate::commands::{JsonlError, UsageError, exit_of_migration};
 use crate::confirm::ConfirmError;
+use crate::endpoint::EndpointError;
 use crate::exit::Exit;
 use crate::hands::HandsError;
 use crate::input::InputError;
@@ -30,6 +31,10 @@ pub(crate) enum Error {
     #[error(transparent)]
     Queue(#[from] NoWorkQueue),
     #[error(transparent)]
+    Usage(#[from] UsageError),
+    #[error(transparent)]
+    Jsonl(#[from] JsonlError),
+    #[error(transparent)]
     Confirm(#[from] ConfirmError),
     #[error(transparent)]
     Hands(#[from] HandsError),
@@ -39,6 +44,8 @@ pub(crate) enum Error {
     OldList(#[from] LegacyListError),
     #[error(transparent)]
     Out(#[from] OutError),
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     #[error("no job of {of} has ended for {waited:?}; they go on")]
@@ -63,7 +70,9 @@ impl Error {
             Self::Meshwork(error) => exit_of(error),
             Self::Target(TargetError::Meshwork(error)) => exit_of(error),
             Self::Target(_) | Self::Script(_) | Self::Input(_) => Exit::USAGE,
-            Self::OldList(_) | Self::Queue(_) => Exit::USAGE,
+            Self::OldList(_) | Self::Queue(_) | Self::Usage(_) => Exit::USAGE,
+            Self::Jsonl(JsonlError::Changed { .. }) => Exit::FAILED,
+            Self::Jsonl(_) => Exit::USAGE,
             Self::Migrate(error) => exit_of_migration(error),
             Self::Confirm(ConfirmError::NoTerminal { .. }) => Exit::USAGE,
             Self::Confirm(ConfirmError::Declined) => Exit::FAILED,
@@ -72,7 +81,7 @@ impl Error {
             Self::Out(OutError::NoReader) => Exit::NO_READER,
             Self::Interrupted(interrupted) => interrupted.exit(),
             Self::NothingEnds { .. } => Exit::NOT_ENDED,
-            Self::Out(OutError::Write(_)) | Self::System { .. } => Exit::SYSTEM,
+            Self::Out(OutError::Write(_)) | Self::System { .. } | Self::Endpoint(_) => Exit::SYSTEM,
         }
     }
 
@@ -82,9 +91,24 @@ impl Error {
             Self::Meshwork(meshwork::Error::NoJob { .. }) => {
                 Some("`meshwork job list` shows the jobs that there are")
             }
+            Self::Meshwork(meshwork::Error::NoSchedule { .. }) => {
+                Some("`meshwork schedule list` shows the schedules that there are")
+            }
+            Self::Meshwork(meshwork::Error::ScheduleExists { .. }) => {
+                Some("`--replace` makes another one of it, `meshwork schedule show` shows it")
+            }
             Self::Meshwork(meshwork::Error::QueueFull { .. }) => Some(
                 "`meshwork queue list` shows the limits, `meshwork queue limit set` changes one",
             ),
+            Self::Meshwork(meshwork::Error::NoBatch { .. }) => {
+                Some("`meshwork batch list` shows the batches that there are")
+            }
+            Self::Meshwork(meshwork::Error::Draining { .. }) => {
+                Some("`meshwork queue resume` lets it take jobs again")
+            }
+            Self::Meshwork(meshwork::Error::TooLarge { .. }) => {
+                Some("`meshwork queue limit show` says how much it takes")
+            }
             Self::Meshwork(meshwork::Error::NotDead { .. }) => {
                 Some("`meshwork dead list` shows the dead letters")
             }
@@ -112,24 +136,43 @@ impl Error {
 
 fn exit_of(error: &meshwork::Error) -> Exit {
     use meshwork::Error as E;
+    use meshwork_broker::Error as BrokerError;
     use meshwork_broker::conn::ConnectError;
     match error {
         E::Target(_)
         | E::Connect(ConnectError::Target(_))
         | E::Name(_)
         | E::Invalid(_)
+        | E::InvalidBatch(_)
         | E::Script { .. }
         | E::LogDir(_)
         | E::Exists { .. }
         | E::UnknownType { .. }
         | E::NameTaken { .. }
+        | E::Rhythm(_)
+        | E::Zone(_)
+        | E::ScheduleExists { .. }
         | E::NothingToRun => Exit::USAGE,
-        E::Failed { .. } | E::Payload { .. } | E::QueueFull { .. } | E::NotDead { .. } => {
-            Exit::FAILED
-        }
+        E::Broker(BrokerError::Schedule(_) | BrokerError::ScheduleOver { .. }) => Exit::USAGE,
+        E::Broker(BrokerError::ScheduleBusy { .. }) => Exit::FAILED,
+        E::Overlaps { .. } | E::ScheduleRefused { .. } | E::Unreadable(_) => Exit::FAILED,
+        E::Broker(BrokerError::Setting(_)) => Exit::USAGE,
+        E::Failed { .. }
+        | E::Payload { .. }
+        | E::QueueFull { .. }
+        | E::NotUnique { .. }
+        | E::Draining { .. }
+        | E::TooLarge { .. }
+        | E::NotDead { .. }
+        | E::BatchClosed { .. } => Exit::FAILED,
         E::Connect(_) | E::Broker(_) => Exit::SERVER,
-        E::NotEnded { .. } | E::NotStopped { .. } => Exit::NOT_ENDED,
-        E::NoJob { .. } | E::NoPrerequisite { .. } => Exit::NO_JOB,
+        E::NotEnded { .. }
+        | E::NotStopped { .. }
+        | E::NotDrained { .. }
+        | E::BatchNotEnded { .. } => Exit::NOT_ENDED,
+        E::NoJob { .. } | E::NoPrerequisite { .. } | E::NoSchedule { .. } | E::NoBatch { .. } => {
+            Exit::NO_JOB
+        }
         _ => Exit::SYSTEM,
     }
 }

@@ -18,9 +18,9 @@ impl Exit {
     pub(crate) const SERVER: Self = Self(3);
     /// The job has not ended in the time that it was waited for.
     pub(crate) const NOT_ENDED: Self = Self(4);
-    /// There is no such job.
+    /// There is no such job, schedule or batch.
     pub(crate) const NO_JOB: Self = Self(5);
-    /// The system failed: no thread, no room for the output.
+    /// The system failed: no thread, no room for the output, no such address.
     pub(crate) const SYSTEM: Self = Self(6);
     /// Nobody reads stdout any more; as if SIGPIPE had ended the command.
     pub(crate) const NO_READER: Self = Self::signal(13);
@@ -51,12 +51,12 @@ impl From<Exit> for ExitCode {
 pub(crate) const HELP: &str = "\
 Exit codes:
   0    done
-  1    a job failed, is in no state for what was asked for, or its queue is full; doctor found a problem
+  1    a job failed, is in no state for what was asked for, or its queue refuses it; doctor found a problem
   2    bad usage or bad input; nothing was written
   3    no connection, or the server is not fit or does not take a call
   4    the job has not ended in the time that it was waited for
-  5    there is no such job
-  6    the system failed: no thread, no room for the output
+  5    there is no such job, schedule or batch
+  6    the system failed: no thread, no room for the output, an address that is taken
   130  interrupted by SIGINT (128 and the number of the signal; 143 for SIGTERM)
   141  nobody reads the output any more
 

@@ -2,12 +2,14 @@
 //! messages and exit codes in [`error`].
 
 mod asked;
+mod board;
 mod change;
 mod cli;
 mod commands;
 mod confirm;
 mod context;
 mod each;
+mod endpoint;
 mod error;
 mod exit;
 mod follow;
@@ -16,14 +18,19 @@ mod input;
 mod interrupt;
 mod listing;
 mod log_file;
+mod logging;
 mod logs;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod out;
 mod persist;
 mod record;
 mod script;
 mod single;
 mod target;
+mod trace;
 mod value;
+mod wishes;
 
 use std::process::ExitCode;
 
@@ -33,7 +40,7 @@ use crate::exit::Exit;
 
 fn main() -> ExitCode {
     let cli = Cli::read();
-    cli.log();
+    let logging = cli.log();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
@@ -47,6 +54,8 @@ fn main() -> ExitCode {
         runtime.shutdown_background();
         exit
     });
+    // Only what was handed over by now is told elsewhere.
+    logging.end();
     exit.into()
 }
 

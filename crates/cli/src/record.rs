@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use meshwork::model::job::Job;
 use meshwork::model::route::Priority;
+use meshwork::model::time;
+use meshwork::model::trace::TraceContext;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -21,6 +23,7 @@ pub(crate) struct Record<'a> {
     stdout: String,
     stderr: String,
     env: BTreeMap<&'a str, &'a str>,
+    traceparent: Option<String>,
     #[serde(flatten)]
     about: About<'a>,
 }
@@ -50,6 +53,9 @@ struct About<'a> {
     lost: u32,
     priority: &'a str,
     concurrent: bool,
+    run_at: Option<String>,
+    key: Option<&'a str>,
+    unique: Option<&'a str>,
     progress: Option<&'a str>,
     dead: Option<&'a str>,
     worker: Option<&'a str>,
@@ -72,6 +78,9 @@ impl<'a> From<&'a Job> for About<'a> {
             lost: job.lost,
             priority: job.priority.as_deref().unwrap_or(Priority::Normal.as_str()),
             concurrent: job.concurrent,
+            run_at: job.run_at_ms.map(time::iso),
+            key: job.key.as_deref(),
+            unique: job.unique.as_deref(),
             progress: job.progress.as_deref(),
             dead: job.dead.as_deref(),
             worker: job.worker.as_deref(),
@@ -96,6 +105,7 @@ impl<'a> From<&'a Job> for Record<'a> {
             stdout: log(&job.stdout),
             stderr: log(&job.stderr),
             env: job.env_vars.shown().collect(),
+            traceparent: job.trace().0.map(|trace| trace.parent()),
             about: job.into(),
         }
     }
@@ -130,6 +140,7 @@ pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
     let about = About::from(job);
     let (attempts, lost) = (about.attempts.to_string(), about.lost.to_string());
     let timeout = format!("{} s", about.timeout);
+    let (trace, _) = job.trace();
     let env = job.env_vars.shown();
     let env: Vec<_> = env.map(|(name, value)| format!("{name}={value}")).collect();
     let error = job.error.as_deref();
@@ -145,13 +156,18 @@ pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
         ("group", about.group),
         ("instance", about.instance),
         ("priority", Some(about.priority)),
+        ("key", about.key),
+        ("unique until", about.unique),
+        ("not before", about.run_at.as_deref()),
         ("exclusive", (!about.concurrent).then_some("yes")),
         ("depends on", Some(job.depends_on.join(", ").as_str())),
         ("on failure", job.on_failure.as_deref()),
         ("dependents", Some(job.dependents.join(", ").as_str())),
+        ("batch", job.batch.as_deref()),
         ("caller", Some(about.caller)),
         ("context", Some(about.context)),
         ("environment", Some(env.join(", ").as_str())),
+        ("trace", trace.as_ref().map(TraceContext::trace_id)),
         ("timeout", Some(timeout.as_str())),
         ("retries", Some(about.retries.to_string().as_str())),
         ("attempts", Some(attempts.as_str())),

@@ -103,7 +103,7 @@ fn no_type(place: String) -> ScriptError {
     }
 }
 
-/// Where a script is, for people and for the digest of a batch.
+/// Where a script is, for people and for the digest of a series.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
-use meshwork::model::job::limits;
+use meshwork::model::job::{Until, limits};
 use meshwork::model::name::JobId;
 use meshwork::model::route::Fallback;
 use meshwork::model::time;
@@ -23,6 +23,10 @@ const MAX_AGE: f64 = 86_400.0;
 const MAX_WAIT: f64 = limits::MAX_TIMEOUT as f64;
 /// The longest pause before a retry, in seconds.
 const MAX_BACKOFF: f64 = limits::MAX_BACKOFF_MS as f64 / 1000.0;
+/// The shortest interval between two looks at figures, in seconds: they are asked for from all queues.
+const MIN_INTERVAL: f64 = 0.5;
+/// The longest of them, in seconds.
+const MAX_INTERVAL: f64 = 3600.0;
 /// Units of an age, in seconds.
 const UNITS: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 24 * 3600)];
 /// The longest ago, in seconds: a hundred years.
@@ -50,6 +54,13 @@ pub(crate) fn lease(text: &str) -> Result<Duration, String> {
 pub(crate) fn age(text: &str) -> Result<Duration, String> {
     seconds(text, MIN_AGE, MAX_AGE)
         .ok_or_else(|| format!("an age is a number of seconds from {MIN_AGE} to {MAX_AGE}"))
+}
+
+/// Between two looks at figures.
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
+    seconds(text, MIN_INTERVAL, MAX_INTERVAL).ok_or_else(|| {
+        format!("an interval is a number of seconds from {MIN_INTERVAL} to {MAX_INTERVAL}")
+    })
 }
 
 /// How long to wait for something; 0 is not to wait.
@@ -106,6 +117,92 @@ pub(crate) fn moment(text: &str) -> Result<Moment, String> {
             "give an age (90s, 15m, 2h, 7d) or a time in UTC (2026-01-31, 2026-01-31T12:00:00Z)"
                 .to_owned()
         })
+}
+
+/// A time in UTC, in milliseconds since 1970.
+pub(crate) fn time(text: &str) -> Result<u64, String> {
+    let read = time::parse_iso(text);
+    read.ok_or_else(|| "give a time in UTC (2026-01-31, 2026-01-31T12:00:00Z)".to_owned())
+}
+
+/// A time, or how long from now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// Milliseconds since 1970.
+    At(u64),
+    In(Duration),
+}
+
+/// A time in RFC 3339, a date in UTC, or how long from now: `+10m`.
+pub(crate) fn when(text: &str) -> Result<When, String> {
+    let read = match text.strip_prefix('+') {
+        Some(delay) => span(delay).ok().map(When::In),
+        None => instant(text).map(When::At),
+    };
+    read.ok_or_else(|| {
+        "give a time (2026-01-31T12:00:00Z, 2026-01-31T12:00:00+01:00, 2026-01-31) or +10m from now"
+            .to_owned()
+    })
+}
+
+/// A time with its distance from UTC, in milliseconds since 1970.
+fn instant(text: &str) -> Option<u64> {
+    if let Some(ms) = time::parse_iso(text) {
+        return Some(ms);
+    }
+    let (local, zone) = text.split_at_checked(text.len().checked_sub(6)?)?;
+    let ms = time::parse_iso(&format!("{local}Z")).filter(|_| local.contains('T'))?;
+    let (sign, of_day) = zone.split_at_checked(1)?;
+    let off = time::parse_iso(&format!("1970-01-01T{of_day}:00Z"))?;
+    match sign {
+        "+" => ms.checked_sub(off),
+        "-" => ms.checked_add(off),
+        _ => None,
+    }
+}
+
+/// How long: `500ms`, `90s`, `10m`, `2h`, `7d`; a number alone is seconds. More than nothing.
+pub(crate) fn span(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match text.strip_suffix("ms") {
+        Some(number) => (number, 1),
+        None => match UNITS.iter().find(|(unit, _)| text.ends_with(*unit)) {
+            Some((_, seconds)) => (&text[..text.len() - 1], 1000 * seconds),
+            None => (text, 1000),
+        },
+    };
+    let digits = number.starts_with(|c: char| c.is_ascii_digit());
+    let ms = number.parse().ok().and_then(|n: u64| n.checked_mul(unit));
+    ms.filter(|ms| digits && (1..=limits::MAX_DELAY_MS).contains(ms))
+        .map(Duration::from_millis)
+        .ok_or_else(|| "give how long: 500ms, 90s, 10m, 2h, 7d, at most ten years".to_owned())
+}
+
+/// A name, and for how long it counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) time: Duration,
+}
+
+/// `NAME=TIME`.
+pub(crate) fn named(text: &str) -> Result<Named, String> {
+    let (name, time) = text
+        .rsplit_once('=')
+        .filter(|(name, _)| !name.is_empty())
+        .ok_or("write NAME=TIME, as save=5s")?;
+    Ok(Named {
+        name: name.to_owned(),
+        time: span(time)?,
+    })
+}
+
+/// Until when a unique name is kept.
+pub(crate) fn until(text: &str) -> Result<Until, String> {
+    match text {
+        "started" => Ok(Until::Started),
+        "done" => Ok(Until::Done),
+        _ => Err("a unique name is kept until `started` or `done`".to_owned()),
+    }
 }
 
 fn seconds(text: &str, least: f64, most: f64) -> Option<Duration> {
@@ -212,6 +309,50 @@ mod tests {
         ] {
             assert!(moment(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn times_to_come() {
+        let at = |text| When::At(time::parse_iso(text).unwrap());
+        let noon = at("2026-01-31T12:00:00Z");
+        for text in [
+            "2026-01-31T12:00:00Z",
+            "2026-01-31T13:00:00+01:00",
+            "2026-01-31T06:30:00-05:30",
+            "2026-01-31T12:00:00.000+00:00",
+        ] {
+            assert_eq!(when(text), Ok(noon), "{text}");
+        }
+        assert_eq!(when("2026-01-31"), Ok(at("2026-01-31")));
+        assert_eq!(when("+10m"), Ok(When::In(Duration::from_secs(600))));
+        for bad in [
+            "",
+            "+",
+            "10m",
+            "now",
+            "2026-01-31T12:00:00",
+            "2026-01-31+01:00",
+            "+0s",
+            "2026-01-31T12:00:00+25:00",
+            "1970-01-01T00:00:00+01:00",
+            "äöü+01:00",
+        ] {
+            assert!(when(bad).is_err(), "{bad}");
+        }
+        assert_eq!(span("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!((span("90"), span("2h")), (span("90s"), span("120m")));
+        for bad in ["", "0", "-1s", "+1s", "1.5h", "ms", "99999d", "1w"] {
+            assert!(span(bad).is_err(), "{bad}");
+        }
+        let pair = named("a=b=5s").unwrap();
+        assert_eq!(
+            (pair.name.as_str(), pair.time),
+            ("a=b", Duration::from_secs(5))
+        );
+        for bad in ["", "a", "=5s", "a=", "a=x"] {
+            assert!(named(bad).is_err(), "{bad}");
+        }
+        assert!(until("started").is_ok() && until("done").is_ok() && until("").is_err());
     }
 
     #[test]

@@ -156,7 +156,22 @@ on_all_data! {
                 refused(ground, &[&["queue", "limit"], verb].concat(), USAGE, &words);
             }
         }
-        refused(ground, &["queue", "limit", "set", "osis"], USAGE, &["<N>"]);
+        refused(ground, &["queue", "limit", "set", "osis"], USAGE, &["--concurrency 5"]);
+        for (args, word) in [
+            (&["--concurrency", "0"][..], "1..=1000000000"),
+            (&["--rate", "100"], "100/min"),
+            (&["--key-rate", "x/s"], "no whole number"),
+            (&["--payload", "0"], "1..=536870912"),
+        ] {
+            refused(ground, &[&["queue", "limit", "set", "osis"], args].concat(), USAGE, &[word]);
+        }
+        let default = ["queue", "limit", "set", "default", "--fair"];
+        refused(ground, &default, USAGE, &["name a queue"]);
+        refused(ground, &["queue", "weight", "osis", "a", "101"], USAGE, &["1..=100"]);
+        refused(ground, &["queue", "weight", "osis", "", "2"], USAGE, &["1 to 256 bytes"]);
+        for verb in ["pause", "resume", "drain"] {
+            refused(ground, &["queue", verb, "a b"], USAGE, &["is no work queue"]);
+        }
         refused(ground, &["job", "stop", "j", "--no-wait", "--timeout", "1"], USAGE, &["--no-wait"]);
     }
 

@@ -1,4 +1,4 @@
-//! `meshwork run --each`: one job per file, results in the order of the files, batches that go on.
+//! `meshwork run --each`: one job per file, results in the order of the files, series that go on.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
@@ -54,7 +54,7 @@ on_all_data! {
         assert!(done.stdout.starts_with("file  bytes  error\ngood      1\nbad "), "{}", done.stdout);
     }
 
-    fn a_batch_with_failures_runs_only_those_again(ground: &Ground) {
+    fn a_series_with_failures_runs_only_those_again(ground: &Ground) {
         ground.file("count.rhai", COUNT);
         ground.file("good", "1");
         ground.file("bad", "?");
@@ -82,7 +82,7 @@ on_all_data! {
         assert_eq!(second[1]["output"], serde_json::json!({"bytes": 6}));
     }
 
-    fn after_a_success_it_is_a_new_batch(ground: &Ground) {
+    fn after_a_success_it_is_a_new_series(ground: &Ground) {
         ground.file("count.rhai", COUNT);
         ground.file("a", "1");
         let args = ["run", "count.rhai", "--json", "--each", "a"];
@@ -92,7 +92,7 @@ on_all_data! {
         assert!(!second.stderr.contains("resuming"), "{}", second.stderr);
     }
 
-    fn fresh_is_a_new_batch(ground: &Ground) {
+    fn fresh_is_a_new_series(ground: &Ground) {
         ground.file("count.rhai", COUNT);
         ground.file("good", "1");
         ground.file("bad", "?");

@@ -227,7 +227,9 @@ on_all_data! {
         let queue = |queue: &str, waiting: usize, running: usize, listeners: usize| {
             serde_json::json!({
                 "queue": queue, "waiting": waiting, "running": running, "listeners": listeners,
-                "limit": null, "legacy": false,
+                "limit": null, "legacy": false, "set_aside": 0, "paused": false, "draining": false,
+                "concurrency": null, "rate": null, "key_concurrency": null, "key_rate": null,
+                "payload": null, "fair": false, "weights": {},
             })
         };
         assert_eq!(queues, [

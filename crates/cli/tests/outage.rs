@@ -44,7 +44,7 @@ fn one_job() {
 }
 
 #[test]
-fn a_batch() {
+fn a_series() {
     let args = ["--concurrency", "1", "--each", "a", "b", "c"];
     let Some(done) = through_an_outage(&args) else {
         return;

@@ -1,4 +1,4 @@
-//! A batch survives `kill -9` at its worst moment: what was finished is not run again, what was in flight
+//! A series survives `kill -9` at its worst moment: what was finished is not run again, what was in flight
 //! is, and every input has its one result.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
@@ -39,7 +39,7 @@ fn tally(ground: &Ground) -> BTreeMap<usize, usize> {
 }
 
 on_all_data! {
-    fn a_batch_goes_on_after_kill_9(ground: &Ground) {
+    fn a_series_goes_on_after_kill_9(ground: &Ground) {
         if need(Tool::Python).is_none() {
             return;
         }

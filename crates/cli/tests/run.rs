@@ -14,7 +14,7 @@ use rustix::process::Signal;
 const ENDLESS: &str = "loop { }";
 
 /// What every object on a job holds.
-const FIELDS: [&str; 25] = [
+const FIELDS: [&str; 29] = [
     "attempts",
     "caller",
     "concurrent",
@@ -26,18 +26,22 @@ const FIELDS: [&str; 25] = [
     "group",
     "id",
     "instance",
+    "key",
     "lost",
     "output",
     "priority",
     "progress",
     "queue",
     "retries",
+    "run_at",
     "status",
     "stderr",
     "stdout",
     "timeout",
     "traceback",
+    "traceparent",
     "type",
+    "unique",
     "updated_at",
     "worker",
 ];

@@ -50,6 +50,10 @@ const REDIS: &[(&str, &str)] = &[
     ("return redis.call('set','a','b')", "+OK|"),
     ("return redis.call('get','none')", "$-1|"),
     ("return redis.call('get','a')", "$1|b|"),
+    (
+        "redis.call('rpush','n',1,-0,3.5,1e-17,-1e15,1e17) return redis.call('lrange','n','0',-1)",
+        "*6|$1|1|$2|-0|$3|3.5|$22|1.0000000000000001e-17|$17|-1000000000000000|$5|1e+17|",
+    ),
     ("return loadstring('return 1')()", ":1|"),
     ("return load", "$-1|"),
     ("return pcall(rawset,_G,'x',1)", "$-1|"),
@@ -346,4 +350,18 @@ fn no_script_runs_for_ever() {
     let text = "-ERR the script was stopped after 5 seconds; its writes so far stay script: ";
     assert!(reply.starts_with(text), "{reply}");
     assert_eq!(eval(&mut session, "return redis.call('get', 'n')"), "$1|1|");
+}
+
+/// What an error says is asked of its metatable, after the script.
+#[test]
+fn an_error_with_code_of_its_own_is_an_error() {
+    let mut session = Handle::in_memory().session();
+    for code in ["redis.call('incr', 'n')", "while true do end"] {
+        let reply = eval(
+            &mut session,
+            &format!("error(setmetatable({{}}, {{__index = function() {code} end}}))"),
+        );
+        assert!(reply.starts_with("-ERR Error running script"), "{reply}");
+        assert_eq!(eval(&mut session, "return redis.call('get', 'n')"), "$-1|");
+    }
 }

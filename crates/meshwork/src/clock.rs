@@ -5,14 +5,16 @@ use std::time::UNIX_EPOCH;
 
 /// The time now, as `2026-11-20T16:23:37.123Z`.
 pub(crate) fn now_iso() -> String {
-    iso(system_ms())
+    iso(host_ms())
 }
 
+/// The time of this host, in milliseconds since 1970: for what is asked without a server.
+#[must_use]
 #[allow(
     clippy::disallowed_methods,
     reason = "the one place that asks the host what time it is"
 )]
-fn system_ms() -> u64 {
+pub fn host_ms() -> u64 {
     let since = std::time::SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use meshwork_broker::conn::{ConnectError, TargetError};
+use meshwork_model::batch::InvalidBatch;
 use meshwork_model::job::Invalid;
-use meshwork_model::name::{JobId, NameError};
+use meshwork_model::name::{BatchId, JobId, NameError, ScheduleName};
+use meshwork_model::schedule::Unreadable;
+use meshwork_model::schedule::timing::RhythmError;
+use meshwork_model::schedule::zone::ZoneError;
 
 use crate::runner::ScriptError;
 use crate::worker::LogDirError;
@@ -52,6 +56,40 @@ pub enum Error {
         /// The job.
         id: JobId,
     },
+    /// Another job has its unique name; nothing was written.
+    #[error(
+        "job {id} is refused: job {other} has its unique name and has not ended; wait for that one, or let \
+         this one replace it"
+    )]
+    NotUnique {
+        /// The job.
+        id: JobId,
+        /// The one that has the name.
+        other: JobId,
+    },
+    /// A queue takes no more jobs; nothing was written.
+    #[error(
+        "job {id} is refused: {queue} is being drained; submit it elsewhere, or resume the queue"
+    )]
+    Draining {
+        /// The job.
+        id: JobId,
+        /// The queue.
+        queue: String,
+    },
+    /// A queue does not take so large a job; nothing was written.
+    #[error(
+        "job {id} is refused: it takes {bytes} bytes, more than {queue} allows for one job; pass what is \
+         large by reference, or raise the limit"
+    )]
+    TooLarge {
+        /// The job.
+        id: JobId,
+        /// The queue.
+        queue: String,
+        /// What it takes.
+        bytes: u64,
+    },
     /// A queue holds as many as it may; nothing was written.
     #[error(
         "job {id} is refused: {queue} holds {} jobs already, which is its limit; submit it again when \
@@ -75,6 +113,47 @@ pub enum Error {
         id: JobId,
         /// What it was to wait for.
         prerequisite: JobId,
+    },
+    /// The batch cannot be meant.
+    #[error(transparent)]
+    InvalidBatch(#[from] InvalidBatch),
+    /// There is no such batch.
+    #[error("there is no batch {id}: open it first; one that ended long ago is forgotten")]
+    NoBatch {
+        /// The batch.
+        id: BatchId,
+    },
+    /// A batch takes no more jobs; nothing was written.
+    #[error("batch {id} does not take it: {why}; open another batch")]
+    BatchClosed {
+        /// The batch.
+        id: BatchId,
+        /// Why not.
+        why: &'static str,
+    },
+    /// The batch has not ended in the time that the caller would wait.
+    #[error(
+        "batch {id} has not ended after {waited:?}; it goes on, wait for it again or cancel it"
+    )]
+    BatchNotEnded {
+        /// The batch.
+        id: BatchId,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// A queue still has jobs.
+    #[error(
+        "{queue} is not empty after {waited:?}: {} wait, {} are set aside, {} run, {} are to run again; it \
+         takes no new ones, wait again, or resume it",
+        depth.waiting, depth.set_aside, depth.running, depth.retrying
+    )]
+    NotDrained {
+        /// The queue.
+        queue: String,
+        /// How long it was waited for.
+        waited: Duration,
+        /// What it still has to do.
+        depth: meshwork_broker::QueueDepth,
     },
     /// The job is no dead letter.
     #[error("job {id} is no dead letter: it has not failed for good")]
@@ -122,6 +201,45 @@ pub enum Error {
         /// How long it was waited for.
         waited: Duration,
     },
+    /// How often a schedule is to run is wrong.
+    #[error(transparent)]
+    Rhythm(#[from] RhythmError),
+    /// A time zone is wrong.
+    #[error(transparent)]
+    Zone(#[from] ZoneError),
+    /// There is a schedule of that name already; nothing was written.
+    #[error("there is a schedule {name} already: take another name, or replace that one")]
+    ScheduleExists {
+        /// The schedule.
+        name: ScheduleName,
+    },
+    /// There is no such schedule.
+    #[error("there is no schedule {name}")]
+    NoSchedule {
+        /// The schedule.
+        name: ScheduleName,
+    },
+    /// A later release wrote the schedule, or somebody else.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// The schedule does not run beside itself; nothing was written.
+    #[error(
+        "schedule {name} is not run: its job {last} has not ended, and it is not to run beside it"
+    )]
+    Overlaps {
+        /// The schedule.
+        name: ScheduleName,
+        /// The job.
+        last: JobId,
+    },
+    /// The job of the schedule is not accepted; nothing was written.
+    #[error("schedule {name} is not run: {why}")]
+    ScheduleRefused {
+        /// The schedule.
+        name: ScheduleName,
+        /// Why not.
+        why: String,
+    },
     /// A worker that nothing can be sent to.
     #[error("the worker has no runner: name a script type or add a handler")]
     NothingToRun,
@@ -160,6 +278,7 @@ impl From<meshwork_broker::Error> for Error {
     fn from(error: meshwork_broker::Error) -> Self {
         match error {
             meshwork_broker::Error::Invalid(invalid) => Self::Invalid(invalid),
+            meshwork_broker::Error::InvalidBatch(invalid) => Self::InvalidBatch(invalid),
             other => Self::Broker(other),
         }
     }

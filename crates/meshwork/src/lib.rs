@@ -3,18 +3,23 @@
 mod client;
 mod clock;
 mod error;
+pub mod metrics;
 pub mod runner;
+mod span;
 mod worker;
 
 pub use meshwork_broker::conn::{Target, TlsFiles};
 pub use meshwork_broker::{
-    Cancelled, DeadCursor, DeadLetter, DeadPage, Deleted, JobEvent, JobPage, Limits, LogLine,
-    QueueInfo, Retention, Retried,
+    BatchState, BatchStatus, Cancelled, Configured, DeadCursor, DeadLetter, DeadPage, Deleted,
+    Enqueued, JobEvent, JobPage, Limits, LogLine, QueueDepth, QueueInfo, Retention, Retried,
+    RunNow, SchedulePage, Scheduled, Settings, Waits,
 };
 pub use meshwork_model as model;
 
 pub use client::{
-    Client, DeadFilter, EventFilter, EventFollower, EventPage, JobRequest, LogFollower, local_name,
+    Batch, BatchRequest, BulkStop, Client, DeadFilter, EventFilter, EventFollower, EventPage,
+    JobFilter, JobRequest, LogFollower, ScheduleHandle, ScheduleRequest, local_name,
 };
+pub use clock::host_ms;
 pub use error::Error;
-pub use worker::{LogDirError, Worker, WorkerHandle, WorkerInfo};
+pub use worker::{LogDirError, Monitor, Unfit, Worker, WorkerHandle, WorkerInfo};

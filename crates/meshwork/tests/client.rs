@@ -6,48 +6,20 @@
 use std::time::Duration;
 
 use meshwork::model::job::{NewJob, OnFailure, field};
-use meshwork::model::keys::hero::Hero;
 use meshwork::model::name::JobId;
 use meshwork::model::outcome::{Failure, FailureKind};
 use meshwork::model::route::Priority;
 use meshwork::model::state::Status;
 use meshwork::{Cancelled, Client, DeadFilter, Deleted, Error, EventFilter, JobRequest, Retried};
-use meshwork_broker::conn::Conn;
-use meshwork_broker::{Broker, Claim, Claimed, Failed};
+use meshwork_broker::{Claim, Claimed, Failed};
 use meshwork_testkit::eventually;
-use meshwork_testkit::servers::{RealServer, Tool, shared};
+use meshwork_testkit::on_each_engine;
+use meshwork_testkit::servers::RealServer;
 
 /// Long enough for a busy machine, short enough to be told of a hang.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What nobody waits for in vain.
 const MOMENT: Duration = Duration::from_millis(50);
-
-/// Each test on a real Redis, in a database of its own, and on an embedded engine of its own.
-macro_rules! on_each_engine {
-    ($($name:ident,)*) => {
-        mod on_redis {
-            use super::*;
-            $(
-                #[tokio::test(flavor = "multi_thread")]
-                async fn $name() {
-                    if let Some(database) = shared(Tool::Redis) {
-                        super::$name(Client::open(&database.url()).await.unwrap()).await;
-                    }
-                }
-            )*
-        }
-        mod on_embedded {
-            use super::*;
-            $(
-                #[tokio::test(flavor = "multi_thread")]
-                async fn $name() {
-                    let conn = Conn::embedded(&meshwork_embedded::Handle::in_memory());
-                    super::$name(Client::new(Broker::new(conn, Hero::default()))).await;
-                }
-            )*
-        }
-    };
-}
 
 on_each_engine! {
     a_refused_job_says_what_is_in_the_way,

@@ -4,6 +4,7 @@
 
 mod worker_control;
 mod worker_duty;
+mod worker_holds;
 mod worker_presence;
 mod worker_support;
 mod worker_turns;
@@ -11,16 +12,15 @@ mod worker_turns;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork::model::keys::hero::Hero;
 use meshwork::model::outcome::{Failure, FailureKind, Report};
 use meshwork::model::state::Status;
 use meshwork::{Cancelled, Client, Error, JobRequest, Worker};
-use meshwork_broker::Broker;
-use meshwork_broker::conn::Conn;
 use meshwork_testkit::eventually;
+use meshwork_testkit::on_each_engine;
 use meshwork_testkit::servers::{RealServer, Tool, shared};
 use worker_control::*;
 use worker_duty::*;
+use worker_holds::*;
 use worker_presence::*;
 use worker_support::{Gate, Scripted, osis};
 use worker_turns::*;
@@ -29,32 +29,6 @@ use worker_turns::*;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A short lease, so that what it brings back comes soon.
 const SHORT: Duration = Duration::from_millis(400);
-
-/// Each test on a real Redis, in a database of its own, and on an embedded engine of its own.
-macro_rules! on_each_engine {
-    ($($name:ident,)*) => {
-        mod on_redis {
-            use super::*;
-            $(
-                #[tokio::test(flavor = "multi_thread")]
-                async fn $name() {
-                    if let Some(database) = shared(Tool::Redis) {
-                        super::$name(Client::open(&database.url()).await.unwrap()).await;
-                    }
-                }
-            )*
-        }
-        mod on_embedded {
-            use super::*;
-            $(
-                #[tokio::test(flavor = "multi_thread")]
-                async fn $name() {
-                    super::$name(embedded()).await;
-                }
-            )*
-        }
-    };
-}
 
 on_each_engine! {
     a_job_goes_in_and_its_result_comes_out,
@@ -83,6 +57,9 @@ on_each_engine! {
     a_stop_that_control_missed_comes_with_the_renewal,
     old_lists_are_taken_while_their_type_migrates,
     a_retry_comes_when_it_is_due,
+    slots_of_a_schedule_come_when_they_are_due,
+    delayed_jobs_come_when_they_are_due,
+    a_job_whose_word_is_lost_comes_all_the_same,
     all_who_wait_for_a_job_are_told,
     old_jobs_are_forgotten,
     ids_that_came_to_nobody_are_found,
@@ -90,11 +67,8 @@ on_each_engine! {
     an_alias_of_the_default_level_is_taken_from,
     what_is_handed_back_stands_in_its_order,
     what_a_run_says_is_kept_while_it_runs,
-}
-
-fn embedded() -> Client {
-    let conn = Conn::embedded(&meshwork_embedded::Handle::in_memory());
-    Client::new(Broker::new(conn, Hero::default()))
+    a_paused_queue_holds_up_no_other,
+    the_limit_of_a_queue_makes_it_no_slower_than_its_jobs,
 }
 
 fn worker(client: &Client, runner: &Arc<Scripted>) -> Worker {

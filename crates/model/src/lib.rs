@@ -1,15 +1,20 @@
 //! Meshwork's names, records and rules. Pure: no clock, no randomness, no I/O, no Redis client.
 //!
 //! What a job is ([`job`]), where it goes ([`route`]), which changes of its status are legal ([`state`]) and
-//! what every Redis key is called ([`keys`]).
+//! what every Redis key is called ([`keys`]); how queues are limited ([`queue`]); when a job runs again and
+//! again ([`schedule`]).
 
+pub mod batch;
 pub mod job;
 pub mod keys;
 pub mod migration;
 pub mod name;
 pub mod outcome;
+pub mod queue;
 pub mod retry;
 pub mod route;
+pub mod schedule;
 pub mod secret;
 pub mod state;
 pub mod time;
+pub mod trace;

@@ -166,6 +166,14 @@ name! {
     Namespace, "namespace", MAX_NAME, |c| word(c) || c == '{' || c == '}', check_hash_tag
 }
 name! {
+    /// A batch: a UUID v4 where we make it.
+    BatchId, "batch id", MAX_NAME, word
+}
+name! {
+    /// A schedule; the ids of its jobs begin with it.
+    ScheduleName, "schedule's name", MAX_NAME, word
+}
+name! {
     /// A worker as the old queues name it (`worker_id`, later `actor_id`).
     ActorId, "actor id", MAX_JOB_ID, |c| word(c) || c == '.'
 }
@@ -221,6 +229,7 @@ macro_rules! foreign {
 }
 
 foreign!(JobId);
+foreign!(BatchId);
 foreign!(ActorId);
 foreign!(ScriptType);
 

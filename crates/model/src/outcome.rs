@@ -39,6 +39,17 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// The kind as a word, in figures.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Script => "script",
+            Self::Timeout => "timeout",
+            Self::Permanent => "permanent",
+            Self::Stopped => "stopped",
+        }
+    }
+
     /// Whether another run may end differently.
     #[must_use]
     pub const fn retryable(self) -> bool {

@@ -2,8 +2,10 @@
 //!
 //! Nothing here is part of a product; no crate depends on it but for its tests.
 
+pub mod bench;
 pub mod chaos;
 pub mod conformance;
+pub mod engines;
 mod eventually;
 pub mod fakes;
 pub mod faulty;

@@ -7,8 +7,10 @@
     reason = "a test that panics has failed, and tells what it counted"
 )]
 
+use std::time::Duration;
+
 use meshwork_testkit::chaos::fleet::{self, Ground};
-use meshwork_testkit::chaos::{Plan, Scenario, meshwork_binary, play};
+use meshwork_testkit::chaos::{Plan, Scenario, meshwork_binary, play, schedules};
 use meshwork_testkit::servers::{Tool, need};
 use tokio::sync::Mutex;
 
@@ -80,4 +82,28 @@ async fn a_fleet_goes_through_two_failovers() {
     if tools.into_iter().all(|tool| need(tool).is_some()) {
         fleet_holds(Ground::Failover, 3).await;
     }
+}
+
+/// Two hours in five seconds, and six kills.
+#[tokio::test(flavor = "multi_thread")]
+async fn schedulers_are_killed_six_times() {
+    if need(Tool::Redis).is_none() {
+        return;
+    }
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let plan = schedules::Plan {
+        scheduler: (
+            env!("CARGO_BIN_EXE_chaos").into(),
+            vec!["--scheduler".to_owned()],
+        ),
+        span: Duration::from_secs(2 * 3600),
+        kills: 6,
+        seed: 20,
+    };
+    let report = schedules::play(&plan)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    println!("{report}");
+    assert!(report.holds(), "{report}");
+    assert!(report.busy > 1, "only one scheduler did anything");
 }

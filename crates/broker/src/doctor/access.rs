@@ -9,7 +9,7 @@ use crate::conn::Conn;
 
 /// Every command that Meshwork says, in scripts and outside, each as it may be said of a key `K`. The tests
 /// run all verbs as a user who may say these and no others.
-const COMMANDS: [&str; 54] = [
+const COMMANDS: [&str; 63] = [
     "blmove K K LEFT RIGHT 1",
     "blpop K 1",
     "client|id",
@@ -25,11 +25,13 @@ const COMMANDS: [&str; 54] = [
     "hexists K f",
     "hget K f",
     "hgetall K",
+    "hincrby K f 1",
     "hlen K",
     "hmget K f",
     "hset K f v",
     "hsetnx K f v",
     "hstrlen K f",
+    "incr K",
     "info",
     "llen K",
     "lmove K K LEFT RIGHT",
@@ -44,10 +46,14 @@ const COMMANDS: [&str; 54] = [
     "role",
     "rpop K",
     "rpush K v",
+    "sadd K v",
     "scan 0",
+    "scard K",
     "script|load s",
     "select 0",
     "set K v",
+    "srem K v",
+    "sscan K 0",
     "time",
     "type K",
     "wait 1 1",
@@ -57,11 +63,14 @@ const COMMANDS: [&str; 54] = [
     "xrevrange K + -",
     "zadd K 1 v",
     "zcard K",
+    "zpopmin K",
     "zrange K 0 1",
     "zrangebyscore K 0 1",
+    "zrank K v",
     "zrem K v",
     "zremrangebyscore K 0 1",
     "zrevrangebyscore K 1 0",
+    "zscan K 0",
     "zscore K v",
     "acl|whoami",
 ];

@@ -7,7 +7,7 @@ use super::{Finding, Level};
 use crate::conn::Conn;
 
 /// What each of our own keys is, by the name that scripts have for it.
-const KINDS: [(&str, &str); 12] = [
+const KINDS: [(&str, &str); 14] = [
     ("LEASES", "zset"),
     ("FEEDS", "zset"),
     ("DELAYED", "zset"),
@@ -19,6 +19,8 @@ const KINDS: [(&str, &str); 12] = [
     ("ACTORS", "zset"),
     ("SETTLE", "list"),
     ("STOPS", "zset"),
+    ("BATCHES_OPEN", "zset"),
+    ("BATCHES_ENDED", "zset"),
     ("TURN", "string"),
 ];
 

@@ -4,19 +4,18 @@
 --         old worker
 -- ARGV    now, who, id, reason, 1 to force
 -- Returns 'cancelled', 'stopping', 'ended' if it had ended already, or 'missing'
-if not there(KEYS[1]) then return 'missing' end
+if not there(KEYS[1]) then return done('missing') end
 local now, id = clock(ARGV[1]), ARGV[3]
-local has = read(KEYS[1], 'status', 'mw_reply', 'mw_legacy', 'mw_lock', 'mw_stop', 'mw_token', 'mw_queue',
-  'script_type', 'worker_id', 'actor_id')
-if final(has.status) then return 'ended' end
+local has = record(KEYS[1], 'mw_lock', 'mw_stop', 'mw_token', 'script_type', 'worker_id', 'actor_id')
+if final(has.status) then return done('ended') end
 if has.status == 'started' and ARGV[5] ~= '1' then
-  if has.mw_stop then return 'stopping' end
+  if has.mw_stop then return done('stopping') end
   redis.call('HSET', KEYS[1], 'mw_stop', ARGV[4])
   -- Where that key is no list, the next renewal tells it.
   pushed('LPUSH', has.mw_token and KEYS[3] or KEYS[4], id)
   event(id, 'stop', ARGV[2], ARGV[4])
-  return 'stopping'
+  return done('stopping')
 end
-redis.call('ZREM', LEASES, id)
+unlease(id, KEYS[1], has)
 stop(id, KEYS[1], has, ARGV[4], KEYS[2], now, ARGV[2])
-return 'cancelled'
+return done('cancelled')

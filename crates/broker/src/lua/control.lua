@@ -24,8 +24,7 @@ end
 -- Whether the request is dealt with.
 local function dealt(id)
   local key = JOB .. id
-  local has = read(key, 'status', 'mw_queue', 'mw_reply', 'mw_legacy', 'mw_lock', 'script_type', 'worker_id',
-    'actor_id')
+  local has = record(key, 'mw_lock', 'script_type', 'worker_id', 'actor_id')
   if held[id] == 'runs' then
     held[id] = 'told'
     taken[#taken + 1] = id
@@ -68,6 +67,4 @@ if mine then redis.call('SET', TURN, whole(now + every)) end
 for a = 5, 4 + types do
   answer[#answer + 1] = redis.call('HGET', CONFIG, 'migration:' .. ARGV[a]) or ''
 end
-local next = redis.call('ZRANGE', DELAYED, 0, 0, 'WITHSCORES')
-local due = next[2] and whole(math.max(0, tonumber(next[2]) - now)) or '-1'
-return {taken, mine and 1 or 0, due, answer}
+return done({taken, mine and 1 or 0, soonest(now), answer})

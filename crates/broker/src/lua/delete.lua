@@ -2,15 +2,18 @@
 -- KEYS    the job's hash, the queue it may wait in
 -- ARGV    now, who, id
 -- Returns 'deleted', 'running' if a worker holds it, or 'missing'
-if not there(KEYS[1]) then return 'missing' end
+if not there(KEYS[1]) then return done('missing') end
 local id = ARGV[3]
 local lease = redis.call('ZSCORE', LEASES, id)
-if lease and tonumber(lease) > clock(ARGV[1]) then return 'running' end
-redis.call('ZREM', LEASES, id)
-local has = read(KEYS[1], 'mw_lock', 'mw_reply', 'mw_queue', 'script_type', 'worker_id', 'actor_id')
+if lease and tonumber(lease) > clock(ARGV[1]) then return done('running') end
+local has = record(KEYS[1], 'mw_lock', 'script_type', 'worker_id', 'actor_id')
+unlease(id, KEYS[1], has)
+if has.mw_batch then leave(id, has.mw_batch, false, clock(ARGV[1])) end
+strike(has.mw_queue or KEYS[2], id, has)
+unclaim(id, has)
 unqueue(KEYS[2], id)
 unlock(has.mw_lock, id)
 unlist(id, has)
 forget(id)
 event(id, 'delete', ARGV[2])
-return 'deleted'
+return done('deleted')

@@ -3,30 +3,34 @@
 -- unless it was stopped. Said twice, it changes nothing.
 -- KEYS    the job's hash, the queue it came from
 -- ARGV    now, id, token, message, traceback, 1 if another run may help, stdout, stderr,
---         most retries of one job, delay in ms, why it is a dead letter if it ends ('' if it was stopped)
+--         most retries of one job, delay in ms, why it is a dead letter if it ends ('' if it was stopped),
+--         of what kind the failure is
 -- Returns 'requeued', 'failed', or 'stale' if the job is not this worker's any more
-local has = read(KEYS[1], 'status', 'mw_token', 'mw_reply', 'mw_legacy', 'mw_worker', 'mw_attempt',
-  'retries', 'mw_stop', 'mw_queue')
-if has.mw_token ~= ARGV[3] then return 'stale' end
-if has.status == 'error' then return 'failed' end
-if has.status ~= 'started' then return 'stale' end
-local now, id = clock(ARGV[1]), ARGV[2]
+local key, id = KEYS[1], ARGV[2]
+local has = record(key, 'mw_token', 'mw_worker', 'mw_attempt', 'retries', 'mw_stop', 'mw_started')
+if has.mw_token ~= ARGV[3] then return done('stale') end
+if has.status == 'error' then return done('failed') end
+if has.status ~= 'started' then return done('stale') end
+local now = clock(ARGV[1])
 local retries = math.min(tonumber(has.retries or '') or 0, tonumber(ARGV[9]))
 local again = ARGV[6] == '1' and (tonumber(has.mw_attempt or '') or 0) <= retries and not has.mw_stop
-redis.call('ZREM', LEASES, id)
-redis.call('HDEL', KEYS[1], 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_stop')
-redis.call('HSET', KEYS[1], 'status', again and 'dispatched' or 'error', 'error', ARGV[4],
-  'updated_at', iso(now))
-if ARGV[5] ~= '' then redis.call('HSET', KEYS[1], 'mw_traceback', ARGV[5]) end
-if ARGV[7] ~= '' then redis.call('HSET', KEYS[1], 'mw_stdout', ARGV[7]) end
-if ARGV[8] ~= '' then redis.call('HSET', KEYS[1], 'mw_stderr', ARGV[8]) end
+unlease(id, key, has)
+redis.call('HDEL', key, 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_stop')
+redis.call('HSET', key, 'status', again and 'dispatched' or 'error', 'error', ARGV[4], 'updated_at', iso(now))
+if ARGV[5] ~= '' then redis.call('HSET', key, 'mw_traceback', ARGV[5]) end
+if ARGV[7] ~= '' then redis.call('HSET', key, 'mw_stdout', ARGV[7]) end
+if ARGV[8] ~= '' then redis.call('HSET', key, 'mw_stderr', ARGV[8]) end
+local queue = has.mw_queue or KEYS[2]
+ran(has, now)
 if again then
-  redis.call('HDEL', KEYS[1], 'mw_token')
+  redis.call('HDEL', key, 'mw_token')
   event(id, 'retry', has.mw_worker, ARGV[4])
+  count(queue, 'retried')
   local delay = tonumber(ARGV[10])
   local put = delay > 0 and type(redis.pcall('ZADD', DELAYED, whole(now + delay), id)) == 'number'
-  return (put or deliver('LPUSH', id, KEYS[1], has, has.mw_queue or KEYS[2], now)) and 'requeued' or 'failed'
+  return done((put or deliver('LPUSH', id, key, has, queue, now)) and 'requeued' or 'failed')
 end
 local dead = ARGV[11] ~= '' and not has.mw_stop and ARGV[11] or nil
-close(id, KEYS[1], has, 'error', ARGV[4], now, dead, has.mw_worker)
-return 'failed'
+count(queue, 'error:' .. ARGV[12])
+close(id, key, has, 'error', ARGV[4], now, dead, has.mw_worker)
+return done('failed')

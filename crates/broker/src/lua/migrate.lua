@@ -3,11 +3,11 @@
 -- ARGV    now, who, type, the setting as it was ('' for none), as it is to be ('' for none)
 -- Returns 'set', 'changed' if somebody else was faster, or 'left' if one of the lists is not empty
 local field = 'migration:' .. ARGV[3]
-if (redis.call('HGET', CONFIG, field) or '') ~= ARGV[4] then return 'changed' end
+if (redis.call('HGET', CONFIG, field) or '') ~= ARGV[4] then return done('changed') end
 for _, list in ipairs(KEYS) do
-  if redis.call('EXISTS', list) == 1 then return 'left' end
+  if redis.call('EXISTS', list) == 1 then return done('left') end
 end
 if ARGV[5] == '' then redis.call('HDEL', CONFIG, field)
 else redis.call('HSET', CONFIG, field, ARGV[5]) end
 event('', 'migration', ARGV[2], ARGV[3] .. ' ' .. (ARGV[5] ~= '' and ARGV[5] or 'off'))
-return 'set'
+return done('set')

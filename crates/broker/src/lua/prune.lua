@@ -16,4 +16,4 @@ for _, id in ipairs(ids) do
     forgotten = forgotten + 1
   end
 end
-return {forgotten, #ids >= most and 1 or 0}
+return done({forgotten, #ids >= most and 1 or 0})

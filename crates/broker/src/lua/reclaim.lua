@@ -10,20 +10,20 @@ local losses = tonumber(ARGV[3])
 local at, requeued, ended, moved = iso(now), {}, {}, 0
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'LIMIT', 0, ARGV[2])) do
   local key = JOB .. id
-  redis.call('ZREM', LEASES, id)
-  local has = read(key, 'status', 'mw_queue', 'mw_lost', 'mw_reply', 'mw_legacy', 'mw_worker', 'mw_stop',
-    'mw_attempt')
+  local has = record(key, 'mw_lost', 'mw_worker', 'mw_stop', 'mw_attempt')
+  unlease(id, key, has)
   if has.status == 'started' and has.mw_queue then
     local lost = (tonumber(has.mw_lost or '') or 0) + 1
     redis.call('HDEL', key, 'mw_token')
     local attempt = math.max(0, (tonumber(has.mw_attempt or '') or 0) - 1)
     redis.call('HSET', key, 'mw_attempt', attempt, 'mw_lost', lost, 'updated_at', at)
     event(id, 'lost', has.mw_worker)
+    count(has.mw_queue, 'lost')
     local poison = 'lost: ' .. lost .. ' workers went away while they ran this job'
     if has.mw_stop then
       fault(id, key, has, has.mw_stop, now, nil, '', true)
     elseif lost >= losses then
-      fault(id, key, has, poison, now, 'poison', '', true)
+      fault(id, key, has, poison, now, 'poison', '', true, 'lost')
     else
       redis.call('HSET', key, 'status', 'dispatched')
       if deliver('RPUSH', id, key, has, has.mw_queue, now, true) then requeued[#requeued + 1] = id end
@@ -45,4 +45,4 @@ for i = 1, #gone, 2 do
   local over = tonumber(gone[i + 1]) + tonumber(ARGV[5]) <= now
   if over and redis.call('EXISTS', feed) == 0 then redis.call('ZREM', FEEDS, member) end
 end
-return {requeued, ended, moved}
+return done({requeued, ended, moved})

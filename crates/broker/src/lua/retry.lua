@@ -1,20 +1,37 @@
--- Runs an ended job again, as if it had never run. What it waited for is not asked again.
+-- Runs an ended job again, as if it had never run. What it waited for is not asked again. A batch that has not
+-- ended waits for it once more.
 -- KEYS    the job's hash, its queue, the control queue of its type
 -- ARGV    now, who, id
 -- Returns 'queued', 'unfinished' if it has not ended, or 'missing'
-if not there(KEYS[1]) then return 'missing' end
+
+-- Its batch waits for it once more, unless that has ended.
+local function rejoin(id, batch, status)
+  local has = batches().state(batch)
+  if not has.total or has.ended or has.cancelled then return end
+  if redis.call('SADD', MEMBERS .. batch, id) == 0 then return end
+  redis.call('HINCRBY', BATCHES .. batch, status == 'finished' and 'succeeded' or 'failed', -1)
+end
+
+if not there(KEYS[1]) then return done('missing') end
 local id, now = ARGV[3], clock(ARGV[1])
-local has = read(KEYS[1], 'status', 'script_type', 'worker_id', 'actor_id')
-if not final(has.status) then return 'unfinished' end
-redis.call('LPUSH', KEYS[2], id)
+local has = record(KEYS[1], 'script_type', 'worker_id', 'actor_id')
+if not final(has.status) then return done('unfinished') end
+if has.mw_with and more(KEYS[1], has).mw_batch then rejoin(id, has.mw_batch, has.status) end
+local stands = not has.mw_with or enters(KEYS[2], id, more(KEYS[1], has), now)
+if stands then redis.call('LPUSH', KEYS[2], id) end
 redis.call('DEL', REPLY .. id, OLD_REPLY .. id, LOG .. id)
 for _, set in ipairs({ENDED, DEAD, STOPS, WATCH}) do redis.pcall('ZREM', set, id) end
 unqueue(KEYS[3], id) -- a request to stop the run before
 redis.call('HDEL', KEYS[1], 'output', 'error', 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_token',
-  'mw_attempt', 'mw_lost', 'mw_dead', 'mw_stop', 'mw_progress', 'mw_lock', 'mw_seen',
+  'mw_attempt', 'mw_lost', 'mw_started', 'mw_dead', 'mw_stop', 'mw_progress', 'mw_lock', 'mw_seen',
   'mw_waiting', 'mw_expires')
 redis.call('HSET', KEYS[1], 'status', 'dispatched', 'updated_at', iso(now))
-double(id, KEYS[1], KEYS[2], has.script_type, worker_of(has), now)
-mind(id, KEYS[1], now)
+if stands then
+  double(id, KEYS[1], KEYS[2], has.script_type, worker_of(has), now)
+  mind(id, KEYS[1], now)
+end
+local name = string.match(has.mw_unique or '', '^done (.+)$')
+if name then redis.call('SET', UNIQUE .. name, id, 'NX') end -- unless another has it by now
 event(id, 'requeue', ARGV[2])
-return 'queued'
+count(KEYS[2], 'requeued')
+return done('queued')

@@ -6,7 +6,7 @@
 local now, most, told = clock(ARGV[1]), tonumber(ARGV[2]), 0
 while told < most do
   local id = redis.call('LPOP', SETTLE)
-  if not id then return {told, 0} end
+  if not id then return done({told, 0}) end
   -- A blank: it finished, which the record says no more if it is gone.
   local gone = string.match(id, '^ (.+)$')
   id = gone or id
@@ -15,4 +15,4 @@ while told < most do
   told = told + 1
   if final(status) then told = told + advance(id, status == 'finished', now, most - told + 1) end
 end
-return {told, redis.call('EXISTS', SETTLE)}
+return done({told, redis.call('EXISTS', SETTLE)})

@@ -17,14 +17,14 @@ local function ended(id, key, has)
   redis.call('HDEL', key, 'mw_waiting', 'mw_expires', 'mw_token', 'mw_lock', 'mw_stop', 'mw_seen')
   redis.call('ZADD', ENDED, whole(now), id)
   event(id, has.status, worker_of(has))
+  if has.mw_with and more(key, has).mw_batch then leave(id, has.mw_batch, has.status == 'finished', now) end
   if redis.call('EXISTS', NEXT .. id) == 1 then owe(id, has.status == 'finished') end
 end
 
 local function see(id)
   local key = JOB .. id
-  local has = read(key, 'status', 'mw_waiting', 'mw_expires', 'mw_queue', 'mw_lock', 'mw_seen', 'mw_lost',
-    'mw_fallback', 'mw_reply', 'mw_legacy', 'mw_stop', 'script_type', 'worker_id', 'actor_id', 'timeout',
-    'updated_at')
+  local has = record(key, 'mw_waiting', 'mw_expires', 'mw_lock', 'mw_seen', 'mw_lost', 'mw_fallback', 'mw_stop',
+    'script_type', 'worker_id', 'actor_id', 'timeout', 'updated_at')
   local _, after, phase = old_list(has.script_type, worker_of(has))
   if not there(key) then redis.call('ZREM', WATCH, id)
   elseif final(has.status) then ended(id, key, has)
@@ -42,4 +42,4 @@ for _, span in ipairs({{'-inf', whole(now)}, {whole(now + FAR), '+inf'}}) do
     see(id)
   end
 end
-return {looked, again}
+return done({looked, again})

@@ -1,8 +1,9 @@
 //! actors: who says that it is there. Reads only.
 
 use meshwork_model::name::{Group, ScriptType};
+use redis::RedisResult;
 
-use super::inspect::{SCAN_COUNT, glob_literal, texts};
+use super::inspect::{SCAN_COUNT, failed, glob_literal, texts};
 use super::{MAX_ITEMS, text};
 use crate::{Broker, Error};
 
@@ -48,8 +49,14 @@ impl Broker {
         script_type: &ScriptType,
         group: &Group,
     ) -> Result<Vec<Actor>, Error> {
-        let prefix = format!("{}{script_type}:{group}:", self.keys.presence_prefix());
         let now = self.now().await?;
+        self.live_actors(now, &format!("{script_type}:{group}:"))
+            .await
+    }
+
+    /// Those of our workers that are there at `now` and whose name begins with `name`, up to [`MOST`].
+    pub(super) async fn live_actors(&self, now: u64, name: &str) -> Result<Vec<Actor>, Error> {
+        let prefix = format!("{}{name}", self.keys.presence_prefix());
         let mut range = redis::cmd("ZRANGEBYSCORE");
         range
             .arg(self.keys.actors())
@@ -65,11 +72,18 @@ impl Broker {
         let prefix = self.keys.presence_prefix();
         let mut actors = Vec::with_capacity(keys.len());
         for chunk in keys.chunks(MAX_ITEMS) {
-            let mut get = redis::cmd("MGET");
-            get.arg(chunk);
-            let values: Vec<Option<Vec<u8>>> = self.ask(&get).await?;
+            let mut pipe = redis::pipe();
+            // A key of another kind is nobody's presence.
+            pipe.ignore_errors();
+            for key in chunk {
+                pipe.cmd("GET").arg(key);
+            }
+            let conn = &mut self.conn.clone();
+            let values: Vec<RedisResult<Option<Vec<u8>>>> =
+                pipe.query_async(conn).await.map_err(failed)?;
             let there = chunk.iter().zip(values).filter_map(|(key, value)| {
-                Some((key.strip_prefix(&prefix)?.to_owned(), text(value?)))
+                let name = key.strip_prefix(&prefix)?;
+                Some((name.to_owned(), text(value.ok()??)))
             });
             actors.extend(there);
         }

@@ -8,7 +8,7 @@ use meshwork_model::keys::hero::Hero;
 use redis::{FromRedisValue, ParsingError, Value};
 
 use super::{Fields, MAX_ITEMS, at_most, job, text};
-use crate::script::Verb;
+use crate::script::{Call, Verb};
 use crate::{Broker, Error};
 
 /// What a worker asks for.
@@ -52,6 +52,11 @@ pub struct Taken {
     pub dropped: usize,
     /// The call stopped at its bound; there may be more.
     pub more: bool,
+    /// Lists from which nothing may be taken now, since their queue is paused or at its limit, and for how
+    /// long there is no use in asking again.
+    pub held: Vec<(String, Duration)>,
+    /// When the jobs were taken, by the server's clock: milliseconds since 1970.
+    pub at_ms: u64,
 }
 
 /// A job that is this worker's until its lease ends.
@@ -68,12 +73,48 @@ pub struct Claimed {
 type Row = (Vec<u8>, Vec<u8>, i64, Fields);
 
 /// The script's answer, read by position.
-struct Answer(usize, bool, Vec<Row>);
+pub(super) struct Answer {
+    dropped: usize,
+    more: bool,
+    rows: Vec<Row>,
+    held: Vec<(usize, u64)>,
+    at_ms: u64,
+}
 
 impl FromRedisValue for Answer {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        let (dropped, more, rows): (usize, usize, Vec<Row>) = redis::from_redis_value(value)?;
-        Ok(Self(dropped, more == 1, rows))
+        type Parts = (usize, usize, Vec<Row>, Vec<u64>, u64);
+        let (dropped, more, rows, held, at_ms): Parts = redis::from_redis_value(value)?;
+        let held = held.chunks_exact(2);
+        Ok(Self {
+            dropped,
+            more: more == 1,
+            rows,
+            at_ms,
+            held: held.map(|pair| (pair[0] as usize, pair[1])).collect(),
+        })
+    }
+}
+
+impl Answer {
+    /// What it means for what was asked.
+    pub(super) fn taken(self, claim: &Claim<'_>) -> Taken {
+        let lists = claim.lists();
+        let held = self.held.into_iter().filter_map(|(place, ms)| {
+            let (list, _) = lists.get(place.checked_sub(1)?)?;
+            Some(((*list).to_owned(), Duration::from_millis(ms)))
+        });
+        Taken {
+            held: held.collect(),
+            at_ms: self.at_ms,
+            dropped: self.dropped,
+            more: self.more,
+            jobs: self
+                .rows
+                .into_iter()
+                .filter_map(|row| claimed(claim, row))
+                .collect(),
+        }
     }
 }
 
@@ -88,29 +129,23 @@ impl Broker {
     pub async fn claim(&self, claim: Claim<'_>) -> Result<Taken, Error> {
         at_most("claim", MAX_ITEMS, claim.want)?;
         let mut call = self.scripts.call(Verb::Claim);
+        call.push_arg(self.clock.argument());
+        self.push_claim(&mut call, &claim);
+        let answer: Answer = call.run(&self.conn).await?;
+        Ok(answer.taken(&claim))
+    }
+
+    /// The keys and the arguments of a claim, but for the time.
+    pub(super) fn push_claim(&self, call: &mut Call<'_>, claim: &Claim<'_>) {
         for (list, home) in claim.lists() {
             call.push_key(list);
             call.push_key(self.keys.feed(claim.worker, list));
             call.push_key(home);
         }
-        let answer: Answer = call
-            .arg(self.clock.argument())
-            .arg(claim.want)
-            .arg(claim.lease.as_millis() as u64)
-            .arg(claim.token)
-            .arg(claim.worker)
-            .run(&self.conn)
-            .await?;
-        let Answer(dropped, more, rows) = answer;
-        let jobs = rows
-            .into_iter()
-            .filter_map(|row| claimed(&claim, row))
-            .collect();
-        Ok(Taken {
-            jobs,
-            dropped,
-            more,
-        })
+        call.push_arg(claim.want);
+        call.push_arg(claim.lease.as_millis() as u64);
+        call.push_arg(claim.token);
+        call.push_arg(claim.worker);
     }
 }
 

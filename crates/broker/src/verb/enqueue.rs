@@ -1,6 +1,7 @@
 //! enqueue: store jobs and push their ids.
 
-use meshwork_model::job::NewJob;
+use meshwork_model::job::{NewJob, Until, When};
+use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Route;
 
@@ -14,7 +15,7 @@ pub const MAX_ENQUEUE: usize = 1000;
 
 /// What one call of the script carries at most, in bytes, unless a single job is larger: a larger one
 /// would hold up everybody else on the server.
-const MAX_CALL_BYTES: usize = 4 * 1024 * 1024;
+pub(super) const MAX_CALL_BYTES: usize = 4 * 1024 * 1024;
 
 /// What became of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +26,31 @@ pub enum Enqueued {
     Exists,
     /// Its queue holds as many as it may; nothing was written.
     Full,
+    /// Its queue is being drained; nothing was written.
+    Draining,
+    /// It takes so many bytes, more than its queue allows; nothing was written.
+    Large(u64),
     /// It is to wait for a job that is not there; nothing was written.
     Unknown(JobId),
+    /// This other job has its unique name, and stays; nothing was written.
+    Kept(JobId),
+    /// This other job has its unique name, so it was refused; nothing was written.
+    Taken(JobId),
+    /// Its batch does not take it; nothing was written.
+    NotInBatch(BatchRefusal),
+}
+
+/// Why a batch takes no job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchRefusal {
+    /// There is no such batch.
+    Missing,
+    /// It is sealed, and who adds is no running job of it.
+    Sealed,
+    /// It has ended, or was cancelled.
+    Ended,
+    /// It has [`MAX_MEMBERS`](meshwork_model::batch::MAX_MEMBERS) jobs.
+    Full,
 }
 
 impl Broker {
@@ -71,35 +95,16 @@ impl Broker {
     }
 
     /// The keys and arguments of one job.
-    fn push_job(&self, call: &mut Call<'_>, job: &NewJob) {
+    pub(super) fn push_job(&self, call: &mut Call<'_>, job: &NewJob) {
         call.push_key(self.keys.job_hash_key(&job.id));
         call.push_key(job.route.queue(&self.keys));
-        let Route {
-            script_type,
-            group,
-            instance,
-            ..
-        } = &job.route;
-        let worker = instance.as_ref().map_or("", |instance| instance.as_str());
-        let (presence, fallback) = match (job.fallback, instance) {
-            (Some(fallback), Some(instance)) => (
-                self.keys
-                    .presence_key(script_type, &group.clone().unwrap_or_default(), instance),
-                fallback.route(&job.route).queue(&self.keys),
-            ),
-            _ => (String::new(), String::new()),
-        };
         call.push_arg(job.id.as_str());
-        call.push_arg(script_type.as_str());
-        call.push_arg(worker);
-        call.push_arg(job.timeout * 1000);
-        call.push_arg(job.on_failure.as_str());
-        call.push_arg(presence);
-        call.push_arg(fallback);
-        let prerequisites = job.prerequisites();
-        call.push_arg(prerequisites.len());
-        for id in prerequisites {
-            call.push_arg(id.as_str());
+        call.push_arg(job.route.script_type.as_str());
+        let wishes = wishes(&self.keys, job);
+        call.push_arg(wishes.len());
+        for (name, value) in wishes {
+            call.push_arg(name);
+            call.push_arg(value);
         }
         let fields = job.fields();
         call.push_arg(fields.len() * 2);
@@ -110,12 +115,80 @@ impl Broker {
     }
 }
 
+/// What a job asks for beside its fields, as `lua/enqueue.lua` names it: nothing, mostly.
+fn wishes(keys: &Hero, job: &NewJob) -> Vec<(&'static str, String)> {
+    let Route {
+        script_type,
+        group,
+        instance,
+        ..
+    } = &job.route;
+    let mut wishes = Vec::new();
+    if let Some(instance) = instance {
+        wishes.push(("worker", instance.to_string()));
+        if let Some(fallback) = job.fallback {
+            let group = group.clone().unwrap_or_default();
+            let presence = keys.presence_key(script_type, &group, instance);
+            wishes.push(("presence", presence));
+            wishes.push(("fallback", fallback.route(&job.route).queue(keys)));
+        }
+    }
+    if !job.depends_on.is_empty() {
+        wishes.push(("timeout", (job.timeout * 1000).to_string()));
+        wishes.push(("on_failure", job.on_failure.as_str().to_owned()));
+        let after = job.prerequisites().into_iter();
+        wishes.extend(after.map(|id| ("after", id.to_string())));
+    }
+    match job.when {
+        Some(When::At(ms)) => wishes.push(("due", ms.to_string())),
+        Some(When::In(ms)) => wishes.push(("delay", ms.to_string())),
+        None => {}
+    }
+    if let Some(key) = &job.key {
+        wishes.push(("key", key.clone()));
+    }
+    if let Some(unique) = &job.unique {
+        wishes.push(("unique", unique.scoped(script_type.as_str())));
+        wishes.push(("policy", unique.policy.as_str().to_owned()));
+        if let Until::For(ms) = unique.until {
+            wishes.push(("window", ms.to_string()));
+        }
+    }
+    if let Some(of) = &job.batch {
+        wishes.push(("batch", of.batch.to_string()));
+        if let Some((member, token)) = &of.by {
+            wishes.push(("member", member.to_string()));
+            wishes.push(("token", token.clone()));
+        }
+    }
+    wishes
+}
+
 /// Reads the answer about one job.
-fn told(answer: String) -> Result<Enqueued, Error> {
-    if let Some(id) = answer.strip_prefix("unknown ") {
-        return Ok(Enqueued::Unknown(JobId::foreign(id.to_owned())));
+pub(super) fn told(answer: String) -> Result<Enqueued, Error> {
+    if let Some((word, more)) = answer.split_once(' ') {
+        let id = || JobId::foreign(more.to_owned());
+        let unreadable = || Error::Answer {
+            verb: "enqueue",
+            answer: answer.clone(),
+        };
+        return match word {
+            "unknown" => Ok(Enqueued::Unknown(id())),
+            "keep" => Ok(Enqueued::Kept(id())),
+            "refuse" => Ok(Enqueued::Taken(id())),
+            "batch" => match more {
+                "missing" => Ok(Enqueued::NotInBatch(BatchRefusal::Missing)),
+                "sealed" => Ok(Enqueued::NotInBatch(BatchRefusal::Sealed)),
+                "ended" => Ok(Enqueued::NotInBatch(BatchRefusal::Ended)),
+                "full" => Ok(Enqueued::NotInBatch(BatchRefusal::Full)),
+                _ => Err(unreadable()),
+            },
+            "large" => more.parse().map(Enqueued::Large).map_err(|_| unreadable()),
+            _ => Err(unreadable()),
+        };
     }
     match answer.as_str() {
+        "draining" => Ok(Enqueued::Draining),
         "stored" => Ok(Enqueued::Stored),
         "exists" => Ok(Enqueued::Exists),
         "full" => Ok(Enqueued::Full),

@@ -1,5 +1,5 @@
-//! events: what happened to jobs, who did it and when, as the scripts have noted it. The newest hundred
-//! thousand are kept, more or less.
+//! events: what happened to jobs, who did it and when, as the scripts have noted it. The newest thirty
+//! thousand entries are kept, more or less.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use crate::{Broker, Error};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JobEvent {
-    /// Its place among all events; later ones have higher ones.
+    /// Its place among all events; later ones have higher ones. Events that happened to several jobs alike
+    /// share one.
     pub id: String,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
@@ -25,29 +26,36 @@ pub struct JobEvent {
     pub note: String,
 }
 
-impl From<Entry> for JobEvent {
-    fn from(entry: Entry) -> Self {
+impl JobEvent {
+    /// What an entry says, in its order: what happened to several jobs alike stands in one.
+    fn all(entry: Entry) -> Vec<Self> {
         let mut event = Self {
             at_ms: entry.at_ms(),
             id: entry.id.clone(),
             ..Self::default()
         };
+        let mut jobs = Vec::new();
         for (name, value) in entry.fields() {
             match name.as_slice() {
-                b"job" => event.job = text(value),
+                b"job" => jobs.push(text(value)),
+                b"jobs" => jobs.extend(text(value).split(' ').map(str::to_owned)),
                 b"event" => event.event = text(value),
                 b"by" => event.by = text(value),
                 b"note" => event.note = text(value),
                 _ => {}
             }
         }
-        event
+        let of = |job| Self {
+            job,
+            ..event.clone()
+        };
+        jobs.into_iter().map(of).collect()
     }
 }
 
 impl Broker {
     /// The newest events, the newest first: those before the event `before` if one is given, and none
-    /// that happened before `since_ms`.
+    /// that happened before `since_ms`. `most` counts entries, of which some tell of up to 32 jobs.
     ///
     /// # Errors
     /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
@@ -60,7 +68,8 @@ impl Broker {
         at_most("events", MAX_ITEMS, most)?;
         let wanted = Wanted::Newest { before, since_ms };
         let entries = self.entries(&self.keys.events(), wanted, most).await?;
-        Ok(entries.into_iter().map(JobEvent::from).collect())
+        let newest_first = |entry| JobEvent::all(entry).into_iter().rev();
+        Ok(entries.into_iter().flat_map(newest_first).collect())
     }
 
     /// Waits for events after the event `after` (all, if there is none), the oldest first, up to
@@ -76,6 +85,6 @@ impl Broker {
     ) -> Result<Vec<JobEvent>, Error> {
         let (stream, after) = (self.keys.events(), after.unwrap_or(BEGINNING));
         let entries = self.next_entries(parking, &stream, after, MAX_ITEMS, wait);
-        Ok(entries.await?.into_iter().map(JobEvent::from).collect())
+        Ok(entries.await?.into_iter().flat_map(JobEvent::all).collect())
     }
 }

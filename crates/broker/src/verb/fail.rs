@@ -52,6 +52,7 @@ impl Broker {
             .arg(MAX_RETRIES)
             .arg(delay.as_millis() as u64)
             .arg(dead(failure.kind))
+            .arg(failure.kind.as_str())
             .run(&self.conn)
             .await?;
         let known = [

@@ -5,16 +5,19 @@ mod adopt;
 mod batch;
 mod cancel;
 mod claim;
+mod configure;
 mod control;
 mod dead;
 mod delete;
+mod depth;
+mod each;
 mod enqueue;
 mod events;
+mod exchange;
 mod fail;
-mod finish;
+pub mod finish;
 mod inspect;
 mod leave;
-mod limits;
 mod log;
 mod logs;
 mod migrate;
@@ -28,24 +31,33 @@ mod reclaim;
 mod release;
 mod renew;
 mod retry;
+mod run_now;
+mod schedule;
+mod settings;
 mod settle;
+mod stats;
 mod stranded;
 mod stream;
 mod sweep;
+mod tick;
+mod waits;
 mod watch;
 
 pub use actors::{Actor, ActorPage};
+pub use batch::{BatchCancelled, BatchOpened, BatchSealed, BatchState, BatchStatus, MAX_BATCHES};
 pub use cancel::Cancelled;
 pub use claim::{Claim, Claimed, OldList, Taken};
+pub use configure::Configured;
 pub use control::{Control, Controlled};
 pub use dead::{DeadCursor, DeadLetter, DeadPage};
 pub use delete::Deleted;
-pub use enqueue::{Enqueued, MAX_ENQUEUE};
+pub use depth::QueueDepth;
+pub use enqueue::{BatchRefusal, Enqueued, MAX_ENQUEUE};
 pub use events::JobEvent;
+pub use exchange::Exchanged;
 pub use fail::Failed;
 pub use finish::Finished;
 pub use inspect::JobPage;
-pub use limits::{Limits, MAX_QUEUE_LIMIT};
 pub use log::{Line, Logged};
 pub use logs::LogLine;
 pub use migrate::{Ended, Found, LegacyQueue, MigrateError, Survey, TypeSurvey, Waiting};
@@ -58,8 +70,14 @@ pub use reclaim::Reclaimed;
 pub use release::Released;
 pub use renew::{Listener, Renewal, Renewed};
 pub use retry::Retried;
+pub use run_now::RunNow;
+pub use schedule::{Put, SchedulePage, Scheduled};
+pub use settings::{Limits, MAX_QUEUE_LIMIT, Settings};
+pub use stats::{KnownQueues, MAX_QUEUES, QueueStats, Stats};
 pub use stranded::Stranded;
 pub use sweep::Swept;
+pub use tick::{Ran, Ticked};
+pub use waits::Waits;
 pub use watch::Watched;
 
 use meshwork_model::job::{Job, text};
@@ -118,7 +136,8 @@ impl Broker {
     /// The queue that a job waits in: the one it was claimed from last, else where its record sends it. A
     /// record that says neither (another client's) waits where we cannot know; the key is then one that
     /// holds nothing.
-    fn queue_of(&self, job: &Job) -> String {
+    #[must_use]
+    pub fn queue_of(&self, job: &Job) -> String {
         job.queue
             .clone()
             .or_else(|| job.route().map(|route| route.queue(&self.keys)))

@@ -10,7 +10,7 @@ use super::{MAX_ITEMS, at_most};
 use crate::{Broker, Error};
 
 /// What a list of jobs shows: where each goes and how it went, in a few short fields.
-const SUMMARY: [&str; 27] = [
+const SUMMARY: [&str; 30] = [
     field::ID,
     field::STATUS,
     field::CALLER_ID,
@@ -38,6 +38,9 @@ const SUMMARY: [&str; 27] = [
     field::STOP,
     field::DEAD,
     field::PROGRESS,
+    field::RUN_AT,
+    field::KEY,
+    field::UNIQUE,
 ];
 
 /// What came out, besides.

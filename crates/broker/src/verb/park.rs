@@ -91,6 +91,17 @@ impl Broker {
             .map_err(failed("unpark"))
     }
 
+    /// Waits for the word that a job came to be the first of all that are delayed: whoever hears it looks when
+    /// that is ([`Broker::promote`] tells). It wakes one of those who wait. False if none came in time.
+    ///
+    /// # Errors
+    /// If the connection breaks.
+    pub async fn await_due(&self, parking: &Parking, wait: Duration) -> Result<bool, Error> {
+        let mut cmd = redis::cmd("BLPOP");
+        cmd.arg(self.keys.due()).arg(wait.as_secs_f64());
+        Ok(waited("await_due", &parking.conn, cmd, wait).await? != Value::Nil)
+    }
+
     /// Waits for a reply on `hero:q:reply:{id}` (seed 0). It says that the job has ended; how, the record
     /// tells. False if none came in time.
     ///

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use meshwork_model::name::JobId;
+use meshwork_model::queue::QueueSettings;
 use redis::RedisResult;
 
 use super::inspect::{SCAN_COUNT, failed, glob_literal, texts};
-use super::{Limits, MAX_ITEMS};
+use super::{MAX_ITEMS, Settings};
 use crate::{Broker, Error};
 
 /// Listeners looked at in one call.
@@ -29,12 +30,24 @@ pub struct QueueInfo {
     pub running: usize,
     /// How many it may hold before it takes no more; see [`Broker::limit_queue`].
     pub limit: Option<u64>,
+    /// Jobs of it that are set aside until it is the turn of their key.
+    pub set_aside: usize,
+    /// How its queue is set, for all priorities together; nothing where nothing is.
+    pub settings: Option<QueueSettings>,
     /// Whether it is one of the lists that seed 0 replaces.
     pub legacy: bool,
 }
 
+/// What there is of all queues.
+struct Seen {
+    running: HashMap<String, usize>,
+    aside: BTreeMap<String, usize>,
+    settings: Settings,
+}
+
 impl Broker {
-    /// All work queues that hold something or are listened to, by name; those of old clients, too.
+    /// All work queues that hold something, are listened to, or are paused, drained or limited, by name; those
+    /// of old clients, too.
     ///
     /// # Errors
     /// If the server does not take a call.
@@ -45,6 +58,14 @@ impl Broker {
         }
         for queue in self.lists().await? {
             queues.entry(queue).or_insert(0);
+        }
+        let seen = Seen {
+            running: self.origins().await?,
+            aside: self.aside(None).await?,
+            settings: self.settings().await?,
+        };
+        for queue in seen.aside.keys().chain(seen.settings.queues.keys()) {
+            queues.entry(queue.clone()).or_insert(0);
         }
         if queues.is_empty() {
             return Ok(Vec::new());
@@ -58,25 +79,19 @@ impl Broker {
             .query_async(&mut self.conn.clone())
             .await
             .map_err(failed)?;
-        let (running, limits) = (self.origins().await?, self.limits().await?);
         let info = |((queue, listeners), waiting): ((String, usize), RedisResult<usize>)| {
-            self.info(queue, listeners, waiting.unwrap_or(0), &running, &limits)
+            self.info(queue, listeners, waiting.unwrap_or(0), &seen)
         };
         Ok(queues.into_iter().zip(lengths).map(info).collect())
     }
 
-    fn info(
-        &self,
-        queue: String,
-        listeners: usize,
-        waiting: usize,
-        running: &HashMap<String, usize>,
-        limits: &Limits,
-    ) -> QueueInfo {
+    fn info(&self, queue: String, listeners: usize, waiting: usize, seen: &Seen) -> QueueInfo {
         let legacy = !queue.starts_with(&self.keys.work_prefix());
         QueueInfo {
-            running: running.get(&queue).copied().unwrap_or(0),
-            limit: limits.of(&queue).filter(|_| !legacy),
+            running: seen.running.get(&queue).copied().unwrap_or(0),
+            set_aside: seen.aside.get(&queue).copied().unwrap_or(0),
+            settings: seen.settings.of(&queue).cloned(),
+            limit: seen.settings.limits.of(&queue).filter(|_| !legacy),
             queue,
             waiting,
             listeners,
@@ -137,7 +152,7 @@ impl Broker {
     }
 
     /// The queue of every listener that is alive, once per listener.
-    async fn listened(&self) -> Result<Vec<String>, Error> {
+    pub(super) async fn listened(&self) -> Result<Vec<String>, Error> {
         let now = self.now().await?;
         let mut queues = Vec::new();
         loop {

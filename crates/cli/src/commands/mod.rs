@@ -1,20 +1,25 @@
 //! The commands, one file each. They hold no logic: they read options, call what does the work, and print.
 
+mod batch;
 mod completions;
 mod dead;
 mod doctor;
 mod events;
 mod job;
+mod metrics;
 mod migrate;
 mod queue;
 mod run;
+mod schedule;
 mod worker;
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 
+pub(crate) use job::JsonlError;
 pub(crate) use migrate::exit_of as exit_of_migration;
+pub(crate) use queue::UsageError;
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
@@ -24,12 +29,17 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Job(job::JobCommand),
     #[command(subcommand)]
+    Batch(batch::BatchCommand),
+    #[command(subcommand)]
     Queue(queue::QueueCommand),
+    #[command(subcommand)]
+    Schedule(schedule::ScheduleCommand),
     #[command(subcommand)]
     Dead(dead::DeadCommand),
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
     Events(events::Events),
+    Metrics(metrics::MetricsCommand),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
@@ -40,10 +50,13 @@ impl Command {
             Self::Run(run) => Box::pin(run.run(context)).await,
             Self::Worker(worker) => Box::pin(worker.run(context)).await,
             Self::Job(job) => Box::pin(job.run(context)).await,
-            Self::Queue(queue) => queue.run(context).await,
+            Self::Batch(batch) => Box::pin(batch.run(context)).await,
+            Self::Queue(queue) => Box::pin(queue.run(context)).await,
+            Self::Schedule(schedule) => Box::pin(schedule.run(context)).await,
             Self::Migrate(migrate) => Box::pin(migrate.run(context)).await,
             Self::Dead(dead) => Box::pin(dead.run(context)).await,
             Self::Events(events) => events.run(context).await,
+            Self::Metrics(metrics) => Box::pin(metrics.run(context)).await,
             Self::Doctor(doctor) => Box::pin(doctor.run(context)).await,
             Self::Completions(completions) => completions.run(&mut context.out),
         }

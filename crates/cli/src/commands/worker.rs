@@ -2,15 +2,18 @@
 
 mod list;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use meshwork::metrics::Metrics;
 use meshwork::model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork::model::retry::RetryBackoff;
 use meshwork::{Client, Retention, Worker};
 use serde::Serialize;
 
 use crate::context::Context;
+use crate::endpoint::{Endpoint, Served};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -102,6 +105,10 @@ struct Listen {
     /// A folder in which jobs may have log files (--log-path); may be given several times
     #[arg(long, value_name = "FOLDER")]
     log_dir: Vec<PathBuf>,
+    /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) at this address over HTTP; the port
+    /// 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", env = "MESHWORK_METRICS_ADDR")]
+    metrics_addr: Option<SocketAddr>,
 }
 
 /// What is printed as JSON.
@@ -113,6 +120,8 @@ enum Event<'a> {
         types: Vec<&'a str>,
         group: &'a str,
         instance: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metrics: Option<&'a str>,
     },
     Stopped {
         worker: &'a str,
@@ -124,10 +133,15 @@ impl Listen {
     async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
+        let endpoint = Endpoint::bind(self.metrics_addr).await?;
         let worker = self.worker(&client)?.start().await?;
         let name = worker.name().to_owned();
+        let metrics = Metrics::new(&client).worker(worker.monitor());
+        // Until the end of all, so that others see how it stops.
+        let served = endpoint.map(|endpoint| endpoint.serve(metrics, Some(worker.monitor())));
+        let at = served.as_ref().map(Served::url);
         tokio::select! {
-            () = worker.registered() => self.tell(&name, context)?,
+            () = worker.registered() => self.tell(&name, at.as_deref(), context)?,
             _ = interrupt.heard() => {}
         }
         interrupt.heard().await;
@@ -172,7 +186,12 @@ impl Listen {
     }
 
     /// Says that it listens.
-    fn tell(&self, worker: &str, context: &mut Context) -> Result<(), Error> {
+    fn tell(
+        &self,
+        worker: &str,
+        metrics: Option<&str>,
+        context: &mut Context,
+    ) -> Result<(), Error> {
         let types: Vec<_> = self.types.iter().map(ScriptType::as_str).collect();
         let group = self.group.as_str();
         let instance = self.instance.as_ref().map(Instance::as_str);
@@ -182,6 +201,7 @@ impl Listen {
                 types,
                 group,
                 instance,
+                metrics,
             })?;
             return Ok(context.out.flush()?);
         }
@@ -191,6 +211,9 @@ impl Listen {
         note(format_args!(
             "listening to {types} of group {group}{place}; {many} jobs at once ({worker})"
         ));
+        if let Some(metrics) = metrics {
+            note(format_args!("metrics at {metrics}"));
+        }
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Waiting for all jobs of a batch: their statuses are looked at together, and the results fetched in the
+//! Waiting for all jobs of a series: their statuses are looked at together, and the results fetched in the
 //! order of the inputs as soon as it is their turn.
 
 use std::ops::Range;
@@ -26,14 +26,14 @@ const REST: u32 = 4;
 /// The most results fetched at once: each may take 16 MiB.
 const FETCHED: usize = 16;
 
-/// How a batch went.
+/// How a series went.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tally {
     pub(super) finished: usize,
     pub(super) failed: usize,
 }
 
-/// The jobs of a batch that are waited for.
+/// The jobs of a series that are waited for.
 pub(super) struct Collection<'a> {
     client: &'a Client,
     ids: &'a [JobId],
@@ -53,7 +53,7 @@ impl<'a> Collection<'a> {
         let all = work.inputs.len();
         Self {
             client: work.client,
-            ids: &work.batch.ids,
+            ids: &work.series.ids,
             inputs: work.inputs,
             patience,
             ended: vec![false; all],

@@ -1,11 +1,11 @@
-//! One job per input file: checked, submitted as a batch that can be resumed, collected and printed.
+//! One job per input file: checked, submitted as a series that can be resumed, collected and printed.
 //!
 //! The files are read twice: all of them are looked at before anything is written to the server, and those
 //! that are not done yet are sent.
 
-mod batch;
 mod collect;
 mod results;
+mod series;
 mod submit;
 
 use std::path::PathBuf;
@@ -26,9 +26,9 @@ use crate::interrupt::Interrupt;
 use crate::out::{OutError, note};
 use crate::persist::persist;
 use crate::script::Script;
-use batch::Batch;
 use collect::{Collection, Tally};
 use results::Results;
+use series::Series;
 
 /// How many jobs are stopped at the same time.
 const STOPPING: usize = 64;
@@ -59,16 +59,18 @@ pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, Error
     let inputs = look_at(&task.files, &interrupt)?;
     let client = interrupt.or(context.client()).await?;
     let mut hands = Hands::find(&client, &route, task.effort).await?;
-    let digest = batch::digest(&task.script, &task.asked, &inputs);
+    let digest = series::digest(&task.script, &task.asked, &inputs);
     if task.fresh {
         interrupt
             .or(forget(&client, &digest, &inputs, &route))
             .await?;
     }
-    let batch = interrupt.or(Batch::begin(&client, digest, &inputs)).await?;
+    let series = interrupt
+        .or(Series::begin(&client, digest, &inputs))
+        .await?;
     let work = Work {
         client: &client,
-        batch: &batch,
+        series: &series,
         inputs: &inputs,
         request,
         route: &route,
@@ -76,10 +78,10 @@ pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, Error
     let worked = interrupt.or(Box::pin(work.run(context, &mut hands))).await;
     hands.dismiss().await;
     match worked {
-        Ok(tally) => conclude(&client, &batch, tally).await,
+        Ok(tally) => conclude(&client, &series, tally).await,
         Err(error) => {
             if !matches!(error, Error::NothingEnds { .. }) {
-                abandon(&client, &batch, &route, &error).await;
+                abandon(&client, &series, &route, &error).await;
             }
             Err(error)
         }
@@ -95,10 +97,10 @@ fn look_at(files: &[PathBuf], interrupt: &Interrupt) -> Result<Vec<Input>, Error
     files.iter().map(look).collect()
 }
 
-/// A batch and what its jobs are made of.
+/// A series and what its jobs are made of.
 struct Work<'a> {
     client: &'a Client,
-    batch: &'a Batch,
+    series: &'a Series,
     inputs: &'a [Input],
     request: JobRequest,
     route: &'a Route,
@@ -107,8 +109,8 @@ struct Work<'a> {
 impl Work<'_> {
     /// Submits what is to be run, and collects all results.
     async fn run(self, context: &mut Context, hands: &mut Hands) -> Result<Tally, Error> {
-        let before = submit::look_back(self.client, self.batch).await?;
-        if self.batch.resumed {
+        let before = submit::look_back(self.client, self.series).await?;
+        if self.series.resumed {
             let (finished, all) = (before.finished, self.inputs.len());
             note(format_args!(
                 "resuming: {finished} of {all} already finished (--fresh begins anew)"
@@ -126,10 +128,10 @@ impl Work<'_> {
     }
 }
 
-/// All jobs have ended: says how, and ends the batch unless somebody may want to repeat its failures.
-async fn conclude(client: &Client, batch: &Batch, tally: Tally) -> Result<Exit, Error> {
+/// All jobs have ended: says how, and ends the series unless somebody may want to repeat its failures.
+async fn conclude(client: &Client, series: &Series, tally: Tally) -> Result<Exit, Error> {
     if tally.failed == 0 {
-        persist(async || client.broker().end_batch(&batch.digest).await).await?;
+        persist(async || client.broker().end_each(&series.digest).await).await?;
         note(format_args!("{} finished", tally.finished));
         return Ok(Exit::DONE);
     }
@@ -140,7 +142,7 @@ async fn conclude(client: &Client, batch: &Batch, tally: Tally) -> Result<Exit, 
     Ok(Exit::FAILED)
 }
 
-/// Stops what an earlier batch of the same name has left, and forgets it.
+/// Stops what an earlier series of the same name has left, and forgets it.
 async fn forget(
     client: &Client,
     digest: &str,
@@ -148,17 +150,17 @@ async fn forget(
     route: &Route,
 ) -> Result<(), Error> {
     let broker = client.broker();
-    let Some(seed) = persist(async || broker.batch(digest).await).await? else {
+    let Some(seed) = persist(async || broker.each(digest).await).await? else {
         return Ok(());
     };
-    stop_all(client, &batch::job_ids(&seed, inputs), route).await?;
-    persist(async || broker.end_batch(digest).await).await
+    stop_all(client, &series::job_ids(&seed, inputs), route).await?;
+    persist(async || broker.end_each(digest).await).await
 }
 
 /// The command gives up: what has not ended would lie in the queues with nobody waiting for it.
-async fn abandon(client: &Client, batch: &Batch, route: &Route, why: &Error) {
-    let all = batch.ids.len();
-    match tokio::time::timeout(STOPPING_TIME, stop_all(client, &batch.ids, route)).await {
+async fn abandon(client: &Client, series: &Series, route: &Route, why: &Error) {
+    let all = series.ids.len();
+    match tokio::time::timeout(STOPPING_TIME, stop_all(client, &series.ids, route)).await {
         // The reader has seen what it wanted to see.
         Ok(Ok(finished)) if finished == all && matches!(why, Error::Out(OutError::NoReader)) => {}
         Ok(Ok(finished)) => note(format_args!(

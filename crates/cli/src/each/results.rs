@@ -1,4 +1,4 @@
-//! The results of a batch: a line of JSON each, as they come, or one table in the end.
+//! The results of a series: a line of JSON each, as they come, or one table in the end.
 
 use std::path::Path;
 

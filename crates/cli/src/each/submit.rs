@@ -1,4 +1,4 @@
-//! What is there of a batch already, and submitting the rest.
+//! What is there of a series already, and submitting the rest.
 
 use meshwork::Client;
 use meshwork::model::job::{Job, NewJob, field};
@@ -8,7 +8,7 @@ use meshwork::model::state::Status;
 use meshwork_broker::{MAX_ITEMS, Retried};
 
 use super::Work;
-use super::batch::Batch;
+use super::series::Series;
 use crate::error::Error;
 use crate::persist::persist;
 
@@ -18,15 +18,15 @@ const MAX_PIECE: usize = 16 * 1024 * 1024;
 /// The most jobs in a piece.
 const MAX_JOBS: usize = 1000;
 
-/// What is there of a batch before its jobs are submitted.
+/// What is there of a series before its jobs are submitted.
 pub(super) struct Before {
     statuses: Vec<Option<Status>>,
     pub(super) finished: usize,
 }
 
-/// Looks at what an earlier run of the batch has left.
-pub(super) async fn look_back(client: &Client, batch: &Batch) -> Result<Before, Error> {
-    let statuses = statuses(client, &batch.ids).await?;
+/// Looks at what an earlier run of the series has left.
+pub(super) async fn look_back(client: &Client, series: &Series) -> Result<Before, Error> {
+    let statuses = statuses(client, &series.ids).await?;
     Ok(Before {
         finished: finished(&statuses),
         statuses,
@@ -36,7 +36,7 @@ pub(super) async fn look_back(client: &Client, batch: &Batch) -> Result<Before, 
 /// Submits the jobs that are not there, and queues those again that failed before.
 pub(super) async fn submit(work: &Work<'_>, before: Before) -> Result<(), Error> {
     let (mut piece, mut size) = (Vec::new(), 0);
-    for ((id, input), status) in work.batch.ids.iter().zip(work.inputs).zip(before.statuses) {
+    for ((id, input), status) in work.series.ids.iter().zip(work.inputs).zip(before.statuses) {
         match status {
             Some(Status::Error) => retry(work.client, id, work.route).await?,
             Some(_) => {}

@@ -12,7 +12,7 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use serde::Serialize;
 
 pub(crate) use json::value_of;
-pub(crate) use note::note;
+pub(crate) use note::{note, notes_as_json};
 pub(crate) use progress::Progress;
 pub(crate) use table::{Column, Table};
 pub(crate) use text::{one_line, printable};

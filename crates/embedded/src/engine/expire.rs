@@ -51,15 +51,29 @@ impl Core {
     }
 }
 
-/// Starts the task that sweeps unless it runs, or nothing is there to sweep. Without a runtime of
-/// tokio keys only disappear when somebody asks for them.
-pub(super) fn ensure_sweeping(shared: &Arc<Shared>, core: &mut Core) {
+/// The task that sweeps, unless it runs or nothing is there to sweep. Without a runtime of tokio keys
+/// only disappear when somebody asks for them.
+pub(super) fn wanted(shared: &Arc<Shared>, core: &mut Core) -> Option<Sweep> {
     if core.sweeping || !core.has_deadlines() {
-        return;
+        return None;
     }
-    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        core.sweeping = true;
-        runtime.spawn(sweep(Sweeping(Arc::downgrade(shared))));
+    let runtime = tokio::runtime::Handle::try_current().ok()?;
+    core.sweeping = true;
+    let task = Sweeping(Arc::downgrade(shared));
+    Some(Sweep { runtime, task })
+}
+
+/// A task to be started.
+pub(super) struct Sweep {
+    runtime: tokio::runtime::Handle,
+    task: Sweeping,
+}
+
+impl Sweep {
+    /// Starts it. Nobody may hold the lock: a runtime that is ending drops the task at once, which
+    /// takes the lock to say that it runs no more.
+    pub(super) fn start(self) {
+        self.runtime.spawn(sweep(self.task));
     }
 }
 

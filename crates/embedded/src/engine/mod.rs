@@ -55,7 +55,11 @@ impl Shared {
     fn with<T>(self: &Arc<Self>, work: impl FnOnce(&mut Core) -> T) -> T {
         let mut core = self.lock();
         let done = work(&mut core);
-        expire::ensure_sweeping(self, &mut core);
+        let sweep = expire::wanted(self, &mut core);
+        drop(core);
+        if let Some(sweep) = sweep {
+            sweep.start();
+        }
         done
     }
 }

@@ -181,3 +181,34 @@ async fn a_pop_that_cannot_be_logged_goes_back() {
         Reply::Array(["a", "b"].map(|text| Reply::Bulk(text.into())).to_vec())
     );
 }
+
+/// How long the end of a runtime may take; one that hangs does so for ever.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+
+#[test]
+fn a_runtime_may_end_while_somebody_waits_and_a_key_has_a_deadline() {
+    let handle = Handle::in_memory();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let mut waiting = handle.session();
+    runtime.spawn(async move { waiting.call(&words("BLPOP list 0")).await });
+    runtime.block_on(tokio::task::yield_now());
+    // Outside of a runtime nothing sweeps: the one that waits sees the deadline when it goes.
+    let mut other = handle.session();
+    let set = other.call(&words("SET key value PX 100000")).now_or_never();
+    assert_eq!(set, Some(Reply::ok()));
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        drop(runtime);
+        ended.send(())
+    });
+    let outcome = end.recv_timeout(PATIENCE);
+    if outcome.is_err() {
+        // Its end would wait for the lock, too.
+        std::mem::forget(other);
+        panic!("the runtime does not end: {outcome:?}");
+    }
+    let get = other.call(&words("GET key")).now_or_never();
+    assert_eq!(get, Some(Reply::Bulk("value".into())));
+}

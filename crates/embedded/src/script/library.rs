@@ -1,12 +1,12 @@
-//! What scripts find in the table `redis`, but for `call` and `pcall`, and what else the sandbox
-//! is built from.
+//! What scripts find in the table `redis`, and what else the sandbox is built from. `redis.call` and
+//! `redis.pcall` are made in [`super::bridge`].
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-use mlua::{Lua, MultiValue, Table, Value};
+use mlua::{Function, Lua, MultiValue, Table, Value};
 
 use super::{
     Sha,
@@ -16,9 +16,16 @@ use super::{
 };
 
 /// The functions that the sandbox is built from.
-pub(super) fn host(lua: &Lua, resp3: &Arc<AtomicBool>) -> mlua::Result<Table> {
+pub(super) fn host(
+    lua: &Lua,
+    resp3: &Arc<AtomicBool>,
+    (call, pcall): (Function, Function),
+) -> mlua::Result<Table> {
     let host = lua.create_table()?;
-    host.set("redis", redis_library(lua, resp3)?)?;
+    let redis = redis_library(lua, resp3)?;
+    redis.set("call", call)?;
+    redis.set("pcall", pcall)?;
+    host.set("redis", redis)?;
     host.set("plain", lua.create_function(error::plain)?)?;
     host.set("tabled", lua.create_function(error::tabled)?)?;
     host.set("located", lua.create_function(error::located)?)?;

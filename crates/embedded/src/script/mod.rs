@@ -2,7 +2,7 @@
 //! SHA-1 of its text. What a script writes is one transaction of the log; what it had written
 //! when an error ended it stays, as in Redis.
 
-mod convert;
+mod bridge;
 mod error;
 mod library;
 mod native;
@@ -11,7 +11,6 @@ mod shebang;
 mod watchdog;
 
 use std::{
-    cell::RefCell,
     collections::HashMap,
     sync::{
         Arc,
@@ -20,30 +19,30 @@ use std::{
 };
 
 use bytes::Bytes;
-use mlua::{
-    Function, Lua, LuaOptions, MultiValue, RegistryKey, StdLib, Table, Value, chunk::ChunkMode,
-};
+use mlua::{Lua, LuaOptions, StdLib, Table, chunk::ChunkMode};
 
-use self::{error::Raised, library::host, shebang::Declared, watchdog::Watchdog};
+use self::{
+    bridge::{Bridge, Ended, Kept},
+    library::host,
+    shebang::Declared,
+    watchdog::Watchdog,
+};
 use crate::{
     Protocol, Reply,
     command::{Flags, Outcome, Spec, Stop, find},
     engine::{Call, Origin},
 };
 
-/// Bytes that scripts may hold: a runaway one ends with an error, not with the process.
-const MEMORY_MAX: usize = 512 * 1024 * 1024;
-
 /// The scripts of an engine and the interpreter that runs them.
 pub(crate) struct Scripts {
-    lua: Lua,
     /// What scripts have for globals.
     env: Table,
-    /// Runs a script: takes it, KEYS, ARGV, `redis.call` and `redis.pcall`.
-    enter: Function,
+    /// Runs a script: takes it, KEYS and ARGV.
+    enter: Kept,
     resp3: Arc<AtomicBool>,
     watchdog: Watchdog,
     known: HashMap<Sha, Arc<Script>>,
+    bridge: Bridge,
 }
 
 /// The SHA-1 of a script in hexadecimal, lower case.
@@ -73,7 +72,7 @@ impl Sha {
 pub(crate) struct Script {
     sha: Sha,
     declared: Declared,
-    function: RegistryKey,
+    function: Kept,
 }
 
 impl Script {
@@ -104,20 +103,22 @@ impl Scripts {
     fn build() -> mlua::Result<Self> {
         let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
         let lua = Lua::new_with(libraries, LuaOptions::default())?;
-        lua.set_memory_limit(MEMORY_MAX)?;
         let resp3 = Arc::new(AtomicBool::new(false));
+        let bridge = Bridge::new(lua, resp3.clone())?;
+        let (lua, functions) = (bridge.lua(), bridge.functions()?);
         let sandbox = lua
             .load(include_str!("sandbox.lua"))
             .set_name(error::SANDBOX);
-        let (env, enter) = sandbox.call(host(&lua, &resp3)?)?;
-        let watchdog = Watchdog::new(&lua)?;
+        let (env, enter) = sandbox.call(host(lua, &resp3, functions)?)?;
+        let enter = bridge.keep(enter)?;
+        let watchdog = Watchdog::new(lua)?;
         Ok(Self {
-            lua,
             env,
             enter,
             resp3,
             watchdog,
             known: HashMap::new(),
+            bridge,
         })
     }
 
@@ -132,13 +133,16 @@ impl Scripts {
             return Ok(script.clone());
         }
         let (declared, start) = shebang::parse(text).map_err(stop)?;
-        let chunk = self.lua.load(&text[start..]).set_name("@user_script");
+        let chunk = self
+            .bridge
+            .lua()
+            .load(&text[start..])
+            .set_name("@user_script");
         let chunk = chunk
             .set_mode(ChunkMode::Text)
             .set_environment(self.env.clone());
-        let function = chunk
-            .into_function()
-            .and_then(|f| self.lua.create_registry_value(f));
+        let function = self.bridge.limited(|| chunk.into_function());
+        let function = function.and_then(|function| self.bridge.keep(function));
         let function = function.map_err(|error| {
             let text = match &error {
                 mlua::Error::SyntaxError { message, .. } => message.clone(),
@@ -176,11 +180,11 @@ impl Scripts {
         let before = (call.db, call.protocol, call.origin);
         (call.protocol, call.origin) = (Protocol::Resp2, Origin::Script);
         self.resp3.store(false, Ordering::Relaxed);
-        let frame = Frame {
+        let mut frame = Frame {
             call,
             read_only: with.read_only || no_writes,
         };
-        let outcome = self.enter(script, frame, with);
+        let outcome = self.enter(script, &mut frame, with);
         (call.db, call.protocol, call.origin) = before;
         outcome.unwrap_or_else(|error| {
             let text: String = error.to_string().chars().take(100).collect();
@@ -194,66 +198,26 @@ impl Scripts {
     fn enter(
         &self,
         script: &Script,
-        frame: Frame<'_, '_>,
+        frame: &mut Frame<'_, '_>,
         with: &Invocation<'_>,
     ) -> mlua::Result<Outcome> {
-        let list = |items: &[Bytes]| {
-            self.lua
-                .create_sequence_from(items.iter().map(|item| Raw(item)))
-        };
-        let (keys, argv) = (list(with.keys)?, list(with.argv)?);
-        let function: Function = self.lua.registry_value(&script.function)?;
-        let frame = RefCell::new(frame);
-        let request = |lua: &Lua, args: MultiValue, raise: bool| {
-            let protocol = self.protocol();
-            let reply = frame.borrow_mut().request(&args, protocol);
-            let reply = match reply {
-                Err(text) if raise => return Err(Raised::Reply(text).into()),
-                Err(text) => Reply::Error(text),
-                Ok(Reply::Error(text)) if raise => {
-                    return Err(Raised::Reply(error::with_code(&text)).into());
-                }
-                Ok(Reply::Error(text)) => Reply::Error(error::with_code(&text)),
-                Ok(reply) => reply,
-            };
-            convert::to_lua(lua, reply, protocol)
-        };
-        let running = self.watchdog.start(&self.lua);
-        let (ok, value): (bool, Value) = self.lua.scope(|scope| {
-            let call = scope.create_function(|lua, args| request(lua, args, true))?;
-            let pcall = scope.create_function(|lua, args| request(lua, args, false))?;
-            self.enter.call((function, keys, argv, call, pcall))
-        })?;
-        drop(running);
-        Ok(match value {
-            Value::Table(error) if !ok => {
-                Err(Stop::Error(error::reply_text(&error, script.sha.as_str())?))
+        let running = self.watchdog.start(self.bridge.lua());
+        let functions = (&self.enter, &script.function);
+        let outcome = match self.bridge.run(functions, frame, with)? {
+            Ended::Returned(reply) => Ok(reply),
+            Ended::Failed(error) => {
+                // An error with a metatable has code of its own, which is watched as the script is.
+                let text = || error::reply_text(&error, script.sha.as_str());
+                Err(Stop::Error(self.bridge.limited(text)?))
             }
-            value => Ok(convert::to_reply(&value, self.protocol())?),
-        })
-    }
-
-    /// The protocol that the running script has chosen.
-    fn protocol(&self) -> Protocol {
-        if self.resp3.load(Ordering::Relaxed) {
-            Protocol::Resp3
-        } else {
-            Protocol::Resp2
-        }
+        };
+        drop(running);
+        Ok(outcome)
     }
 }
 
 fn stop(text: impl std::fmt::Display) -> Stop {
     Stop::Error(format!("ERR {text}"))
-}
-
-/// Bytes as a string of Lua.
-struct Raw<'a>(&'a [u8]);
-
-impl mlua::IntoLua for Raw<'_> {
-    fn into_lua(self, lua: &Lua) -> mlua::Result<Value> {
-        lua.create_string(self.0).map(Value::String)
-    }
 }
 
 /// A script while it runs.
@@ -264,13 +228,12 @@ struct Frame<'a, 'c> {
 
 impl Frame<'_, '_> {
     /// Runs one command of the script. The error is that of the script, not of the command.
-    fn request(&mut self, args: &MultiValue, protocol: Protocol) -> Result<Reply, String> {
-        let args = arguments(args)?;
+    fn request(&mut self, args: &[Bytes], protocol: Protocol) -> Result<Reply, String> {
         let spec =
-            find(&args).map_err(|_| "ERR Unknown Redis command called from script".to_owned())?;
+            find(args).map_err(|_| "ERR Unknown Redis command called from script".to_owned())?;
         self.admit(spec, args.len())?;
         self.call.protocol = protocol;
-        Ok(match self.call.run(spec, &args) {
+        Ok(match self.call.run(spec, args) {
             Ok(reply)
             | Err(Stop::Wait {
                 otherwise: reply, ..
@@ -295,24 +258,4 @@ impl Frame<'_, '_> {
             _ => Ok(()),
         }
     }
-}
-
-/// Above, a number has no place of its own for each integer, and is written with an exponent.
-const EXACT_MAX: i64 = 100_000_000_000_000_000;
-
-fn arguments(values: &MultiValue) -> Result<Vec<Bytes>, String> {
-    if values.is_empty() {
-        return Err("ERR Please specify at least one argument for this redis lib call".to_owned());
-    }
-    let argument = |value: &Value| match value {
-        Value::String(text) => Some(Bytes::copy_from_slice(&text.as_bytes())),
-        Value::Integer(value) if value.abs() < EXACT_MAX => Some(value.to_string().into()),
-        #[allow(clippy::cast_precision_loss, reason = "it was a double before")]
-        Value::Integer(value) => Some(crate::resp::double_text(*value as f64).into()),
-        Value::Number(value) => Some(crate::resp::double_text(*value).into()),
-        _ => None,
-    };
-    let arguments: Option<Vec<Bytes>> = values.iter().map(argument).collect();
-    arguments
-        .ok_or_else(|| "ERR Lua redis lib command arguments must be strings or integers".to_owned())
 }

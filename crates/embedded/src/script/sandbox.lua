@@ -82,7 +82,9 @@ setmetatable(globals, { __index = function(_, name)
   error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
 end })
 
-return env, function(script, keys, argv, call, pcall)
-  globals.KEYS, globals.ARGV, redis.call, redis.pcall = keys, argv, call, pcall
+-- What a script has put in their place is the next one's no more.
+local command, guarded_command = redis.call, redis.pcall
+return env, function(script, keys, argv)
+  globals.KEYS, globals.ARGV, redis.call, redis.pcall = keys, argv, command, guarded_command
   return xpcall(script, host.located)
 end

@@ -1,11 +1,15 @@
 //! The client: submit jobs, wait for them, look at them, stop them.
 
+mod batch;
 mod dead;
 mod events;
 mod follow;
 mod logs;
 mod name;
+mod queue;
 mod request;
+mod schedule;
+mod select;
 mod stop;
 mod submit;
 mod wait;
@@ -14,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::conn::{Target, TlsFiles};
-use meshwork_broker::{Broker, Deleted, JobPage, Limits, MAX_ITEMS, QueueInfo, Retried};
+use meshwork_broker::{Broker, Deleted, JobPage, MAX_ITEMS, Retried, RunNow, Waits};
 use meshwork_model::job::Job;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::JobId;
@@ -24,11 +28,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Error;
+pub use batch::{Batch, BatchRequest};
 pub use dead::DeadFilter;
 pub use events::{EventFilter, EventFollower, EventPage};
 pub use logs::LogFollower;
 pub use name::local_name;
 pub use request::JobRequest;
+pub use schedule::{ScheduleHandle, ScheduleRequest};
+pub use select::{BulkStop, JobFilter};
 use wait::ParkingLot;
 
 /// How long a call is repeated while the server is away or the connection breaks.
@@ -162,32 +169,6 @@ impl Client {
         Ok(self.broker.list(from).await?)
     }
 
-    /// All work queues.
-    ///
-    /// # Errors
-    /// If the server does not take a call.
-    pub async fn queues(&self) -> Result<Vec<QueueInfo>, Error> {
-        Ok(self.broker.queues().await?)
-    }
-
-    /// How many ids queues may hold.
-    ///
-    /// # Errors
-    /// If the server does not take the call.
-    pub async fn limits(&self) -> Result<Limits, Error> {
-        Ok(self.broker.limits().await?)
-    }
-
-    /// Sets how many ids `queue` may hold before [`Client::submit`] is refused, or takes its limit away;
-    /// without a queue, the limit of all that have none of their own. Each priority of a queue is a list of
-    /// its own; 0 lets nothing in. Jobs that come back, as for a retry, are never refused.
-    ///
-    /// # Errors
-    /// If the limit is over [`meshwork_broker::MAX_QUEUE_LIMIT`], or the server does not take the call.
-    pub async fn limit_queue(&self, queue: Option<&str>, limit: Option<u64>) -> Result<(), Error> {
-        Ok(self.broker.limit_queue(queue, limit).await?)
-    }
-
     /// The jobs that a waiting one waits for, with how they stand; none where there is no such job.
     ///
     /// # Errors
@@ -209,6 +190,25 @@ impl Client {
     /// If the server does not take the call.
     pub async fn next_run(&self, id: &JobId) -> Result<Option<u64>, Error> {
         Ok(self.broker.next_run(id).await?)
+    }
+
+    /// What a job waits for besides other jobs and those before it in its queue: its time, its queue's pause
+    /// or limits, the turn of its key.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn waits(&self, job: &Job) -> Result<Vec<Waits>, Error> {
+        Ok(self.broker.waits(job).await?)
+    }
+
+    /// Lets a job that waits for its time, or for its next run after a failure, run at once: it goes to the
+    /// end of its queue, and keeps to the queue's limits.
+    ///
+    /// # Errors
+    /// If there is no such job, or the server does not take a call.
+    pub async fn run_now(&self, id: &JobId) -> Result<RunNow, Error> {
+        let job = self.summary(id).await?;
+        Ok(self.broker.run_now(&job).await?)
     }
 
     /// Whether a worker listens where `route` leads.

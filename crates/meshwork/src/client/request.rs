@@ -1,15 +1,17 @@
 //! What a program asks for, put together piece by piece.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use meshwork_model::job::{Invalid, NewJob, OnFailure};
-use meshwork_model::name::{Group, Instance, JobId, ScriptType};
+use meshwork_model::batch::Membership;
+use meshwork_model::job::{Invalid, NewJob, OnDuplicate, OnFailure, Unique, Until, When};
+use meshwork_model::name::{BatchId, Group, Instance, JobId, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::{Fallback, Priority, Route};
+use meshwork_model::trace::TraceContext;
 use serde::Serialize;
 
-use crate::{Error, runner};
+use crate::{Error, runner, span};
 
 /// What waiting in the queue may take on top of the runs, before a caller gives up.
 const QUEUEING: Duration = Duration::from_secs(3600);
@@ -82,6 +84,63 @@ impl JobRequest {
     #[must_use]
     pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
         self.job.on_failure = on_failure;
+        self
+    }
+
+    /// Not before this time, by the server's clock (default: at once). Workers start it within 100 ms of it
+    /// if one has room; a time that is over means at once.
+    #[must_use]
+    pub fn run_at(self, at: SystemTime) -> Self {
+        let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.run_at_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    /// The same in milliseconds since 1970.
+    #[must_use]
+    pub fn run_at_ms(mut self, ms: u64) -> Self {
+        self.job.when = Some(When::At(ms));
+        self
+    }
+
+    /// Not before so long after it was submitted, by the server's clock; at most ten years.
+    #[must_use]
+    pub fn run_in(mut self, delay: Duration) -> Self {
+        self.job.when = Some(When::In(millis(delay)));
+        self
+    }
+
+    /// Whose job it is, a tenant's say: up to 256 bytes. In a fair queue keys take turns, and a queue can
+    /// bound what runs and starts of each key ([`Client::set_queue`](crate::Client::set_queue)).
+    #[must_use]
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.job.key = Some(key.into());
+        self
+    }
+
+    /// That no other job of the same type and name is accepted until this one is done, was started, or for a
+    /// time; and what becomes of a later one. [`Unique`] says the rest.
+    #[must_use]
+    pub fn unique(mut self, name: impl Into<String>, until: Until, policy: OnDuplicate) -> Self {
+        self.job.unique = Some(Unique {
+            name: name.into(),
+            until,
+            policy,
+        });
+        self
+    }
+
+    /// Debounce: it runs when no other job of this name has been submitted for the pause; each that comes
+    /// before replaces the one before it, which ends in error `replaced by` the later.
+    #[must_use]
+    pub fn debounce(mut self, name: impl Into<String>, pause: Duration) -> Self {
+        self.job.unique = Some(Unique::debounce(name));
+        self.run_in(pause)
+    }
+
+    /// Throttle: of all jobs of this name that are submitted within the window, only the first is stored.
+    #[must_use]
+    pub fn throttle(mut self, name: impl Into<String>, window: Duration) -> Self {
+        self.job.unique = Some(Unique::throttle(name, millis(window)));
         self
     }
 
@@ -160,6 +219,20 @@ impl JobRequest {
         self
     }
 
+    /// The trace that it belongs to, and the span that asks for it (W3C trace context). Its runs learn it.
+    #[must_use]
+    pub fn trace(mut self, trace: TraceContext) -> Self {
+        self.job.trace = Some(trace);
+        self
+    }
+
+    /// The batch that it belongs to, which has to be there and open ([`Client::batch`](crate::Client::batch)).
+    #[must_use]
+    pub fn batch(mut self, batch: BatchId) -> Self {
+        self.job.batch = Some(Membership { batch, by: None });
+        self
+    }
+
     /// Whether the result is pushed to the reply list, which spares a waiting client its polls.
     #[must_use]
     pub fn reply(mut self, reply: bool) -> Self {
@@ -183,25 +256,38 @@ impl JobRequest {
         })
     }
 
-    /// The job, checked.
+    /// The job, checked. With the feature `opentelemetry` it belongs to the trace of the current span, where
+    /// it was not given one.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn build(self) -> Result<NewJob, Invalid> {
+    pub fn build(mut self) -> Result<NewJob, Invalid> {
         self.job.check()?;
+        self.job.trace = self.job.trace.or_else(span::current);
         Ok(self.job)
     }
 
     /// How long a caller waits for it at most: all its runs and the pauses between them, what it waits for
-    /// other jobs, and an hour in the queue.
+    /// other jobs and its delay, and an hour in the queue. A time of its own ([`JobRequest::run_at`]) is not
+    /// known to be how far away: wait for the difference too.
     #[must_use]
     pub fn patience(&self) -> Duration {
         let job = &self.job;
         let pause = RetryBackoff::default().cap;
         let waits = u64::from(!job.depends_on.is_empty());
         let times = u64::from(job.retries) + 1 + waits;
+        let delay = match job.when {
+            Some(When::In(ms)) => Duration::from_millis(ms),
+            _ => Duration::ZERO,
+        };
         Duration::from_secs(job.timeout.saturating_mul(times))
             .saturating_add(pause.saturating_mul(job.retries))
             .saturating_add(QUEUEING)
+            .saturating_add(delay)
     }
+}
+
+/// In whole milliseconds, rounded up.
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }

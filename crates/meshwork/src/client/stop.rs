@@ -10,7 +10,7 @@ use super::Client;
 use crate::Error;
 
 /// The `error` of a job that was stopped before it ran, or by force (seed 2).
-const STOPPED: &str = "stopped";
+pub(super) const STOPPED: &str = "stopped";
 
 impl Client {
     /// Stops a job. One that waits ends in error `stopped` at once. Of one that runs, its worker is told

@@ -5,11 +5,12 @@ use meshwork_model::job::NewJob;
 use meshwork_model::name::JobId;
 use tokio::time::Instant;
 
-use super::{Client, JobRequest, REPEAT_FOR};
+use super::{Client, JobRequest, REPEAT_FOR, batch};
 use crate::Error;
 
 impl Client {
-    /// Submits a job and returns its id. While the server is away the call is repeated for 15 s.
+    /// Submits a job and returns its id; or that of another job which has its unique name and stays. While the
+    /// server is away the call is repeated for 15 s.
     ///
     /// # Errors
     /// If the job is invalid, its queue is full, or a job that it depends on does not exist: nothing was
@@ -22,7 +23,9 @@ impl Client {
             if answer == Enqueued::Exists && !repeated {
                 return Err(Error::Exists { id: job.id });
             }
-            self.accepted(&job, answer).await?;
+            if let Some(other) = self.accepted(&job, answer).await? {
+                return Ok(other);
+            }
         }
         Ok(job.id)
     }
@@ -34,16 +37,49 @@ impl Client {
     /// If a job is invalid: nothing was written then. If a job is refused as by [`Client::submit`], or the
     /// server does not take a call: others may be stored then.
     pub async fn submit_all(&self, jobs: &[NewJob]) -> Result<(), Error> {
-        for job in jobs {
-            job.check()?;
-        }
-        for chunk in jobs.chunks(MAX_ENQUEUE) {
-            let (enqueued, _) = self.enqueue(chunk).await?;
-            for (job, answer) in chunk.iter().zip(enqueued) {
-                self.accepted(job, answer).await?;
+        for (job, answer) in jobs.iter().zip(self.submit_each(jobs).await?) {
+            if let Some(refusal) = self.refusal(job, &answer).await? {
+                return Err(refusal);
             }
         }
         Ok(())
+    }
+
+    /// Submits any number of jobs, up to 1,000 in one call, and says of each what became of it, in order. One
+    /// that is refused does not hold up the others. A job that a broken call has stored already `Exists`.
+    ///
+    /// # Errors
+    /// If a job is invalid: nothing was written then. If the server does not take a call: others may be stored
+    /// then; say the same again.
+    pub async fn submit_each(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
+        for job in jobs {
+            job.check()?;
+        }
+        let mut answers = Vec::with_capacity(jobs.len());
+        for chunk in jobs.chunks(MAX_ENQUEUE) {
+            answers.extend(self.enqueue(chunk).await?.0);
+        }
+        Ok(answers)
+    }
+
+    /// Why a job was refused, if it was.
+    ///
+    /// # Errors
+    /// If the server does not say how the queue is set.
+    pub async fn refusal(&self, job: &NewJob, answer: &Enqueued) -> Result<Option<Error>, Error> {
+        match self.accepted(job, answer.clone()).await {
+            Ok(_) => Ok(None),
+            Err(
+                error @ (Error::NotUnique { .. }
+                | Error::Draining { .. }
+                | Error::TooLarge { .. }
+                | Error::NoPrerequisite { .. }
+                | Error::NoBatch { .. }
+                | Error::BatchClosed { .. }
+                | Error::QueueFull { .. }),
+            ) => Ok(Some(error)),
+            Err(error) => Err(error),
+        }
     }
 
     async fn enqueue(&self, jobs: &[NewJob]) -> Result<(Vec<Enqueued>, bool), Error> {
@@ -62,12 +98,27 @@ impl Client {
         }
     }
 
-    /// An error if the job was refused.
-    async fn accepted(&self, job: &NewJob, answer: Enqueued) -> Result<(), Error> {
+    /// An error if the job was refused; the other job, if that one stands for it.
+    pub(super) async fn accepted(
+        &self,
+        job: &NewJob,
+        answer: Enqueued,
+    ) -> Result<Option<JobId>, Error> {
         let id = job.id.clone();
         match answer {
-            Enqueued::Stored | Enqueued::Exists => Ok(()),
+            Enqueued::Stored | Enqueued::Exists => Ok(None),
+            Enqueued::Kept(other) => Ok(Some(other)),
+            Enqueued::Taken(other) => Err(Error::NotUnique { id, other }),
+            Enqueued::Draining => {
+                let queue = job.route.queue(self.broker.keys());
+                Err(Error::Draining { id, queue })
+            }
+            Enqueued::Large(bytes) => {
+                let queue = job.route.queue(self.broker.keys());
+                Err(Error::TooLarge { id, queue, bytes })
+            }
             Enqueued::Unknown(prerequisite) => Err(Error::NoPrerequisite { id, prerequisite }),
+            Enqueued::NotInBatch(why) => Err(batch::refused(job, why)),
             Enqueued::Full => Err(self.full(job).await?),
         }
     }

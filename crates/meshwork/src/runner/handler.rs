@@ -7,15 +7,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use meshwork_model::batch::BatchEnd;
 use meshwork_model::job::Job;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
+use meshwork_model::trace::TraceContext;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
 
 use super::log::{LogSink, LogWriter, Stream};
 use super::{Run, Runner, StopReason};
+use crate::Batch;
 
 /// How long a handler may go on after [`Context::stop`] when its job is this worker's no more: enough to drop
 /// what it holds. The job may run elsewhere already, but code in this process can only be asked.
@@ -39,6 +43,12 @@ pub struct Context {
     /// more. A handler that does not end within the worker's grace (in the last case: within a second) is
     /// cut off at its next `.await`.
     pub stop: CancellationToken,
+    /// The trace that the run belongs to: what to hand on to services that it calls.
+    pub trace: Option<TraceContext>,
+    /// The batch that the job belongs to. While it runs it may add jobs to it, also when it is sealed.
+    pub batch: Option<Batch>,
+    /// How the batch stood whose callback the job is, when it was queued.
+    pub batch_end: Option<BatchEnd>,
     log: LogSink,
     stdout: Arc<Mutex<LogWriter>>,
 }
@@ -81,23 +91,36 @@ where
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     fn call(&self, payload: &[u8], context: Context) -> Result<Call, Failure> {
-        let payload = serde_json::from_slice(payload).map_err(|error| {
-            let message = format!("the payload is not what the handler takes: {error}");
-            Failure::new(FailureKind::Permanent, message)
-        })?;
-        let run = self(payload, context);
+        let run = self(read(payload)?, context);
         Ok(Box::pin(async move {
             let output = run.await.map_err(|error| failed(&*error.into()))?;
-            serde_json::to_vec(&output).map_err(|error| {
-                let message = format!("the result cannot be written as JSON: {error}");
-                Failure::new(FailureKind::Permanent, message)
-            })
+            encoded(&output)
         }))
     }
 }
 
+fn read<In: DeserializeOwned>(payload: &[u8]) -> Result<In, Failure> {
+    serde_json::from_slice(payload).map_err(|error| {
+        let message = format!("the payload is not what the handler takes: {error}");
+        Failure::new(FailureKind::Permanent, message)
+    })
+}
+
+/// The payload of a job.
+pub(super) fn payload_of<In: DeserializeOwned>(job: &Job) -> Result<In, Failure> {
+    read(&job.script)
+}
+
+/// A result as it is kept.
+pub(super) fn encoded(output: &impl Serialize) -> Result<Vec<u8>, Failure> {
+    serde_json::to_vec(output).map_err(|error| {
+        let message = format!("the result cannot be written as JSON: {error}");
+        Failure::new(FailureKind::Permanent, message)
+    })
+}
+
 /// An error with what caused it, from the outside in.
-fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
+pub(super) fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     let message = causes.fold(error.to_string(), |said, cause| {
         let cause = cause.to_string();
@@ -137,28 +160,41 @@ impl<H, S> fmt::Debug for Typed<H, S> {
 impl<H: Handler<S>, S: 'static> Runner for Typed<H, S> {
     fn run(&self, run: Run) -> BoxFuture<'_, Report> {
         Box::pin(async move {
-            let told = CancellationToken::new();
-            let stdout = Arc::new(Mutex::new(run.log.writer(Stream::Stdout)));
-            let context = context(&run.job, &run.log, &stdout, &told);
+            let (talk, told) = Talk::new(&run);
+            let context = talk.context(&run, &told);
             let report = match self.handler.call(&run.job.script, context) {
                 Ok(call) => finish(call, &run, told.drop_guard()).await,
                 Err(failure) => Report::failed(failure),
             };
-            let stdout = stdout
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .finish();
-            Report { stdout, ..report }
+            talk.end(report)
         })
     }
 }
 
-fn context(
-    job: &Job,
-    log: &LogSink,
-    stdout: &Arc<Mutex<LogWriter>>,
-    told: &CancellationToken,
-) -> Context {
+/// What a handler and its run say to each other.
+pub(super) struct Talk(Arc<Mutex<LogWriter>>);
+
+impl Talk {
+    /// With the token that tells the handler to stop.
+    pub(super) fn new(run: &Run) -> (Self, CancellationToken) {
+        let stdout = Arc::new(Mutex::new(run.log.writer(Stream::Stdout)));
+        (Self(stdout), CancellationToken::new())
+    }
+
+    pub(super) fn context(&self, run: &Run, told: &CancellationToken) -> Context {
+        context(run, &self.0, told)
+    }
+
+    /// The report with what was said.
+    pub(super) fn end(&self, report: Report) -> Report {
+        let mut stdout = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let stdout = stdout.finish();
+        Report { stdout, ..report }
+    }
+}
+
+fn context(run: &Run, stdout: &Arc<Mutex<LogWriter>>, told: &CancellationToken) -> Context {
+    let job = &run.job;
     Context {
         job_id: job.id.clone(),
         attempt: job.attempt,
@@ -166,17 +202,35 @@ fn context(
         context_id: job.context_id.clone(),
         input: job.input.as_deref().map(Arc::from),
         stop: told.clone(),
-        log: log.clone(),
+        trace: run.trace.clone(),
+        batch: run.batch.clone(),
+        batch_end: job.callback.is_some().then(|| batch_end(job)).flatten(),
+        log: run.log.clone(),
         stdout: Arc::clone(stdout),
     }
+}
+
+fn batch_end(job: &Job) -> Option<BatchEnd> {
+    BatchEnd::parse(job.input.as_deref()?).ok()
 }
 
 /// Sees to a call until it has ended or is cut off.
 async fn finish(call: Call, run: &Run, told: DropGuard) -> Report {
     // A task of its own: a panic ends there, and a handler that never yields holds up no timer.
-    let mut task = AbortOnDropHandle::new(tokio::spawn(call));
+    let task = AbortOnDropHandle::new(tokio::spawn(call.in_current_span()));
+    until_over(async { report(task.await) }, run, told).await
+}
+
+/// Waits until a call has ended, or the time is over that it has; it is dropped then.
+pub(super) async fn until_over(
+    ended: impl Future<Output = Report>,
+    run: &Run,
+    told: DropGuard,
+) -> Report {
+    tokio::pin!(ended);
     let (failure, grace) = tokio::select! {
-        ended = &mut task => return report(ended),
+        biased;
+        report = &mut ended => return report,
         () = tokio::time::sleep_until(run.deadline) => (Failure::timeout(), run.grace),
         reason = run.stop.stopped() => match reason {
             StopReason::Requested => (Failure::stopped(), run.grace),
@@ -190,7 +244,7 @@ async fn finish(call: Call, run: &Run, told: DropGuard) -> Report {
     };
     // Whether it ended or is cut off, its result comes too late.
     tokio::select! {
-        _ = tokio::time::timeout(grace, task) => {}
+        _ = tokio::time::timeout(grace, ended) => {}
         () = lost => {}
     }
     Report::failed(failure)

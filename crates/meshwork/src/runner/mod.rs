@@ -4,6 +4,7 @@
 mod check;
 mod handler;
 pub mod log;
+mod many;
 mod python;
 mod rhai;
 mod stop;
@@ -16,11 +17,14 @@ use futures_util::future::BoxFuture;
 use meshwork_model::job::Job;
 use meshwork_model::name::ScriptType;
 use meshwork_model::outcome::{Failure, Report};
+use meshwork_model::trace::TraceContext;
 use tokio::time::Instant;
 
+use crate::Batch;
 pub use check::{Place, ScriptError, check};
 pub use handler::{Call, Context, Handler, handler};
 use log::LogSink;
+pub use many::{Announced, Calls, GroupHandler, Many, group_handler};
 pub use stop::{StopReason, StopSignal};
 
 /// The runtimes that come with Meshwork.
@@ -89,6 +93,12 @@ pub struct Run {
     pub grace: Duration,
     /// Takes in what the run says while it runs.
     pub log: LogSink,
+    /// The trace that the run belongs to, and the span that what it calls is a part of.
+    pub trace: Option<TraceContext>,
+    /// What [`Runner::announce`] gave for it.
+    pub(crate) announced: Option<Announced>,
+    /// The batch that the job belongs to; what is added through it is added by this run.
+    pub batch: Option<Batch>,
 }
 
 impl Run {
@@ -96,12 +106,16 @@ impl Run {
     #[must_use]
     pub fn new(job: Arc<Job>, deadline: Instant) -> Self {
         let log = LogSink::new(job.env_vars.secrets());
+        let (trace, _) = job.trace();
         Self {
             job,
             deadline,
             stop: StopSignal::default(),
             grace: STOP_GRACE,
             log,
+            trace,
+            announced: None,
+            batch: None,
         }
     }
 }
@@ -112,6 +126,12 @@ pub trait Runner: Send + Sync + 'static {
     /// after it, at the latest; a runner that does not is cut off by the worker, which then reports the
     /// timeout or the stop itself.
     fn run(&self, run: Run) -> BoxFuture<'_, Report>;
+
+    /// Asked for each job that is about to be run, before the first of those that were claimed together runs:
+    /// a runner that takes several together knows by what it gives which ones to wait for. It never waits.
+    fn announce(&self) -> Option<Announced> {
+        None
+    }
 }
 
 /// The report of a run that was stopped.

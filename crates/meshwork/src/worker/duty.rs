@@ -1,11 +1,13 @@
-//! Duties: what one worker at a time does for all: jobs whose delay is over go into their queues, jobs that
-//! wait for others learn how those ended, jobs that nobody comes back to are looked after, old ones are
-//! forgotten. Whose turn it is, `control` hears.
+//! Duties: what one worker at a time does for all: jobs whose delay is over go into their queues, slots of
+//! schedules that are due get their jobs, jobs that wait for others learn how those ended, jobs that nobody
+//! comes back to are looked after, and batches; old ones are forgotten. Whose turn it is, `control` hears. What is
+//! delayed comes on time whoever dies: a worker that hears of a job that is due before all others sees to it, so
+//! does the one that has the turn, and each other one looks a little later.
 
 use std::time::Duration;
 
 use meshwork_broker::Broker;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::Setup;
@@ -21,6 +23,11 @@ const NEAR: Duration = Duration::from_secs(2);
 /// Past the next look of `control`, how long a worker goes on with what is due: by then another one has the
 /// turn for sure.
 const SLACK: Duration = Duration::from_millis(300);
+/// After what is due, those look who have not the turn, each some time in this range of milliseconds: so soon
+/// that a job is on time although the one who has it is dead, and not all at once.
+const STAND_BY: std::ops::Range<u64> = 20..60;
+/// How long one wait for word of what is due lasts; it begins again at once.
+const LISTEN: Duration = Duration::from_secs(20);
 /// The clock of the server counts in milliseconds: a job is due when this one is over.
 const TICK: Duration = Duration::from_millis(1);
 
@@ -29,7 +36,7 @@ const TICK: Duration = Duration::from_millis(1);
 pub(super) struct Turn {
     /// Whether it is this worker's turn.
     pub(super) mine: bool,
-    /// When the next delayed job is due.
+    /// When the next delayed job or schedule is due.
     pub(super) due: Option<Duration>,
 }
 
@@ -72,6 +79,7 @@ pub(super) async fn duties(
     broker: &Broker,
     setup: &Setup,
     mut turns: watch::Receiver<Turn>,
+    word: &Notify,
 ) -> Result<Never, meshwork_broker::Error> {
     let mut noted = setup.due.0.subscribe();
     // What failed before this connection was made.
@@ -80,18 +88,25 @@ pub(super) async fn duties(
         broker,
         setup,
         next: None,
+        stand_by: None,
         until: Instant::now(),
         page: 0,
         swept: 0,
     };
     loop {
-        let next = duties.next;
+        let next = duties.next.into_iter().chain(duties.stand_by).min();
         tokio::select! {
             Ok(()) = turns.changed() => {
                 let turn = *turns.borrow_and_update();
                 if turn.mine {
                     duties.turn(turn).await?;
+                } else {
+                    duties.stand_by(turn);
                 }
+            }
+            () = word.notified() => {
+                duties.keep_on();
+                duties.promote().await?;
             }
             Ok(()) = noted.changed() => {
                 noted.mark_unchanged();
@@ -100,6 +115,25 @@ pub(super) async fn duties(
                 }
             }
             () = at(next) => duties.promote().await?,
+        }
+    }
+}
+
+/// Waits for word of jobs that are due before all others.
+pub(super) async fn listen(
+    broker: &Broker,
+    word: &Notify,
+) -> Result<Never, meshwork_broker::Error> {
+    let parking = broker.parking().await?;
+    loop {
+        match broker.await_due(&parking, LISTEN).await {
+            Ok(true) => word.notify_one(),
+            Ok(false) => {}
+            Err(error) if error.is_temporary() => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "jobs that are due soon may be late");
+                tokio::time::sleep(LISTEN).await;
+            }
         }
     }
 }
@@ -116,6 +150,8 @@ struct Duties<'a> {
     setup: &'a Setup,
     /// When to promote.
     next: Option<Instant>,
+    /// When to promote what whoever has the turn should have promoted before.
+    stand_by: Option<Instant>,
     /// Until when it sees to what becomes due.
     until: Instant,
     /// Where the search for stranded ids goes on.
@@ -128,12 +164,12 @@ impl Duties<'_> {
     /// All duties once; those that have more to do again, while there is time.
     async fn turn(&mut self, turn: Turn) -> Result<(), meshwork_broker::Error> {
         let began = Instant::now();
-        self.until = self.until.max(began + EVERY + SLACK);
+        self.keep_on();
         if let Some(due) = turn.due {
             self.see_to(began + due);
         }
-        let (mut settle, mut watch, mut prune) = (true, true, true);
-        while (settle || watch || prune) && began.elapsed() < BUDGET {
+        let (mut settle, mut watch, mut prune, mut tend) = (true, true, true, true);
+        while (settle || watch || prune || tend) && began.elapsed() < BUDGET {
             if self.next.is_some_and(|next| next <= Instant::now()) {
                 self.promote().await?;
             }
@@ -151,6 +187,11 @@ impl Duties<'_> {
             if prune {
                 let pruned = within("prune", CALL, self.broker.prune(self.setup.retention)).await;
                 prune = done(pruned)?.is_some_and(|(_, more)| more);
+            }
+            if tend {
+                let tended = self.broker.tend_batches(self.setup.retention);
+                let tended = done(within("tend_batches", CALL, tended).await)?;
+                tend = tended.is_some_and(|(_, more)| more);
             }
         }
         self.search().await?;
@@ -184,17 +225,56 @@ impl Duties<'_> {
         Ok(())
     }
 
+    /// It sees to what is due until another one has the turn for sure.
+    fn keep_on(&mut self) {
+        self.until = self.until.max(Instant::now() + EVERY + SLACK);
+    }
+
+    /// Looks after what another one should have done.
+    fn stand_by(&mut self, turn: Turn) {
+        let due = turn.due.filter(|due| *due <= EVERY + SLACK);
+        self.stand_by = due.map(|due| {
+            let late = Duration::from_millis(rand::random_range(STAND_BY));
+            Instant::now() + due + late
+        });
+    }
+
     fn see_to(&mut self, at: Instant) {
         self.until = self.until.max(at);
         self.next = Some(self.next.map_or(at, |next| next.min(at)));
     }
 
+    /// Slots of schedules that are due. Whether it was done: when memory is full, jobs wait to be stored, and what
+    /// runs goes on.
+    async fn tick(&mut self) -> Result<bool, meshwork_broker::Error> {
+        let ticked = match within("tick", CALL, self.broker.tick()).await {
+            Err(error) if error.is_out_of_memory() => {
+                tracing::warn!(%error, "slots of schedules are not decided yet");
+                None
+            }
+            answer => done(answer)?,
+        };
+        let ok = ticked.is_some();
+        for (schedule, why) in ticked.unwrap_or_default().troubles {
+            tracing::warn!(%schedule, why, "a slot is not decided yet");
+        }
+        Ok(ok)
+    }
+
+    /// What is due: slots of schedules, and jobs whose delay is over.
     async fn promote(&mut self) -> Result<(), meshwork_broker::Error> {
-        self.next = None;
+        (self.next, self.stand_by) = (None, None);
+        let decided = self.tick().await?;
+        // It tells when the next schedule is due, too.
         let Some(promoted) = done(within("promote", CALL, self.broker.promote()).await)? else {
             return Ok(());
         };
-        let next = promoted.next.map(|next| Instant::now() + next + TICK);
+        if promoted.due > 0 {
+            self.keep_on();
+        }
+        let pause = if decided { Duration::ZERO } else { EVERY };
+        let next = promoted.next.map(|next| next.max(pause));
+        let next = next.map(|next| Instant::now() + next + TICK);
         self.next = next.filter(|next| *next <= self.until);
         Ok(())
     }

@@ -7,12 +7,15 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use meshwork_broker::Claimed;
 use meshwork_model::job::Job;
+use meshwork_model::name::BatchId;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use tokio::time::Instant;
 
 use super::Setup;
 use super::logfile::{self, LogFile, LogPathError};
 use super::ship::{self, Shipping};
+use super::slot::With;
+use crate::Batch;
 use crate::runner::{self, Run, Runner, StopReason, StopSignal};
 
 /// How long after its grace a runner may take to return before it is cut off: a slot is not lost to a
@@ -23,7 +26,12 @@ const CUT_OFF: Duration = Duration::from_secs(5);
 const LAST_LINES: Duration = Duration::from_secs(5);
 
 /// Runs the job. None if nobody wants its report any more.
-pub(super) async fn execute(setup: &Setup, claimed: &Claimed, stop: &StopSignal) -> Option<Report> {
+pub(super) async fn execute(
+    setup: &Setup,
+    claimed: &Arc<Claimed>,
+    stop: &StopSignal,
+    (trace, announced): With,
+) -> Option<Report> {
     let job = &claimed.job;
     if runner::is_ping(job) {
         return Some(Report::done(runner::PONG));
@@ -40,17 +48,30 @@ pub(super) async fn execute(setup: &Setup, claimed: &Claimed, stop: &StopSignal)
         Err(failure) => return Some(Report::failed(failure)),
     };
     let deadline = Instant::now() + Duration::from_secs(job.timeout);
-    tracing::debug!(job = job.id, attempt = job.attempt, "run");
+    tracing::debug!("run");
     let mut run = Run::new(Arc::clone(job), deadline);
     run.stop = stop.clone();
     run.grace = setup.stop_grace;
+    run.trace = trace;
+    run.announced = announced;
+    run.batch = job.batch.clone().map(|id| {
+        let (id, token) = (BatchId::foreign(id), claimed.token.clone());
+        Batch::of_run(&setup.broker, id, job.job_id(), token)
+    });
     let log = run.log.clone();
     let written = log_file.map(|file| tokio::spawn(file.keep(log.drain(logfile::CAPACITY))));
-    let drain = log.drain(ship::CAPACITY);
-    let shipping = Shipping::start(setup.broker.clone(), claimed.clone(), drain);
-    let report = bounded(&**runner, run).await;
+    let mut shipping = Shipping::new(log.drain(ship::CAPACITY));
+    let report = {
+        let run = bounded(&**runner, run);
+        tokio::pin!(run);
+        tokio::select! {
+            biased;
+            report = &mut run => report,
+            () = shipping.begins(setup, claimed) => run.await,
+        }
+    };
     log.close();
-    shipping.ended().await;
+    shipping.ended(setup, claimed).await;
     if let Some(written) = written {
         // A disk that hangs holds up no report.
         let _ = tokio::time::timeout(LAST_LINES, written).await;
@@ -88,6 +109,7 @@ async fn bounded(runner: &dyn Runner, run: Run) -> Report {
     let (stop, grace) = (run.stop.clone(), run.grace);
     let overdue = run.deadline + grace + CUT_OFF;
     tokio::select! {
+        biased;
         report = AssertUnwindSafe(runner.run(run)).catch_unwind() => {
             report.unwrap_or_else(|_| panicked())
         }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Setup;
-use super::pull::Appetite;
+use super::appetite::Appetite;
 use super::renew::Alive;
 
 /// How long a stopping worker waits for its parked connections to come back.
@@ -158,6 +158,7 @@ async fn feed(
             None => match setup.broker.parking().await {
                 Ok(made) => parking.insert(made),
                 Err(error) => {
+                    setup.meter.failed("connect", &error);
                     tracing::warn!(%error, queue, "no connection to wait on");
                     tokio::select! {
                         () = stop.cancelled() => return,
@@ -174,6 +175,7 @@ async fn feed(
                 }
             }
             Err(error) => {
+                setup.meter.failed("wait", &error);
                 tracing::warn!(%error, queue, "the wait for jobs broke off");
                 parking = None;
                 tokio::select! {
@@ -185,11 +187,11 @@ async fn feed(
     }
 }
 
-/// Returns when a slot is free, the queues were found empty, and this worker is known to be alive for
-/// longer than a wait lasts, and to listen to this list.
+/// Returns when a slot is free, the queues were found empty, nothing holds this list back, and this worker is
+/// known to be alive for longer than a wait lasts, and to listen to this list.
 async fn ready(setup: &Setup, list: &String, appetite: &Appetite, alive: &mut Alive) {
     loop {
-        appetite.hungry().await;
+        appetite.hungry_for(list).await;
         let listed = alive.borrow_and_update().clone();
         if listed.is_some_and(|listed| {
             listed.until > Instant::now() + setup.park_for() && listed.lists.names().contains(list)

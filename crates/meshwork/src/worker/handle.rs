@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use meshwork_broker::Listener;
 use meshwork_model::name::JobId;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::Setup;
+use super::appetite::Appetite;
 use super::feed::Feeders;
 use super::held::Held;
-use super::pull::{self, Appetite};
+use super::monitor::Monitor;
+use super::pull::{self, Ends};
 use super::renew::Keeper;
 use crate::Error;
 
@@ -21,33 +24,45 @@ pub struct WorkerHandle {
     setup: Arc<Setup>,
     held: Arc<Held>,
     pull: JoinHandle<()>,
+    quiet: oneshot::Receiver<()>,
+    given_up: CancellationToken,
     running: TaskTracker,
     feeders: Feeders,
     keeper: Keeper,
     stop: DropGuard,
+    monitor: Monitor,
 }
 
 pub(super) fn start(setup: Arc<Setup>) -> Result<WorkerHandle, Error> {
     let held = Arc::new(Held::default());
     let keeper = Keeper::start(Arc::clone(&setup), Arc::clone(&held))?;
     let (appetite, running) = (Arc::new(Appetite::new()), TaskTracker::new());
-    let stop = CancellationToken::new();
+    let (stop, given_up) = (CancellationToken::new(), CancellationToken::new());
+    let (tell, quiet) = oneshot::channel();
     let feeders = Feeders::start(&setup, &appetite, &keeper.alive, &stop);
     let pull = tokio::spawn(pull::pull(
         Arc::clone(&setup),
         Arc::clone(&held),
         appetite,
         running.clone(),
-        stop.clone(),
+        Ends {
+            stop: stop.clone(),
+            given_up: given_up.clone(),
+            quiet: tell,
+        },
     ));
+    let monitor = Monitor::new(&setup, &held, &keeper.alive, &stop, &pull);
     Ok(WorkerHandle {
         setup,
         held,
         pull,
+        quiet,
+        given_up,
         running,
         feeders,
         keeper,
         stop: stop.drop_guard(),
+        monitor,
     })
 }
 
@@ -62,6 +77,12 @@ impl WorkerHandle {
     #[must_use]
     pub fn running(&self) -> usize {
         self.running.len()
+    }
+
+    /// What tells how it is, and what it counts; it stays valid while the worker stops, and after.
+    #[must_use]
+    pub fn monitor(&self) -> Monitor {
+        self.monitor.clone()
     }
 
     /// Returns when it is registered as a listener, so that clients see it.
@@ -84,16 +105,17 @@ impl WorkerHandle {
             setup,
             held,
             pull,
+            quiet,
+            given_up,
             running,
             feeders,
             keeper,
             stop,
+            monitor: _,
         } = self;
         drop(stop);
-        let (parted, pulled) = tokio::join!(feeders.ended(), pull);
-        if let Err(error) = pulled {
-            tracing::error!(%error, "the pull loop did not end well");
-        }
+        // An error means that the loop is gone, so nothing comes either; its end is told below.
+        let (parted, _) = tokio::join!(feeders.ended(), quiet);
         if parted {
             leave(&setup).await;
         }
@@ -106,7 +128,11 @@ impl WorkerHandle {
             }
         }
         held.lose_all();
+        given_up.cancel();
         running.wait().await;
+        if let Err(error) = pull.await {
+            tracing::error!(%error, "the pull loop did not end well");
+        }
         keeper.end().await;
         left.len()
     }

@@ -1,109 +1,114 @@
 //! The jobs that a worker holds at the moment, for those who renew and stop them.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use meshwork_broker::Claimed;
 
 use crate::runner::{StopReason, StopSignal};
 
-/// Held jobs by their token and id; a job that was lost and claimed again has another token.
+/// Held jobs by the order in which they came.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    jobs: Mutex<HashMap<(String, String), Job>>,
-    added: AtomicU64,
+    jobs: Mutex<Jobs>,
+}
+
+#[derive(Debug, Default)]
+struct Jobs {
+    added: u64,
+    by_place: HashMap<u64, Job>,
 }
 
 #[derive(Debug)]
 struct Job {
-    claimed: Claimed,
+    claimed: Arc<Claimed>,
     stop: StopSignal,
-    /// How many came before it.
-    before: u64,
 }
 
 impl Held {
-    fn jobs(&self) -> MutexGuard<'_, HashMap<(String, String), Job>> {
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
         // No code that can panic runs under the lock.
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds a job; the signal returned is given when its run is to stop.
-    pub(super) fn add(&self, claimed: &Claimed) -> StopSignal {
+    /// Holds a job; the signal returned is given when its run is to stop. The number is its place.
+    pub(super) fn add(&self, claimed: &Arc<Claimed>) -> (StopSignal, u64) {
         let stop = StopSignal::default();
-        let key = (claimed.token.clone(), claimed.job.id.clone());
         let job = Job {
-            claimed: claimed.clone(),
+            claimed: Arc::clone(claimed),
             stop: stop.clone(),
-            before: self.added.fetch_add(1, Ordering::Relaxed),
         };
-        self.jobs().insert(key, job);
-        stop
+        let mut jobs = self.jobs();
+        jobs.added += 1;
+        let place = jobs.added;
+        jobs.by_place.insert(place, job);
+        (stop, place)
     }
 
     /// Holds it no longer.
-    pub(super) fn remove(&self, claimed: &Claimed) {
-        self.jobs()
-            .remove(&(claimed.token.clone(), claimed.job.id.clone()));
+    pub(super) fn remove(&self, place: u64) {
+        self.jobs().by_place.remove(&place);
     }
 
     /// What is held now.
     pub(super) fn all(&self) -> Vec<Claimed> {
-        self.jobs()
-            .values()
-            .map(|job| job.claimed.clone())
-            .collect()
+        let jobs = self.jobs();
+        let held = jobs.by_place.values();
+        held.map(|job| (*job.claimed).clone()).collect()
     }
 
     /// What is held now, the newest first: handed back in this order, each to the front of its queue, the
     /// oldest is the next one again.
-    pub(super) fn newest_first(&self) -> Vec<Claimed> {
-        let mut all: Vec<_> = self
-            .jobs()
-            .values()
-            .map(|job| (job.before, job.claimed.clone()))
-            .collect();
-        all.sort_unstable_by_key(|(before, _)| std::cmp::Reverse(*before));
-        all.into_iter().map(|(_, claimed)| claimed).collect()
+    pub(super) fn newest_first(&self) -> Vec<Arc<Claimed>> {
+        let jobs = self.jobs();
+        let mut all: Vec<_> = jobs.by_place.iter().collect();
+        all.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(**place));
+        all.into_iter()
+            .map(|(_, job)| Arc::clone(&job.claimed))
+            .collect()
     }
 
     /// The ids of what is held now.
     pub(super) fn ids(&self) -> Vec<String> {
         let jobs = self.jobs();
-        jobs.values()
-            .map(|job| job.claimed.job.id.clone())
-            .collect()
+        let held = jobs.by_place.values();
+        held.map(|job| job.claimed.job.id.clone()).collect()
     }
 
     /// How many are held now.
     pub(super) fn len(&self) -> usize {
-        self.jobs().len()
+        self.jobs().by_place.len()
     }
 
-    /// Ends the runs of jobs that are this worker's no more. Only those that were asked about are meant:
-    /// the same job may have been claimed anew since.
-    pub(super) fn lose(&self, asked: &[Claimed], gone: &[String]) {
-        let jobs = self.jobs();
-        for claimed in asked
+    /// Ends the runs of jobs that are this worker's no more, and says how many they are. Only those that were asked about
+    /// are meant:
+    /// the same job may have been claimed anew since, with another token.
+    pub(super) fn lose(&self, asked: &[Claimed], gone: &[String]) -> usize {
+        if gone.is_empty() {
+            return 0;
+        }
+        let meant: HashSet<_> = asked
             .iter()
             .filter(|claimed| gone.contains(&claimed.job.id))
-        {
-            let key = (claimed.token.clone(), claimed.job.id.clone());
-            if let Some(job) = jobs.get(&key) {
-                tracing::warn!(
-                    job = claimed.job.id,
-                    "the job was stopped, or its lease was lost"
-                );
+            .map(|claimed| (&claimed.token, &claimed.job.id))
+            .collect();
+        let mut lost = 0;
+        for job in self.jobs().by_place.values() {
+            let id = &job.claimed.job.id;
+            if meant.contains(&(&job.claimed.token, id)) {
+                tracing::warn!(job = id, "the job was stopped, or its lease was lost");
                 job.stop.stop(StopReason::Lost);
+                lost += 1;
             }
         }
+        lost
     }
 
     /// Asks the run of a job to stop, if it is held here. It ends in its own report.
     pub(super) fn request_stop(&self, id: &str) -> bool {
         let mut found = false;
-        for job in self.jobs().values() {
+        for job in self.jobs().by_place.values() {
             if job.claimed.job.id == id {
                 job.stop.stop(StopReason::Requested);
                 found = true;
@@ -114,7 +119,7 @@ impl Held {
 
     /// Ends all runs: their jobs were handed back.
     pub(super) fn lose_all(&self) {
-        for job in self.jobs().values() {
+        for job in self.jobs().by_place.values() {
             job.stop.stop(StopReason::Lost);
         }
     }

@@ -11,6 +11,11 @@ use meshwork_model::route::{Listen, Priority};
 /// what is less urgent gets an eighth of the claims however much else there is.
 const REVERSE_EVERY: u32 = 8;
 
+/// A queue without its priority: what is set for a queue holds for all its priorities together.
+pub(super) fn base_of(queue: &str) -> &str {
+    queue.rsplit_once(":prio:").map_or(queue, |(base, _)| base)
+}
+
 /// Where a worker belongs.
 #[derive(Debug)]
 pub(super) struct Places {

@@ -1,10 +1,13 @@
 //! The worker: pull → execute → report, with the leases renewed apart from it.
 //!
-//! [`pull`] takes jobs while slots are free, [`execute`] runs one, [`report`] says how it went, [`renew`]
-//! keeps the leases on a thread of its own, [`feed`] waits for ids while the queues are empty, [`control`]
+//! [`pull`] exchanges results for jobs while slots are free (a [`call`] each time), [`start`] gives each job a
+//! [`slot`], [`execute`] runs it, [`report`] says how it went, [`renew`] keeps the leases on a thread of its
+//! own, [`feed`] waits for ids while the queues are empty and there is [`appetite`] for them, [`control`]
 //! hears of jobs that are to stop, [`duty`] does what one worker at a time does for all, [`lists`] says what
-//! it takes from, [`ship`] keeps what runs say, and [`presence`] tells others of it. What a job does is a [`Runner`]'s.
+//! it takes from, [`ship`] keeps what runs say, [`presence`] tells others of it, and [`monitor`] how it is. What a job does is a [`Runner`]'s.
 
+mod appetite;
+mod call;
 mod control;
 mod duty;
 mod execute;
@@ -14,12 +17,15 @@ mod held;
 mod identity;
 mod lists;
 mod logfile;
+mod monitor;
 mod presence;
 mod pull;
 mod renew;
 mod report;
 mod setup;
 mod ship;
+mod slot;
+mod start;
 mod turn;
 
 use std::collections::HashMap;
@@ -33,6 +39,7 @@ use meshwork_model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::Listen;
 
+use crate::metrics::Meter;
 use crate::runner::{self, Runner};
 use crate::{Client, Error};
 use duty::Due;
@@ -41,6 +48,7 @@ use identity::Identity;
 use lists::Places;
 pub use logfile::LogDirError;
 use logfile::LogFolders;
+pub use monitor::{Monitor, Unfit};
 use presence::Present;
 pub use presence::WorkerInfo;
 use setup::Setup;
@@ -122,6 +130,24 @@ impl Worker {
     pub fn handle<H: runner::Handler<M>, M: 'static>(mut self, name: &str, handler: H) -> Self {
         match name.parse() {
             Ok(name) => self.runner(name, runner::handler(handler)),
+            Err(_) => {
+                self.refused.get_or_insert_with(|| name.to_owned());
+                self
+            }
+        }
+    }
+
+    /// Calls `handler` for several jobs named `name` at once: up to as many as `many` says, each with a result
+    /// of its own. See [`runner::group_handler`]; a group is never larger than [`Worker::concurrency`].
+    #[must_use]
+    pub fn handle_many<H: runner::GroupHandler<M>, M: 'static>(
+        mut self,
+        name: &str,
+        many: runner::Many,
+        handler: H,
+    ) -> Self {
+        match name.parse() {
+            Ok(name) => self.runner(name, runner::group_handler(many, handler)),
             Err(_) => {
                 self.refused.get_or_insert_with(|| name.to_owned());
                 self
@@ -244,8 +270,9 @@ impl Worker {
         let lists = places.lists(self.broker.keys(), &[]);
         let name = self.instance.as_ref().map_or("worker", Instance::as_str);
         let identity = Identity::new(name);
-        let (keys, slots) = (self.broker.keys(), self.concurrency);
-        let mut present = Present::new(keys, &places.listens, identity.worker(), slots);
+        let keys = self.broker.keys();
+        let meter = Arc::new(Meter::new(keys, self.concurrency));
+        let mut present = Present::new(keys, &places.listens, identity.worker(), self.concurrency);
         present.register(&self.broker).await?;
         let setup = Setup {
             identity,
@@ -261,6 +288,7 @@ impl Worker {
             backoff: self.backoff,
             retention: self.retention,
             due: Due::new(),
+            meter,
             broker: self.broker,
             listening: tokio::sync::Mutex::new(true),
         };

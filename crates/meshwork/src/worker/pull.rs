@@ -1,248 +1,386 @@
-//! Pull: claims jobs while slots are free, and hands each to a task of its own.
+//! Pull: exchanges results for jobs while there are any, and hands each job to a task of its own. Batches make
+//! themselves: a result that is ready goes out at once unless a call is under way, and what becomes ready
+//! meanwhile goes with the next one, which claims for the slots that are free by then.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::{Backoff, Claim, Claimed, Taken};
-use meshwork_model::outcome::{Failure, Report};
-use tokio::sync::{Notify, Semaphore, watch};
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use meshwork_broker::{Backoff, Claimed, Finished, Taken};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Setup;
+use super::appetite::{Appetite, Holds};
+use super::call::{self, Asked, Call, Landed, Told};
 use super::held::Held;
 use super::lists::Order;
-use super::turn::{Place, Turns};
-use super::{execute, report};
-use crate::runner::{StopReason, StopSignal};
+use super::report::Ran;
+use super::slot::Ended;
+use super::start::Starter;
 
 /// Between two claims while nothing comes: what no wake-up told of is found then, and what came to a list
 /// that no connection waits on.
 const SAFETY: Duration = Duration::from_secs(1);
-/// How long a feeder that brought an id waits for the claim before it waits for the next id.
-const CLAIM_SOON: Duration = Duration::from_secs(1);
+/// Calls under way at once: while the server does one, the worker makes use of the last.
+const MOST_CALLS: usize = 2;
+/// A second call is worth its cost for so much of what the worker runs at once: a half.
+const SECOND_CALL: usize = 2;
+/// The most that the results of one call take, in bytes: others wait while the server reads it.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
 
-/// What the pull loop and the feeders tell each other.
-#[derive(Debug)]
-pub(super) struct Appetite {
-    hungry: watch::Sender<bool>,
-    claims: watch::Sender<u64>,
-    fed: Notify,
+/// How the loop is told to end.
+pub(super) struct Ends {
+    /// Takes no more jobs.
+    pub(super) stop: CancellationToken,
+    /// What is not reported by now was handed back.
+    pub(super) given_up: CancellationToken,
+    /// Told when no job comes any more.
+    pub(super) quiet: oneshot::Sender<()>,
 }
 
-impl Appetite {
-    pub(super) fn new() -> Self {
-        Self {
-            hungry: watch::Sender::new(false),
-            claims: watch::Sender::new(0),
-            fed: Notify::new(),
-        }
-    }
-
-    /// Returns when slots are free and the last claim found the queues empty.
-    pub(super) async fn hungry(&self) {
-        // The sender lives as long as `self`.
-        let _ = self.hungry.subscribe().wait_for(|hungry| *hungry).await;
-    }
-
-    /// An id has come: wakes the pull loop, and returns when it has claimed.
-    pub(super) async fn feed(&self) {
-        let mut claims = self.claims.subscribe();
-        claims.mark_unchanged();
-        self.fed.notify_one();
-        let _ = tokio::time::timeout(CLAIM_SOON, claims.changed()).await;
-    }
-}
-
-/// Claims and starts jobs until `stop`.
+/// Claims, starts and reports jobs: until it is told to stop, and all that it has in hand is reported.
 pub(super) async fn pull(
     setup: Arc<Setup>,
     held: Arc<Held>,
     appetite: Arc<Appetite>,
     running: TaskTracker,
-    stop: CancellationToken,
+    ends: Ends,
 ) {
-    let slots = Arc::new(Semaphore::new(setup.concurrency));
-    let mut starter = Starter {
+    let (sender, ended) = mpsc::unbounded_channel();
+    let starter = Starter::new(Arc::clone(&setup), Arc::clone(&held), running, sender);
+    let pull = Pull {
         setup,
         held,
-        slots: Arc::clone(&slots),
-        turns: Turns::new(),
-        running,
-        one_by_one: false,
+        appetite,
+        starter,
+        order: Order::default(),
+        holds: Holds::default(),
+        in_hand: 0,
+        reserved: 0,
+        ready: VecDeque::new(),
+        flying: FuturesUnordered::new(),
+        calls: 0,
+        claims: 0,
+        releases: 0,
+        resting: false,
+        backoff: Backoff::new(),
+        empty: false,
+        fed: false,
+        looked: Instant::now(),
+        stopping: false,
     };
-    let (mut backoff, mut order) = (Backoff::new(), Order::default());
-    while !stop.is_cancelled() {
-        let want = starter.want();
-        let taken = match claim(&starter.setup, want, order.is_reverse()).await {
-            Ok(taken) => taken,
-            Err(error) => {
-                tracing::warn!(%error, "claim failed; trying again");
-                tokio::select! {
-                    () = backoff.wait() => continue,
-                    () = stop.cancelled() => return,
+    pull.run(ended, ends).await;
+}
+
+struct Pull {
+    setup: Arc<Setup>,
+    held: Arc<Held>,
+    appetite: Arc<Appetite>,
+    starter: Starter,
+    order: Order,
+    holds: Holds,
+    /// Jobs that run, and results that no call under way carries.
+    in_hand: usize,
+    /// Slots that calls under way may need.
+    reserved: usize,
+    /// Results to be told.
+    ready: VecDeque<Ran>,
+    flying: FuturesUnordered<BoxFuture<'static, Landed>>,
+    /// How many of these are calls, how many of those claim, and how many bring jobs back.
+    calls: usize,
+    claims: usize,
+    releases: usize,
+    /// Nothing is sent: the last call failed.
+    resting: bool,
+    backoff: Backoff,
+    /// The last claim brought less than was wanted.
+    empty: bool,
+    /// An id has come through a feeder since the last claim was sent.
+    fed: bool,
+    /// When a claim came back last.
+    looked: Instant,
+    stopping: bool,
+}
+
+impl Pull {
+    async fn run(mut self, mut ended: mpsc::UnboundedReceiver<Ended>, ends: Ends) {
+        let mut quiet = Some(ends.quiet);
+        let wake = tokio::time::sleep(Duration::ZERO);
+        tokio::pin!(wake);
+        loop {
+            if self.is_worth_a_look() {
+                tokio::task::yield_now().await;
+            }
+            while let Ok(ended) = ended.try_recv() {
+                self.ended(ended);
+            }
+            while let Some(call) = self.next() {
+                self.send(call);
+            }
+            if self.stopping && self.claims + self.releases == 0 {
+                // Nobody listens if the worker was dropped.
+                let _ = quiet.take().map(|quiet| quiet.send(()));
+                if self.in_hand + self.calls == 0 {
+                    return;
                 }
             }
+            self.appetite.tell(self.is_hungry());
+            let at = self.wakes();
+            if let Some(at) = at.filter(|at| *at != wake.deadline()) {
+                wake.as_mut().reset(at);
+            }
+            tokio::select! {
+                Some(landed) = self.flying.next() => self.landed(landed),
+                Some(one) = ended.recv() => self.ended(one),
+                () = self.appetite.fed() => self.fed = true,
+                () = &mut wake, if at.is_some() => {}
+                () = ends.stop.cancelled(), if !self.stopping => self.stopping = true,
+                () = ends.given_up.cancelled(), if self.resting && self.stopping => self.give_up(),
+            }
+        }
+    }
+
+    /// Whether others that run may be about to end too, so that their results go together.
+    fn is_worth_a_look(&self) -> bool {
+        self.calls == 0 && !self.ready.is_empty() && self.in_hand > self.ready.len()
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        match ended {
+            Ended::Ran(ran) => self.ready.push_back(ran),
+            Ended::Told(slot) => {
+                self.in_hand -= 1;
+                self.holds.may_pass(&slot.claimed.queue, Instant::now());
+                self.held.remove(slot.place);
+            }
+        }
+    }
+
+    /// What is to be sent now, if anything.
+    fn next(&mut self) -> Option<Call> {
+        if self.resting || self.calls >= MOST_CALLS {
+            return None;
+        }
+        if self.ready.front().is_some_and(|ran| ran.alone) {
+            let results = self.ready.pop_front().into_iter().collect();
+            let claim = None;
+            return Some(Call { results, claim });
+        }
+        let many = self.ready.len() * SECOND_CALL >= self.setup.concurrency;
+        if self.calls > 0 && !self.fed && !many {
+            return None;
+        }
+        let results = self.batch();
+        let now = Instant::now();
+        for ran in &results {
+            self.holds.may_pass(&ran.slot.claimed.queue, now);
+        }
+        let claim = self.claim(results.len(), now);
+        (claim.is_some() || !results.is_empty()).then_some(Call { results, claim })
+    }
+
+    /// The results that go together.
+    fn batch(&mut self) -> Vec<Ran> {
+        let mut bytes = 0;
+        let fits = |ran: &&Ran| {
+            let first = bytes == 0;
+            bytes += ran.bytes().max(1);
+            !ran.alone && (first || bytes <= MOST_BYTES)
         };
-        backoff = Backoff::new();
+        let most = self.ready.iter().take(meshwork_broker::MAX_ITEMS);
+        let together = most.take_while(fits).count();
+        self.ready.drain(..together).collect()
+    }
+
+    /// What to claim beside so many results.
+    fn claim(&mut self, results: usize, now: Instant) -> Option<Asked> {
+        let want = self.want(results);
+        // What came to a worker that stops is handed back when it leaves.
+        self.fed &= !self.stopping;
+        let hungry = !self.empty || self.wakes().is_some_and(|at| at <= now);
+        if !self.fed && (want == 0 || !hungry) {
+            return None;
+        }
+        // What came through a feeder may be of a list that is held: then it goes back.
+        let fed = std::mem::take(&mut self.fed);
+        Some(Asked {
+            want,
+            reverse: self.order.is_reverse() && self.claims == 0,
+            lists: self.setup.lists(),
+            skipped: if fed {
+                Vec::new()
+            } else {
+                self.holds.skipped(now)
+            },
+            fed,
+        })
+    }
+
+    /// How many jobs there is room for when so many results are told.
+    fn want(&self, results: usize) -> usize {
+        let busy = (self.in_hand - results) + self.reserved;
+        let free = self.setup.concurrency.saturating_sub(busy);
+        if self.stopping || self.releases > 0 || self.starter.is_closed() {
+            0
+        } else if !self.starter.one_by_one {
+            free
+        } else if self.claims > 0 {
+            0
+        } else {
+            free.min(1)
+        }
+    }
+
+    /// When to claim although nothing was heard.
+    fn wakes(&self) -> Option<Instant> {
+        if !self.empty
+            || self.claims > 0
+            || self.resting
+            || self.want(0) == 0 && self.ready.is_empty()
+        {
+            return None;
+        }
+        let safety = self.looked + SAFETY;
+        Some(self.holds.next().map_or(safety, |next| next.min(safety)))
+    }
+
+    fn is_hungry(&self) -> bool {
+        self.empty && !self.fed && !self.resting && self.claims == 0 && self.want(0) > 0
+    }
+
+    fn send(&mut self, call: Call) {
+        self.in_hand -= call.results.len();
+        self.reserved += call.slots();
+        self.calls += 1;
+        self.claims += usize::from(call.claim.is_some());
+        let setup = Arc::clone(&self.setup);
+        self.flying.push(Box::pin(call::make(setup, call)));
+    }
+
+    fn landed(&mut self, landed: Landed) {
+        match landed {
+            Landed::Called(call, told) => self.called(call, told),
+            Landed::Released => self.releases -= 1,
+            Landed::Rested(backoff) => {
+                self.resting = false;
+                self.backoff = backoff;
+            }
+        }
+    }
+
+    fn called(&mut self, call: Call, told: Told) {
+        self.calls -= 1;
+        self.claims -= usize::from(call.claim.is_some());
+        self.reserved -= call.slots();
+        match told {
+            Ok((finished, taken)) => {
+                if !self.resting {
+                    self.backoff = Backoff::new();
+                }
+                self.finished(call.results, &finished);
+                if let Some((asked, taken)) = call.claim.zip(taken) {
+                    self.taken(&asked, taken);
+                }
+            }
+            Err(error) => self.failed(call, &error),
+        }
+    }
+
+    fn finished(&mut self, results: Vec<Ran>, finished: &[Finished]) {
+        self.setup.meter.heard();
+        for (ran, finished) in results.into_iter().zip(finished) {
+            ran.told(*finished);
+            self.held.remove(ran.slot.place);
+        }
+    }
+
+    fn taken(&mut self, asked: &Asked, taken: Taken) {
+        self.setup.meter.claimed(&taken);
         if taken.dropped > 0 {
             tracing::debug!(
                 ids = taken.dropped,
                 "dropped ids of jobs that are not there to run"
             );
         }
-        let (got, more) = (taken.jobs.len(), taken.more);
-        order.note(got);
-        starter.start(taken.jobs).await;
-        appetite.claims.send_modify(|claims| *claims += 1);
-        if starter.turns.is_taken() {
-            closed(&appetite, &starter.turns, &stop).await;
-        } else if got < want && !more {
-            idle(&appetite, &stop).await;
-        } else if !more {
-            full(&appetite, &slots, &stop).await;
+        let got = taken.jobs.len();
+        self.looked = Instant::now();
+        self.order.note(got);
+        let skipped = &asked.skipped;
+        self.holds
+            .told(&self.appetite, skipped, taken.held, self.looked);
+        if asked.want > 0 {
+            self.empty = got < asked.want && !taken.more;
         }
-    }
-}
-
-/// Starts what was claimed.
-struct Starter {
-    setup: Arc<Setup>,
-    held: Arc<Held>,
-    slots: Arc<Semaphore>,
-    turns: Turns,
-    running: TaskTracker,
-    /// The last claim brought a job that runs alone. Such jobs come in rows, and what is claimed beside one
-    /// is handed back: until another kind comes they are claimed one by one.
-    one_by_one: bool,
-}
-
-impl Starter {
-    /// How many jobs to claim.
-    fn want(&self) -> usize {
-        match (self.turns.is_taken(), self.one_by_one) {
-            (true, _) => 0,
-            (false, true) => self.slots.available_permits().min(1),
-            (false, false) => self.slots.available_permits(),
+        let left = self.starter.start(taken.jobs);
+        self.in_hand += got - left.len();
+        if !left.is_empty() {
+            self.release(left);
         }
+        self.appetite.claimed();
     }
 
-    /// Starts those that run beside others, then the first of those that run alone; the rest of these goes
-    /// back at no cost, since another worker may be free for it long before this one is.
-    async fn start(&mut self, jobs: Vec<Claimed>) {
-        let (alone, beside_others): (Vec<_>, Vec<_>) = jobs
-            .into_iter()
-            .partition(|claimed| !claimed.job.concurrent);
-        if !alone.is_empty() || !beside_others.is_empty() {
-            self.one_by_one = !alone.is_empty();
-        }
-        for claimed in beside_others {
-            self.spawn(claimed, self.turns.beside_others());
-        }
-        let mut alone = alone.into_iter();
-        if let Some(first) = alone.next() {
-            self.spawn(first, self.turns.alone());
-        }
-        // Each goes to the head of its queue: the last one first keeps their order.
-        for claimed in alone.rev() {
-            if let Err(error) = self.setup.broker.release(&claimed).await {
-                tracing::warn!(job = claimed.job.id, %error, "not handed back; its lease will end");
+    /// Hands back what is not wanted now, before anything else is claimed.
+    fn release(&mut self, left: Vec<Claimed>) {
+        self.releases += 1;
+        let setup = Arc::clone(&self.setup);
+        self.flying.push(Box::pin(async move {
+            // Each goes to the head of its queue: the last one first keeps their order.
+            for claimed in left.iter().rev() {
+                if let Err(error) = setup.broker.release(claimed).await {
+                    let job = &claimed.job.id;
+                    tracing::warn!(job, %error, "not handed back; its lease will end");
+                }
             }
-        }
+            Landed::Released
+        }));
     }
 
-    fn spawn(&self, claimed: Claimed, place: Place) {
-        let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
-            // Not more was wanted than there were slots, and nobody else takes one.
-            tracing::error!("no slot for a claimed job; its lease will end");
-            return;
+    /// A call failed as a whole: its results are told again, and it claims again, after a pause. What was
+    /// claimed for nobody comes back when its lease ends.
+    fn failed(&mut self, call: Call, error: &meshwork_broker::Error) {
+        let Call { results, claim } = call;
+        let what = if results.is_empty() {
+            "claim"
+        } else {
+            "report"
         };
-        // Now, so that they are held in the order in which they were claimed.
-        let stop = self.held.add(&claimed);
-        let task = work(
-            Arc::clone(&self.setup),
-            Arc::clone(&self.held),
-            claimed,
-            stop,
-            place,
-        );
-        self.running.spawn(async move {
-            task.await;
-            drop(slot);
-        });
-    }
-}
-
-/// Nothing to take and a slot free: the feeders wait.
-async fn idle(appetite: &Appetite, stop: &CancellationToken) {
-    appetite.hungry.send_replace(true);
-    tokio::select! {
-        () = appetite.fed.notified() => {}
-        () = tokio::time::sleep(SAFETY) => {}
-        () = stop.cancelled() => {}
-    }
-    appetite.hungry.send_replace(false);
-}
-
-/// No slot free: waits for one. An id that still comes through a feeder that was waiting goes back at
-/// once, by a claim of nothing.
-async fn full(appetite: &Appetite, slots: &Semaphore, stop: &CancellationToken) {
-    tokio::select! {
-        _ = slots.acquire() => {}
-        () = appetite.fed.notified() => {}
-        () = stop.cancelled() => {}
-    }
-}
-
-/// A job waits to run alone, or does: waits for its end. What still comes through a feeder goes back at once.
-async fn closed(appetite: &Appetite, turns: &Turns, stop: &CancellationToken) {
-    tokio::select! {
-        () = turns.free() => {}
-        () = appetite.fed.notified() => {}
-        () = stop.cancelled() => {}
-    }
-}
-
-async fn claim(setup: &Setup, want: usize, reverse: bool) -> Result<Taken, meshwork_broker::Error> {
-    let token = setup.identity.token();
-    let lists = setup.lists();
-    setup
-        .broker
-        .claim(Claim {
-            queues: lists.queues(),
-            old: lists.old(),
-            reverse,
-            want,
-            lease: setup.lease,
-            worker: setup.identity.worker(),
-            token: &token,
-        })
-        .await
-}
-
-/// One job from claim to report.
-async fn work(
-    setup: Arc<Setup>,
-    held: Arc<Held>,
-    claimed: Claimed,
-    stop: StopSignal,
-    place: Place,
-) {
-    let outcome = tokio::select! {
-        turn = place.turn() => {
-            let outcome = execute::execute(&setup, &claimed, &stop).await;
-            drop(turn);
-            outcome
+        self.setup.meter.failed(what, error);
+        tracing::warn!(%error, results = results.len(), "a {what} failed; trying again");
+        let apart = !error.is_temporary() && (results.len() > 1 || claim.is_some());
+        for mut ran in results.into_iter().rev() {
+            if !apart && !ran.is_worth(error) {
+                self.held.remove(ran.slot.place);
+                continue;
+            }
+            self.in_hand += 1;
+            ran.alone |= apart;
+            self.ready.push_front(ran);
         }
-        // It has not begun.
-        reason = stop.stopped() => match reason {
-            StopReason::Requested => Some(Report::failed(Failure::stopped())),
-            StopReason::Lost => None,
-        },
-    };
-    drop(place);
-    if let Some(outcome) = outcome {
-        report::report(&setup, &claimed, outcome, &stop).await;
+        if let Some(asked) = claim {
+            self.fed |= asked.fed;
+            self.empty = false;
+        }
+        if !std::mem::replace(&mut self.resting, true) {
+            let mut backoff = std::mem::take(&mut self.backoff);
+            self.flying.push(Box::pin(async move {
+                backoff.wait().await;
+                Landed::Rested(backoff)
+            }));
+        }
     }
-    held.remove(&claimed);
+
+    /// What could not be told is somebody else's by now.
+    fn give_up(&mut self) {
+        while let Some(ran) = self.ready.pop_front() {
+            self.in_hand -= 1;
+            self.held.remove(ran.slot.place);
+        }
+        self.resting = false;
+    }
 }

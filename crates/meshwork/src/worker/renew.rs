@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::{Backoff, Broker, Listener, Renewal};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Setup;
 use super::control::control;
-use super::duty::{Turn, duties};
+use super::duty::{Turn, duties, listen};
 use super::held::Held;
 use super::lists::Lists;
 
@@ -85,19 +85,24 @@ impl Drop for Keeper {
 /// Renews for ever, over a connection that is made again whenever it breaks.
 async fn keep(setup: &Setup, held: &Held, report: &watch::Sender<Option<Listed>>) {
     let mut backoff = Backoff::new();
-    let turns = watch::Sender::new(Turn::default());
+    let (turns, word) = (watch::Sender::new(Turn::default()), Notify::new());
     loop {
         match setup.broker.dedicated().await {
             Ok(broker) => {
                 let Err(error) = tokio::select! {
                     failed = keep_over(&broker, setup, held, report) => failed,
                     failed = control(&broker, setup, held, &turns) => failed,
-                    failed = duties(&broker, setup, turns.subscribe()) => failed,
+                    failed = duties(&broker, setup, turns.subscribe(), &word) => failed,
+                    failed = listen(&broker, &word) => failed,
                     failed = setup.present.keep(&broker, held) => failed,
                 };
+                setup.meter.failed("renew", &error);
                 tracing::warn!(%error, "renewal failed; connecting again");
             }
-            Err(error) => tracing::warn!(%error, "no connection for renewals"),
+            Err(error) => {
+                setup.meter.failed("connect", &error);
+                tracing::warn!(%error, "no connection for renewals");
+            }
         }
         backoff.wait().await;
     }
@@ -128,7 +133,8 @@ async fn keep_over(
         let asked = held.all();
         let began = Instant::now();
         let (told, lists) = renew(broker, setup, &asked).await?;
-        held.lose(&asked, &told.gone);
+        setup.meter.heard();
+        setup.meter.lost(held.lose(&asked, &told.gone));
         for id in &told.stop {
             held.request_stop(id);
         }

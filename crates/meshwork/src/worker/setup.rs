@@ -13,6 +13,7 @@ use super::identity::Identity;
 use super::lists::{Lists, Places};
 use super::logfile::LogFolders;
 use super::presence::Present;
+use crate::metrics::Meter;
 use crate::runner::Runner;
 
 /// What all parts of a running worker share.
@@ -34,6 +35,8 @@ pub(crate) struct Setup {
     pub(super) retention: Retention,
     /// When a job that failed here is due again.
     pub(super) due: Due,
+    /// What it counts.
+    pub(super) meter: Arc<Meter>,
     /// Whether it is, or is to be, on the list of listeners.
     pub(super) listening: tokio::sync::Mutex<bool>,
 }

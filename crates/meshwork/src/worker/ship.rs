@@ -1,12 +1,14 @@
 //! Ship: what a run says goes into the job's log in the store while it runs, in batches, and so does how far
 //! it is. It holds up neither the run nor, for long, its report.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::{Backoff, Broker, Claimed, Line, Logged};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::Setup;
 use crate::runner::log::{Batch, Entry, LogDrain, Progress};
 
 /// The most lines that wait to be shipped: as many as the store keeps of one job.
@@ -20,32 +22,58 @@ const LAST: Duration = Duration::from_secs(1);
 /// The stream under which lines that were not kept are told.
 const DROPPED: &str = "dropped";
 
-/// A run's log on its way.
+/// A run's log on its way. Most runs say nothing, so a task for it begins with the first line.
 #[derive(Debug)]
-pub(super) struct Shipping {
-    task: JoinHandle<()>,
-    over: CancellationToken,
+pub(super) enum Shipping {
+    /// Nothing was said yet.
+    Silent(Option<LogDrain>),
+    /// The task, and what tells it that the run is over.
+    Begun(JoinHandle<()>, CancellationToken),
 }
 
 impl Shipping {
-    /// Ships what comes out of `drain`.
-    pub(super) fn start(broker: Broker, claimed: Claimed, drain: LogDrain) -> Self {
-        let over = CancellationToken::new();
-        let task = tokio::spawn(ship(broker, claimed, drain, over.clone()));
-        Self { task, over }
+    /// For what comes out of `drain`.
+    pub(super) fn new(drain: LogDrain) -> Self {
+        Self::Silent(Some(drain))
+    }
+
+    /// Returns when something was said and is on its way from now on.
+    pub(super) async fn begins(&mut self, setup: &Setup, claimed: &Arc<Claimed>) {
+        if let Self::Silent(Some(drain)) = self {
+            drain.filled().await;
+        }
+        self.begin(setup, claimed);
+    }
+
+    fn begin(&mut self, setup: &Setup, claimed: &Arc<Claimed>) {
+        if let Self::Silent(drain) = self
+            && let Some(drain) = drain.take()
+        {
+            let (over, claimed) = (CancellationToken::new(), Arc::clone(claimed));
+            let ship = ship(setup.broker.clone(), claimed, drain, over.clone());
+            *self = Self::Begun(tokio::spawn(ship), over);
+        }
     }
 
     /// The run is over: returns when the rest is in the log, or the report cannot wait for it any more.
-    pub(super) async fn ended(mut self) {
-        self.over.cancel();
-        if tokio::time::timeout(LAST, &mut self.task).await.is_err() {
+    pub(super) async fn ended(mut self, setup: &Setup, claimed: &Arc<Claimed>) {
+        if let Self::Silent(Some(drain)) = &self
+            && drain.is_filled()
+        {
+            self.begin(setup, claimed);
+        }
+        let Self::Begun(mut task, over) = self else {
+            return;
+        };
+        over.cancel();
+        if tokio::time::timeout(LAST, &mut task).await.is_err() {
             tracing::warn!("the end of a job's log is not kept");
-            self.task.abort();
+            task.abort();
         }
     }
 }
 
-async fn ship(broker: Broker, claimed: Claimed, mut drain: LogDrain, over: CancellationToken) {
+async fn ship(broker: Broker, claimed: Arc<Claimed>, mut drain: LogDrain, over: CancellationToken) {
     while let Some(batch) = drain.next().await {
         let mut backoff = Backoff::new();
         loop {

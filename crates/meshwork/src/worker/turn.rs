@@ -3,15 +3,16 @@
 //! it comes to its turn however many others there are. Its timeout begins with its turn.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, watch};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 /// Who may run now.
 #[derive(Debug, Clone)]
 pub(super) struct Turns {
     lock: Arc<RwLock<()>>,
     /// Whether a job waits to run alone, or does.
-    alone: watch::Sender<bool>,
+    alone: Arc<AtomicBool>,
 }
 
 /// A place in the line. It is given up when this is dropped.
@@ -32,7 +33,7 @@ impl Turns {
     pub(super) fn new() -> Self {
         Self {
             lock: Arc::default(),
-            alone: watch::Sender::new(false),
+            alone: Arc::default(),
         }
     }
 
@@ -43,19 +44,13 @@ impl Turns {
 
     /// A place for a job that runs alone. There is one at a time; see [`Turns::is_taken`].
     pub(super) fn alone(&self) -> Place {
-        self.alone.send_replace(true);
+        self.alone.store(true, Ordering::SeqCst);
         Place::Alone(self.clone())
     }
 
     /// Whether a job waits to run alone, or does.
     pub(super) fn is_taken(&self) -> bool {
-        *self.alone.borrow()
-    }
-
-    /// Returns when no job waits to run alone, or does.
-    pub(super) async fn free(&self) {
-        // The sender is `self`.
-        let _ = self.alone.subscribe().wait_for(|alone| !*alone).await;
+        self.alone.load(Ordering::SeqCst)
     }
 }
 
@@ -76,7 +71,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Self::Alone(turns) = self {
-            turns.alone.send_replace(false);
+            turns.alone.store(false, Ordering::SeqCst);
         }
     }
 }

@@ -10,3 +10,4 @@ mod python;
 mod python_processes;
 mod rhai;
 mod support;
+mod trace;

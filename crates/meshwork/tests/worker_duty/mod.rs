@@ -4,11 +4,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use meshwork::model::job::{NewJob, When};
+use meshwork::model::name::JobId;
 use meshwork::model::outcome::{Failure, FailureKind, Report};
 use meshwork::model::retry::RetryBackoff;
 use meshwork::model::route::Priority;
+use meshwork::model::schedule::policy::Overlap;
+use meshwork::model::state::Status;
+use meshwork::model::time::parse_iso;
 use meshwork::runner::log::Stream;
-use meshwork::{Client, JobRequest, Retention};
+use meshwork::{Client, JobRequest, Retention, ScheduleRequest};
 use meshwork_testkit::eventually;
 use tokio::time::Instant;
 
@@ -49,6 +54,106 @@ pub(crate) async fn a_retry_comes_when_it_is_due(client: Client) {
     }
     // One look a second would be late by half a second.
     assert!(soonest < PAUSE + Duration::from_millis(100), "{soonest:?}");
+    worker.stop().await;
+}
+
+pub(crate) async fn slots_of_a_schedule_come_when_they_are_due(client: Client) {
+    let worker = worker(&client, &Scripted::echo()).start().await.unwrap();
+    let every = Duration::from_secs(1);
+    let request = ScheduleRequest::every(every, JobRequest::new(osis(), "x")).unwrap();
+    let schedule = client.schedule("ticks").unwrap();
+    schedule.add(request.overlap(Overlap::Allow)).await.unwrap();
+    eventually("four slots have run", PATIENCE, async || {
+        (schedule.show().await.unwrap().runs >= 4).then_some(())
+    })
+    .await;
+    schedule.remove().await.unwrap();
+    let late = async |slot: &JobId| {
+        let job = client.result(slot, PATIENCE).await.unwrap();
+        let slot = parse_iso(&job.env_vars["MESHWORK_SLOT"]).unwrap();
+        parse_iso(&job.created_at).unwrap() - slot
+    };
+    let mut soonest = u64::MAX;
+    let page = client.list(0).await.unwrap();
+    assert!(page.jobs.len() >= 4);
+    for job in page.jobs {
+        soonest = soonest.min(late(&job.job_id()).await);
+    }
+    // One look a second would be late by half a second.
+    assert!(soonest < 100, "{soonest} ms");
+    worker.stop().await;
+}
+
+/// How much later than its time each job was claimed, by the server's clock, in ms.
+async fn lateness(client: &Client, jobs: &[NewJob]) -> Vec<u64> {
+    let mut late = Vec::new();
+    for job in jobs {
+        client.result(&job.id, PATIENCE).await.unwrap();
+        let key = format!("hero:job:{}", job.id);
+        let times = ["HMGET", &key, "mw_started", "mw_run_at"];
+        let (started, due): (u64, u64) = raw(client, &times).await;
+        assert!(started >= due, "{started} is before {due}");
+        late.push(started - due);
+    }
+    late.sort_unstable();
+    late
+}
+
+fn in_ms(ms: u64) -> NewJob {
+    let mut job = JobRequest::new(osis(), "x").build().unwrap();
+    job.when = Some(When::In(ms));
+    job
+}
+
+/// Each comes before those that are there already, so no look of before told of it.
+pub(crate) async fn delayed_jobs_come_when_they_are_due(client: Client) {
+    let runner = Scripted::echo();
+    let mut workers = Vec::new();
+    for _ in 0..3 {
+        workers.push(worker(&client, &runner).start().await.unwrap());
+    }
+    for worker in &workers {
+        worker.registered().await;
+    }
+    let mut jobs = vec![in_ms(900_000)];
+    client.submit_all(&jobs).await.unwrap();
+    for n in 0..20 {
+        let job = in_ms(600 - 25 * n);
+        client.submit_all(std::slice::from_ref(&job)).await.unwrap();
+        jobs.push(job);
+    }
+    let far = jobs.remove(0);
+    let late = lateness(&client, &jobs).await;
+    // One look a second would be late by half a second, in the middle.
+    assert!(late[10] < 100, "{late:?}");
+    let job = client.status(&far.id).await.unwrap();
+    assert_eq!(job.status(), Some(Status::Dispatched));
+    for worker in workers {
+        worker.stop().await;
+    }
+}
+
+/// Those who have not the turn, and heard no word, look too.
+pub(crate) async fn a_job_whose_word_is_lost_comes_all_the_same(client: Client) {
+    let worker = worker(&client, &Scripted::echo()).start().await.unwrap();
+    worker.registered().await;
+    let jobs: Vec<_> = (0..5).map(|_| in_ms(600_000)).collect();
+    client.submit_all(&jobs).await.unwrap();
+    let (seconds, _): (u64, u64) = raw(&client, &["TIME"]).await;
+    // Somebody who is dead has the turn for some seconds.
+    let ends = ((seconds + 8) * 1000).to_string();
+    let _: String = raw(&client, &["SET", "hero:q:turn", &ends]).await;
+    for (n, job) in jobs.iter().enumerate() {
+        let (key, due) = (
+            format!("hero:job:{}", job.id),
+            (seconds * 1000 + 3000 + 250 * n as u64).to_string(),
+        );
+        let _: usize = raw(&client, &["HSET", &key, "mw_run_at", &due]).await;
+        let delayed = ["ZADD", "hero:q:delayed", &due, job.id.as_str()];
+        let _: usize = raw(&client, &delayed).await;
+    }
+    let late = lateness(&client, &jobs).await;
+    assert!(late[2] < 150, "{late:?}");
     worker.stop().await;
 }
 

@@ -58,6 +58,24 @@ pub mod field {
     pub const WORKER: &str = "mw_worker";
     /// Ours: the queue it was claimed from.
     pub const QUEUE: &str = "mw_queue";
+    /// Ours: when its run began, in milliseconds since 1970.
+    pub const STARTED: &str = "mw_started";
+    /// Ours: the key whose turns it takes in a fair queue, and whose limits it counts for.
+    pub const KEY: &str = "mw_key";
+    /// Ours: its place among jobs with a key.
+    pub const SEQ: &str = "mw_seq";
+    /// Ours: the queue of whose slots it holds one.
+    pub const SLOT: &str = "mw_slot";
+    /// Ours: `done` or `started`, until when no other job of the unique name is accepted, a blank, the name.
+    pub const UNIQUE: &str = "mw_unique";
+    /// Ours: when it is to run, in milliseconds since 1970.
+    pub const RUN_AT: &str = "mw_run_at";
+    /// Ours: the batch that it belongs to.
+    pub const BATCH: &str = "mw_batch";
+    /// Ours: what it waits for as a callback (`done`, `success` or `failure`), a blank, the batch.
+    pub const CALLBACK: &str = "mw_callback";
+    /// Ours: that it has a key, a slot, a unique name, a time or a batch; scripts look for them only then.
+    pub const WITH: &str = "mw_with";
     /// Ours: runs begun, without those that cost nothing (handed back, or lost with their worker).
     pub const ATTEMPT: &str = "mw_attempt";
     /// Ours: how often its worker went away.
@@ -91,6 +109,10 @@ pub mod field {
     pub const DEAD: &str = "mw_dead";
     /// Ours: how far it is: a whole percentage, as `45%`, and perhaps a blank and a few words.
     pub const PROGRESS: &str = "mw_progress";
+    /// Ours: the trace that it belongs to, and the span that asked for it (W3C `traceparent`).
+    pub const TRACEPARENT: &str = "mw_traceparent";
+    /// Ours: what tracing systems say beside it (W3C `tracestate`).
+    pub const TRACESTATE: &str = "mw_tracestate";
     /// Ours: where in the script the error arose.
     pub const TRACEBACK: &str = "mw_traceback";
 }

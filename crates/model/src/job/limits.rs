@@ -26,5 +26,9 @@ pub const MAX_RETRIES: u32 = 100;
 pub const MAX_LOST: u32 = 5;
 /// The most prerequisites of one job: each is looked at when it is enqueued.
 pub const MAX_PREREQUISITES: usize = 1000;
+/// The longest delay of a job, and the longest window of a unique name, in milliseconds (10 years).
+pub const MAX_DELAY_MS: u64 = 10 * 366 * 86_400_000;
+/// The most bytes of a key, and of a unique name: they are parts of names in Redis.
+pub const MAX_KEY: usize = 256;
 /// The longest first pause before a retry, in milliseconds (one hour).
 pub const MAX_BACKOFF_MS: u64 = 3_600_000;

@@ -6,11 +6,14 @@ pub mod limits;
 mod log_path;
 mod new;
 mod record;
+mod wish;
 
 pub use fields::field;
 pub use log_path::log_path_fault;
 pub use new::{Invalid, NewJob, OnFailure, UnknownOnFailure};
 pub use record::{Job, text};
+pub(crate) use wish::name_fault;
+pub use wish::{OnDuplicate, Unique, UnknownPolicy, Until, When};
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,12 @@
 //! What a client asks for, checked before anything is written.
 
+use super::wish::{self, Unique, When};
 use super::{field, limits, log_path_fault};
+use crate::batch::Membership;
 use crate::name::JobId;
 use crate::route::{Fallback, Priority, Route};
 use crate::secret::EnvVars;
+use crate::trace::TraceContext;
 
 /// A job to be enqueued.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +44,16 @@ pub struct NewJob {
     pub fallback: Option<Fallback>,
     /// The first pause before a retry, in milliseconds; the worker's own rule otherwise.
     pub backoff_ms: Option<u64>,
+    /// When it is to run; at once, if it does not say.
+    pub when: Option<When>,
+    /// Whose turn it takes in a fair queue, and for whose limits it counts: a tenant, say.
+    pub key: Option<String>,
+    /// That there is to be only one of it.
+    pub unique: Option<Unique>,
+    /// The trace that it belongs to, and the span that asks for it.
+    pub trace: Option<TraceContext>,
+    /// The batch that it belongs to.
+    pub batch: Option<Membership>,
 }
 
 /// What the failure of a prerequisite means.
@@ -150,6 +163,14 @@ pub enum Invalid {
         /// The job.
         id: JobId,
     },
+    /// A time, a key or a unique name that cannot be.
+    #[error("job {id}: {fault}")]
+    Wish {
+        /// The job.
+        id: JobId,
+        /// What is wrong.
+        fault: String,
+    },
     /// A fallback without a worker to fall back from.
     #[error("job {id}: a fallback is for a job that is sent to one instance; name the instance")]
     Fallback {
@@ -203,6 +224,11 @@ impl NewJob {
             on_failure: OnFailure::Fail,
             fallback: None,
             backoff_ms: None,
+            when: None,
+            key: None,
+            unique: None,
+            trace: None,
+            batch: None,
         }
     }
 
@@ -306,6 +332,10 @@ impl NewJob {
         if self.fallback.is_some() && self.route.instance.is_none() {
             return Err(Invalid::Fallback { id: id() });
         }
+        let wish = wish::fault(self.when, self.key.as_deref(), self.unique.as_ref());
+        if let Some(fault) = wish {
+            return Err(Invalid::Wish { id: id(), fault });
+        }
         match self.backoff_ms {
             Some(ms) if ms > limits::MAX_BACKOFF_MS => Err(Invalid::Backoff { id: id(), ms }),
             _ => Ok(()),
@@ -363,6 +393,12 @@ impl NewJob {
             fields.push((field::PREREQUISITES, json.clone().into()));
             fields.push((field::DEPENDENCIES, json.into()));
         }
+        self.push_options(&mut fields);
+        fields
+    }
+
+    /// What only some jobs say.
+    fn push_options(&self, fields: &mut Vec<(&'static str, Vec<u8>)>) {
         if self.on_failure != OnFailure::Fail {
             fields.push((field::ON_FAILURE, self.on_failure.as_str().into()));
         }
@@ -371,6 +407,22 @@ impl NewJob {
         }
         if let Some(ms) = self.backoff_ms {
             fields.push((field::BACKOFF, ms.to_string().into()));
+        }
+        if let Some(key) = &self.key {
+            fields.push((field::KEY, key.as_str().into()));
+        }
+        let unique = self.unique.as_ref();
+        if let Some(name) = unique.and_then(|u| u.field(self.route.script_type.as_str())) {
+            fields.push((field::UNIQUE, name.into()));
+        }
+        if let Some(of) = &self.batch {
+            fields.push((field::BATCH, of.batch.as_str().into()));
+        }
+        if let Some(trace) = &self.trace {
+            fields.push((field::TRACEPARENT, trace.parent().into()));
+            if let Some(state) = trace.state() {
+                fields.push((field::TRACESTATE, state.into()));
+            }
         }
         if let Some(group) = &self.route.group {
             fields.push((field::GROUP, group.as_str().into()));
@@ -384,6 +436,5 @@ impl NewJob {
         if let Some(input) = &self.input {
             fields.push((field::INPUT, input.clone()));
         }
-        fields
     }
 }

@@ -7,6 +7,7 @@ use crate::name::{JobId, ScriptType};
 use crate::route::Route;
 use crate::secret::EnvVars;
 use crate::state::Status;
+use crate::trace::{InvalidTrace, TraceContext};
 
 /// What a record says. A field that is missing or unreadable has its default; unknown fields are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,12 +83,27 @@ pub struct Job {
     pub lock: Option<String>,
     /// Whether it came from an old list.
     pub legacy: bool,
+    /// The batch that it belongs to.
+    pub batch: Option<String>,
+    /// What it waits or waited for as a callback, a blank, the batch.
+    pub callback: Option<String>,
     /// Why it is to be stopped.
     pub stop: Option<String>,
     /// Why it is a dead letter.
     pub dead: Option<String>,
+    /// When it was to run at the earliest, in milliseconds since 1970, if its submitter said.
+    pub run_at_ms: Option<u64>,
+    /// Whose turns it takes, and for whose limits it counts.
+    pub key: Option<String>,
+    /// Until when it keeps others of its unique name away (`done` or `started`), a blank, its type, a colon
+    /// and the name. One that is unique for a time says nothing.
+    pub unique: Option<String>,
     /// How far it is, as its run says.
     pub progress: Option<String>,
+    /// The trace that it belongs to, as written; see [`Job::trace`].
+    pub traceparent: Option<String>,
+    /// What tracing systems say beside it, as written.
+    pub tracestate: Option<String>,
     /// Every field that is none of the above.
     pub other: BTreeMap<String, Vec<u8>>,
 }
@@ -198,9 +214,16 @@ impl Job {
             field::BACKOFF => self.backoff_ms = number(value),
             field::LOCK => self.lock = some_text(value),
             field::LEGACY => self.legacy = value == b"1",
+            field::BATCH => self.batch = some_text(value),
+            field::CALLBACK => self.callback = some_text(value),
             field::STOP => self.stop = some_text(value),
             field::DEAD => self.dead = some_text(value),
+            field::RUN_AT => self.run_at_ms = number(value),
+            field::KEY => self.key = some_text(value),
+            field::UNIQUE => self.unique = some_text(value),
             field::PROGRESS => self.progress = some_text(value),
+            field::TRACEPARENT => self.traceparent = some_text(value),
+            field::TRACESTATE => self.tracestate = some_text(value),
             _ => {
                 self.other.insert(name, value);
             }
@@ -221,6 +244,15 @@ impl Job {
         } else {
             status
         })
+    }
+
+    /// The trace that it belongs to. What is not valid is left out, and the second says why.
+    #[must_use]
+    pub fn trace(&self) -> (Option<TraceContext>, Option<InvalidTrace>) {
+        match &self.traceparent {
+            Some(parent) => TraceContext::lenient(parent, self.tracestate.as_deref()),
+            None => (None, None),
+        }
     }
 
     /// The id, for keys.

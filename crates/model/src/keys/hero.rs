@@ -13,7 +13,7 @@ use crate::route::Priority;
 
 pub use legacy::{LegacyList, LegacyListError};
 pub use own::ScriptName;
-pub use parse::NoWorkQueue;
+pub use parse::{NoWorkQueue, QueueParts};
 
 /// Builds the keys of one namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,10 +96,15 @@ impl Hero {
         format!("{queue}:prio:{}", priority.level())
     }
 
+    /// What the control queues of types begin with: `hero:q:ctl:type:`.
+    pub(super) fn control_prefix(&self) -> String {
+        format!("{}:q:ctl:type:", self.namespace)
+    }
+
     /// Requests to the workers of a type: `hero:q:ctl:type:{script_type}`.
     #[must_use]
     pub fn control_queue_type(&self, script_type: &ScriptType) -> String {
-        format!("{}:q:ctl:type:{script_type}", self.namespace)
+        format!("{}{script_type}", self.control_prefix())
     }
 
     /// Requests to one worker: `hero:q:ctl:type:{script_type}:group:{group}:inst:{instance}`.
@@ -132,13 +137,42 @@ impl Hero {
         format!("{}{script_type}:{group}:{instance}", self.presence_prefix())
     }
 
+    /// What every hash of figures about a queue begins with: `hero:meta:queue:stats:`.
+    #[must_use]
+    pub fn queue_stats_prefix(&self) -> String {
+        format!("{}:meta:queue:stats:", self.namespace)
+    }
+
+    /// The queue whose figures stand under a key of [`Self::queue_stats_key`], if it is one.
+    #[must_use]
+    pub fn queue_of_stats(&self, key: &str) -> Option<String> {
+        let short = key.strip_prefix(&self.queue_stats_prefix())?;
+        // Only names of work queues are cut short.
+        let own = short.starts_with("type:");
+        Some(if own {
+            format!("{}:q:work:{short}", self.namespace)
+        } else {
+            short.to_owned()
+        })
+    }
+
     /// Figures about a queue, for dashboards: `hero:meta:queue:stats:{queue}`, where the queue goes by what
     /// follows `hero:q:work:` in its name.
     #[must_use]
     pub fn queue_stats_key(&self, queue: &str) -> String {
-        let work = format!("{}:q:work:", self.namespace);
-        let short = queue.strip_prefix(&work).unwrap_or(queue);
-        format!("{}:meta:queue:stats:{short}", self.namespace)
+        let short = queue.strip_prefix(&self.queues_prefix()).unwrap_or(queue);
+        format!("{}{short}", self.stats_prefix())
+    }
+
+    /// What every canonical queue begins with.
+    pub(super) fn queues_prefix(&self) -> String {
+        format!("{}:q:work:", self.namespace)
+    }
+
+    /// What the keys of [`Self::queue_stats_key`] begin with.
+    #[must_use]
+    pub fn stats_prefix(&self) -> String {
+        format!("{}:meta:queue:stats:", self.namespace)
     }
 }
 
@@ -183,13 +217,27 @@ mod tests {
     }
 
     #[test]
+    fn the_figures_of_a_queue_tell_which_it_is() {
+        let keys = Hero::default();
+        for queue in ["hero:q:work:type:osis:prio:0", "hero:work_queue:w", "x"] {
+            let key = keys.queue_stats_key(queue);
+            assert_eq!(keys.queue_of_stats(&key).as_deref(), Some(queue));
+        }
+        assert_eq!(
+            keys.queue_stats_key("hero:q:work:type:a"),
+            "hero:meta:queue:stats:type:a"
+        );
+        assert_eq!(keys.queue_of_stats("hero:meta:actor:inst:a"), None);
+    }
+
+    #[test]
     fn our_own_keys_are_not_jobs() {
         let keys = Hero::default();
         for key in [
             keys.lease(),
             keys.feeds(),
             keys.feed("w", "q"),
-            keys.batch("d"),
+            keys.each("d"),
         ] {
             assert!(!key.starts_with(&keys.job_prefix()), "{key}");
             assert!(!key.starts_with(&keys.work_prefix()), "{key}");

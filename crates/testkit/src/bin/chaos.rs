@@ -1,10 +1,14 @@
 //! `cargo xtask chaos`: kills the real command at random moments, and counts what came out.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use meshwork_testkit::chaos::fleet::{self, Ground};
-use meshwork_testkit::chaos::{ChaosError, Plan, Scenario, meshwork_binary, play};
+use meshwork_testkit::chaos::{ChaosError, Plan, Scenario, meshwork_binary, play, schedules};
+
+/// How much time passes for the schedules: it takes a minute.
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Kill workers, servers and engines at random moments, and check that no job is lost and none runs twice
 /// without need
@@ -13,11 +17,12 @@ use meshwork_testkit::chaos::{ChaosError, Plan, Scenario, meshwork_binary, play}
 /// embedded engine with others attached. `fleet` is three workers on a redis-server, each with a clock that
 /// is a minute off the next: kill -9 and SIGSTOP of workers, kill -9 and restart of the server, memory
 /// full. `failover` has a replica and sentinels, and a client that waits for the replica; `unconfirmed` the
-/// same with one that does not, whose loss is measured.
+/// same with one that does not, whose loss is measured. `schedules` is three schedulers whose clocks differ by
+/// a minute and a day that passes in one; the one that was busy last is killed.
 #[derive(Parser)]
 #[command(name = "cargo xtask chaos")]
 struct Arguments {
-    /// One of alone, server, attached, fleet, failover, unconfirmed [default: each in turn]
+    /// One of alone, server, attached, fleet, failover, unconfirmed, schedules [default: each in turn]
     #[arg(long, value_parser = Which::from_name)]
     scenario: Option<Which>,
     /// How often to kill or disturb, in all scenarios together
@@ -29,6 +34,9 @@ struct Arguments {
     /// One object of JSON for each scenario
     #[arg(long)]
     json: bool,
+    /// What this program is when it is one of the schedulers
+    #[arg(long, hide = true, num_args = 3, allow_hyphen_values = true)]
+    scheduler: Option<Vec<String>>,
 }
 
 /// A scenario of either kind.
@@ -36,18 +44,21 @@ struct Arguments {
 enum Which {
     Batch(Scenario),
     Fleet(Ground),
+    Schedules,
 }
 
 impl Which {
     fn all() -> impl Iterator<Item = Self> {
         let batches = Scenario::ALL.into_iter().map(Self::Batch);
-        batches.chain(Ground::ALL.into_iter().map(Self::Fleet))
+        let fleets = Ground::ALL.into_iter().map(Self::Fleet);
+        batches.chain(fleets).chain([Self::Schedules])
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::Batch(scenario) => scenario.name(),
             Self::Fleet(ground) => ground.name(),
+            Self::Schedules => "schedules",
         }
     }
 
@@ -74,6 +85,20 @@ impl Which {
                 let report = fleet::play(&plan).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
+            Self::Schedules => {
+                let own = std::env::current_exe().map_err(|source| ChaosError::Io {
+                    what: "this program".to_owned(),
+                    source,
+                })?;
+                let plan = schedules::Plan {
+                    scheduler: (own, vec!["--scheduler".to_owned()]),
+                    span: DAY,
+                    kills: plan.kills,
+                    seed: plan.seed,
+                };
+                let report = schedules::play(&plan).await?;
+                Ok((report.holds(), report.to_string(), report.json()))
+            }
         }
     }
 }
@@ -83,6 +108,15 @@ impl Which {
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a command")]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(told) = arguments.scheduler {
+        return match schedules::be_scheduler(&told).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("scheduler: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let seed = arguments.seed.unwrap_or_else(rand::random);
     eprintln!("seed {seed}");
     let binary = match meshwork_binary() {

@@ -11,6 +11,7 @@ pub mod fleet;
 mod ground;
 mod moments;
 mod program;
+pub mod schedules;
 
 use std::fmt;
 use std::io;

@@ -1,6 +1,7 @@
 //! What the suite runs on, and a place of its own for each case at a time.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
 use meshwork_broker::doctor::rights;
@@ -32,16 +33,33 @@ pub(super) struct Ways {
     pub(super) verbs: Conn,
     /// For looking at the data and changing it by hand.
     pub(super) raw: Conn,
+    /// What all keys of a case there begin with. The next case has the same, for which the engine knows
+    /// the scripts already.
+    pub(super) namespace: String,
+}
+
+impl Ways {
+    fn new(verbs: Conn, raw: Conn) -> Self {
+        let number = NAMESPACES.fetch_add(1, Ordering::Relaxed);
+        Self {
+            verbs,
+            raw,
+            namespace: format!("{HASH_TAG}{number}"),
+        }
+    }
 }
 
 /// What all namespaces begin with: one slot of a cluster.
-pub(super) const HASH_TAG: &str = "{c}";
+const HASH_TAG: &str = "{c}";
 
 /// The user of [`Engine::Rights`], and the password.
 const USER: &str = "suite";
 
 static CLUSTER: OnceCell<Option<RealCluster>> = OnceCell::const_new();
 static TURN: Semaphore = Semaphore::const_new(1);
+
+/// Namespaces so far, so that no two places of a process have the same.
+static NAMESPACES: AtomicU32 = AtomicU32::new(0);
 
 /// Places that no case uses at the moment.
 static FREE: Mutex<Vec<(Engine, Ways)>> = Mutex::new(Vec::new());
@@ -121,10 +139,7 @@ impl Engine {
             Self::Cluster => cluster(test).await?,
             Self::Rights => return restricted(test).await,
         };
-        Ok(conn.map(|conn| Ways {
-            verbs: conn.clone(),
-            raw: conn,
-        }))
+        Ok(conn.map(|conn| Ways::new(conn.clone(), conn)))
     }
 }
 
@@ -146,10 +161,8 @@ async fn restricted(test: &str) -> Result<Option<Ways>, Failure> {
     let words = ["ACL", "SETUSER", USER].into_iter().chain(rule.split(' '));
     database.server.say::<()>(&Vec::from_iter(words))?;
     let login = format!("redis://{USER}:{USER}@");
-    Ok(Some(Ways {
-        verbs: open(&database.url().replacen("redis://", &login, 1)).await?,
-        raw: open(&database.url()).await?,
-    }))
+    let verbs = open(&database.url().replacen("redis://", &login, 1)).await?;
+    Ok(Some(Ways::new(verbs, open(&database.url()).await?)))
 }
 
 /// The cluster that all tests of this binary share.

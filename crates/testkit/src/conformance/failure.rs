@@ -54,6 +54,13 @@ impl From<meshwork_model::name::NameError> for Failure {
     }
 }
 
+impl From<meshwork_model::schedule::timing::RhythmError> for Failure {
+    #[track_caller]
+    fn from(error: meshwork_model::schedule::timing::RhythmError) -> Self {
+        Self::new(error)
+    }
+}
+
 /// Compares two texts, such as snapshots, and shows the lines that only one of them has.
 #[track_caller]
 pub(super) fn same_text(is: &str, should: &str) -> Outcome {

@@ -1,10 +1,9 @@
 //! 100,000 jobs that wait for one, that are put off, or whose ends are still to be told; and the stream of
 //! events, which is bounded.
 
-use std::time::{Duration, Instant};
+use meshwork_broker::MAX_ITEMS;
 
-use meshwork_broker::{Error, MAX_ITEMS};
-
+use super::heavy::{MANY, short};
 use super::settle::put_dependants;
 use super::waits::run;
 use super::{Failure, Outcome, World, cases, check, same};
@@ -16,22 +15,6 @@ cases![
     many_are_put_off,
     events_are_bounded,
 ];
-
-const MANY: usize = 100_000;
-
-/// What one call may take, in a build without optimisation and on a machine that does other things
-/// besides. How much a call does is counted; this notices what grows faster than it should.
-const SHORT: Duration = Duration::from_secs(5);
-
-async fn short<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
-    let begun = Instant::now();
-    let done = call.await?;
-    let took = begun.elapsed();
-    if took > SHORT {
-        return Err(Failure::new(format!("a call took {took:?}")));
-    }
-    Ok(done)
-}
 
 async fn number(world: &World, command: &str, key: &str) -> Result<usize, Failure> {
     world.raw(&[command, key]).await

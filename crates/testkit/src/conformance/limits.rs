@@ -11,7 +11,7 @@ use Enqueued::{Exists, Full, Stored};
 cases![
     the_default_holds_for_every_queue,
     a_queues_own_limit_comes_first,
-    a_batch_fills_up_to_the_limit,
+    one_call_fills_up_to_the_limit,
     a_full_queue_writes_nothing,
     an_id_that_is_there_is_there,
     there_is_room_again,
@@ -62,7 +62,7 @@ async fn a_queues_own_limit_comes_first(world: &World) -> Outcome {
 }
 
 /// And tells of each job.
-async fn a_batch_fills_up_to_the_limit(world: &World) -> Outcome {
+async fn one_call_fills_up_to_the_limit(world: &World) -> Outcome {
     limit(world, None, "3").await?;
     world.put(&["a"]).await?;
     let mut other = world.job("d")?;

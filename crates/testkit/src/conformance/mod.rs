@@ -5,30 +5,41 @@
 
 mod engine;
 mod failure;
+pub mod model;
 mod run;
 mod world;
 
 mod adopt;
 mod astray;
+mod batch_ends;
+mod batch_lists;
 mod batches;
 mod cancel;
 mod claim;
 mod clocks;
 mod control;
 mod dead;
+mod delays;
 mod delete;
 mod dependents;
+mod each;
 mod enqueue;
 mod events;
+mod exchange;
 mod fail;
 mod fallback;
 mod feeds;
+mod figures;
 mod finish;
 mod foreign;
 mod foreign_waits;
 mod heavy;
+mod heavy_batches;
+mod heavy_keys;
+mod heavy_schedules;
 mod heavy_waits;
 mod inspect;
+mod keys;
 mod lifecycle;
 mod limits;
 mod listeners;
@@ -39,23 +50,31 @@ mod migrate;
 mod odd_keys;
 mod old_side;
 mod order;
+mod pause;
 mod present;
 mod promote;
 mod prune;
+mod rates;
 mod reclaim;
 mod records;
 mod release;
 mod renew;
 mod replies;
 mod retry;
+mod schedule;
 mod settle;
+mod shared_events;
+mod slots;
 mod stale;
 mod states;
 mod stops;
 mod sweep;
+mod tick;
 mod turns;
+mod unique;
 mod waits;
 mod watch;
+mod wishes;
 
 use futures_util::future::BoxFuture;
 
@@ -100,6 +119,7 @@ pub const GROUPS: &[Group] = &[
     group("order", order::CASES),
     group("renew", renew::CASES),
     group("finish", finish::CASES),
+    group("exchange", exchange::CASES),
     group("fail", fail::CASES),
     group("release", release::CASES),
     group("reclaim", reclaim::CASES),
@@ -108,6 +128,8 @@ pub const GROUPS: &[Group] = &[
     group("settle", settle::CASES),
     group("retry", retry::CASES),
     group("delete", delete::CASES),
+    group("schedule", schedule::CASES),
+    group("tick", tick::CASES),
     group("records", records::CASES),
     group("replies", replies::CASES),
     group("states", states::CASES),
@@ -116,7 +138,7 @@ pub const GROUPS: &[Group] = &[
     group("clocks", clocks::CASES),
     group("listeners", listeners::CASES),
     group("feeds", feeds::CASES),
-    group("batches", batches::CASES),
+    group("each", each::CASES),
     group("locks", locks::CASES),
     group("watch", watch::CASES),
     group("astray", astray::CASES),
@@ -131,10 +153,21 @@ pub const GROUPS: &[Group] = &[
     group("migrate", migrate::CASES),
     group("sweep", sweep::CASES),
     group("waits", waits::CASES),
+    group("batches", batches::CASES),
+    group("batch_ends", batch_ends::CASES),
+    group("batch_lists", batch_lists::CASES),
     group("dependents", dependents::CASES),
     group("foreign_waits", foreign_waits::CASES),
     group("dead", dead::CASES),
     group("limits", limits::CASES),
+    group("pause", pause::CASES),
+    group("delays", delays::CASES),
+    group("slots", slots::CASES),
+    group("rates", rates::CASES),
+    group("keys", keys::CASES),
+    group("unique", unique::CASES),
+    group("figures", figures::CASES),
+    group("shared_events", shared_events::CASES),
     group("fallback", fallback::CASES),
     group("stops", stops::CASES),
     group("events", events::CASES),
@@ -145,8 +178,23 @@ pub const GROUPS: &[Group] = &[
         heavy: true,
     },
     Group {
+        name: "heavy_batches",
+        cases: heavy_batches::CASES,
+        heavy: true,
+    },
+    Group {
         name: "heavy_waits",
         cases: heavy_waits::CASES,
+        heavy: true,
+    },
+    Group {
+        name: "heavy_schedules",
+        cases: heavy_schedules::CASES,
+        heavy: true,
+    },
+    Group {
+        name: "heavy_keys",
+        cases: heavy_keys::CASES,
         heavy: true,
     },
     Group {

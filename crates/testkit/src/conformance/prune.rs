@@ -75,8 +75,9 @@ async fn all_that_is_kept_of_it_goes(world: &World) -> Outcome {
         .await?;
     world.finish(&claimed, "42").await?;
     same!(prune(world, 0, 9).await?, (1, false));
+    let figures = world.keys().queue_stats_key(&world.queue());
     let events = world.keys().events();
-    world.raw::<()>(&["DEL", &events]).await?;
+    world.raw::<()>(&["DEL", &events, &figures]).await?;
     world.unchanged("").await
 }
 

@@ -66,6 +66,18 @@ fn events(events: &[&str]) -> String {
     format!("~:q:events stream\n{}", lines.collect::<String>())
 }
 
+/// The figures of its queue, as `created 1, started 1`.
+fn figures(figures: &str) -> String {
+    let lines = figures
+        .split(", ")
+        .filter_map(|figure| figure.split_once(' '));
+    let lines = lines.map(|(name, n)| format!("  {name} = {n}\n"));
+    format!(
+        "~:meta:queue:stats:type:osis hash\n{}",
+        lines.collect::<String>()
+    )
+}
+
 /// What a plain job's way begins with.
 const ENQUEUED: &str = "enqueue by  note osis";
 const CLAIMED: &str = "claim by w1-a note";
@@ -91,7 +103,8 @@ async fn after_enqueue(world: &World) -> Outcome {
         "status = dispatched",
         "updated_at = 2023-11-14T22:13:20.123Z",
     ]);
-    is(world, &[&record, &events(&[ENQUEUED]), QUEUED]).await
+    let figures = figures("created 1");
+    is(world, &[&record, &figures, &events(&[ENQUEUED]), QUEUED]).await
 }
 
 /// Each part of a job has its field; the environment is one JSON object.
@@ -129,6 +142,8 @@ async fn after_enqueue_with_everything(world: &World) -> Outcome {
   timeout = 30
   updated_at = 2023-11-14T22:13:20.123Z
   worker_id = 3
+~:meta:queue:stats:type:python:group:io:inst:3 hash
+  created = 1
 ~:q:events stream
   job j1 event enqueue by  note python
 ~:q:work:type:python:group:io:inst:3 list
@@ -147,12 +162,18 @@ async fn after_claim(world: &World) -> Outcome {
         "mw_queue = ~:q:work:type:osis",
         "mw_reply = 0",
         "mw_token = t1",
+        "mw_started = 1700000001123",
         "mw_worker = w1-a",
         "status = started",
         "updated_at = 2023-11-14T22:13:21.123Z",
     ]);
     let lease = "~:q:lease zset\n  j1 = 1700000011123\n";
-    is(world, &[&record, &events(&[ENQUEUED, CLAIMED]), lease]).await
+    let figures = figures("created 1, started 1");
+    is(
+        world,
+        &[&record, &figures, &events(&[ENQUEUED, CLAIMED]), lease],
+    )
+    .await
 }
 
 /// A lease and a listener, each one lease from now.
@@ -164,15 +185,23 @@ async fn after_renew(world: &World) -> Outcome {
         "mw_queue = ~:q:work:type:osis",
         "mw_reply = 0",
         "mw_token = t1",
+        "mw_started = 1700000000123",
         "mw_worker = w1-a",
         "status = started",
         "updated_at = 2023-11-14T22:13:20.123Z",
     ]);
     let feeds = "~:q:feeds zset\n  w1-a ~:q:work:type:osis = 1700000016123\n";
     let lease = "~:q:lease zset\n  j1 = 1700000011123\n";
+    let figures = figures("created 1, started 1");
     is(
         world,
-        &[&record, &events(&[ENQUEUED, CLAIMED]), feeds, lease],
+        &[
+            &record,
+            &figures,
+            &events(&[ENQUEUED, CLAIMED]),
+            feeds,
+            lease,
+        ],
     )
     .await
 }
@@ -188,6 +217,7 @@ async fn after_finish(world: &World) -> Outcome {
         "mw_stderr = err",
         "mw_stdout = out",
         "mw_token = t1",
+        "mw_started = 1700000000123",
         "mw_worker = w1-a",
         "output = 42",
         "status = finished",
@@ -196,7 +226,8 @@ async fn after_finish(world: &World) -> Outcome {
     let ended = "~:q:ended zset\n  j1 = 1700000001123\n";
     let events = events(&[ENQUEUED, CLAIMED, "finished by w1-a note"]);
     let reply = "~:q:reply:j1 list for 60 min\n  42\n";
-    is(world, &[&record, ended, &events, reply]).await
+    let figures = figures("created 1, finished 1, run_ms 1000, started 1");
+    is(world, &[&record, &figures, ended, &events, reply]).await
 }
 
 /// It waits again, with what went wrong, and without a token.
@@ -216,13 +247,15 @@ async fn after_fail_with_a_retry_left(world: &World) -> Outcome {
         "mw_stderr = err",
         "mw_stdout = out",
         "mw_traceback = line 1",
+        "mw_started = 1700000000123",
         "mw_worker = w1-a",
         "retries = 1",
         "status = dispatched",
         "updated_at = 2023-11-14T22:13:21.123Z",
     ]);
     let events = events(&[ENQUEUED, CLAIMED, "retry by w1-a note boom"]);
-    is(world, &[&record, &events, QUEUED]).await
+    let figures = figures("created 1, retried 1, run_ms 1000, started 1");
+    is(world, &[&record, &figures, &events, QUEUED]).await
 }
 
 /// Status and error as seed 2 has them, and the reply.
@@ -236,6 +269,7 @@ async fn after_fail_without(world: &World) -> Outcome {
         "mw_queue = ~:q:work:type:osis",
         "mw_reply = 1",
         "mw_token = t1",
+        "mw_started = 1700000000123",
         "mw_worker = w1-a",
         "status = error",
         "updated_at = 2023-11-14T22:13:21.123Z",
@@ -243,7 +277,8 @@ async fn after_fail_without(world: &World) -> Outcome {
     let dead = "~:q:dead zset\n  j1 = 1700000001123\n";
     let events = events(&[ENQUEUED, CLAIMED, "error by w1-a note failed"]);
     let reply = "~:q:reply:j1 list for 60 min\n  boom\n";
-    is(world, &[&record, dead, &events, reply]).await
+    let figures = figures("created 1, dead 1, error:script 1, failed 1, run_ms 1000, started 1");
+    is(world, &[&record, &figures, dead, &events, reply]).await
 }
 
 /// As it was before the claim, but for who had it last.
@@ -254,12 +289,14 @@ async fn after_release(world: &World) -> Outcome {
         "mw_attempt = 0",
         "mw_queue = ~:q:work:type:osis",
         "mw_reply = 0",
+        "mw_started = 1700000000123",
         "mw_worker = w1-a",
         "status = dispatched",
         "updated_at = 2023-11-14T22:13:21.123Z",
     ]);
     let events = events(&[ENQUEUED, CLAIMED, "release by w1-a note"]);
-    is(world, &[&record, &events, QUEUED]).await
+    let figures = figures("created 1, released 1, started 1");
+    is(world, &[&record, &figures, &events, QUEUED]).await
 }
 
 /// Likewise, with the loss counted.
@@ -271,12 +308,14 @@ async fn after_reclaim(world: &World) -> Outcome {
         "mw_lost = 1",
         "mw_queue = ~:q:work:type:osis",
         "mw_reply = 0",
+        "mw_started = 1700000000123",
         "mw_worker = w1-a",
         "status = dispatched",
         "updated_at = 2023-11-14T22:13:31.123Z",
     ]);
     let events = events(&[ENQUEUED, CLAIMED, "lost by w1-a note"]);
-    is(world, &[&record, &events, QUEUED]).await
+    let figures = figures("created 1, lost 1, started 1");
+    is(world, &[&record, &figures, &events, QUEUED]).await
 }
 
 /// The job ends, and says why.
@@ -298,6 +337,7 @@ async fn after_the_last_reclaim(world: &World) -> Outcome {
         "mw_lost = 5",
         "mw_queue = ~:q:work:type:osis",
         "mw_reply = 1",
+        "mw_started = 1700000041123",
         "mw_worker = w1-a",
         "status = error",
         "updated_at = 2023-11-14T22:14:11.123Z",
@@ -307,7 +347,8 @@ async fn after_the_last_reclaim(world: &World) -> Outcome {
     let lost = [CLAIMED, "lost by w1-a note"].repeat(5);
     let told = [&[ENQUEUED][..], &lost, &["error by  note poison"]].concat();
     let dead = "~:q:dead zset\n  j1 = 1700000051123\n";
-    is(world, &[&record, dead, &events(&told), reply]).await
+    let figures = figures("created 1, dead 1, error:lost 1, failed 1, lost 5, started 5");
+    is(world, &[&record, &figures, dead, &events(&told), reply]).await
 }
 
 /// Nothing of a run that never was.
@@ -326,7 +367,8 @@ async fn after_cancel_of_a_waiting_job(world: &World) -> Outcome {
     ]);
     let ended = "~:q:ended zset\n  j1 = 1700000001123\n";
     let events = events(&[ENQUEUED, "error by  note"]);
-    is(world, &[&record, ended, &events]).await
+    let figures = figures("created 1, error:stopped 1, failed 1");
+    is(world, &[&record, &figures, ended, &events]).await
 }
 
 /// No token, so that the run's report is refused.
@@ -338,6 +380,7 @@ async fn after_cancel_of_a_running_job(world: &World) -> Outcome {
         "mw_attempt = 1",
         "mw_queue = ~:q:work:type:osis",
         "mw_reply = 1",
+        "mw_started = 1700000000123",
         "mw_worker = w1-a",
         "status = error",
         "updated_at = 2023-11-14T22:13:21.123Z",
@@ -345,7 +388,8 @@ async fn after_cancel_of_a_running_job(world: &World) -> Outcome {
     let ended = "~:q:ended zset\n  j1 = 1700000001123\n";
     let events = events(&[ENQUEUED, CLAIMED, "error by  note"]);
     let reply = "~:q:reply:j1 list for 60 min\n  stopped\n";
-    is(world, &[&record, ended, &events, reply]).await
+    let figures = figures("created 1, error:stopped 1, failed 1, started 1");
+    is(world, &[&record, &figures, ended, &events, reply]).await
 }
 
 /// As when it was new, but for who had it last.
@@ -367,7 +411,8 @@ async fn after_retry(world: &World) -> Outcome {
         "finished by w1-a note",
         "requeue by  note",
     ]);
-    is(world, &[&record, &events, QUEUED]).await
+    let figures = figures("created 1, finished 1, requeued 1, run_ms 1000, started 1");
+    is(world, &[&record, &figures, &events, QUEUED]).await
 }
 
 /// Nothing but what was told of it.
@@ -383,7 +428,8 @@ async fn after_delete(world: &World) -> Outcome {
         "finished by w1-a note",
         "delete by  note",
     ]);
-    is(world, &[&events]).await
+    let figures = figures("created 1, finished 1, run_ms 1000, started 1");
+    is(world, &[&figures, &events]).await
 }
 
 /// The queue, and nothing that names the worker.

@@ -1,19 +1,14 @@
 //! One case on one place: its namespace, its time limit, and what must hold after every case.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use meshwork_broker::script::Scripts;
 
-use super::engine::HASH_TAG;
 use super::{Case, Failure, Outcome, Place, World};
 use crate::snapshot::keys;
 
 /// Far more than a case takes, so that only one that hangs meets it.
 const LIMIT: Duration = Duration::from_secs(600);
-
-/// Namespaces so far, so that no two cases of a process have the same.
-static NAMESPACES: AtomicU32 = AtomicU32::new(0);
 
 impl Case {
     /// Runs the case with `scripts`. A panic and a case that does not end are failures too.
@@ -21,9 +16,7 @@ impl Case {
     /// # Errors
     /// What the case found wrong.
     pub async fn run_on(&'static self, place: &Place, scripts: Scripts) -> Outcome {
-        let number = NAMESPACES.fetch_add(1, Ordering::Relaxed);
-        let namespace = format!("{HASH_TAG}{number}");
-        let world = World::new(place.ways().clone(), namespace.clone(), scripts)?;
+        let world = World::new(place.ways().clone(), scripts)?;
         let run = tokio::spawn(async move { (self.run)(&world).await });
         let stop = run.abort_handle();
         match tokio::time::timeout(LIMIT, run).await {
@@ -34,13 +27,13 @@ impl Case {
                 return Err(Failure::new(format!("it did not end within {LIMIT:?}")));
             }
         }
-        alone(place, &namespace).await
+        alone(place).await
     }
 }
 
 /// Nothing is ever written outside of the namespace.
-async fn alone(place: &Place, namespace: &str) -> Outcome {
-    let ours = keys(place.conn(), namespace).await?.len();
+async fn alone(place: &Place) -> Outcome {
+    let ours = keys(place.conn(), &place.ways().namespace).await?.len();
     let all: usize = redis::cmd("DBSIZE")
         .query_async(&mut place.conn().clone())
         .await?;

@@ -52,15 +52,15 @@ pub(super) type Got<T> = Result<T, Failure>;
 
 impl World {
     /// An empty namespace over `ways`, with the clock at [`START`].
-    pub(super) fn new(ways: Ways, namespace: String, scripts: Scripts) -> Got<Self> {
+    pub(super) fn new(ways: Ways, scripts: Scripts) -> Got<Self> {
         let (clock, hand) = Clock::manual(START);
-        let broker = Broker::new(ways.verbs, Hero::new(namespace.parse()?))
+        let broker = Broker::new(ways.verbs, Hero::new(ways.namespace.parse()?))
             .with_clock(clock)
             .with_scripts(&scripts);
         Ok(Self {
             broker,
             raw: ways.raw,
-            namespace,
+            namespace: ways.namespace,
             hand,
             scripts,
             tokens: AtomicU64::new(0),
@@ -80,19 +80,18 @@ impl World {
         let ways = Ways {
             verbs: self.broker.conn().clone(),
             raw: self.raw.clone(),
+            namespace: format!("{}-", self.namespace),
         };
-        Self::new(ways, format!("{}-", self.namespace), scripts)
+        Self::new(ways, scripts)
     }
 
-    /// The same namespace and clock with scripts that no server has seen: each ends with a comment
-    /// that no other script has.
+    /// The same namespace and clock with scripts that no server has seen: each begins with a name that no
+    /// other script has.
     pub(super) fn with_unknown_scripts(&self) -> Self {
-        let mark = format!(
-            "\n-- {} of process {}\n",
-            self.namespace,
-            std::process::id()
-        );
-        let scripts = Scripts::altered(|_, source| format!("{source}{mark}"));
+        static MARKS: AtomicU64 = AtomicU64::new(0);
+        let number = MARKS.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("local mark_{number}_{}\n", std::process::id());
+        let scripts = Scripts::altered(|_, source| format!("{mark}{source}"));
         Self {
             broker: self.broker.clone().with_scripts(&scripts),
             raw: self.raw.clone(),
@@ -341,8 +340,8 @@ impl World {
         Ok(snapshot(self.conn(), &self.namespace).await?)
     }
 
-    /// Checks all there is against an earlier text and what was told of jobs since: lines as
-    /// `j1 delete by  note`.
+    /// Checks all there is but the figures against an earlier text and what was told of jobs since: lines
+    /// as `j1 delete by  note`.
     pub(super) async fn told(&self, before: &str, since: &[&str]) -> Got<()> {
         let (mut should, mut events) = apart(before);
         let line = |(id, what): (&str, &str)| format!("  job {id} event {what}");
@@ -365,8 +364,15 @@ impl World {
         let entries: Vec<(String, Vec<String>)> = self.raw(&["XRANGE", &events, "-", "+"]).await?;
         let value =
             |words: &[String], at: usize| words.get(2 * at + 1).cloned().unwrap_or_default();
-        let event = |(_, words): (_, Vec<_>)| [0, 1, 2, 3].map(|at| value(&words, at));
-        Ok(entries.into_iter().map(event).collect())
+        let event = |(_, words): (_, Vec<_>)| {
+            let [jobs, what, by, note] = [0, 1, 2, 3].map(|at| value(&words, at));
+            let of = |job: &str| [job.to_owned(), what.clone(), by.clone(), note.clone()];
+            match words.first().is_some_and(|name| name == "jobs") {
+                true => jobs.split(' ').map(of).collect(),
+                false => vec![of(&jobs)],
+            }
+        };
+        Ok(entries.into_iter().flat_map(event).collect())
     }
 
     /// Checks all there is against an earlier text.
@@ -375,19 +381,26 @@ impl World {
     }
 }
 
-/// A text of everything without the events, and these.
+/// A text of everything without the figures and the events, and these, one for each job.
 fn apart(all: &str) -> (String, Vec<String>) {
-    let (mut rest, mut events, mut inside) = (String::new(), Vec::new(), false);
+    let (mut rest, mut events, mut key) = (String::new(), Vec::new(), "");
     for line in all.lines() {
         if !line.starts_with(' ') {
-            inside = line == "~:q:events stream";
+            key = line;
         }
-        match inside {
-            false => rest.extend([line, "\n"]),
-            true => events.push(line.to_owned()),
+        if key.starts_with("~:meta:queue:stats:") {
+            continue;
+        }
+        match (key == "~:q:events stream", line.split_once(" event ")) {
+            (false, _) => rest.extend([line, "\n"]),
+            (true, Some((jobs, what))) => {
+                let jobs = jobs.split(' ').filter(|word| !word.is_empty()).skip(1);
+                events.extend(jobs.map(|job| format!("  job {job} event {what}")));
+            }
+            (true, None) => {}
         }
     }
-    (rest, events.into_iter().skip(1).collect())
+    (rest, events)
 }
 
 /// The ids of claimed jobs, in order.

@@ -5,7 +5,7 @@ use super::Change;
 pub(super) const CANCEL: &[Change] = &[
     (
         "missing_job_made_up",
-        "if not there(KEYS[1]) then return 'missing' end",
+        "if not there(KEYS[1]) then return done('missing') end",
         "",
     ),
     (
@@ -143,7 +143,11 @@ pub(super) const CANCEL: &[Change] = &[
         "fault(id, key, has, reason, now, nil, by)",
         "fault(id, key, has, reason, now, 'failed', by)",
     ),
-    ("answers_wrong", "return 'cancelled'", "return 'ended'"),
+    (
+        "answers_wrong",
+        "return done('cancelled')",
+        "return done('ended')",
+    ),
     (
         "running_job_ends_at_once",
         "if has.status == 'started' and ARGV[5] ~= '1' then",
@@ -161,7 +165,7 @@ pub(super) const CANCEL: &[Change] = &[
     ),
     (
         "asked_twice",
-        "  if has.mw_stop then return 'stopping' end\n",
+        "  if has.mw_stop then return done('stopping') end\n",
         "",
     ),
     (
@@ -199,7 +203,7 @@ pub(super) const CANCEL: &[Change] = &[
 pub(super) const RETRY: &[Change] = &[
     (
         "missing_job_made_up",
-        "if not there(KEYS[1]) then return 'missing' end",
+        "if not there(KEYS[1]) then return done('missing') end",
         "",
     ),
     (
@@ -209,7 +213,7 @@ pub(super) const RETRY: &[Change] = &[
     ),
     (
         "unfinished_job_queued",
-        "if not final(has.status) then return 'unfinished' end",
+        "if not final(has.status) then return done('unfinished') end",
         "",
     ),
     (
@@ -290,8 +294,8 @@ pub(super) const RETRY: &[Change] = &[
     ),
     (
         "a_key_like_the_dead_ends_the_call",
-        "redis.pcall('ZREM', set, id)",
-        "redis.call('ZREM', set, id)",
+        "STOPS, WATCH}) do redis.pcall('ZREM', set, id)",
+        "STOPS, WATCH}) do redis.call('ZREM', set, id)",
     ),
     ("request_to_stop_kept", "unqueue(KEYS[3], id)", ""),
     (
@@ -301,22 +305,22 @@ pub(super) const RETRY: &[Change] = &[
     ),
     (
         "change_not_dated",
-        "'status', 'dispatched', 'updated_at', iso(now))\ndouble",
-        "'status', 'dispatched')\ndouble",
+        "'status', 'dispatched', 'updated_at', iso(now))\nif stands",
+        "'status', 'dispatched')\nif stands",
     ),
     (
         "old_list_forgotten",
         "double(id, KEYS[1], KEYS[2], has.script_type, worker_of(has), now)",
         "",
     ),
-    ("fallback_forgotten", "\nmind(id, KEYS[1], now)", ""),
+    ("fallback_forgotten", "\n  mind(id, KEYS[1], now)", ""),
     ("not_told", "event(id, 'requeue', ARGV[2])", ""),
 ];
 
 pub(super) const DELETE: &[Change] = &[
     (
         "missing_job_called_deleted",
-        "if not there(KEYS[1]) then return 'missing' end",
+        "if not there(KEYS[1]) then return done('missing') end",
         "",
     ),
     (
@@ -386,8 +390,8 @@ pub(super) const DELETE: &[Change] = &[
     ),
     (
         "dependants_not_told",
-        "if redis.call('EXISTS', NEXT .. id) == 1 then",
-        "if false then",
+        "if redis.call('EXISTS', NEXT .. id) == 1 then\n    owe(id, read(",
+        "if false then\n    owe(id, read(",
     ),
     (
         "dependants_of_a_finished_job_fail",

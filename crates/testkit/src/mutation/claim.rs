@@ -5,18 +5,18 @@ use super::Change;
 pub(super) const CLAIM: &[Change] = &[
     (
         "lease_not_written",
-        "redis.call('ZADD', LEASES, deadline, id)",
+        "redis.call('ZADD', LEASES, unpack(leases))",
         "",
     ),
     (
         "deadline_now",
-        "whole(now + tonumber(ARGV[3]))",
-        "whole(now)",
+        "deadline = whole(now + tonumber(ARGV[a + 1]))",
+        "deadline = whole(now)",
     ),
     (
         "deadline_late",
-        "whole(now + tonumber(ARGV[3]))",
-        "whole(now + tonumber(ARGV[3]) + 1)",
+        "deadline = whole(now + tonumber(ARGV[a + 1]))",
+        "deadline = whole(now + tonumber(ARGV[a + 1]) + 1)",
     ),
     (
         "attempt_not_counted",
@@ -28,14 +28,18 @@ pub(super) const CLAIM: &[Change] = &[
         "(tonumber(is.mw_attempt or '') or 0) + 1",
         "1",
     ),
-    ("attempt_not_written", ", 'mw_attempt', attempt)", ")"),
+    (
+        "attempt_not_written",
+        "'mw_attempt', attempt, 'mw_started'",
+        "'mw_started'",
+    ),
     (
         "attempt_not_told",
         "queue, attempt, record",
         "queue, 1, record",
     ),
-    ("token_not_written", "'mw_token', token,", ""),
-    ("worker_not_written", "'mw_worker', worker, ", ""),
+    ("token_not_written", "'mw_token', ask.token,", ""),
+    ("worker_not_written", "'mw_worker', ask.worker, ", ""),
     (
         "queue_not_written",
         "'mw_queue', queue, 'mw_attempt'",
@@ -48,18 +52,18 @@ pub(super) const CLAIM: &[Change] = &[
     ),
     (
         "status_not_written",
-        "'status', 'started', 'updated_at', at",
-        "'updated_at', at",
+        "'status', 'started', 'updated_at', ask.at",
+        "'updated_at', ask.at",
     ),
     (
         "change_not_dated",
-        "'updated_at', at, 'mw_token'",
+        "'updated_at', ask.at, 'mw_token'",
         "'mw_token'",
     ),
     (
         "job_runs_beside_itself",
-        "not redis.call('ZSCORE', LEASES, id)",
-        "true",
+        "(status == 'started' and not redis.call('ZSCORE', LEASES, id))",
+        "status == 'started'",
     ),
     (
         "abandoned_job_never_runs",
@@ -68,8 +72,8 @@ pub(super) const CLAIM: &[Change] = &[
     ),
     (
         "ended_job_runs_again",
-        "or not free(is, id) or",
-        "or (is.status == 'started' and not free(is, id)) or",
+        "if not free(is, id) then",
+        "if not free(is, id) and not final(is.status) then",
     ),
     (
         "job_without_status_never_runs",
@@ -77,11 +81,15 @@ pub(super) const CLAIM: &[Change] = &[
         "return false or",
     ),
     ("job_with_empty_status_never_runs", " or status == ''", ""),
-    ("job_made_up", "#record == 0 or not free", "not free"),
+    (
+        "job_made_up",
+        "#record == 0 or not takeable",
+        "not takeable",
+    ),
     (
         "dropped_not_counted",
-        "    or not unlocked(is.mw_lock, id))) then\n    dropped = dropped + 1",
-        "    or not unlocked(is.mw_lock, id))) then\n",
+        "not takeable(is, id, KEYS[k]) then\n    dropped = dropped + 1",
+        "not takeable(is, id, KEYS[k]) then",
     ),
     (
         "a_list_like_a_job_ends_the_claim",
@@ -101,10 +109,10 @@ pub(super) const CLAIM: &[Change] = &[
     ("record_not_told", "attempt, record}", "attempt, {}}"),
     (
         "more_than_wanted",
-        "math.min(want, MOST - looked)",
-        "MOST - looked",
+        "math.min(ask.want, g and g.left or MOST, MOST - looked)",
+        "math.min(g and g.left or MOST, MOST - looked)",
     ),
-    ("slots_not_counted", "want = want - 1", ""),
+    ("slots_not_counted", "ask.want = ask.want - 1", ""),
     (
         "bound_removed",
         "local MOST = 1000 -- ids",
@@ -123,10 +131,10 @@ pub(super) const CLAIM: &[Change] = &[
     ("dropped_never_told", "return {dropped,", "return {0,"),
     (
         "waiting_job_runs",
-        "  if is.mw_waiting then return false end\n",
-        "",
+        "is.mw_waiting or given[id]",
+        "given[id]",
     ),
-    ("claim_not_told", "event(id, 'claim', worker)", ""),
+    ("claim_not_told", "event(id, 'claim', ask.worker)", ""),
 ];
 
 pub(super) const CLAIM_ORDER: &[Change] = &[
@@ -142,13 +150,13 @@ pub(super) const CLAIM_ORDER: &[Change] = &[
     ),
     (
         "only_the_first_queue",
-        "for k = 1, #KEYS, 3 do\n  while want > 0",
-        "for k = 1, 1, 3 do\n  while want > 0",
+        "for k = first, #KEYS, 3 do from_queue",
+        "for k = first, first, 3 do from_queue",
     ),
     (
         "queues_in_the_wrong_order",
-        "for k = 1, #KEYS, 3 do\n  while want > 0",
-        "for k = #KEYS - 2, 1, -3 do\n  while want > 0",
+        "for k = first, #KEYS, 3 do from_queue",
+        "for k = #KEYS - 2, first, -3 do from_queue",
     ),
     (
         "queue_told_wrong",
@@ -157,12 +165,12 @@ pub(super) const CLAIM_ORDER: &[Change] = &[
     ),
     (
         "feeds_not_looked_at",
-        "for k = 1, #KEYS, 3 do\n  while looked < MOST and",
-        "for k = 1, 0, 3 do\n  while looked < MOST and",
+        "for k = first, #KEYS, 3 do from_feed",
+        "for k = first, 0, 3 do from_feed",
     ),
     (
         "feeds_after_the_queues",
-        "if want > 0 then id = redis.call('RPOP', KEYS[k + 1])",
+        "if may then id = redis.call('RPOP', KEYS[k + 1])",
         "if false then id = nil",
     ),
     (
@@ -210,13 +218,13 @@ pub(super) const CLAIM_ORDER: &[Change] = &[
 pub(super) const CLAIM_LOCKS: &[Change] = &[
     (
         "lock_ignored",
-        "locked and (is.status == 'started'\n    or not unlocked(is.mw_lock, id))",
-        "false",
+        "return is.status ~= 'started' and unlocked(is.mw_lock, id)",
+        "return true",
     ),
     (
         "old_list_needs_itself",
-        "is.mw_lock and is.mw_lock ~= KEYS[k]",
-        "is.mw_lock",
+        "if not is.mw_lock or is.mw_lock == list then",
+        "if not is.mw_lock then",
     ),
     (
         "a_key_like_an_old_list_locks",
@@ -271,8 +279,8 @@ pub(super) const CLAIM_LOCKS: &[Change] = &[
     ),
     (
         "still_watched",
-        "    redis.pcall('ZREM', WATCH, id)\n  end\n  event(id, 'claim'",
-        "  end\n  event(id, 'claim'",
+        "    redis.pcall('ZREM', WATCH, id)\n  end\n  -- A key",
+        "  end\n  -- A key",
     ),
     (
         "still_watched_for_its_fallback",
@@ -291,8 +299,8 @@ pub(super) const CLAIM_LOCKS: &[Change] = &[
     ),
     (
         "run_by_an_old_worker_and_ours",
-        "(is.status == 'started'\n    or not unlocked(is.mw_lock, id))",
-        "(not unlocked(is.mw_lock, id))",
+        "return is.status ~= 'started' and unlocked",
+        "return unlocked",
     ),
     (
         "all_lists_are_old",

@@ -128,7 +128,7 @@ pub(super) const EVENTS: &[Change] = &[
         "redis.pcall('XADD'",
         "redis.call('XADD'",
     ),
-    ("nobody_did_it", "'by', by or ''", "'by', ''"),
+    ("nobody_did_it", "'by', line.by,", "'by', '',"),
     (
         "nothing_noted",
         "string.sub(note or '', 1, LONGEST_NOTE)",

@@ -122,15 +122,11 @@ pub(super) const CONTROL: &[Change] = &[
         "redis.call('HGET', CONFIG, 'migration:' .. ARGV[a]) or ''",
         "''",
     ),
-    (
-        "due_is_a_date",
-        "tonumber(next[2]) - now)",
-        "tonumber(next[2]))",
-    ),
+    ("due_is_a_date", "whole(math.max(0, at - now))", "whole(at)"),
     (
         "nothing_is_due",
-        "local due = next[2] and",
-        "local due = false and",
+        "return at and whole(math.max(0, at - now)) or '-1'",
+        "return '-1'",
     ),
 ];
 

@@ -15,13 +15,13 @@ pub(super) const WATCH: &[Change] = &[
     ),
     (
         "pushed_although_it_stands_there",
-        "if not holds(has.mw_queue, id) and not deliver(",
-        "if not deliver(",
+        "local there, stands = holds(has.mw_queue, id), true",
+        "local there, stands = false, true",
     ),
     (
         "not_pushed_to_the_old_list",
-        "  told(id)\n  double(id, key, has.mw_queue, has.script_type, worker_of(has), now)\n",
-        "  told(id)\n",
+        "  if not stands then return end\n  double(id, key, has.mw_queue, has.script_type, worker_of(has), now)\n",
+        "",
     ),
     ("pushed_and_not_told", "  again[#again + 1] = id\n", ""),
     (
@@ -31,8 +31,8 @@ pub(super) const WATCH: &[Change] = &[
     ),
     (
         "client_answered_elsewhere",
-        "    redis.call('HSET', key, 'mw_legacy', '1')\n    has.mw_legacy = '1'\n  end\n  if not holds",
-        "  end\n  if not holds",
+        "    redis.call('HSET', key, 'mw_legacy', '1')\n    has.mw_legacy = '1'\n  end\n  local there",
+        "  end\n  local there",
     ),
     (
         "leased_job_watched",

@@ -5,45 +5,45 @@ use super::Change;
 pub(super) const FINISH: &[Change] = &[
     (
         "fence_not_checked",
-        "if has.mw_token ~= ARGV[3] then return 'stale' end",
+        "if has.mw_token ~= token then return false end",
         "",
     ),
     (
         "status_not_checked",
-        "if has.status ~= 'started' then return 'stale' end",
+        "if has.status ~= 'started' then return false end",
         "",
     ),
     (
         "repeated_report_called_stale",
-        "if has.status == 'finished' then return 'finished' end",
+        "if has.status == 'finished' then return true end",
         "",
     ),
     (
         "repeated_report_written",
-        "if has.status == 'finished' then return 'finished' end\nif has.status ~= 'started' then",
+        "if has.status == 'finished' then return true end\n  if has.status ~= 'started' then",
         "if has.status ~= 'started' and has.status ~= 'finished' then",
     ),
     (
         "lease_not_removed",
-        "redis.call('ZREM', LEASES, ARGV[2])",
+        "redis.call('ZREM', LEASES, unpack(over))",
         "",
     ),
     (
         "status_not_written",
-        "KEYS[1], 'status', 'finished', 'output'",
-        "KEYS[1], 'output'",
+        "key, 'status', 'finished', 'output'",
+        "key, 'output'",
     ),
-    ("output_not_written", ", 'output', ARGV[4],", ","),
+    (
+        "output_not_written",
+        "'output', output, 'updated_at'",
+        "'updated_at'",
+    ),
     (
         "change_not_dated",
-        ", 'output', ARGV[4], 'updated_at', iso(now))",
-        ", 'output', ARGV[4])",
+        "'output', output, 'updated_at', at)",
+        "'output', output)",
     ),
-    (
-        "old_error_kept",
-        "'HDEL', KEYS[1], 'error', ",
-        "'HDEL', KEYS[1], ",
-    ),
+    ("old_error_kept", "'HDEL', key, 'error', ", "'HDEL', key, "),
     (
         "old_traceback_kept",
         "'mw_traceback', 'mw_stdout'",
@@ -66,67 +66,67 @@ pub(super) const FINISH: &[Change] = &[
     ),
     (
         "stdout_not_kept",
-        "redis.call('HSET', KEYS[1], 'mw_stdout', ARGV[5])",
+        "redis.call('HSET', key, 'mw_stdout', stdout)",
         "",
     ),
     (
         "stderr_not_kept",
-        "redis.call('HSET', KEYS[1], 'mw_stderr', ARGV[6])",
+        "redis.call('HSET', key, 'mw_stderr', stderr)",
         "",
     ),
-    ("empty_stdout_kept", "if ARGV[5] ~= ''", "if true"),
-    ("empty_stderr_kept", "if ARGV[6] ~= ''", "if true"),
+    ("empty_stdout_kept", "if stdout ~= ''", "if true"),
+    ("empty_stderr_kept", "if stderr ~= ''", "if true"),
     (
         "token_deleted",
-        "'HDEL', KEYS[1], 'error',",
-        "'HDEL', KEYS[1], 'mw_token', 'error',",
+        "redis.call('HSET', key, 'status', 'finished'",
+        "redis.call('HDEL', key, 'mw_token') redis.call('HSET', key, 'status', 'finished'",
     ),
     (
         "its_end_not_told",
-        "close(ARGV[2], KEYS[1], has, 'finished', ARGV[4], now, nil, has.mw_worker)",
+        "close(id, key, has, 'finished', output, now, nil, has.mw_worker)",
         "",
     ),
     (
         "reply_only_to_us",
-        "'mw_token', 'mw_reply', 'mw_legacy', 'mw_worker')\nif",
-        "'mw_token', 'mw_reply', 'mw_legacy', 'mw_worker')\nhas.mw_reply = has.mw_reply or '0'\nif",
+        "if has.mw_token ~= token then return false end",
+        "has.mw_reply = has.mw_reply or '0' if has.mw_token ~= token then return false end",
     ),
     (
         "who_did_it_not_told",
-        "now, nil, has.mw_worker)\nreturn 'finished'",
-        "now, nil)\nreturn 'finished'",
+        "output, now, nil, has.mw_worker)",
+        "output, now, nil)",
     ),
     (
         "dependants_told_of_a_failure",
-        "has, 'finished', ARGV[4], now",
-        "has, 'error', ARGV[4], now",
+        "has, 'finished', output, now",
+        "has, 'error', output, now",
     ),
     (
         "answers_wrong",
-        "has.mw_worker)\nreturn 'finished'",
-        "has.mw_worker)\nreturn 'stale'",
+        "has.mw_worker)\n  return true",
+        "has.mw_worker)\n  return false",
     ),
 ];
 
 pub(super) const FAIL: &[Change] = &[
     (
         "fence_not_checked",
-        "if has.mw_token ~= ARGV[3] then return 'stale' end",
+        "if has.mw_token ~= ARGV[3] then return done('stale') end",
         "",
     ),
     (
         "status_not_checked",
-        "if has.status ~= 'started' then return 'stale' end",
+        "if has.status ~= 'started' then return done('stale') end",
         "",
     ),
     (
         "repeated_report_called_stale",
-        "if has.status == 'error' then return 'failed' end",
+        "if has.status == 'error' then return done('failed') end",
         "",
     ),
     (
         "repeated_report_written",
-        "if has.status == 'error' then return 'failed' end\nif has.status ~= 'started' then",
+        "if has.status == 'error' then return done('failed') end\nif has.status ~= 'started' then",
         "if has.status ~= 'started' and has.status ~= 'error' then",
     ),
     (
@@ -163,28 +163,28 @@ pub(super) const FAIL: &[Change] = &[
     ("lease_not_removed", "redis.call('ZREM', LEASES, id)", ""),
     (
         "token_not_deleted",
-        "redis.call('HDEL', KEYS[1], 'mw_token')",
+        "redis.call('HDEL', key, 'mw_token')",
         "",
     ),
     (
         "id_not_pushed",
-        "(put or deliver('LPUSH', id, KEYS[1], has, has.mw_queue or KEYS[2], now))",
+        "(put or deliver('LPUSH', id, key, has, queue, now))",
         "true",
     ),
     (
         "requeued_to_the_wrong_end",
-        "deliver('LPUSH', id, KEYS[1]",
-        "deliver('RPUSH', id, KEYS[1]",
+        "deliver('LPUSH', id, key, has, queue, now)",
+        "deliver('RPUSH', id, key, has, queue, now)",
     ),
     (
         "requeued_although_it_ended",
-        "KEYS[2], now)) and 'requeued' or 'failed'",
-        "KEYS[2], now)) and 'requeued' or 'requeued'",
+        "now)) and 'requeued' or 'failed'",
+        "now)) and 'requeued' or 'requeued'",
     ),
     (
         "status_not_written",
-        "'HSET', KEYS[1], 'status', again and 'dispatched' or 'error', 'error'",
-        "'HSET', KEYS[1], 'error'",
+        "'status', again and 'dispatched' or 'error', 'error'",
+        "'error'",
     ),
     (
         "requeued_job_in_error",
@@ -196,32 +196,36 @@ pub(super) const FAIL: &[Change] = &[
         "again and 'dispatched' or 'error'",
         "'dispatched'",
     ),
-    ("message_not_written", ", 'error', ARGV[4],\n", ",\n"),
+    (
+        "message_not_written",
+        "'error', ARGV[4], 'updated_at', iso(now))",
+        "'updated_at', iso(now))",
+    ),
     (
         "change_not_dated",
-        ", 'error', ARGV[4],\n  'updated_at', iso(now))",
-        ", 'error', ARGV[4])",
+        "'error', ARGV[4], 'updated_at', iso(now))",
+        "'error', ARGV[4])",
     ),
     (
         "traceback_not_kept",
-        "redis.call('HSET', KEYS[1], 'mw_traceback', ARGV[5])",
+        "redis.call('HSET', key, 'mw_traceback', ARGV[5])",
         "",
     ),
     (
         "stdout_not_kept",
-        "redis.call('HSET', KEYS[1], 'mw_stdout', ARGV[7])",
+        "redis.call('HSET', key, 'mw_stdout', ARGV[7])",
         "",
     ),
     (
         "stderr_not_kept",
-        "redis.call('HSET', KEYS[1], 'mw_stderr', ARGV[8])",
+        "redis.call('HSET', key, 'mw_stderr', ARGV[8])",
         "",
     ),
     ("empty_fields_kept", "if ARGV[5] ~= ''", "if true"),
     (
         "old_run_kept",
-        "redis.call('HDEL', KEYS[1], 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_stop')",
-        "redis.call('HDEL', KEYS[1], 'mw_stop')",
+        "redis.call('HDEL', key, 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_stop')",
+        "redis.call('HDEL', key, 'mw_stop')",
     ),
     (
         "request_to_stop_kept",
@@ -240,8 +244,8 @@ pub(super) const FAIL: &[Change] = &[
     ),
     (
         "delayed_and_queued",
-        "(put or deliver('LPUSH', id, KEYS[1], has, has.mw_queue or KEYS[2], now))",
-        "(deliver('LPUSH', id, KEYS[1], has, KEYS[2], now) or put)",
+        "(put or deliver('LPUSH', id, key, has, queue, now))",
+        "(deliver('LPUSH', id, key, has, queue, now) or put)",
     ),
     (
         "due_at_once",
@@ -255,13 +259,13 @@ pub(super) const FAIL: &[Change] = &[
     ),
     (
         "its_end_not_told",
-        "close(id, KEYS[1], has, 'error', ARGV[4], now, dead, has.mw_worker)",
+        "close(id, key, has, 'error', ARGV[4], now, dead, has.mw_worker)",
         "",
     ),
     (
         "never_a_dead_letter",
-        "now, dead, has.mw_worker)\nreturn 'failed'",
-        "now, nil, has.mw_worker)\nreturn 'failed'",
+        "ARGV[4], now, dead, has.mw_worker)",
+        "ARGV[4], now, nil, has.mw_worker)",
     ),
     (
         "reason_always_the_same",
@@ -285,7 +289,7 @@ pub(super) const FAIL: &[Change] = &[
     ),
     (
         "who_did_it_not_told",
-        "now, dead, has.mw_worker)\nreturn 'failed'",
-        "now, dead)\nreturn 'failed'",
+        "ARGV[4], now, dead, has.mw_worker)",
+        "ARGV[4], now, dead)",
     ),
 ];

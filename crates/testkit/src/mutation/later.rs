@@ -15,8 +15,8 @@ pub(super) const PROMOTE: &[Change] = &[
     ),
     (
         "bound_removed",
-        "'LIMIT', 0, ARGV[2])",
-        "'LIMIT', 0, 100000)",
+        "'LIMIT', 0, most)\nfor",
+        "'LIMIT', 0, 100000)\nfor",
     ),
     ("still_delayed", "redis.call('ZREM', DELAYED, id)", ""),
     (
@@ -36,8 +36,8 @@ pub(super) const PROMOTE: &[Change] = &[
     ),
     (
         "pushed_to_the_wrong_end",
-        "deliver('LPUSH', id, key",
-        "deliver('RPUSH', id, key",
+        "deliver('LPUSH', id, key, has",
+        "deliver('RPUSH', id, key, has",
     ),
     (
         "a_list_like_a_job_ends_the_call",
@@ -49,21 +49,25 @@ pub(super) const PROMOTE: &[Change] = &[
         "return type(redis.pcall(how, list, id)) == 'number'",
         "return type(redis.call(how, list, id)) == 'number'",
     ),
-    ("number_not_told", "return {#due,", "return {0,"),
+    (
+        "number_not_told",
+        "done({looked, soonest",
+        "done({0, soonest",
+    ),
     (
         "next_never_told",
-        "next[2] and whole(math.max(0, tonumber(next[2]) - now)) or '-1'",
-        "'-1'",
+        "return at and whole(math.max(0, at - now)) or '-1'",
+        "return '-1'",
     ),
     (
         "next_told_as_a_time",
-        "whole(math.max(0, tonumber(next[2]) - now))",
-        "whole(tonumber(next[2]))",
+        "whole(math.max(0, at - now))",
+        "whole(at)",
     ),
     (
         "next_in_the_past",
-        "whole(math.max(0, tonumber(next[2]) - now))",
-        "whole(tonumber(next[2]) - now)",
+        "whole(math.max(0, at - now))",
+        "whole(at - now)",
     ),
     (
         "fallback_forgotten",
@@ -108,32 +112,32 @@ pub(super) const SETTLE: &[Change] = &[
     ),
     (
         "more_never_told",
-        "return {told, redis.call('EXISTS', SETTLE)}",
-        "return {told, 0}",
+        "done({told, redis.call('EXISTS', SETTLE)})",
+        "done({told, 0})",
     ),
     (
         "more_always_told",
-        "if not id then return {told, 0} end",
-        "if not id then return {told, 1} end",
+        "if not id then return done({told, 0}) end",
+        "if not id then return done({told, 1}) end",
     ),
 ];
 
 pub(super) const ENDS: &[Change] = &[
-    (
-        "not_among_the_ended",
-        "redis.pcall('ZADD', dead and DEAD or ENDED, whole(now), id)",
-        "",
-    ),
+    ("not_among_the_ended", "    keep(id, now)\n", ""),
     (
         "ended_at_no_time",
-        "dead and DEAD or ENDED, whole(now), id",
-        "dead and DEAD or ENDED, 0, id",
+        "kept[#kept + 1] = whole(now)",
+        "kept[#kept + 1] = 0",
     ),
-    ("among_the_dead", "dead and DEAD or ENDED", "DEAD"),
+    (
+        "among_the_dead",
+        "    keep(id, now)\n",
+        "    redis.pcall('ZADD', DEAD, whole(now), id)\n",
+    ),
     (
         "a_key_like_the_ended_ends_the_call",
-        "redis.pcall('ZADD', dead and",
-        "redis.call('ZADD', dead and",
+        "redis.pcall('ZADD', ENDED",
+        "redis.call('ZADD', ENDED",
     ),
     ("reply_missing", "  reply(has, id, payload)\n", ""),
     ("end_not_told", "  event(id, status, by, dead)\n", ""),
@@ -207,8 +211,8 @@ pub(super) const ADVANCE: &[Change] = &[
     ("not_told", "event(child, 'ready', id)", ""),
     (
         "not_queued",
-        "if deliver('LPUSH', child, key, has, has.mw_queue, now, true) then",
-        "if true then",
+        "local _, stands = deliver('LPUSH', child, key, has, has.mw_queue, now, true)",
+        "local stands = true",
     ),
     (
         "queued_first",
@@ -246,13 +250,13 @@ pub(super) const ADVANCE_FAILED: &[Change] = &[
     ),
     (
         "dead_letter_for_another",
-        "' did not finish', now, nil, id, true)",
-        "' did not finish', now, 'failed', id, true)",
+        "' did not finish', now, nil, id, true,",
+        "' did not finish', now, 'failed', id, true,",
     ),
     (
         "who_did_it_not_told",
-        "' did not finish', now, nil, id, true)",
-        "' did not finish', now, nil, '', true)",
+        "' did not finish', now, nil, id, true,",
+        "' did not finish', now, nil, '', true,",
     ),
     (
         "still_waiting",
@@ -271,7 +275,7 @@ pub(super) const ADVANCE_FAILED: &[Change] = &[
     ),
     (
         "no_dead_letter",
-        "  if dead then redis.call('HSET', key, 'mw_dead', dead) end\n",
+        "    redis.call('HSET', key, 'mw_dead', dead)\n",
         "",
     ),
     (
@@ -281,13 +285,13 @@ pub(super) const ADVANCE_FAILED: &[Change] = &[
     ),
     (
         "a_spoilt_queue_is_no_end",
-        "  fault(id, key, has, why, now, 'queue', '', later)\n",
+        "  fault(id, key, has, why, now, 'queue', '', later, 'queue')\n",
         "",
     ),
     (
         "a_spoilt_queue_is_no_reason",
-        "why, now, 'queue', '', later)",
-        "why, now, nil, '', later)",
+        "why, now, 'queue', '', later,",
+        "why, now, nil, '', later,",
     ),
     (
         "fallback_forgotten",

@@ -2,16 +2,21 @@
 //! script that no case notices is one that nobody would notice when it is made by mistake.
 
 mod asked;
+mod batches;
 mod claim;
 mod common;
 mod control;
 mod duties;
 mod ends;
+mod keys;
 mod later;
 mod migrate;
 mod returns;
+mod schedules;
+mod slots;
 mod starts;
 mod waits;
+mod wishes;
 
 use meshwork_broker::script::{Scripts, Verb};
 
@@ -26,6 +31,8 @@ pub struct Mutation {
     pub what: &'static str,
     find: &'static str,
     replace: &'static str,
+    /// The files whose cases are tried first.
+    near: &'static [&'static str],
 }
 
 /// What is wrong, the text that occurs once in the script, and what stands there instead.
@@ -84,19 +91,96 @@ pub fn all() -> Vec<Mutation> {
         (Verb::Control, control::CONTROL),
         (Verb::Present, control::PRESENT),
         (Verb::Log, control::LOG),
+        (Verb::Schedule, schedules::SCHEDULE),
+        (Verb::Due, schedules::DUE),
+        (Verb::Tick, schedules::TICK),
     ];
-    let mutation = |verb: Verb| {
-        move |(what, find, replace): &Change| Mutation {
-            verb,
-            what,
-            find,
-            replace,
-        }
-    };
-    lists
+    let far = lists
         .iter()
-        .flat_map(|(verb, changes)| changes.iter().map(mutation(*verb)))
+        .map(|(verb, changes)| (*verb, *changes, &[][..]));
+    far.chain(wished().iter().copied())
+        .flat_map(|(verb, changes, near)| {
+            let mutation = move |(what, find, replace): &Change| Mutation {
+                verb,
+                what,
+                find,
+                replace,
+                near,
+            };
+            changes.iter().map(mutation)
+        })
         .collect()
+}
+
+/// The files whose cases notice most of what is wrong with batches.
+const BATCHES: &[&str] = &["batches", "batch_ends", "batch_lists"];
+
+/// Those of what jobs may wish for and queues be set to, each with the files whose cases notice most of them.
+fn wished() -> &'static [(Verb, &'static [Change], &'static [&'static str])] {
+    &[
+        (Verb::Finish, batches::COUNTED, BATCHES),
+        (Verb::Exchange, batches::COUNTED_TOGETHER, BATCHES),
+        (Verb::Fail, batches::COUNTED_FAILED, BATCHES),
+        (Verb::Enqueue, batches::JOIN, BATCHES),
+        (Verb::OpenBatch, batches::OPEN, BATCHES),
+        (Verb::SealBatch, batches::SEAL, BATCHES),
+        (Verb::CancelBatch, batches::CANCEL, BATCHES),
+        (Verb::TendBatches, batches::TEND, BATCHES),
+        (Verb::Retry, batches::RETRY, BATCHES),
+        (Verb::Delete, batches::DELETE, BATCHES),
+        (Verb::Watch, batches::WATCH, BATCHES),
+        (
+            Verb::Enqueue,
+            wishes::DELAYS,
+            &["delays", "pause", "keys", "limits", "figures"],
+        ),
+        (Verb::Enqueue, wishes::UNIQUE, &["unique"]),
+        (Verb::Finish, wishes::DELAYED, &["delays", "keys"]),
+        (Verb::Finish, wishes::UNCLAIM, &["unique"]),
+        (Verb::Claim, wishes::STARTED, &["unique"]),
+        (
+            Verb::Retry,
+            wishes::RETRY,
+            &["records", "unique", "keys", "figures"],
+        ),
+        (Verb::Exchange, wishes::SHARED, &["shared_events"]),
+        (Verb::Enqueue, wishes::NOTES, &["shared_events"]),
+        (Verb::Claim, wishes::BLANKS, &["shared_events"]),
+        (Verb::Finish, wishes::FIGURES, &["figures", "shared_events"]),
+        (Verb::Exchange, wishes::FINISH, &["exchange", "slots"]),
+        (Verb::Cancel, wishes::STOPPED, &["figures"]),
+        (Verb::Fail, wishes::FAILED, &["figures"]),
+        (Verb::Exchange, wishes::EXCHANGE, &["exchange"]),
+        (Verb::Reclaim, wishes::RECLAIM, &["figures"]),
+        (Verb::Release, wishes::RELEASE, &["figures"]),
+        (Verb::Watch, wishes::WATCH, &["figures"]),
+        (Verb::Claim, slots::SETTINGS, &["slots", "pause"]),
+        (Verb::Claim, slots::RATES, &["rates", "pause"]),
+        (Verb::Claim, slots::SLOTS, &["slots"]),
+        (
+            Verb::Claim,
+            slots::GATE,
+            &["pause", "rates", "slots", "keys"],
+        ),
+        (
+            Verb::Claim,
+            slots::CLAIM,
+            &["slots", "keys", "pause", "figures", "records"],
+        ),
+        (Verb::Enqueue, keys::KEYED, &["keys"]),
+        (Verb::Cancel, keys::STRIKE, &["keys"]),
+        (Verb::Finish, keys::UNLEASE, &["slots", "keys"]),
+        (
+            Verb::Promote,
+            keys::RECHECK,
+            &["keys", "rates", "slots", "delays"],
+        ),
+        (Verb::Cancel, keys::CANCEL, &["slots", "keys"]),
+        (Verb::Delete, keys::DELETE, &["slots", "keys", "unique"]),
+        (Verb::Reclaim, keys::RECLAIM, &["slots"]),
+        (Verb::Release, keys::RELEASE, &["slots"]),
+        (Verb::Fail, keys::FAIL, &["slots", "figures"]),
+    ]
 }
 
 impl Mutation {
@@ -140,16 +224,21 @@ impl Mutation {
         Ok(None)
     }
 
-    /// The cases that are not heavy, the likeliest to notice first: those of the broken verb, then those
-    /// that go across verbs.
+    /// The cases that are not heavy, the likeliest to notice first: those that are said to, those of the broken
+    /// verb, then those that go across verbs.
     fn cases(&self) -> impl Iterator<Item = (&'static Group, &'static Case)> {
-        let own = self.verb.name();
+        let (own, near) = (self.verb.name(), self.near);
         let of_a_verb = |group: &Group| Verb::ALL.iter().any(|verb| verb.name() == group.name);
-        let light = || GROUPS.iter().filter(|group| !group.heavy);
-        light()
-            .filter(move |group| group.name == own)
-            .chain(light().filter(move |group| !of_a_verb(group)))
-            .chain(light().filter(move |group| of_a_verb(group) && group.name != own))
+        let rank = move |group: &&Group| match near.iter().position(|name| *name == group.name) {
+            Some(at) => at,
+            None if group.name == own => near.len(),
+            None if !of_a_verb(group) => near.len() + 1,
+            None => near.len() + 2,
+        };
+        let mut light: Vec<_> = GROUPS.iter().filter(|group| !group.heavy).collect();
+        light.sort_by_key(rank);
+        light
+            .into_iter()
             .flat_map(|group| group.cases.iter().map(move |case| (group, case)))
     }
 }

@@ -22,13 +22,13 @@ pub(super) const RELEASE: &[Change] = &[
     ),
     (
         "token_not_deleted",
-        "redis.call('HDEL', KEYS[1], 'mw_token')",
+        "redis.call('HDEL', key, 'mw_token')",
         "",
     ),
     (
         "status_not_written",
-        "redis.call('HSET', KEYS[1], 'status', 'dispatched', 'updated_at'",
-        "redis.call('HSET', KEYS[1], 'updated_at'",
+        "redis.call('HSET', key, 'status', 'dispatched', 'updated_at'",
+        "redis.call('HSET', key, 'updated_at'",
     ),
     (
         "change_not_dated",
@@ -37,13 +37,13 @@ pub(super) const RELEASE: &[Change] = &[
     ),
     (
         "id_not_pushed",
-        "deliver('RPUSH', id, KEYS[1], has, has.mw_queue or KEYS[2], now)",
+        "deliver('RPUSH', id, key, has, has.mw_queue or KEYS[2], now)",
         "",
     ),
     (
         "requeued_to_the_wrong_end",
-        "deliver('RPUSH', id, KEYS[1]",
-        "deliver('LPUSH', id, KEYS[1]",
+        "deliver('RPUSH', id, key, has, has.mw_queue or KEYS[2], now)",
+        "deliver('LPUSH', id, key, has, has.mw_queue or KEYS[2], now)",
     ),
     (
         "stopped_job_runs_again",
@@ -52,8 +52,8 @@ pub(super) const RELEASE: &[Change] = &[
     ),
     (
         "stopped_job_without_its_reason",
-        "fault(id, KEYS[1], has, has.mw_stop, now",
-        "fault(id, KEYS[1], has, 'stopped', now",
+        "fault(id, key, has, has.mw_stop, now",
+        "fault(id, key, has, 'stopped', now",
     ),
     ("not_told", "event(id, 'release', has.mw_worker)", ""),
     (
@@ -138,8 +138,8 @@ pub(super) const RECLAIM: &[Change] = &[
     ),
     (
         "poison_no_dead_letter",
-        "poison, now, 'poison', '', true)",
-        "poison, now, nil, '', true)",
+        "poison, now, 'poison', '', true, 'lost')",
+        "poison, now, nil, '', true, 'lost')",
     ),
     ("poison_not_told", "ended[#ended + 1] = id", ""),
     (
@@ -226,8 +226,8 @@ pub(super) const RECLAIM_FEEDS: &[Change] = &[
     ),
     (
         "moved_not_told",
-        "return {requeued, ended, moved}",
-        "return {requeued, ended, 0}",
+        "done({requeued, ended, moved})",
+        "done({requeued, ended, 0})",
     ),
     (
         "a_key_like_a_queue_ends_the_call",

@@ -8,26 +8,30 @@ pub(super) const ENQUEUE: &[Change] = &[
         "redis.call('EXISTS', key) == 1",
         "false",
     ),
-    ("id_not_pushed", "redis.call('LPUSH', queue, id)", ""),
+    (
+        "id_not_pushed",
+        "redis.call('LPUSH', queue, unpack(ids))",
+        "",
+    ),
     (
         "pushed_to_the_wrong_end",
-        "redis.call('LPUSH', queue, id)",
-        "redis.call('RPUSH', queue, id)",
+        "redis.call('LPUSH', queue, unpack(ids))",
+        "redis.call('RPUSH', queue, unpack(ids))",
     ),
     (
         "stored_although_not_queued",
-        "redis.call('LPUSH', queue, id)",
-        "redis.pcall('LPUSH', queue, id)",
+        "if type(length) ~= 'number' then return nil, length end",
+        "if type(length) ~= 'number' then length = 0 end",
     ),
     (
         "pushed_to_the_first_queue",
-        "redis.call('LPUSH', queue, id)",
-        "redis.call('LPUSH', KEYS[2], id)",
+        "redis.call('LPUSH', queue, unpack(ids))",
+        "redis.call('LPUSH', KEYS[2], unpack(ids))",
     ),
     (
         "status_wrong",
-        "    written('dispatched')\n    double",
-        "    written('started')\n    double",
+        "open and 'dispatched' or 'error', now, at)",
+        "open and 'started' or 'error', now, at)",
     ),
     (
         "status_not_written",
@@ -35,7 +39,11 @@ pub(super) const ENQUEUE: &[Change] = &[
         "redis.call('HSET', key, 'created_at'",
     ),
     ("creation_not_dated", "'created_at', at, ", ""),
-    ("change_not_dated", "'updated_at', at,\n", "\n"),
+    (
+        "change_not_dated",
+        "'created_at', at, 'updated_at', at, unpack",
+        "'created_at', at, unpack",
+    ),
     (
         "last_field_lost",
         "unpack(ARGV, from, from + n - 1)",
@@ -51,19 +59,15 @@ pub(super) const ENQUEUE: &[Change] = &[
         "return 'stored'",
         "return 'exists'",
     ),
-    (
-        "not_told",
-        "    event(id, 'enqueue', ARGV[2], script_type)\n",
-        "",
-    ),
+    ("not_told", "  event(id, 'enqueue', who, script_type)\n", ""),
     (
         "type_not_told",
-        "'enqueue', ARGV[2], script_type",
-        "'enqueue', ARGV[2]",
+        "'enqueue', who, script_type",
+        "'enqueue', who",
     ),
     (
         "who_asked_not_told",
-        "'enqueue', ARGV[2], script_type",
+        "'enqueue', who, script_type",
         "'enqueue', '', script_type",
     ),
     (
@@ -74,8 +78,12 @@ pub(super) const ENQUEUE: &[Change] = &[
 ];
 
 pub(super) const ENQUEUE_LIMITS: &[Change] = &[
-    ("limit_ignored", "if full(queue) then return 'full' end", ""),
-    ("limit_one_too_many", ">= limits[queue]", "> limits[queue]"),
+    (
+        "limit_ignored",
+        "return left <= 0 and 'full'",
+        "return false",
+    ),
+    ("limit_one_too_many", "return left <= 0", "return left < 0"),
     ("own_limit_ignored", "set[own] or set.limit", "set.limit"),
     (
         "default_limit_ignored",
@@ -89,8 +97,8 @@ pub(super) const ENQUEUE_LIMITS: &[Change] = &[
     ),
     (
         "limit_of_another_queue",
-        "if limits[queue] == nil then",
-        "if next(limits) == nil then",
+        "return limit_of[queue] -",
+        "return (limit_of[KEYS[2]] or limit_of[queue]) -",
     ),
     (
         "a_key_like_the_settings_ends_the_call",
@@ -105,42 +113,50 @@ pub(super) const ENQUEUE_LIMITS: &[Change] = &[
 ];
 
 pub(super) const ENQUEUE_FALLBACK: &[Change] = &[
-    ("always_away", "redis.call('EXISTS', presence) == 0", "true"),
-    ("never_away", "redis.call('EXISTS', presence) == 0", "false"),
+    (
+        "always_away",
+        "redis.call('EXISTS', o.presence) == 0",
+        "true",
+    ),
+    (
+        "never_away",
+        "redis.call('EXISTS', o.presence) == 0",
+        "false",
+    ),
     (
         "fallback_not_taken",
-        "if away then queue = fallback end",
+        "if away then queue = o.fallback end",
         "",
     ),
     (
         "fallback_not_noted",
-        "redis.call('HSET', key, 'mw_fallback', presence .. ' ' .. fallback)",
+        "redis.call('HSET', key, 'mw_fallback', o.presence .. ' ' .. o.fallback)",
         "",
     ),
     (
         "fallback_without_its_queue",
-        "if presence ~= '' then redis.call('HSET', key, 'mw_queue', queue) end",
+        "if o.presence then redis.call('HSET', key, 'mw_queue', queue) end",
         "",
     ),
     (
         "queue_noted_only_with_the_fallback",
-        "if presence ~= '' then redis.call('HSET', key, 'mw_queue', queue) end",
-        "if presence ~= '' and not away then redis.call('HSET', key, 'mw_queue', queue) end",
+        "if o.presence then redis.call('HSET', key, 'mw_queue', queue) end",
+        "if o.presence and not away then redis.call('HSET', key, 'mw_queue', queue) end",
     ),
     (
         "fallback_noted_although_taken",
-        "if presence ~= '' and not away then",
-        "if presence ~= '' then",
+        "if o.presence and not away then",
+        "if o.presence then",
     ),
     (
         "fallback_noted_without_its_queue",
-        "'mw_fallback', presence .. ' ' .. fallback",
-        "'mw_fallback', presence",
+        "o.presence .. ' ' .. o.fallback",
+        "o.presence",
     ),
     (
         "nobody_looks",
-        "    mind(id, key, now)\n  end\n  return 'stored'",
-        "  end\n  return 'stored'",
+        "if o.presence then mind(id, key, now) end",
+        "",
     ),
 ];
 

@@ -50,17 +50,17 @@ pub(super) const FOREIGN: &[Change] = &[
     ),
     (
         "held_not_counted",
-        "  if held then\n    dropped = dropped + 1",
-        "  if held then\n",
+        "  if waiting then\n    dropped = dropped + 1",
+        "  if waiting then",
     ),
     (
         "held_job_runs",
-        "  if held then\n    dropped = dropped + 1\n    return\n  end\n",
+        "  if waiting then\n    dropped = dropped + 1\n    return\n  end\n",
         "",
     ),
     (
         "failed_prerequisite_ignored",
-        "if not open then fault(id, key, is, why, now, nil, '')",
+        "if not open then fault(id, key, is, why, now, nil, '', false, 'prerequisite')",
         "if not open then",
     ),
     (
@@ -209,8 +209,8 @@ pub(super) const HOLD: &[Change] = &[
     ),
     (
         "failed_prerequisite_does_not_end_it",
-        "  if not open then\n    written('error')",
-        "  if not open then\n    written('dispatched')",
+        "open and 'dispatched' or 'error', now, at)",
+        "'dispatched', now, at)",
     ),
     (
         "no_reason_given",
@@ -219,13 +219,13 @@ pub(super) const HOLD: &[Change] = &[
     ),
     (
         "its_end_not_told",
-        "close(id, key, read(key, 'mw_reply'), 'error', why, now, nil, '')",
+        "close(id, key, has, 'error', why, now, nil, '')",
         "",
     ),
     (
         "its_reply_missing",
-        "close(id, key, read(key, 'mw_reply')",
-        "close(id, key, {mw_reply = '0'}",
+        "    local has = record(key)\n",
+        "    local has = record(key)\n    has.mw_reply = '0'\n",
     ),
     (
         "unknown_not_told",
@@ -247,7 +247,7 @@ pub(super) const DOUBLE: &[Change] = &[
     ),
     (
         "not_pushed_to_the_old_list",
-        "    double(id, key, queue, script_type, worker_id, now)\n",
+        "  double(id, key, queue, script_type, o.worker, now)\n",
         "",
     ),
     (

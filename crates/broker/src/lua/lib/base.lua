@@ -1,9 +1,11 @@
--- What every script begins with: time, reading records, and telling others what happened. The names of
--- keys and the bounds, in capitals, stand before this.
+-- What every script begins with: time, and reading records. The names of keys and the bounds, in capitals,
+-- stand before this.
 
 -- While a slot of a cluster moves, a key that is not here may be there, and asking for it fails: so better now,
 -- with a key that never is, than half way.
 redis.call('EXISTS', LEASES .. ':')
+
+local unpack = table.unpack or unpack
 
 -- The time in milliseconds: the server's, or `given` (tests) where that is not '0'.
 local function clock(given)
@@ -47,42 +49,3 @@ end
 
 -- Whether a status is one after which nothing more happens by itself.
 local function final(status) return status == 'finished' or status == 'error' end
-
--- Of our own keys that only help, none may end a script half way because somebody has put something else
--- there: they are written with `pcall`.
-
--- Whether the id could be pushed: a key that is no list takes none.
-local function pushed(how, list, id) return type(redis.pcall(how, list, id)) == 'number' end
-
--- One line of the audit: what happened to which job, and who did it.
-local LONGEST_NOTE = 200 -- bytes: the whole error stands in the record
-local function event(id, what, by, note)
-  redis.pcall('XADD', EVENTS, 'MAXLEN', '~', MOST_EVENTS, '*', 'job', id, 'event', what,
-    'by', by or '', 'note', string.sub(note or '', 1, LONGEST_NOTE))
-end
-
--- Leaves it to settle to tell those that wait for a job that has ended. The blank says that it finished,
--- should its record be gone by then.
-local function owe(id, finished) redis.pcall('LPUSH', SETTLE, (finished and ' ' or '') .. id) end
-
--- Tells whoever may wait on the reply list. A record of a client that is not ours has no mw_reply: since
--- no field asks for a reply, it always gets one, where the client of its time looks for it.
-local function reply(has, id, payload)
-  if has.mw_reply == '0' then return end
-  local list = ((has.mw_legacy and not has.mw_reply) and OLD_REPLY or REPLY) .. id
-  if pushed('LPUSH', list, payload) then redis.call('PEXPIRE', list, REPLY_TTL) end
-end
-
--- Takes an id that will not run out of its queue. A longer queue is left alone, since the walk would hold
--- up the server; the claim drops the id when it comes up.
-local LONGEST_WALK = 10000
-local function unqueue(queue, id)
-  local length = redis.pcall('LLEN', queue)
-  if type(length) == 'number' and length <= LONGEST_WALK then redis.call('LREM', queue, 0, id) end
-end
-
--- The same of the old list where it stands once. Old workers look at no status, so however long the list
--- is, the id has to go.
-local function unlock(list, id)
-  if list then redis.pcall('LREM', list, -1, id) end
-end

@@ -1,47 +1,39 @@
 -- What follows when a job has ended, whichever verb ended it, and when it may run.
 local MOST_TOLD = 100 -- dependants told in the call that ends a job; the rest is for settle
+local advance, leave -- leave: a job ends for its batch
 
--- The old list of a job while its type migrates, after how many ms one looks again, and the phase.
-local LONGEST_AGE = 3600000 -- ms
-local function old_list(script_type, worker_id)
-  local name = 'migration:' .. (script_type or '')
-  local low = string.lower(name) -- old clients write it as they like
-  local set = read(CONFIG, name, low)
-  local phase, list, after = string.match(set[name] or set[low] or '', '^(%S+) (%S+) (%d+)')
-  if not phase then return nil, WATCH_AFTER end
-  after = math.min(tonumber(after), LONGEST_AGE)
-  local from, to = string.find(list, '{worker_id}', 1, true)
-  if from and (worker_id or '') == '' then return nil, after, phase end
-  if from then list = string.sub(list, 1, from - 1) .. worker_id .. string.sub(list, to + 1) end
-  return list, after, phase
+-- What every script reads of a job that it ends or hands on; `more` reads the rest.
+local function record(key, ...)
+  return read(key, 'status', 'mw_queue', 'mw_reply', 'mw_legacy', 'mw_with', ...)
 end
 
--- During a migration, pushes the id to the old list of its type too. The old list is then the lock: who
--- takes the id off it has the job. Where any worker of the type takes from that list, a job for a group or
--- an instance is not for it.
-local function double(id, key, queue, script_type, worker_id, now)
-  local list, after, phase = old_list(script_type, worker_id)
-  local own = ':' .. (worker_id or '')
-  local pinned = string.find(queue or '', ':group:', 1, true)
-  if pinned and (own == ':' or string.sub(list or '', -#own) ~= own) then return end
-  if not list or list == queue or phase == 'closing' or not pushed('LPUSH', list, id) then return end
-  redis.call('HSET', key, 'mw_lock', list, 'mw_queue', queue)
-  redis.pcall('ZADD', WATCH, 'LT', whole(now + after), id)
+-- Adds a run's time to the figures of its queue.
+local function ran(has, now)
+  local since = tonumber(has.mw_started or '')
+  if since and since <= now then count(has.mw_queue, 'run_ms', now - since) end
 end
 
--- A job for one worker that may fall back to others is looked at while it stands in that worker's queue.
-local function mind(id, key, now)
-  if redis.call('HEXISTS', key, 'mw_fallback') == 0 then return end
-  redis.pcall('ZADD', WATCH, whole(now + LOOK_EVERY), id)
+-- A key for which one job at a time is accepted is free again.
+local function unclaim(id, has)
+  local name = string.match(has.mw_unique or '', '^%a+ (.+)$')
+  if name and redis.pcall('GET', UNIQUE .. name) == id then redis.call('DEL', UNIQUE .. name) end
 end
-
-local advance
 
 -- What is common to all ends; status, error and output are in the record already. `dead` says why a job
 -- is a dead letter. The dependants of a job that ended with another are left to settle.
 local function close(id, key, has, status, payload, now, dead, by, later)
-  redis.pcall('ZADD', dead and DEAD or ENDED, whole(now), id)
-  if dead then redis.call('HSET', key, 'mw_dead', dead) end
+  if dead then
+    redis.pcall('ZADD', DEAD, whole(now), id)
+    redis.call('HSET', key, 'mw_dead', dead)
+    count(has.mw_queue, 'dead')
+  else
+    keep(id, now)
+  end
+  count(has.mw_queue, status == 'finished' and 'finished' or 'failed')
+  if has.mw_with then
+    unclaim(id, more(key, has))
+    if has.mw_batch then leave(id, has.mw_batch, status == 'finished', now) end
+  end
   reply(has, id, payload)
   event(id, status, by, dead)
   if redis.call('EXISTS', NEXT .. id) == 0 then return end
@@ -49,23 +41,31 @@ local function close(id, key, has, status, payload, now, dead, by, later)
   else advance(id, status == 'finished', now, MOST_TOLD) end
 end
 
--- Ends a job that no worker holds in error.
-local function fault(id, key, has, message, now, dead, by, later)
+-- Ends a job that no worker holds in error; `kind` says of what sort, for the figures.
+local function fault(id, key, has, message, now, dead, by, later, kind)
   redis.pcall('ZREM', WATCH, id)
   redis.call('HDEL', key, 'mw_waiting', 'mw_expires', 'mw_token', 'mw_lock', 'mw_stop', 'mw_seen')
   redis.call('HSET', key, 'status', 'error', 'error', message, 'updated_at', iso(now))
+  if has.mw_with then strike(has.mw_queue, id, more(key, has)) end
+  count(has.mw_queue, 'error:' .. (kind or 'stopped'))
   close(id, key, has, 'error', message, now, dead, by, later)
 end
 
--- Puts the id of a job that may run into its queue: `how` is LPUSH for the end, RPUSH for the front.
--- Whether it stands there; if not, the job has ended.
+-- Puts the id of a job that may run into its queue: `how` is LPUSH for the end, RPUSH for the front; or where
+-- it waits for its time or for the turn of its key. Whether it is there; if not, the job has ended. And
+-- whether it stands in the queue.
 local function deliver(how, id, key, has, queue, now, later)
+  if has.mw_with then
+    local due = tonumber(more(key, has).mw_run_at or '')
+    if due and due > now then return type(redis.pcall('ZADD', DELAYED, whole(due), id)) == 'number' end
+    if how == 'LPUSH' and not enters(queue, id, has, now) then return true end
+  end
   if (queue or '') ~= '' and pushed(how, queue, id) then
     mind(id, key, now)
-    return true
+    return true, true
   end
   local why = 'the key of its queue, ' .. (queue or '') .. ', is no list'
-  fault(id, key, has, why, now, 'queue', '', later)
+  fault(id, key, has, why, now, 'queue', '', later, 'queue')
 end
 
 -- Tells up to `most` of the jobs that wait for `id` whether it finished. Returns how many it told. One that
@@ -75,13 +75,12 @@ advance = function(id, finished, now, most)
   if children.err then return 0 end
   for _, child in ipairs(children) do
     local key = JOB .. child
-    local has = read(key, 'status', 'mw_waiting', 'mw_on_failure', 'mw_queue', 'mw_reply', 'mw_legacy',
-      'script_type', 'worker_id', 'actor_id')
+    local has = record(key, 'mw_waiting', 'mw_on_failure', 'script_type', 'worker_id', 'actor_id')
     local from, to = string.find(has.mw_waiting or '', '"' .. id .. '"', 1, true)
     if has.status == 'dispatched' and from then
       local left = string.sub(has.mw_waiting, 1, from - 1) .. string.sub(has.mw_waiting, to + 1)
       if not finished and has.mw_on_failure ~= 'continue' then
-        fault(child, key, has, 'prerequisite ' .. id .. ' did not finish', now, nil, id, true)
+        fault(child, key, has, 'prerequisite ' .. id .. ' did not finish', now, nil, id, true, 'prerequisite')
       elseif string.find(left, '"', 1, true) then
         redis.call('HSET', key, 'mw_waiting', left)
       else
@@ -89,7 +88,8 @@ advance = function(id, finished, now, most)
         redis.call('HSET', key, 'updated_at', iso(now))
         redis.pcall('ZREM', WATCH, child)
         event(child, 'ready', id)
-        if deliver('LPUSH', child, key, has, has.mw_queue, now, true) then
+        local _, stands = deliver('LPUSH', child, key, has, has.mw_queue, now, true)
+        if stands then
           double(child, key, has.mw_queue, has.script_type, worker_of(has), now)
         end
       end

@@ -17,10 +17,11 @@ local function push_again(id, key, has, now)
     redis.call('HSET', key, 'mw_legacy', '1')
     has.mw_legacy = '1'
   end
-  if not holds(has.mw_queue, id) and not deliver('LPUSH', id, key, has, has.mw_queue, now, true) then
-    return
-  end
+  local there, stands = holds(has.mw_queue, id), true
+  if not there then there, stands = deliver('LPUSH', id, key, has, has.mw_queue, now, true) end
+  if not there then return end
   told(id)
+  if not stands then return end
   double(id, key, has.mw_queue, has.script_type, worker_of(has), now)
   mind(id, key, now)
 end
@@ -33,8 +34,10 @@ local function started(id, key, has, after, now, losses)
   local lost = (tonumber(has.mw_lost or '') or 0) + 1
   redis.call('HSET', key, 'mw_lost', lost)
   event(id, 'lost', worker_of(has))
+  count(has.mw_queue, 'lost')
   if lost < losses then return push_again(id, key, has, now) end
-  fault(id, key, has, 'lost: ' .. lost .. ' workers went away while they ran this job', now, 'poison', '', true)
+  fault(id, key, has, 'lost: ' .. lost .. ' workers went away while they ran this job', now, 'poison', '', true,
+    'lost')
 end
 
 -- To be run by a worker that may be away, and then by others.
@@ -45,6 +48,7 @@ local function targeted(id, key, has, after, now)
   has.mw_fallback = nil
   if not presence then return false end
   unqueue(has.mw_queue or '', id)
+  if has.mw_with then strike(has.mw_queue, id, more(key, has)) end
   redis.call('HSET', key, 'mw_queue', fallback)
   if not deliver('LPUSH', id, key, has, fallback, now, true) then return true end
   told(id)

@@ -7,5 +7,6 @@ local function stop(id, key, has, reason, queue, now, by)
     redis.call('HSET', key, 'mw_legacy', '1') -- so its client waits for the reply of old
     has.mw_legacy = '1'
   end
+  has.mw_queue = has.mw_queue or queue
   fault(id, key, has, reason, now, nil, by)
 end

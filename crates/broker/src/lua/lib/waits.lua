@@ -58,7 +58,8 @@ local function waits(id, key, is, queue, now, legacy)
   ids_of(seen, ids, is.prerequisites)
   ids_of(seen, ids, is.dependencies)
   if #ids > MOST_PREREQUISITES then
-    fault(id, key, is, 'it has ' .. #ids .. ' prerequisites, the limit is ' .. MOST_PREREQUISITES, now, nil, '')
+    fault(id, key, is, 'it has ' .. #ids .. ' prerequisites, the limit is ' .. MOST_PREREQUISITES, now, nil, '',
+      false, 'prerequisite')
     return true, 0
   end
   local open, why = unmet(ids, is.mw_on_failure)
@@ -69,7 +70,7 @@ local function waits(id, key, is, queue, now, legacy)
     redis.call('HSET', key, 'mw_legacy', '1')
     is.mw_legacy = '1'
   end
-  if not open then fault(id, key, is, why, now, nil, '')
+  if not open then fault(id, key, is, why, now, nil, '', false, 'prerequisite')
   else hold(id, key, queue, open, now, timeout_of(is)) end
   return true, #ids
 end
@@ -78,7 +79,7 @@ end
 -- no script told. Returns how many it looked at.
 local function look(id, key, has, now)
   local expires = tonumber(has.mw_expires or '') or 0
-  if not (now < expires) then return 0, fault(id, key, has, 'timeout', now, nil, '', true) end
+  if not (now < expires) then return 0, fault(id, key, has, 'timeout', now, nil, '', true, 'timeout') end
   local ids = {}
   ids_of({}, ids, has.mw_waiting)
   for _, prerequisite in ipairs(ids) do

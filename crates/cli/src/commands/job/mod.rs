@@ -1,9 +1,12 @@
 //! `meshwork job`.
 
 mod delete;
+mod jsonl;
 mod list;
 mod logs;
 mod retry;
+mod run_now;
+mod select;
 mod status;
 mod stop;
 mod submit;
@@ -13,7 +16,9 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Submit single jobs, look at them and change them
+pub(crate) use jsonl::JsonlError;
+
+/// Submit jobs, look at them and change them
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum JobCommand {
     Submit(Box<submit::Submit>),
@@ -23,19 +28,21 @@ pub(crate) enum JobCommand {
     List(list::List),
     Stop(stop::Stop),
     Retry(retry::Retry),
+    RunNow(run_now::RunNow),
     Delete(delete::Delete),
 }
 
 impl JobCommand {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         match self {
-            Self::Submit(submit) => submit.run(context).await,
+            Self::Submit(submit) => Box::pin(submit.run(context)).await,
             Self::Wait(wait) => Box::pin(wait.run(context)).await,
             Self::Status(status) => status.run(context).await,
             Self::Logs(logs) => logs.run(context).await,
             Self::List(list) => list.run(context).await,
-            Self::Stop(stop) => stop.run(context).await,
+            Self::Stop(stop) => Box::pin(stop.run(context)).await,
             Self::Retry(retry) => retry.run(context).await,
+            Self::RunNow(now) => now.run(context).await,
             Self::Delete(delete) => delete.run(context).await,
         }
     }

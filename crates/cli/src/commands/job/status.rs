@@ -1,10 +1,10 @@
 //! `meshwork job status`.
 
-use meshwork::Client;
 use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
 use meshwork::model::state::Status;
 use meshwork::model::time;
+use meshwork::{Client, Waits};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -30,7 +30,10 @@ struct Line<'a> {
     on_failure: Option<&'a str>,
     waits_for: &'a [Awaited],
     dependents: &'a [String],
+    batch: Option<&'a str>,
+    callback: Option<&'a str>,
     next_run_at: Option<String>,
+    held_by: &'a [String],
     stop: Option<&'a str>,
     lock: Option<&'a str>,
 }
@@ -48,10 +51,13 @@ impl StatusOf {
         let client = context.client().await?;
         let job = client.status(&self.id).await?;
         let waits_for = waits_for(&client, &job).await?;
-        let next_run_at = match job.status() {
-            Some(Status::Dispatched) => client.next_run(&self.id).await?.map(time::iso),
-            _ => None,
-        };
+        let (mut next_run_at, mut held_by) = (None, Vec::new());
+        for reason in client.waits(&job).await? {
+            match reason {
+                Waits::Time(ms) => next_run_at = Some(time::iso(ms)),
+                other => held_by.push(words(&other)),
+            }
+        }
         let out = &mut context.out;
         if out.is_json() {
             out.json(&Line {
@@ -60,7 +66,10 @@ impl StatusOf {
                 on_failure: job.on_failure.as_deref(),
                 waits_for: &waits_for,
                 dependents: &job.dependents,
+                batch: job.batch.as_deref(),
+                callback: job.callback.as_deref(),
                 next_run_at,
+                held_by: &held_by,
                 stop: job.stop.as_deref(),
                 lock: job.lock.as_deref(),
             })?;
@@ -71,10 +80,38 @@ impl StatusOf {
             let status = status.unwrap_or("gone");
             record::line("waits for", &format!("{id} ({status})"), out)?;
         }
+        if let Some((kind, batch)) = waits_for_batch(&job) {
+            let what = format!("batch {batch}, as its callback on {kind}");
+            record::line("waits for", &what, out)?;
+        }
         if let Some(at) = next_run_at {
             record::line("next run", &at, out)?;
         }
+        for reason in &held_by {
+            record::line("held by", reason, out)?;
+        }
         Ok(Exit::DONE)
+    }
+}
+
+/// As the callback of which batch it waits, and for what.
+fn waits_for_batch(job: &Job) -> Option<(&str, &str)> {
+    let waits = job.status() == Some(Status::WaitingForPrerequisites);
+    job.callback.as_deref().filter(|_| waits)?.split_once(' ')
+}
+
+/// What holds a job back, for people.
+fn words(reason: &Waits) -> String {
+    match reason {
+        Waits::Paused => "its queue is paused".to_owned(),
+        Waits::Key { key, ahead } => {
+            format!("it is not the turn of its key {key}; {ahead} of it are before this one")
+        }
+        Waits::Concurrency(most) => format!("{most} of its queue run, as many as may"),
+        Waits::Rate(rate, ms) => {
+            format!("its queue starts {rate}; the next in {ms} ms")
+        }
+        other => format!("{other:?}"),
     }
 }
 

@@ -2,25 +2,45 @@
 
 use std::time::Duration;
 
+use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
-use meshwork::{Cancelled, Client, Error as MeshworkError};
+use meshwork::{BulkStop, Cancelled, Client, Error as MeshworkError};
 use tokio::time::Instant;
 
+use super::select;
 use crate::change::{Change, tell};
+use crate::confirm::confirm;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::out::{Progress, note};
 use crate::value;
 
 /// Stop jobs that wait or run; they end in error
 ///
 /// Of a job that runs, its worker is told; it lets the script put things in order, kills it after a grace
-/// period, and then the job has ended. A worker that is gone is found out when its lease ends.
+/// period, and then the job has ended. A worker that is gone is found out when its lease ends. With --all, or
+/// with options that choose, all jobs that are there now and fit are stopped; those that run are told, and not
+/// waited for.
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("which").required(true).multiple(true)
+    .args(["ids", "all"]).args(select::OPTIONS))]
 pub(crate) struct Stop {
-    /// The jobs' ids
-    #[arg(required = true, value_name = "ID", value_parser = value::job_id)]
+    /// The jobs' ids; or choose with --all or the options below
+    #[arg(value_name = "ID", value_parser = value::job_id, conflicts_with = "all",
+          conflicts_with_all = select::OPTIONS)]
     ids: Vec<JobId>,
+    /// All jobs that have not ended
+    #[arg(long, conflicts_with_all = select::OPTIONS)]
+    all: bool,
+    #[command(flatten)]
+    select: select::Select,
+    /// Do not ask, where many are meant
+    #[arg(short, long)]
+    yes: bool,
+    /// Only say which are meant
+    #[arg(long, conflicts_with = "ids")]
+    dry_run: bool,
     /// End them at once, whatever their workers say; a script goes on until its worker learns of it
     #[arg(long)]
     force: bool,
@@ -35,6 +55,9 @@ pub(crate) struct Stop {
 
 impl Stop {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        if self.ids.is_empty() {
+            return self.many(context).await;
+        }
         let client = context.client().await?;
         // First all are told, so that all their workers stop at the same time.
         let mut told = Vec::with_capacity(self.ids.len());
@@ -62,6 +85,52 @@ impl Stop {
             context.out.flush()?;
         }
         Ok(exit)
+    }
+
+    /// All that are meant. What comes from now on is not.
+    async fn many(&self, context: &mut Context) -> Result<Exit, Error> {
+        let filter = self.select.filter(&context.keys())?;
+        let client = context.client().await?;
+        let filter = self.select.bounded(filter, &client).await?;
+        let count = client
+            .stop_all(&filter, BulkStop::DryRun, |_, _| ())
+            .await?;
+        let how = match (self.dry_run, self.force) {
+            (true, _) => BulkStop::DryRun,
+            (false, true) => BulkStop::Force,
+            (false, false) => BulkStop::Stop,
+        };
+        if count == 0 {
+            note("there is no such job");
+            return Ok(Exit::DONE);
+        }
+        if how != BulkStop::DryRun {
+            confirm(&format!("to stop {count} jobs"), self.yes)?;
+        }
+        let mut progress = Progress::new(count);
+        let (mut seen, mut failed) = (0, None);
+        let told = |job: &Job, became: Option<Cancelled>| {
+            let word = match became {
+                None => "meant",
+                Some(Cancelled::Cancelled) => "stopped",
+                Some(Cancelled::Stopping) => "stopping",
+                Some(Cancelled::Ended) => "ended",
+                Some(Cancelled::Missing) => "missing",
+            };
+            let line = || tell(&mut context.out, &job.id, Ok(Change::Done(word)));
+            let said = progress.aside(line);
+            failed = failed.take().or(said.err());
+            seen += 1;
+            progress.show(seen);
+        };
+        client.stop_all(&filter, how, told).await?;
+        drop(progress);
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let done = if self.dry_run { "meant" } else { "stopped" };
+        note(format_args!("{seen} jobs {done}"));
+        Ok(Exit::DONE)
     }
 
     async fn stop(&self, client: &Client, id: &JobId) -> Result<Cancelled, MeshworkError> {

@@ -3,56 +3,43 @@
 use std::path::PathBuf;
 
 use meshwork::JobRequest;
-use meshwork::model::name::{Instance, JobId};
-use meshwork::model::route::Fallback;
+use meshwork::model::name::{BatchId, JobId};
 use serde::Serialize;
 
-use crate::asked::Asked;
+use super::jsonl;
+use crate::asked::{Asked, Given};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::hands;
+use crate::out::note;
 use crate::script::Script;
-use crate::{hands, input, value};
+use crate::wishes::Wishes;
 
-/// Submit a job and print its id
+/// Submit a job and print its id, or many at once
+///
+/// With --jsonl, each line of a file is a job, an object of JSON: script or payload (any JSON, for a handler),
+/// and type, id, group, instance, priority, input, env, timeout, retries, backoff, depends_on, exclusive,
+/// caller, context, key, at, in, unique, unique_for, unique_until, on_duplicate, debounce and throttle as the
+/// options of these names. What a line does not say, the command line says for all. All lines are checked
+/// before the first job is stored; then each has a line in answer.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Submit {
     /// The script's file; - is stdin
-    script: PathBuf,
+    #[arg(required_unless_present = "jsonl")]
+    script: Option<PathBuf>,
+    /// Many jobs: a file with a JSON object per line; - is stdin
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "input"])]
+    jsonl: Option<PathBuf>,
     #[command(flatten)]
     asked: Asked,
-    /// Only the worker of this name; the job waits for it
-    #[arg(long, value_name = "NAME", help_heading = "The job")]
-    instance: Option<Instance>,
-    /// Where it goes if that worker is not there: to its group, or to any of its type (group or type)
-    #[arg(long, value_name = "WHERE", value_parser = value::fallback, requires = "instance",
-          help_heading = "The job")]
-    fallback: Option<Fallback>,
-    /// A file with input for the script: INPUT in Rhai, stdin in Python. At most 16 MiB
-    #[arg(long, value_name = "FILE", help_heading = "The job")]
-    input: Option<PathBuf>,
-    /// Who asks: CALLER_ID of the script
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true,
-        help_heading = "The job"
-    )]
-    caller: String,
-    /// In which context: CONTEXT_ID of the script
-    #[arg(
-        long,
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true,
-        help_heading = "The job"
-    )]
-    context: String,
-    /// A log file on the worker's host, in a folder that the worker allows (its --log-dir); a relative path
-    /// is relative to the first of these
-    #[arg(long, value_name = "FILE", help_heading = "The job")]
-    log_path: Option<String>,
+    #[command(flatten)]
+    wishes: Wishes,
+    #[command(flatten)]
+    given: Given,
+    /// The open batch that it belongs to
+    #[arg(long, value_name = "BATCH", help_heading = "The job")]
+    batch: Option<BatchId>,
     /// The job's id, a new one otherwise
     #[arg(long, help_heading = "The job")]
     id: Option<JobId>,
@@ -61,45 +48,58 @@ pub(crate) struct Submit {
 #[derive(Debug, Serialize)]
 struct Submitted<'a> {
     id: &'a str,
+    /// That the id is another job's, which has the unique name.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    kept: bool,
 }
 
 impl Submit {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
-        let script = Script::read(&self.script, self.asked.script_type.clone())?;
-        let request = self.request(&script).await?;
-        let route = request
-            .clone()
-            .build()
-            .map_err(meshwork::Error::from)?
-            .route;
+        let script_type = self.asked.script_type.clone();
+        let script = self.script.as_deref();
+        let script = script
+            .map(|path| Script::read(path, script_type))
+            .transpose()?;
+        let Some(script) = script.as_ref().filter(|_| self.jsonl.is_none()) else {
+            let file = self.jsonl.clone().unwrap_or_default();
+            return jsonl::submit(context, &file, self.all(script)).await;
+        };
+        let request = self.request(script).await?;
+        let job = request.clone().build().map_err(meshwork::Error::from)?;
         let client = context.client().await?;
-        hands::check_known(&client, &route).await?;
+        hands::check_known(&client, &job.route).await?;
         let id = client.submit(request).await?;
+        let kept = id != job.id;
         if context.out.is_json() {
-            context.out.json(&Submitted { id: id.as_str() })?;
+            let id = id.as_str();
+            context.out.json(&Submitted { id, kept })?;
         } else {
+            if kept {
+                note(format_args!("job {id} has its unique name, and stays"));
+            }
             context.out.line(&id)?;
         }
         Ok(Exit::DONE)
     }
 
+    /// What holds for all lines of a file.
+    fn all(self, script: Option<Script>) -> jsonl::All {
+        jsonl::All {
+            script,
+            asked: self.asked,
+            wishes: self.wishes,
+            given: self.given,
+        }
+    }
+
     async fn request(self, script: &Script) -> Result<JobRequest, Error> {
-        let mut request = self.asked.checked(script).await?;
-        request = request.caller(self.caller, self.context);
-        if let Some(instance) = self.instance {
-            request = request.instance(instance);
-        }
-        if let Some(path) = self.log_path {
-            request = request.log_path(path);
-        }
-        if let Some(fallback) = self.fallback {
-            request = request.fallback(fallback);
+        let request = self.wishes.add_to(self.asked.checked(script).await?);
+        let mut request = self.given.add_to(request)?;
+        if let Some(batch) = self.batch {
+            request = request.batch(batch);
         }
         if let Some(id) = self.id {
             request = request.id(id);
-        }
-        if let Some(path) = self.input {
-            request = request.input(input::read(&path)?);
         }
         Ok(request)
     }

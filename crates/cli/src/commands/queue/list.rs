@@ -3,6 +3,7 @@
 use meshwork::QueueInfo;
 use serde::Serialize;
 
+use super::line::{Set, number};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -11,7 +12,8 @@ use crate::out::{Column, Table};
 /// List the queues that hold jobs or have listeners
 ///
 /// The lists of the priorities high (…:prio:0) and low (…:prio:2) are shown where they hold something or
-/// have a limit of their own; old lists, which clients of earlier systems push to, are marked `legacy`.
+/// have a limit of their own; old lists, which clients of earlier systems push to, are marked `legacy`. Set
+/// aside are jobs that wait for the turn of their key. What is set holds for all priorities of a queue.
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {}
 
@@ -21,8 +23,11 @@ struct Line<'a> {
     waiting: usize,
     running: usize,
     listeners: usize,
+    set_aside: usize,
     limit: Option<u64>,
     legacy: bool,
+    #[serde(flatten)]
+    set: Set<'a>,
 }
 
 impl List {
@@ -37,30 +42,24 @@ impl List {
                     waiting: info.waiting,
                     running: info.running,
                     listeners: info.listeners,
+                    set_aside: info.set_aside,
                     limit: info.limit,
                     legacy: info.legacy,
+                    set: Set::new(&info.queue, info.settings.as_ref()),
                 })?;
             }
             return Ok(Exit::DONE);
         }
-        let numbers = ["waiting", "running", "listeners", "limit"].map(Column::number);
+        let numbers = ["waiting", "running", "aside", "listeners", "limit"].map(Column::number);
         let columns = std::iter::once(Column::text("queue")).chain(numbers);
         let mut table = Table::new(columns.chain([Column::text("")]));
         for info in queues {
-            let limit = info
-                .limit
-                .map_or_else(|| "-".to_owned(), |limit| limit.to_string());
-            let [waiting, running, listeners] =
-                [info.waiting, info.running, info.listeners].map(|n| n.to_string());
-            let mark = if info.legacy { "legacy" } else { "" };
-            table.row([
-                info.queue,
-                waiting,
-                running,
-                listeners,
-                limit,
-                mark.to_owned(),
-            ]);
+            let limit = number(info.limit);
+            let [waiting, running, aside, listeners] =
+                [info.waiting, info.running, info.set_aside, info.listeners].map(|n| n.to_string());
+            let set = Set::new(&info.queue, info.settings.as_ref());
+            let mark = if info.legacy { "legacy" } else { set.words() }.to_owned();
+            table.row([info.queue, waiting, running, aside, listeners, limit, mark]);
         }
         context.out.table(table)?;
         Ok(Exit::DONE)
@@ -69,5 +68,5 @@ impl List {
 
 /// Whether it is the list of a priority in which there is nothing: every worker listens to six of them.
 fn is_idle_priority(info: &QueueInfo) -> bool {
-    info.queue.contains(":prio:") && info.waiting == 0 && info.running == 0
+    info.queue.contains(":prio:") && info.waiting + info.running + info.set_aside == 0
 }

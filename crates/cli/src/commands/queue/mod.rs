@@ -1,25 +1,67 @@
 //! `meshwork queue`.
 
 mod limit;
+mod line;
 mod list;
+mod stats;
+mod switch;
+mod weight;
+
+use meshwork::model::keys::hero::{Hero, NoWorkQueue};
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 
-/// Look at queues and bound them
+/// Look at queues, pause, drain and limit them
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum QueueCommand {
     List(list::List),
+    Stats(stats::Stats),
+    Pause(switch::Pause),
+    Resume(switch::Resume),
+    Drain(switch::Drain),
     #[command(subcommand)]
     Limit(limit::LimitCommand),
+    Weight(weight::Weight),
+}
+
+/// Which queue.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Queue {
+    /// As `queue list` shows it, or what follows `hero:q:work:type:` in it
+    #[arg(value_name = "QUEUE")]
+    name: String,
+}
+
+impl Queue {
+    /// The list.
+    fn list(&self, keys: &Hero) -> Result<String, NoWorkQueue> {
+        keys.parse_work_queue(&self.name)
+    }
+}
+
+/// What cannot be meant; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UsageError {
+    #[error(
+        "nothing to set: give how many may wait, or an option as --concurrency 5 or --rate 100/min"
+    )]
+    Nothing,
+    #[error("`default` bounds only how many may wait; name a queue for the other limits")]
+    Default,
 }
 
 impl QueueCommand {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         match self {
             Self::List(list) => list.run(context).await,
-            Self::Limit(limit) => limit.run(context).await,
+            Self::Stats(stats) => Box::pin(stats.run(context)).await,
+            Self::Pause(pause) => pause.run(context).await,
+            Self::Resume(resume) => resume.run(context).await,
+            Self::Drain(drain) => Box::pin(drain.run(context)).await,
+            Self::Limit(limit) => Box::pin(limit.run(context)).await,
+            Self::Weight(weight) => weight.run(context).await,
         }
     }
 }

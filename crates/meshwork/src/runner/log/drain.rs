@@ -37,6 +37,22 @@ impl LogDrain {
         (Self(Arc::clone(&queue)), queue)
     }
 
+    /// Returns when something waits to be taken.
+    pub(crate) async fn filled(&self) {
+        loop {
+            let changed = self.0.changed.notified();
+            if self.is_filled() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Whether something waits to be taken.
+    pub(crate) fn is_filled(&self) -> bool {
+        !self.0.pending().is_told()
+    }
+
     /// Waits until there is something. None when the run has ended and all is told. A call that is dropped
     /// loses nothing.
     pub async fn next(&mut self) -> Option<Batch> {

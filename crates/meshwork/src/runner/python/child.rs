@@ -4,13 +4,13 @@ use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
-use meshwork_model::job::Job;
 use meshwork_model::job::limits::MAX_OUTPUT;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::process::{ChildStderr, ChildStdout, Command};
 use tokio::sync::oneshot;
 
+use super::super::Run;
 use super::folder::Folder;
 use super::lifeline;
 
@@ -32,10 +32,11 @@ impl Child {
     /// Starts the script of `job` with `input` as its stdin.
     pub(super) fn start(
         interpreter: &Path,
-        job: &Job,
+        run: &Run,
         folder: &Folder,
         input: Stdio,
     ) -> io::Result<Self> {
+        let job = &run.job;
         let lifeline =
             lifeline::descriptor().map_err(|error| io::Error::new(error.kind(), error))?;
         let mut command = Command::new(interpreter);
@@ -55,6 +56,10 @@ impl Child {
         command
             .env("CONTEXT_ID", &job.context_id)
             .env("JOB_ID", &job.id);
+        if let Some(trace) = &run.trace {
+            command.env("TRACEPARENT", trace.parent());
+            command.envs(trace.state().map(|state| ("TRACESTATE", state)));
+        }
         command
             .stdin(input)
             .stdout(Stdio::piped())

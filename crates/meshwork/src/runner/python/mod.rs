@@ -3,7 +3,8 @@
 //!
 //! A script finds its input on stdin (empty where there is none), `CALLER_ID`, `CONTEXT_ID` and `JOB_ID` as
 //! variables, and these and the job's `env_vars` as its environment, besides `PATH`, `LANG`, and `HOME` and
-//! `TMPDIR`, which are its folder. Its result is the variable `result`: text and bytes as they are, anything
+//! `TMPDIR`, which are its folder. Where the job belongs to a trace, `TRACEPARENT` and `TRACESTATE` (W3C) are
+//! there as well. Its result is the variable `result`: text and bytes as they are, anything
 //! else as JSON. If it sets none, the result is what it printed, as in Hero. With `progress(fraction,
 //! message=None)` it says how far it is, from 0 to 1.
 //!
@@ -29,10 +30,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use meshwork_model::job::Job;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::log::Stream;
 use super::{Run, Runner, StopReason};
@@ -65,11 +66,12 @@ impl Runner for Python {
             // A task of its own, so that a run that is dropped still ends in order.
             let dropped = CancellationToken::new();
             let _drop_guard = dropped.clone().drop_guard();
-            let task = tokio::spawn(async move {
+            let whole = async move {
                 execute(&interpreter, run, &dropped)
                     .await
                     .unwrap_or_else(Report::failed)
-            });
+            };
+            let task = tokio::spawn(whole.in_current_span());
             task.await.unwrap_or_else(|error| {
                 let message = format!("the Python runner broke off: {error}");
                 Report::failed(Failure::new(FailureKind::Script, message))
@@ -101,7 +103,7 @@ async fn execute(
     let unready = |error| cannot("lay out the script and its input", &error);
     let (folder, input) = laid_out.await.map_err(unready)?;
     let reports = Reports::listen(folder.progress(), log.clone()).map_err(unready)?;
-    let mut child = start(interpreter, &run.job, &folder, input)?;
+    let mut child = start(interpreter, &run, &folder, input)?;
     let (Some(stdout), Some(stderr)) = (child.stdout(), child.stderr()) else {
         return Err(permanent("the script's output was not set up".to_owned()));
     };
@@ -167,8 +169,8 @@ fn stdin(input: Option<&[u8]>) -> io::Result<Stdio> {
     Ok(file.into())
 }
 
-fn start(interpreter: &Path, job: &Job, folder: &Folder, input: Stdio) -> Result<Child, Failure> {
-    Child::start(interpreter, job, folder, input).map_err(|error| {
+fn start(interpreter: &Path, run: &Run, folder: &Folder, input: Stdio) -> Result<Child, Failure> {
+    Child::start(interpreter, run, folder, input).map_err(|error| {
         let mut failure = cannot("start Python", &error);
         // A NUL in an id or a variable, or more of them than the system takes.
         if matches!(

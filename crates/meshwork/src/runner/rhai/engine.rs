@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use meshwork_model::job::Job;
+use meshwork_model::trace::TraceContext;
 use rhai::packages::{Package, StandardPackage};
 use rhai::{Dynamic, Engine, FuncRegistration, Map, Module, OptimizationLevel, Shared};
 
@@ -113,7 +114,7 @@ pub(super) fn progress(sink: &LogSink) -> Module {
 }
 
 /// What a script may know of its job.
-pub(super) fn constants(job: &Job) -> Module {
+pub(super) fn constants(job: &Job, trace: Option<&TraceContext>) -> Module {
     let mut constants = Module::new();
     constants.set_var("CALLER_ID", job.caller_id.clone());
     constants.set_var("CONTEXT_ID", job.context_id.clone());
@@ -126,6 +127,10 @@ pub(super) fn constants(job: &Job) -> Module {
                 Err(_) => Dynamic::from_blob(bytes.to_vec()),
             });
     constants.set_var("INPUT", input);
+    let text = |text: Option<String>| text.map_or(Dynamic::UNIT, Dynamic::from);
+    constants.set_var("TRACEPARENT", text(trace.map(TraceContext::parent)));
+    let state = trace.and_then(TraceContext::state).map(str::to_owned);
+    constants.set_var("TRACESTATE", text(state));
     let env = job.env_vars.iter();
     let env = env.map(|(name, value)| (name.as_str().into(), value.as_str().into()));
     constants.set_var("ENV", env.collect::<Map>());

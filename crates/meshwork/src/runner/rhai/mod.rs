@@ -2,7 +2,8 @@
 //! in [`engine`] and [`memory`], what a script's value becomes in [`value`], what its errors say in [`error`].
 //!
 //! A script knows the constants `CALLER_ID`, `CONTEXT_ID`, `JOB_ID`, `INPUT` (text, a blob where the bytes
-//! are no UTF-8, `()` where there is none) and `ENV` (a map of the job's `env_vars`), in functions too. What
+//! are no UTF-8, `()` where there is none), `ENV` (a map of the job's `env_vars`), and `TRACEPARENT` and
+//! `TRACESTATE` (W3C; `()` where the job belongs to no trace), in functions too. What
 //! it prints is its stdout, what it gives to `debug` its stderr, its last expression the result. With
 //! `progress(0.4)` or `progress(0.4, "text")` it says how far it is.
 //!
@@ -28,6 +29,7 @@ use std::thread;
 use futures_util::future::BoxFuture;
 use meshwork_model::job::{Job, limits};
 use meshwork_model::outcome::{Failure, FailureKind, Report};
+use meshwork_model::trace::TraceContext;
 use tokio::sync::oneshot;
 
 use super::log::{LogSink, LogWriter, Stream};
@@ -65,6 +67,7 @@ impl Runner for Rhai {
                 deadline,
                 stop,
                 log,
+                trace,
                 ..
             } = run;
             let cut = CutOnDrop::default();
@@ -77,7 +80,7 @@ impl Runner for Rhai {
             let spawned = thread.spawn(move || {
                 watched.watch_this_thread();
                 // Nobody waits any more if this fails.
-                let _ = send.send(execute(&job, &log, &inner));
+                let _ = send.send(execute((&job, trace.as_ref()), &log, &inner));
             });
             if let Err(error) = spawned {
                 let message = format!("the system has no thread for the script: {error}");
@@ -137,8 +140,11 @@ impl Log {
     }
 }
 
+/// A job, and the trace that its run belongs to.
+type Asked<'a> = (&'a Job, Option<&'a TraceContext>);
+
 /// The whole run, on the script's thread: nothing that may be deeply nested leaves it.
-fn execute(job: &Job, sink: &LogSink, cut: &Arc<AtomicBool>) -> Report {
+fn execute(job: Asked<'_>, sink: &LogSink, cut: &Arc<AtomicBool>) -> Report {
     let logs = [Stream::Stdout, Stream::Stderr].map(|stream| Log::new(sink, stream));
     let run = AssertUnwindSafe(|| script(job, sink, &logs, cut));
     let result = catch_unwind(run).unwrap_or_else(|panic| {
@@ -155,7 +161,7 @@ fn execute(job: &Job, sink: &LogSink, cut: &Arc<AtomicBool>) -> Report {
 }
 
 fn script(
-    job: &Job,
+    (job, trace): Asked<'_>,
     sink: &LogSink,
     [stdout, stderr]: &[Log; 2],
     cut: &Arc<AtomicBool>,
@@ -181,7 +187,7 @@ fn script(
         move |text, _, _| stderr.line(text)
     });
     engine.register_global_module(engine::progress(sink).into());
-    engine.register_global_module(engine::constants(job).into());
+    engine.register_global_module(engine::constants(job, trace).into());
     let ast = engine
         .compile(source)
         .map_err(|error| error::syntax(&error, source))?;

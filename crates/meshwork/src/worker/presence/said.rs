@@ -94,7 +94,7 @@ impl Fields {
 
 impl WorkerInfo {
     /// Reads what stands under a presence key (`type:group:instance`).
-    pub(super) fn read(key: &str, value: &str) -> Self {
+    pub(crate) fn read(key: &str, value: &str) -> Self {
         let fields: Fields = serde_json::from_str(value).unwrap_or_default();
         let mut parts = key.splitn(3, ':').map(str::to_owned);
         let mut part = || parts.next().unwrap_or_default();

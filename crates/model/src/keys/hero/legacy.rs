@@ -114,10 +114,15 @@ impl Hero {
         format!("{}:work_queue:", self.namespace)
     }
 
+    /// What the stop queues of old workers begin with: `hero:stop_queue:`.
+    pub(super) fn legacy_stop_prefix(&self) -> String {
+        format!("{}:stop_queue:", self.namespace)
+    }
+
     /// Where one old worker is asked to stop jobs: `hero:stop_queue:{worker_id}`.
     #[must_use]
     pub fn legacy_stop_queue(&self, worker: &ActorId) -> String {
-        format!("{}:stop_queue:{worker}", self.namespace)
+        format!("{}{worker}", self.legacy_stop_prefix())
     }
 
     /// What every [`Self::legacy_reply_queue`] begins with.

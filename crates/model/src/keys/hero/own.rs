@@ -2,7 +2,7 @@
 //! those that are the same in every call.
 
 use super::Hero;
-use crate::name::JobId;
+use crate::name::{BatchId, JobId, ScheduleName};
 
 /// A name in a script, and the key or the beginning of keys that it stands for.
 pub type ScriptName = (&'static str, String);
@@ -48,16 +48,46 @@ impl Hero {
         )
     }
 
-    /// What is known of an unfinished batch (`run --each`), by the digest of what was asked for.
+    /// What is known of unfinished work of `run --each`, by the digest of what was asked for.
     #[must_use]
-    pub fn batch(&self, digest: &str) -> String {
-        self.own(&format!("batch:{digest}"))
+    pub fn each(&self, digest: &str) -> String {
+        self.own(&format!("each:{digest}"))
+    }
+
+    /// How a batch goes, a hash: `hero:q:batches:{batch}`.
+    #[must_use]
+    pub fn batch(&self, id: &BatchId) -> String {
+        self.own(&format!("batches:{id}"))
+    }
+
+    /// The jobs of a batch that are still to end (a set).
+    #[must_use]
+    pub fn members(&self, id: &BatchId) -> String {
+        self.own(&format!("members:{id}"))
+    }
+
+    /// Batches that have not ended, by when one looks at them again (a sorted set, milliseconds).
+    #[must_use]
+    pub fn batches_open(&self) -> String {
+        self.own("batches_open")
+    }
+
+    /// Batches that have ended, by time, for retention (a sorted set, milliseconds).
+    #[must_use]
+    pub fn batches_ended(&self) -> String {
+        self.own("batches_ended")
     }
 
     /// Jobs that wait for their next run, by the time at which it is due (a sorted set, milliseconds).
     #[must_use]
     pub fn delayed(&self) -> String {
         self.own("delayed")
+    }
+
+    /// Wakes whoever looks after delays, when something is due before what it knew of (a list).
+    #[must_use]
+    pub fn due(&self) -> String {
+        self.own("due")
     }
 
     /// Dead letters: jobs that failed for good, by time (a sorted set, milliseconds).
@@ -90,10 +120,52 @@ impl Hero {
         self.own("config")
     }
 
+    /// The jobs of a queue without its priority, or of one of its keys ([`Self::of_key`]), that hold a slot
+    /// (a sorted set by start, milliseconds).
+    #[must_use]
+    pub fn slots(&self, of: &str) -> String {
+        self.own(&format!("slots:{of}"))
+    }
+
+    /// What the rate of a queue, or of one of its keys, has let start (a string).
+    #[must_use]
+    pub fn rate_state(&self, of: &str) -> String {
+        self.own(&format!("rate:{of}"))
+    }
+
+    /// A key of a queue: the queue, a blank, the key.
+    #[must_use]
+    pub fn of_key(queue: &str, key: &str) -> String {
+        format!("{queue} {key}")
+    }
+
+    /// A queue without its priority: what is set holds for all its priorities.
+    #[must_use]
+    pub fn without_priority(queue: &str) -> &str {
+        match queue.rsplit_once(":prio:") {
+            Some((before, level)) if level.bytes().all(|c| c.is_ascii_digit()) => before,
+            _ => queue,
+        }
+    }
+
     /// The presence keys of our workers, by the time at which they end (a sorted set, milliseconds).
     #[must_use]
     pub fn actors(&self) -> String {
         self.own("actors")
+    }
+
+    /// The keys of fair and limited queues for which jobs are set aside, each after its queue and a blank, by the
+    /// time at which one looks again (a sorted set, milliseconds).
+    #[must_use]
+    pub fn held(&self) -> String {
+        self.own("held")
+    }
+
+    /// The jobs set aside for a member of [`Self::held`], in the order in which they were submitted (a sorted
+    /// set).
+    #[must_use]
+    pub fn backlog(&self, member: &str) -> String {
+        self.own(&format!("backlog:{member}"))
     }
 
     /// What a job prints while it runs (a stream, bounded).
@@ -102,16 +174,39 @@ impl Hero {
         self.own(&format!("log:{id}"))
     }
 
+    /// A schedule and how far it is, a hash.
+    #[must_use]
+    pub fn schedule(&self, name: &ScheduleName) -> String {
+        format!("{}{name}", self.schedule_prefix())
+    }
+
+    /// What every schedule begins with; its name follows.
+    #[must_use]
+    pub fn schedule_prefix(&self) -> String {
+        self.own("schedule:")
+    }
+
+    /// The names of all schedules, by when they are due (a sorted set, milliseconds; `inf`: never).
+    #[must_use]
+    pub fn schedules(&self) -> String {
+        self.own("schedules")
+    }
+
     /// The names that scripts use without being given them in each call.
     #[must_use]
     pub fn script_names(&self) -> Vec<ScriptName> {
         vec![
             ("JOB", self.job_prefix()),
+            // What every canonical queue begins with, and the figures of each.
+            ("QUEUES", self.queues_prefix()),
+            ("STATS", self.stats_prefix()),
             ("WORK", self.work_prefix()),
             ("REPLY", self.reply_prefix()),
             ("OLD_REPLY", self.legacy_reply_prefix()),
+            ("OLD_STOP", self.legacy_stop_prefix()),
             ("OLD_TYPE", self.legacy_type_prefix()),
             ("OLD_WORK", self.legacy_work_prefix()),
+            ("CONTROL", self.control_prefix()),
             ("LEASES", self.lease()),
             ("FEEDS", self.feeds()),
             ("FEED", self.feed_prefix()),
@@ -125,10 +220,33 @@ impl Hero {
             ("LOG", self.own("log:")),
             // Per job, the ids that wait for it (a list).
             ("NEXT", self.own("next:")),
+            // Batches: how each goes, its jobs that are still to end, and all batches.
+            ("BATCHES", self.own("batches:")),
+            ("MEMBERS", self.own("members:")),
+            ("BATCHES_OPEN", self.batches_open()),
+            ("BATCHES_ENDED", self.batches_ended()),
             // Ended jobs whose dependants are still to be told (a list).
             ("SETTLE", self.own("settle")),
             // Requests to stop that nobody has taken yet, by the time they were first seen (a sorted set).
             ("STOPS", self.own("stops")),
+            // Jobs that hold a slot, of a queue, or of a queue, a blank and a key (sorted sets by start).
+            ("SLOTS", self.own("slots:")),
+            // What a rate has let start, of the same (strings).
+            ("RATES", self.own("rate:")),
+            // Jobs set aside for their key's sake, per list, a blank and key (sorted sets by submission).
+            ("BACKLOG", self.own("backlog:")),
+            // Those of a key that stand in a fair queue, per the same (sorted sets).
+            ("HEADS", self.own("heads:")),
+            // The same names of which something is set aside, by when one looks again (a sorted set).
+            ("HELD", self.held()),
+            // Which job has a unique name (strings).
+            ("UNIQUE", self.own("unique:")),
+            // Counts jobs with a key (a string).
+            ("SEQ", self.own("seq")),
+            // Wakes whoever looks after delays (a list).
+            ("DUE", self.due()),
+            ("SCHEDULE", self.schedule_prefix()),
+            ("SCHEDULES", self.schedules()),
             // Until when one worker does the duties of all (a string, milliseconds).
             ("TURN", self.own("turn")),
         ]
@@ -144,10 +262,10 @@ mod tests {
         let keys = Hero::default();
         let mut own = vec![
             keys.feed("w", "q"),
-            keys.batch("d"),
+            keys.each("d"),
             keys.log(&"j".parse().unwrap()),
         ];
-        own.extend(keys.script_names().into_iter().skip(6).map(|(_, key)| key));
+        own.extend(keys.script_names().into_iter().skip(9).map(|(_, key)| key));
         for key in own {
             assert!(key.starts_with("hero:q:"), "{key}");
             assert!(!key.starts_with(&keys.work_prefix()), "{key}");

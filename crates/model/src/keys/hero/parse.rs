@@ -32,7 +32,44 @@ pub enum NoWorkQueue {
     },
 }
 
+/// What the name of a work queue says, as it stands there: clients of another make name types and groups as
+/// they like.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct QueueParts {
+    /// What its jobs are run by.
+    pub script_type: String,
+    /// The group it is for, if it is for one.
+    pub group: Option<String>,
+    /// The worker it is for, if it is for one.
+    pub instance: Option<String>,
+    /// How urgent its jobs are; `:prio:1` and no suffix are the same.
+    pub priority: Priority,
+}
+
 impl Hero {
+    /// Takes the name of a work queue apart; nothing for a list that is none, as the old ones.
+    #[must_use]
+    pub fn queue_parts(&self, queue: &str) -> Option<QueueParts> {
+        let short = queue.strip_prefix(&self.work_prefix())?;
+        let parts: Vec<_> = short.split(':').collect();
+        let (parts, priority) = match parts.as_slice() {
+            [before @ .., "prio", level] => (before, level.parse().ok()?),
+            all => (all, Priority::Normal),
+        };
+        let (script_type, group, instance) = match *parts {
+            [of_type] => (of_type, None, None),
+            [of_type, "group", group] => (of_type, Some(group), None),
+            [of_type, "group", group, "inst", one] => (of_type, Some(group), Some(one)),
+            _ => return None,
+        };
+        Some(QueueParts {
+            script_type: script_type.to_owned(),
+            group: group.map(str::to_owned),
+            instance: instance.map(str::to_owned),
+            priority,
+        })
+    }
+
     /// The work queue that `text` names: by its whole name, or by what comes after `hero:q:work:type:`.
     ///
     /// # Errors
@@ -94,6 +131,23 @@ mod tests {
         }
         let low = keys.parse_work_queue("osis:prio:low").unwrap();
         assert_eq!(low, "hero:q:work:type:osis:prio:2");
+    }
+
+    #[test]
+    fn a_name_is_taken_apart() {
+        let keys = Hero::default();
+        let parts = |short: &str| keys.queue_parts(&format!("hero:q:work:type:{short}"));
+        let whole = parts("Odd One:group:io:inst:3:prio:2").unwrap();
+        assert_eq!(whole.script_type, "Odd One");
+        assert_eq!(whole.group.as_deref(), Some("io"));
+        assert_eq!(whole.instance.as_deref(), Some("3"));
+        assert_eq!(whole.priority, Priority::Low);
+        assert_eq!(parts("osis"), parts("osis:prio:1"));
+        assert_ne!(parts("osis"), parts("osis:group:default"));
+        for other in ["osis:prio:7", "osis:x", "osis:group:a:b"] {
+            assert_eq!(parts(other), None, "{other}");
+        }
+        assert_eq!(keys.queue_parts("hero:work_queue:w"), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! A batch: its name, from what was asked for, and the ids of its jobs, from its seed.
+//! A series: its name, from what was asked for, and the ids of its jobs, from its seed.
 //!
-//! Who asks for the same thing again before the batch has ended gets the same ids, so nothing is submitted
+//! Who asks for the same thing again before the series has ended gets the same ids, so nothing is submitted
 //! twice. An input that has changed meanwhile is another job.
 
 use std::os::unix::ffi::OsStrExt;
@@ -16,8 +16,8 @@ use crate::input::Input;
 use crate::persist::persist;
 use crate::script::{Script, absolute};
 
-/// A batch that has begun.
-pub(super) struct Batch {
+/// A series that has begun.
+pub(super) struct Series {
     pub(super) digest: String,
     /// Whether it had begun before.
     pub(super) resumed: bool,
@@ -25,15 +25,15 @@ pub(super) struct Batch {
     pub(super) ids: Vec<JobId>,
 }
 
-impl Batch {
-    /// Begins a batch, or goes on with the one of that name.
+impl Series {
+    /// Begins a series, or goes on with the one of that name.
     pub(super) async fn begin(
         client: &Client,
         digest: String,
         inputs: &[Input],
     ) -> Result<Self, Error> {
         let fresh = Uuid::new_v4().to_string();
-        let seed = persist(async || client.broker().begin_batch(&digest, &fresh).await).await?;
+        let seed = persist(async || client.broker().begin_each(&digest, &fresh).await).await?;
         Ok(Self {
             digest,
             resumed: seed != fresh,
@@ -71,7 +71,7 @@ pub(super) fn digest(script: &Script, asked: &Asked, inputs: &[Input]) -> String
         .collect()
 }
 
-/// The ids of the jobs of the batch with this seed.
+/// The ids of the jobs of the series with this seed.
 pub(super) fn job_ids(seed: &str, inputs: &[Input]) -> Vec<JobId> {
     let id = |(at, input): (usize, &Input)| {
         let mut hash = Hash::new("job 1");
@@ -141,6 +141,7 @@ mod tests {
             on_failure: Default::default(),
             exclusive: false,
             check: false,
+            trace: Default::default(),
         }
     }
 

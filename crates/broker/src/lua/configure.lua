@@ -1,0 +1,79 @@
+-- Changes single settings of a queue, and brings what is under way in line with all that is set: jobs that run
+-- take their slots, and what is set aside is looked at again at once. The walks go on in further calls.
+-- KEYS
+-- ARGV    now, the queue without its priority, number of changes, per change its name and value ('' takes it
+--         away; `weight KEY` is that of a key); per walk, through LEASES and through HELD, from which score on
+--         ('' if it is through, `-inf` at first) and how many that have it are passed over
+-- Returns how many jobs took a slot, of how many keys what is set aside is looked at, the walks as in ARGV
+local PAGE = 500
+local now, base, n = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local seated, freed = 0, 0
+
+local function change(a)
+  local order, value_of = {}, {}
+  local text = redis.call('HGET', CONFIG, 'queue:' .. base) or ''
+  local function put(name, value)
+    if not value_of[name] then order[#order + 1] = name end
+    value_of[name] = value
+  end
+  for name, value in string.gmatch(text, '(%S+)=(%S+)') do put(name, value) end
+  for _ = 1, n do
+    local name, value = ARGV[a], ARGV[a + 1]
+    local key = string.match(name, '^weight (.*)$')
+    if not key then put(name, value)
+    elseif value == '' then redis.call('HDEL', CONFIG, 'weight:' .. base .. ' ' .. key)
+    else redis.call('HSET', CONFIG, 'weight:' .. base .. ' ' .. key, value) end
+    if name == 'rate' then redis.call('DEL', RATES .. base) end -- another one begins anew
+    a = a + 2
+  end
+  local kept = {}
+  for _, name in ipairs(order) do
+    if value_of[name] ~= '' then kept[#kept + 1] = name .. '=' .. value_of[name] end
+  end
+  if #kept > 0 then redis.call('HSET', CONFIG, 'queue:' .. base, table.concat(kept, ' '))
+  else redis.call('HDEL', CONFIG, 'queue:' .. base) end
+end
+
+-- A page of a walk by score: what moves to a later one meanwhile is met there. Returns where to go on.
+local function walk(name, a, act)
+  local from, skip = ARGV[a], tonumber(ARGV[a + 1])
+  if from == '' then return '', 0 end
+  local found = redis.call('ZRANGEBYSCORE', name, from, '+inf', 'WITHSCORES', 'LIMIT', skip, PAGE)
+  local last, same = found[#found], 0
+  for i = 1, #found, 2 do
+    local moved = act(found[i])
+    if found[i + 1] == last and not moved then same = same + 1 end
+  end
+  if #found < 2 * PAGE then return '', 0 end
+  return last, last == from and same + skip or same
+end
+
+-- A job that began before there was a limit takes its slot.
+local function seat(id)
+  local set, has = settings(base), read(JOB .. id, 'status', 'mw_queue', 'mw_key')
+  if has.status ~= 'started' or not has.mw_queue or base_of(has.mw_queue) ~= base then return end
+  local took = 0
+  if set.concurrency then took = redis.call('ZADD', SLOTS .. base, 'NX', whole(now), id) end
+  if set.key_concurrency and has.mw_key then
+    took = took + redis.call('ZADD', SLOTS .. member(base, has.mw_key), 'NX', whole(now), id)
+  end
+  if took == 0 then return end
+  redis.call('HSET', JOB .. id, 'mw_slot', base, 'mw_with', '1')
+  seated = seated + 1
+end
+
+-- What is set aside may have its turn now.
+local function hasten(name)
+  local queue = string.match(name, '^(%S+) ')
+  if not queue or base_of(queue) ~= base then return false end
+  freed = freed + 1
+  return redis.call('ZADD', HELD, 'LT', 'CH', whole(now), name) == 1
+end
+
+if n > 0 then change(4) end
+local set, a = settings(base), 4 + 2 * n
+local leases, over = '', 0
+if set and (set.concurrency or set.key_concurrency) then leases, over = walk(LEASES, a, seat) end
+local held, above = walk(HELD, a + 2, hasten)
+if freed > 0 then wake() end
+return done({seated, freed, leases, over, held, above})

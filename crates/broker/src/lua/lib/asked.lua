@@ -1,0 +1,16 @@
+-- Reading what is asked for: a job as enqueue takes it, from ARGV[a] on. Returns its id, its type, what it
+-- wishes, where its fields begin, and how many strings they are.
+local function asked(a)
+  local id, script_type, n, o = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2]), {}
+  a = a + 3
+  for _ = 1, n do
+    local name, value = ARGV[a], ARGV[a + 1]
+    if name ~= 'after' then o[name] = value
+    else
+      o.after = o.after or {}
+      o.after[#o.after + 1] = value
+    end
+    a = a + 2
+  end
+  return id, script_type, o, a + 1, tonumber(ARGV[a])
+end

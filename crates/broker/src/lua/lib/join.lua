@@ -1,0 +1,36 @@
+-- Belonging to a batch: while it is open, and for those that run in it, until it has ended.
+local MOST_MEMBERS = 1000000 -- jobs of one batch: a walk through all takes minutes
+local joining = {}
+
+-- Whether it is a job of the batch that asks, while it runs: the batch cannot end meanwhile.
+local function of_its_own(o)
+  local is = o.member and read(JOB .. o.member, 'mw_batch', 'mw_token', 'status') or {}
+  return is.status == 'started' and is.mw_batch == o.batch and is.mw_token == o.token
+end
+
+-- Why a batch does not take a job.
+local function barred(o, now)
+  local has = joining[o.batch]
+  if not has then
+    has = batches().state(o.batch)
+    has.ids, has.now = {}, now
+    joining[o.batch] = has
+  end
+  if not has.total then return 'batch missing' end
+  if has.ended or has.cancelled then return 'batch ended' end
+  if has.sealed and not of_its_own(o) then return 'batch sealed' end
+  if tonumber(has.total) + #has.ids >= MOST_MEMBERS then return 'batch full' end
+  local members = redis.pcall('SCARD', MEMBERS .. o.batch)
+  return type(members) ~= 'number' and members or nil
+end
+
+-- Counts in who has come in this call.
+local function join_all()
+  for batch, has in pairs(joining) do
+    if #has.ids > 0 then
+      redis.call('SADD', MEMBERS .. batch, unpack(has.ids))
+      redis.call('HINCRBY', BATCHES .. batch, 'total', #has.ids)
+      redis.call('HSET', BATCHES .. batch, 'open_until', whole(has.now + tonumber(has.open_for)))
+    end
+  end
+end

@@ -1,0 +1,89 @@
+-- Jobs with a key (a tenant, say) whose queue is fair, or limits each key. Those whose turn has not come are
+-- set aside, in the order in which they were submitted. A fair queue holds as many of a key as its weight
+-- says, its heads; a turn is passed on when one is taken.
+
+-- What else a record says where `mw_with` tells of it.
+local function more(key, has)
+  if has.mw_with and not has.more then
+    local rest = read(key, 'mw_key', 'mw_seq', 'mw_slot', 'mw_unique', 'mw_run_at', 'mw_batch')
+    for name, value in pairs(rest) do has[name] = value end
+    has.more = true
+  end
+  return has
+end
+
+local function member(queue, key) return queue .. ' ' .. key end
+
+-- Until `due` nobody looks, unless a turn comes before.
+local function set_aside(queue, key, id, has, due)
+  redis.call('ZADD', BACKLOG .. member(queue, key), tonumber(has.mw_seq or '') or 0, id)
+  redis.call('ZADD', HELD, 'LT', whole(due), member(queue, key))
+end
+
+-- How many of a key may still come into a fair queue. Others that take from it pass no turn on: heads that
+-- stand there no more are found by their status.
+local function turns(queue, key, set)
+  local heads = HEADS .. member(queue, key)
+  local free = weight(set, key) - redis.call('ZCARD', heads)
+  if free > 0 then return free end
+  for _, id in ipairs(redis.call('ZRANGE', heads, 0, -1)) do
+    if redis.call('HGET', JOB .. id, 'status') ~= 'dispatched' then
+      redis.call('ZREM', heads, id)
+      free = free + 1
+    end
+  end
+  return free
+end
+
+-- Brings up to `most` of those set aside into the queue: to its end (LPUSH) or its front (RPUSH). Returns
+-- how many there were.
+local function forward(how, queue, key, most, set)
+  local name = member(queue, key)
+  if most < 1 or type(redis.pcall('LLEN', queue)) ~= 'number' then return 0 end
+  local first = redis.call('ZPOPMIN', BACKLOG .. name, most)
+  local moved = #first / 2
+  for i = 1, moved do
+    -- The last that is pushed to the front is the first there.
+    local at = 2 * (how == 'RPUSH' and moved + 1 - i or i)
+    if set and set.fair then redis.call('ZADD', HEADS .. name, first[at], first[at - 1]) end
+    redis.call(how, queue, first[at - 1])
+  end
+  if redis.call('EXISTS', BACKLOG .. name) == 0 then redis.call('ZREM', HELD, name) end
+  return moved
+end
+
+-- Whether a job that comes to the end of its queue may stand there; it is set aside if not.
+local function enters(queue, id, has, now)
+  local set = has.mw_key and settings(queue)
+  if not (set and set.fair) then return true end
+  local name = member(queue, has.mw_key)
+  if redis.call('EXISTS', BACKLOG .. name) == 1 or turns(queue, has.mw_key, set) <= 0 then
+    set_aside(queue, has.mw_key, id, has, now + LOOK_EVERY)
+    return false
+  end
+  redis.call('ZADD', HEADS .. name, tonumber(has.mw_seq or '') or 0, id)
+  return true
+end
+
+-- A job stands nowhere any more: its turn is passed on.
+local function strike(queue, id, has)
+  if not has.mw_key or not queue then return end
+  redis.call('ZREM', BACKLOG .. member(queue, has.mw_key), id)
+  if redis.call('ZREM', HEADS .. member(queue, has.mw_key), id) == 1 then
+    forward('LPUSH', queue, has.mw_key, 1, settings(queue))
+  end
+end
+
+-- Ends a lease, and gives back the slots that went with it: the next of its key goes first.
+local PRIORITIES = {':prio:0', '', ':prio:1', ':prio:2'}
+local function unlease(id, key, has)
+  redis.call('ZREM', LEASES, id)
+  local base = more(key, has).mw_slot
+  if not base then return end
+  redis.call('HDEL', key, 'mw_slot')
+  redis.pcall('ZREM', SLOTS .. base, id)
+  if not has.mw_key or redis.pcall('ZREM', SLOTS .. member(base, has.mw_key), id) ~= 1 then return end
+  for _, priority in ipairs(PRIORITIES) do
+    if forward('RPUSH', base .. priority, has.mw_key, 1, settings(base)) > 0 then return end
+  end
+end

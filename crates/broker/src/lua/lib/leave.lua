@@ -1,0 +1,17 @@
+-- Batches: which of their jobs end in this call. They are counted out at its end, those of a batch together.
+local leaving = {}
+
+-- Notes that a batch is to be seen to at the end of this call.
+local function see_to(batch, now)
+  local of = leaving[batch]
+  if not of then
+    of = {batch = batch, now = now, succeeded = {}, failed = {}}
+    leaving[batch], leaving[#leaving + 1] = of, of
+  end
+  return of
+end
+
+leave = function(id, batch, finished, now)
+  local ids = see_to(batch, now)[finished and 'succeeded' or 'failed']
+  ids[#ids + 1] = id
+end

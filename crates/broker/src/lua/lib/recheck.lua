@@ -1,0 +1,75 @@
+-- Looking again after jobs that were set aside for their key's sake, and when something is due.
+local MOST_AT_ONCE = 100 -- of one key
+
+-- Heads that stand in their queue no more: somebody else took them and went away before he said so. One on
+-- its way to a listener is counted too, and gives its key a turn more.
+local WALKS = 100 -- walks through lists in one call
+local LONGEST = 10000 -- entries of such a list
+local walks = 0
+local function lost(queue, name)
+  local length, free = redis.pcall('LLEN', queue), 0
+  if type(length) ~= 'number' or length > LONGEST then return 0 end
+  for _, id in ipairs(redis.call('ZRANGE', HEADS .. name, 0, -1)) do
+    if walks >= WALKS then break end
+    walks = walks + 1
+    if not redis.call('LPOS', queue, id) then
+      redis.call('ZREM', HEADS .. name, id)
+      free = free + 1
+    end
+  end
+  return free
+end
+
+-- How many of a key may come into the queue now, and in how many ms one looks again.
+local function may(set, queue, key, now)
+  local n, pause = MOST_AT_ONCE, 0
+  if not set then return n, 0 end
+  local name = member(set.base, key)
+  if set.key_concurrency then
+    n, pause = math.min(n, room(name, set.key_concurrency)), LOOK_EVERY
+    if n <= 0 then return 0, pause end -- the next end of a run brings the next
+  end
+  if set.key_rate then
+    local left, wait, state = allowance(set.key_rate, name, now)
+    -- What comes now counts when it starts.
+    if left > 0 and state then wait = math.max(wait, state.each or 0) end
+    n, pause = math.min(n, left), math.max(1, math.min(math.ceil(wait), LOOK_EVERY))
+  end
+  if set.fair then
+    local free = turns(queue, key, set)
+    if free <= 0 then free = lost(queue, member(queue, key)) end
+    n, pause = math.min(n, free), math.max(pause, LOOK_EVERY)
+  end
+  return n, pause
+end
+
+-- Of up to `most` keys. Returns how many keys and jobs it had to do with.
+local function recheck(now, most)
+  local looked = 0
+  for _, name in ipairs(redis.call('ZRANGEBYSCORE', HELD, '-inf', whole(now), 'LIMIT', 0, most)) do
+    if looked >= most then break end
+    local queue, key = string.match(name, '^(%S+) (.*)$')
+    local set = queue and settings(queue)
+    local n, pause = 0, 0
+    if queue then
+      n, pause = may(set, queue, key, now)
+      n = math.min(n, most - looked)
+      -- To the front, since they are older than what stands there; in a fair queue each waits for its turn.
+      looked = looked + 1 + (n > 0 and forward(set and set.fair and 'LPUSH' or 'RPUSH', queue, key, n, set) or 0)
+    end
+    if redis.call('EXISTS', BACKLOG .. name) == 1 then redis.call('ZADD', HELD, whole(now + pause), name)
+    else redis.call('ZREM', HELD, name) end
+  end
+  return looked
+end
+
+-- In how many ms the next job or schedule is due (-1: none is).
+local function soonest(now)
+  local at
+  for _, set in ipairs({DELAYED, HELD, SCHEDULES}) do
+    local first = tonumber(redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2] or '')
+    -- One that is never due stands at infinity.
+    if first and first < INFINITE and not (at and at < first) then at = first end
+  end
+  return at and whole(math.max(0, at - now)) or '-1'
+end

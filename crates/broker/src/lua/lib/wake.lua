@@ -1,0 +1,5 @@
+-- Wakes whoever looks after what becomes due: something is due earlier than it knew.
+local function wake()
+  redis.call('DEL', DUE)
+  redis.call('LPUSH', DUE, '1')
+end

@@ -1,0 +1,15 @@
+-- Seals a batch: no more jobs come from outside, so it ends with the last of those that it has.
+-- KEYS    the batch's hash
+-- ARGV    now, who, id
+-- Returns 'sealed', 'ended' if it had ended already, 'cancelled', or 'missing'
+local now, batch = clock(ARGV[1]), ARGV[3]
+local has = batches().state(batch)
+if not has.total then return done('missing') end
+if has.cancelled then return done('cancelled') end
+if has.ended then return done('ended') end
+if not has.sealed then
+  redis.call('HSET', KEYS[1], 'sealed', whole(now))
+  event('batch ' .. batch, 'seal', ARGV[2])
+end
+see_to(batch, now)
+return done('sealed')

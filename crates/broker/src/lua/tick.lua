@@ -1,0 +1,84 @@
+-- Decides slots of schedules: moves each on to its next slot and stores the jobs of those between, in one
+-- step, unless somebody else has done so. A slot whose queue takes nothing now stays undecided, and those
+-- after it.
+-- KEYS    per schedule: its hash, the control queue of its type; then per slot: the job's hash, its queue
+-- ARGV    now, who; then per schedule: name, version, position, the same after these slots, when it is due then
+--         ('' never, '=' as before), what of overlap (allow, skip, replace), the job's timeout in ms, trouble ('':
+--         none; else it is noted, and one tries again), number of slots; per slot: when it was, and what enqueue
+--         takes of a job
+-- Returns per schedule what became of each slot: as enqueue, 'skipped', or why it stays undecided; 'changed'
+--         alone if the schedule is another by now
+local now, who = clock(ARGV[1]), ARGV[2]
+local at, answers, k, a = iso(now), {}, 1, 3
+local AGAIN = 5000 -- ms, after which one tries again what could not be decided
+local counted = {stored = 'runs', skipped = 'skipped'}
+
+-- The job of the last slot, if it has not ended.
+local function last_of(key)
+  local id = redis.call('HGET', key, 'last')
+  local has = id and record(JOB .. id, 'mw_lock', 'mw_stop', 'script_type', 'worker_id', 'actor_id')
+  if has and (has.status or '') ~= '' and not final(has.status) then return id, has end
+end
+
+-- Stops it; one that runs is stopped by its worker.
+local function displace(id, has, queue, control, by)
+  local reason = 'replaced by ' .. by
+  if has.status ~= 'started' then
+    return stop(id, JOB .. id, has, reason, has.mw_queue or queue, now, who)
+  end
+  if has.mw_stop then return end
+  redis.call('HSET', JOB .. id, 'mw_stop', reason)
+  -- Where that key is no list, the next renewal tells it.
+  pushed('LPUSH', control, id)
+  event(id, 'stop', who, reason)
+end
+
+-- What becomes of the slot whose job is at KEYS[k].
+local function decide(key, control, overlap, timeout, id, script_type, o, from, n)
+  local last, has = last_of(key)
+  if last and last ~= id and overlap == 'skip' then
+    event(id, 'skip', who, last .. ' has not ended')
+    return 'skipped'
+  end
+  if last and last ~= id and overlap == 'replace' and redis.call('EXISTS', KEYS[k]) == 0 then
+    displace(last, has, KEYS[k + 1], control, id)
+    o.after, o.on_failure, o.timeout = {last}, 'continue', timeout
+  end
+  return store(id, KEYS[k], KEYS[k + 1], script_type, o, from, n, now, at, who)
+end
+
+-- Why a slot stays undecided.
+local function undecided(answer)
+  if type(answer) == 'table' then return answer.err end
+  if answer == 'full' or answer == 'draining' then return 'its queue is ' .. answer end
+end
+
+while a <= #ARGV do
+  local key, control, name, version, position = KEYS[k], KEYS[k + 1], ARGV[a], ARGV[a + 1], ARGV[a + 2]
+  local to, next, overlap, timeout, trouble = ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], ARGV[a + 6], ARGV[a + 7]
+  local has, n = read(key, 'version', 'position'), tonumber(ARGV[a + 8])
+  local mine = has.version == version and (has.position or '') == position
+  local told, stuck, decided = mine and {} or {'changed'}, trouble ~= '' and trouble, position
+  k, a = k + 2, a + 9
+  for _ = 1, n do
+    local slot, id, script_type, o, from, strings = ARGV[a], asked(a + 1)
+    if mine and not stuck then
+      local answer = decide(key, control, overlap, timeout, id, script_type, o, from, strings)
+      stuck = undecided(answer)
+      told[#told + 1] = stuck or answer
+      if not stuck then decided = slot end
+      if answer == 'stored' or answer == 'exists' then redis.call('HSET', key, 'last', id, 'slot', slot) end
+      if counted[answer] then redis.call('HINCRBY', key, counted[answer], 1) end
+    end
+    k, a = k + 2, from + strings
+  end
+  if mine then
+    redis.call('HSET', key, 'position', stuck and decided or to)
+    if stuck then redis.call('HSET', key, 'trouble', stuck) else redis.call('HDEL', key, 'trouble') end
+    if next == '' then next = '+inf' end
+    if next ~= '=' then redis.call('ZADD', SCHEDULES, stuck and whole(now + AGAIN) or next, name) end
+  end
+  answers[#answers + 1] = told
+end
+push_all()
+return done(answers)

@@ -1,0 +1,181 @@
+//! How batches stand.
+
+use meshwork_model::batch::Callback;
+use meshwork_model::job::text;
+use meshwork_model::name::BatchId;
+
+use super::super::inspect::failed;
+use super::super::{Fields, at_most};
+use crate::{Broker, Error};
+
+/// The most batches listed in one call.
+pub const MAX_BATCHES: usize = 1000;
+
+/// What a batch does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchState {
+    /// Jobs may be added.
+    Open,
+    /// No more come from outside, and some have not ended.
+    Sealed,
+    /// It was cancelled, and some jobs have not ended.
+    Cancelling,
+    /// All its jobs have finished.
+    Succeeded,
+    /// All its jobs have ended, some in error; or it was left unsealed by whoever was to add more.
+    Failed,
+    /// It was cancelled, and all its jobs have ended.
+    Cancelled,
+}
+
+impl BatchState {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Sealed => "sealed",
+            Self::Cancelling => "cancelling",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing more happens to it.
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// A batch as its hash says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BatchStatus {
+    /// Its id.
+    pub id: BatchId,
+    /// What people call it.
+    pub name: String,
+    /// What it does.
+    pub state: BatchState,
+    /// Jobs that were added.
+    pub total: u64,
+    /// Those that have finished.
+    pub succeeded: u64,
+    /// Those that have ended in error.
+    pub failed: u64,
+    /// A job that ended in error, if one has: the first, or one of those that ended in the same call.
+    pub first_failed: Option<String>,
+    /// When it was opened, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// When it ended, likewise.
+    pub ended_ms: Option<u64>,
+    /// Until when it stays open with nothing added, likewise; none if it is sealed.
+    pub open_until_ms: Option<u64>,
+    /// Whether it was sealed because nobody added anything or sealed it.
+    pub expired: bool,
+    /// Why it was cancelled.
+    pub cancelled: Option<String>,
+    /// Its callbacks' ids.
+    pub callbacks: Vec<(Callback, String)>,
+}
+
+impl BatchStatus {
+    /// Jobs that have not ended.
+    #[must_use]
+    pub fn pending(&self) -> u64 {
+        self.total.saturating_sub(self.succeeded + self.failed)
+    }
+
+    fn read(id: BatchId, fields: Fields) -> Option<Self> {
+        let mut fields: std::collections::HashMap<String, String> = fields
+            .into_iter()
+            .map(|(name, value)| (text(name), text(value)))
+            .collect();
+        let number = |name: &str| fields.get(name).and_then(|n| n.parse::<u64>().ok());
+        let (total, failed) = (number("total")?, number("failed").unwrap_or(0));
+        let (succeeded, ended_ms) = (number("succeeded").unwrap_or(0), number("ended"));
+        let (created_ms, open_until_ms) = (number("created").unwrap_or(0), number("open_until"));
+        let [sealed, expired, cancelled] =
+            ["sealed", "expired", "cancelled"].map(|name| fields.contains_key(name));
+        let state = match (ended_ms.is_some(), cancelled) {
+            (true, true) => BatchState::Cancelled,
+            (true, false) if failed > 0 || expired => BatchState::Failed,
+            (true, false) => BatchState::Succeeded,
+            (false, true) => BatchState::Cancelling,
+            (false, false) if sealed => BatchState::Sealed,
+            (false, false) => BatchState::Open,
+        };
+        let callback = |kind: Callback| Some((kind, fields.get(&format!("on_{kind}"))?.clone()));
+        Some(Self {
+            callbacks: Callback::ALL.into_iter().filter_map(callback).collect(),
+            name: fields.remove("name").unwrap_or_default(),
+            first_failed: fields.remove("failing").filter(|id| !id.is_empty()),
+            cancelled: fields.remove("cancelled"),
+            open_until_ms: open_until_ms.filter(|_| !sealed),
+            id,
+            state,
+            total,
+            succeeded,
+            failed,
+            created_ms,
+            ended_ms,
+            expired,
+        })
+    }
+}
+
+impl Broker {
+    /// How a batch stands, if there is one.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn batch_status(&self, id: &BatchId) -> Result<Option<BatchStatus>, Error> {
+        let mut statuses = self.statuses_of(vec![id.clone()]).await?;
+        Ok(statuses.pop())
+    }
+
+    /// Up to `limit` batches: those that have not ended, then the others, the last to end first.
+    ///
+    /// # Errors
+    /// If that is more than [`MAX_BATCHES`], or the server does not take a call.
+    pub async fn batches(&self, limit: usize) -> Result<Vec<BatchStatus>, Error> {
+        at_most("batches", MAX_BATCHES, limit)?;
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let mut ids: Vec<Vec<u8>> = Vec::new();
+        for (command, key) in [
+            ("ZRANGE", self.keys.batches_open()),
+            ("ZREVRANGEBYSCORE", self.keys.batches_ended()),
+        ] {
+            let mut cmd = redis::cmd(command);
+            cmd.arg(key);
+            match command {
+                "ZRANGE" => cmd.arg(0).arg(limit - 1),
+                _ => cmd.arg("+inf").arg("-inf").arg("LIMIT").arg(0).arg(limit),
+            };
+            ids.extend(self.ask::<Vec<Vec<u8>>>(&cmd).await?);
+        }
+        ids.truncate(limit);
+        let ids = ids.into_iter().map(|id| BatchId::foreign(text(id)));
+        self.statuses_of(ids.collect()).await
+    }
+
+    async fn statuses_of(&self, ids: Vec<BatchId>) -> Result<Vec<BatchStatus>, Error> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipe = redis::pipe();
+        for id in &ids {
+            pipe.cmd("HGETALL").arg(self.keys.batch(id));
+        }
+        let hashes: Vec<Fields> = pipe
+            .query_async(&mut self.conn.clone())
+            .await
+            .map_err(failed)?;
+        let read = |(id, fields)| BatchStatus::read(id, fields);
+        Ok(ids.into_iter().zip(hashes).filter_map(read).collect())
+    }
+}

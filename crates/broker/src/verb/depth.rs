@@ -1,0 +1,173 @@
+//! depth: what a queue still has to do, all its priorities together. It changes nothing.
+
+use std::collections::BTreeMap;
+
+use meshwork_model::job::field;
+use meshwork_model::keys::hero::Hero;
+use meshwork_model::route::Priority;
+use redis::RedisResult;
+
+use super::MAX_ITEMS;
+use super::inspect::{failed, texts};
+use crate::{Broker, Error};
+
+/// What a queue still has to do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueDepth {
+    /// Ids in its lists.
+    pub waiting: usize,
+    /// Jobs set aside for their key's sake.
+    pub set_aside: usize,
+    /// Jobs that run.
+    pub running: usize,
+    /// Jobs that have run, and wait for their next run.
+    pub retrying: usize,
+    /// Jobs that have never run, and wait for their time.
+    pub delayed: usize,
+}
+
+impl QueueDepth {
+    /// Whether nothing is left that goes on by itself; what waits for its time may be.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.waiting + self.set_aside + self.running + self.retrying == 0
+    }
+}
+
+impl Broker {
+    /// What a queue still has to do. Walks through all running and all delayed jobs of all queues, 1,000 a
+    /// call.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn depth(&self, queue: &str) -> Result<QueueDepth, Error> {
+        let queue = Hero::without_priority(queue);
+        let mut depth = QueueDepth {
+            waiting: self.waiting(queue).await?,
+            ..QueueDepth::default()
+        };
+        let aside = self.aside(Some(queue)).await?;
+        depth.set_aside = aside.values().sum();
+        self.walk(&self.keys.delayed(), queue, |ran| {
+            depth.retrying += usize::from(ran);
+            depth.delayed += usize::from(!ran);
+        })
+        .await?;
+        // Last: what was claimed or handed back on the way is seen here.
+        self.walk(&self.keys.lease(), queue, |_| depth.running += 1)
+            .await?;
+        Ok(depth)
+    }
+
+    /// The jobs that hold a slot of a queue whose concurrency is limited, the first [`MAX_ITEMS`]. One whose lease
+    /// is gone is dropped when a claim finds the queue full.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn slots_of(&self, queue: &str) -> Result<Vec<String>, Error> {
+        let slots = self.keys.slots(Hero::without_priority(queue));
+        let mut range = redis::cmd("ZRANGE");
+        range.arg(slots).arg(0).arg(MAX_ITEMS - 1);
+        self.ask(&range).await
+    }
+
+    async fn waiting(&self, queue: &str) -> Result<usize, Error> {
+        let mut pipe = redis::pipe();
+        pipe.ignore_errors().cmd("LLEN").arg(queue);
+        for priority in [Priority::High, Priority::Normal, Priority::Low] {
+            let list = Hero::work_queue_priority(queue, priority);
+            pipe.cmd("LLEN").arg(list);
+        }
+        let lengths: Vec<RedisResult<usize>> = pipe
+            .query_async(&mut self.conn.clone())
+            .await
+            .map_err(failed)?;
+        Ok(lengths.into_iter().flatten().sum())
+    }
+
+    /// How many jobs are set aside, per list; of one queue's lists, or of all.
+    pub(super) async fn aside(
+        &self,
+        queue: Option<&str>,
+    ) -> Result<BTreeMap<String, usize>, Error> {
+        let wanted = |list: &str| queue.is_none_or(|queue| Hero::without_priority(list) == queue);
+        let (mut aside, mut from) = (BTreeMap::new(), 0);
+        loop {
+            let (counts, last) = self.aside_page(from, wanted).await?;
+            for (list, count) in counts {
+                *aside.entry(list).or_insert(0) += count.map_err(failed)?;
+            }
+            if last {
+                return Ok(aside);
+            }
+            from += MAX_ITEMS;
+        }
+    }
+
+    /// How many jobs of each key are set aside, with the list that they are for, of a page of [`MAX_ITEMS`] keys
+    /// from the place `from` on; of the lists that are wanted. And whether it is the last page.
+    pub(super) async fn aside_page(
+        &self,
+        from: usize,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<(Vec<(String, RedisResult<usize>)>, bool), Error> {
+        let mut range = redis::cmd("ZRANGE");
+        range
+            .arg(self.keys.held())
+            .arg(from)
+            .arg(from + MAX_ITEMS - 1);
+        let found: Vec<Vec<u8>> = self.ask(&range).await?;
+        let last = found.len() < MAX_ITEMS;
+        let (mut lists, mut pipe) = (Vec::new(), redis::pipe());
+        pipe.ignore_errors();
+        for name in texts(found) {
+            if let Some((list, _)) = name.split_once(' ')
+                && wanted(list)
+            {
+                pipe.cmd("ZCARD").arg(self.keys.backlog(&name));
+                lists.push(list.to_owned());
+            }
+        }
+        if lists.is_empty() {
+            return Ok((Vec::new(), last));
+        }
+        let counts: Vec<RedisResult<usize>> = pipe
+            .query_async(&mut self.conn.clone())
+            .await
+            .map_err(failed)?;
+        Ok((lists.into_iter().zip(counts).collect(), last))
+    }
+
+    /// Calls `found` for each job of a queue in a sorted set of ids, and says whether it has run.
+    async fn walk(&self, set: &str, queue: &str, mut found: impl FnMut(bool)) -> Result<(), Error> {
+        let mut from = 0;
+        loop {
+            let mut range = redis::cmd("ZRANGE");
+            range.arg(set).arg(from).arg(from + MAX_ITEMS - 1);
+            let ids: Vec<Vec<u8>> = self.ask(&range).await?;
+            if ids.is_empty() {
+                return Ok(());
+            }
+            from += ids.len();
+            let mut pipe = redis::pipe();
+            pipe.ignore_errors();
+            for id in texts(ids) {
+                let key = format!("{}{id}", self.keys.job_prefix());
+                pipe.cmd("HMGET")
+                    .arg(key)
+                    .arg(field::QUEUE)
+                    .arg(field::ATTEMPT);
+            }
+            type Row = (Option<String>, Option<u64>);
+            let rows: Vec<RedisResult<Row>> = pipe
+                .query_async(&mut self.conn.clone())
+                .await
+                .map_err(failed)?;
+            for (of, attempt) in rows.into_iter().flatten() {
+                if of.is_some_and(|of| Hero::without_priority(&of) == queue) {
+                    found(attempt.is_some_and(|n| n > 0));
+                }
+            }
+        }
+    }
+}

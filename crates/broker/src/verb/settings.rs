@@ -1,0 +1,155 @@
+//! settings: how all queues are set, and how many ids each may hold. What changes the rest is `configure`.
+
+use std::collections::BTreeMap;
+
+use meshwork_model::keys::hero::Hero;
+use meshwork_model::queue::QueueSettings;
+
+use super::text;
+use crate::{Broker, Error};
+
+/// The highest limit: more than that no server has memory for.
+pub const MAX_QUEUE_LIMIT: u64 = 1_000_000_000;
+
+/// The field of the limit that holds for every queue without one of its own; that of a queue's own follows
+/// a colon. The script of `enqueue` reads both.
+const FIELD: &str = "limit";
+/// What the fields of all other settings begin with: the queue without its priority follows.
+const QUEUE: &str = "queue:";
+/// What the fields of the keys' weights begin with: the same queue, a blank and the key follow.
+const WEIGHT: &str = "weight:";
+
+/// How many ids queues may hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Every queue without a limit of its own.
+    pub default: Option<u64>,
+    /// Limits by queue.
+    pub queues: BTreeMap<String, u64>,
+}
+
+impl Limits {
+    /// The limit that holds for `queue`.
+    #[must_use]
+    pub fn of(&self, queue: &str) -> Option<u64> {
+        self.queues.get(queue).copied().or(self.default)
+    }
+}
+
+/// How all queues are set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// How many ids they may hold, per list.
+    pub limits: Limits,
+    /// All else, per queue without its priority; only where something is set.
+    pub queues: BTreeMap<String, QueueSettings>,
+}
+
+impl Settings {
+    /// What is set for the queue of a list.
+    #[must_use]
+    pub fn of(&self, list: &str) -> Option<&QueueSettings> {
+        self.queues.get(Hero::without_priority(list))
+    }
+
+    fn add(&mut self, name: &str, value: &str) {
+        if let Some(queue) = name.strip_prefix(QUEUE) {
+            let weights = std::mem::take(&mut self.entry(queue).weights);
+            *self.entry(queue) = QueueSettings::read(value);
+            self.entry(queue).weights = weights;
+        } else if let Some((queue, key)) = name.strip_prefix(WEIGHT).and_then(|w| w.split_once(' '))
+        {
+            if let Ok(weight) = value.trim().parse() {
+                self.entry(queue).weights.insert(key.to_owned(), weight);
+            }
+        } else if let Some(queue) = name.strip_prefix(FIELD)
+            && let Ok(limit) = value.trim().parse()
+        {
+            match queue.strip_prefix(':') {
+                Some(queue) => _ = self.limits.queues.insert(queue.to_owned(), limit),
+                None if queue.is_empty() => self.limits.default = Some(limit),
+                None => {}
+            }
+        }
+    }
+
+    fn entry(&mut self, queue: &str) -> &mut QueueSettings {
+        self.queues.entry(queue.to_owned()).or_default()
+    }
+}
+
+fn field(queue: Option<&str>) -> String {
+    queue.map_or_else(|| FIELD.to_owned(), |queue| format!("{FIELD}:{queue}"))
+}
+
+impl Broker {
+    /// Sets how many ids `queue` may hold, or takes its limit away; without a queue, the limit of all that
+    /// have none of their own. Each priority of a queue is a list of its own. 0 lets nothing in. Jobs that
+    /// come back (a retry, a worker that hands back) are never refused.
+    ///
+    /// # Errors
+    /// If the limit is over [`MAX_QUEUE_LIMIT`], or the server does not take the call.
+    pub async fn limit_queue(&self, queue: Option<&str>, limit: Option<u64>) -> Result<(), Error> {
+        let mut cmd = match limit {
+            Some(given) if given > MAX_QUEUE_LIMIT => return Err(Error::QueueLimit { given }),
+            Some(_) => redis::cmd("HSET"),
+            None => redis::cmd("HDEL"),
+        };
+        cmd.arg(self.keys.config()).arg(field(queue)).arg(limit);
+        self.ask(&cmd).await
+    }
+
+    /// How all queues are set.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn settings(&self) -> Result<Settings, Error> {
+        let config = redis::cmd("HGETALL").arg(self.keys.config()).to_owned();
+        let fields: Vec<(Vec<u8>, Vec<u8>)> = self.ask(&config).await?;
+        let mut settings = Settings::default();
+        for (name, value) in fields {
+            settings.add(&text(name), &text(value));
+        }
+        Ok(settings)
+    }
+
+    /// How one queue is set, but for its weights and how many ids its lists may hold.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn settings_of(&self, queue: &str) -> Result<QueueSettings, Error> {
+        let mut get = redis::cmd("HGET");
+        let field = format!("{QUEUE}{}", Hero::without_priority(queue));
+        get.arg(self.keys.config()).arg(field);
+        let kept: Option<Vec<u8>> = self.ask(&get).await?;
+        Ok(QueueSettings::read(&text(kept.unwrap_or_default())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_the_config_are_told_apart() {
+        let mut settings = Settings::default();
+        for (name, value) in [
+            ("weight:q a b", "3"),
+            ("queue:q", "paused=1 concurrency=2"),
+            ("weight:q c", "many"),
+            ("limit", "9"),
+            ("limit:q:prio:0", "8"),
+            ("limits", "7"),
+            ("migration:osis", "double hero:x 1"),
+        ] {
+            settings.add(name, value);
+        }
+        let limits = &settings.limits;
+        assert_eq!((limits.default, limits.of("q:prio:0")), (Some(9), Some(8)));
+        assert_eq!(limits.of("q"), Some(9));
+        let queue = settings.of("q:prio:2").unwrap();
+        assert!(queue.paused && queue.concurrency == Some(2));
+        assert_eq!(queue.weights, BTreeMap::from([("a b".to_owned(), 3)]));
+        assert_eq!(settings.queues.len(), 1);
+    }
+}

@@ -1,0 +1,320 @@
+//! tick: decide the slots of schedules that are due. Which slots there are is computed here, from the
+//! definition; the script takes them only if the schedule is still as it was read.
+
+use std::time::Duration;
+
+use meshwork_model::job::NewJob;
+use meshwork_model::name::{JobId, ScheduleName};
+use meshwork_model::schedule::{MAX_SLOTS, Schedule};
+
+use super::enqueue::MAX_CALL_BYTES;
+use super::promote::millis;
+use super::schedule::Scheduled;
+use super::{MAX_ITEMS, text};
+use crate::script::Verb;
+use crate::{Broker, Error};
+
+/// The most schedules that one call looks at: with their jobs, some 10 ms of the server's time.
+const MOST_SCHEDULES: usize = 250;
+/// The most bytes of records that one call reads, unless a single one is larger.
+const MOST_BYTES: usize = 1024 * 1024;
+
+/// What was decided.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ticked {
+    /// How many schedules were due.
+    pub due: usize,
+    /// Jobs that were stored.
+    pub stored: usize,
+    /// Slots left out since the job of the slot before them had not ended.
+    pub skipped: usize,
+    /// Schedules that could not be decided, and why; they are tried again in 5 s.
+    pub troubles: Vec<(ScheduleName, String)>,
+    /// When the next schedule is due, if there is one.
+    pub next: Option<Duration>,
+}
+
+/// Schedules that are due.
+#[derive(Debug)]
+struct Due {
+    /// The server's time in milliseconds since 1970.
+    now: u64,
+    next: Option<Duration>,
+    schedules: Vec<Read>,
+}
+
+/// A schedule as `due` reads it.
+#[derive(Debug)]
+struct Read {
+    name: Vec<u8>,
+    version: Vec<u8>,
+    position: Vec<u8>,
+    record: Vec<u8>,
+    input: Option<Vec<u8>>,
+}
+
+/// What is to be decided of one schedule.
+#[derive(Debug)]
+struct Item {
+    name: String,
+    version: String,
+    position: String,
+    to: String,
+    next: Next,
+    overlap: &'static str,
+    trouble: String,
+    control: String,
+    timeout_ms: u64,
+    /// Slots and their jobs.
+    jobs: Vec<(String, NewJob)>,
+}
+
+/// When a schedule is due after what is decided.
+#[derive(Debug, Clone, Copy)]
+enum Next {
+    At(u64),
+    Never,
+    AsBefore,
+}
+
+impl Broker {
+    /// Decides the slots of schedules that are due, at most 250 of them in one call, and stores their jobs.
+    /// Any number of callers may do so at once: each slot is decided once.
+    ///
+    /// # Errors
+    /// If the server does not take a call; repeat it then.
+    pub async fn tick(&self) -> Result<Ticked, Error> {
+        let due = self.due().await?;
+        let (now, count) = (due.now, due.schedules.len());
+        let mut next = due.next;
+        let mut items = Vec::with_capacity(count);
+        for read in due.schedules {
+            let item = self.plan(read, now);
+            if let Next::At(at) = item.next {
+                let pause = Duration::from_millis(at.saturating_sub(now));
+                next = Some(next.map_or(pause, |next| next.min(pause)));
+            }
+            items.push(item);
+        }
+        let mut ticked = self.decide(items).await?;
+        (ticked.due, ticked.next) = (count, next);
+        Ok(ticked)
+    }
+
+    /// Runs the job of a schedule now, beside its slots, as job `NAME.suffix`. What its policy says of
+    /// overlapping holds. What became of it; none if the schedule is another by now.
+    ///
+    /// # Errors
+    /// If the server does not take a call; repeat it then.
+    pub async fn run_schedule(
+        &self,
+        there: &Scheduled,
+        schedule: &Schedule,
+        suffix: &str,
+    ) -> Result<Option<Ran>, Error> {
+        let now = self.now().await?;
+        let job = schedule.job_as(suffix, now);
+        job.check()?;
+        let id = job.id.clone();
+        let position = there.position_text();
+        let mut item = self.item(schedule, &there.version, position);
+        item.jobs.push((position.to_owned(), job));
+        let told = self.call(&[item]).await?;
+        Ok(
+            match told
+                .first()
+                .and_then(|told| told.first())
+                .map(String::as_str)
+            {
+                Some("changed") | None => None,
+                Some("stored" | "exists") => Some(Ran::Stored(id)),
+                Some("skipped") => Some(Ran::Skipped),
+                Some(why) => Some(Ran::Refused(why.to_owned())),
+            },
+        )
+    }
+
+    /// Decides slots of one schedule.
+    pub(super) async fn tick_one(&self, there: &Scheduled, now: u64) -> Result<(), Error> {
+        if let Ok(schedule) = &there.schedule {
+            let item = self.planned(schedule, &there.version, there.position_text(), now);
+            self.decide(vec![item]).await?;
+        }
+        Ok(())
+    }
+
+    /// What is due, a part of it, and what time it is.
+    async fn due(&self) -> Result<Due, Error> {
+        let call = self.scripts.call(Verb::Due);
+        let call = call
+            .arg(self.clock.argument())
+            .arg(MOST_SCHEDULES)
+            .arg(MOST_BYTES);
+        type Answer = Vec<(Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>, Option<Vec<u8>>)>;
+        let (now, next, due): (u64, i64, Answer) = call.run(&self.conn).await?;
+        let schedules = due.into_iter();
+        let schedules = schedules.map(|(name, version, position, record, input)| Read {
+            name,
+            version,
+            position,
+            record,
+            input,
+        });
+        Ok(Due {
+            now,
+            next: millis(next),
+            schedules: schedules.collect(),
+        })
+    }
+
+    /// What is to be done about a schedule that is due. One that cannot be read is not to hold up the others.
+    fn plan(&self, read: Read, now: u64) -> Item {
+        let (name, version, position) = (text(read.name), text(read.version), text(read.position));
+        let known = name
+            .parse::<ScheduleName>()
+            .map_err(|error| error.to_string());
+        let schedule = known.and_then(|name| {
+            Schedule::decode(&name, &read.record, read.input).map_err(|error| error.to_string())
+        });
+        match schedule {
+            Ok(schedule) => self.planned(&schedule, &version, &position, now),
+            Err(trouble) => Item {
+                name,
+                version,
+                to: position.clone(),
+                position,
+                next: Next::Never,
+                overlap: "allow",
+                trouble,
+                // Nothing is sent there.
+                control: self.keys.schedules(),
+                timeout_ms: 0,
+                jobs: Vec::new(),
+            },
+        }
+    }
+
+    fn planned(&self, schedule: &Schedule, version: &str, position: &str, now: u64) -> Item {
+        let mut item = self.item(schedule, version, position);
+        // Without a position, which somebody may have taken away, nothing before now is due.
+        let from = position.parse().unwrap_or(now);
+        let plan = schedule.plan(from, now, fitting(schedule.template()));
+        item.to = plan.position.to_string();
+        item.next = plan.next.map_or(Next::Never, Next::At);
+        let job = |slot: u64| (slot.to_string(), schedule.job_at(slot));
+        item.jobs = plan.slots.into_iter().map(job).collect();
+        item
+    }
+
+    /// Nothing to be done about a schedule.
+    fn item(&self, schedule: &Schedule, version: &str, position: &str) -> Item {
+        let template = schedule.template();
+        Item {
+            name: schedule.name.to_string(),
+            version: version.to_owned(),
+            position: position.to_owned(),
+            to: position.to_owned(),
+            next: Next::AsBefore,
+            overlap: schedule.overlap.as_str(),
+            trouble: String::new(),
+            control: self.keys.control_queue_type(&template.route.script_type),
+            timeout_ms: template.timeout * 1000,
+            jobs: Vec::new(),
+        }
+    }
+
+    /// Decides in calls of a bounded size.
+    async fn decide(&self, items: Vec<Item>) -> Result<Ticked, Error> {
+        let mut ticked = Ticked::default();
+        let mut rest = items.as_slice();
+        while !rest.is_empty() {
+            let (mut count, mut jobs, mut bytes) = (0, 0, 0);
+            for item in rest {
+                jobs += item.jobs.len().max(1);
+                bytes += item.jobs.iter().map(|(_, job)| size(job)).sum::<usize>();
+                if count > 0 && (jobs > MAX_ITEMS || bytes > MAX_CALL_BYTES) {
+                    break;
+                }
+                count += 1;
+            }
+            let (now, later) = rest.split_at(count);
+            let told = self.call(now).await?;
+            for (item, told) in now.iter().zip(told) {
+                ticked.add(item, told);
+            }
+            rest = later;
+        }
+        Ok(ticked)
+    }
+
+    async fn call(&self, items: &[Item]) -> Result<Vec<Vec<String>>, Error> {
+        if items.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut call = self.scripts.call(Verb::Tick);
+        call.push_arg(self.clock.argument());
+        call.push_arg(&*self.who);
+        for item in items {
+            call.push_key(format!("{}{}", self.keys.schedule_prefix(), item.name));
+            call.push_key(&item.control);
+            for word in [&item.name, &item.version, &item.position, &item.to] {
+                call.push_arg(word);
+            }
+            call.push_arg(match item.next {
+                Next::At(ms) => ms.to_string(),
+                Next::Never => String::new(),
+                Next::AsBefore => "=".to_owned(),
+            });
+            call.push_arg(item.overlap);
+            call.push_arg(item.timeout_ms);
+            call.push_arg(&item.trouble);
+            call.push_arg(item.jobs.len());
+            for (slot, job) in &item.jobs {
+                call.push_arg(slot);
+                self.push_job(&mut call, job);
+            }
+        }
+        call.run(&self.conn).await
+    }
+}
+
+/// What became of a job that a schedule was asked to run by hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ran {
+    /// It is stored.
+    Stored(JobId),
+    /// The job of the last slot has not ended, and the schedule's policy is to skip.
+    Skipped,
+    /// Why its queue does not take it.
+    Refused(String),
+}
+
+impl Ticked {
+    fn add(&mut self, item: &Item, told: Vec<String>) {
+        let mut trouble = (!item.trouble.is_empty()).then(|| item.trouble.clone());
+        for word in told {
+            match word.as_str() {
+                "stored" => self.stored += 1,
+                "skipped" => self.skipped += 1,
+                // Somebody else was first; another job has the unique name; or the job is there.
+                "changed" | "exists" => {}
+                word if word.starts_with("keep ") || word.starts_with("refuse ") => {}
+                _ => trouble = Some(word),
+            }
+        }
+        // The script knows what it is called; a name that is none cannot be told by one.
+        if let (Some(why), Ok(name)) = (trouble, item.name.parse()) {
+            self.troubles.push((name, why));
+        }
+    }
+}
+
+/// How many jobs of a kind fit into one call.
+fn fitting(job: &NewJob) -> usize {
+    (MAX_CALL_BYTES / size(job).max(1)).clamp(1, MAX_SLOTS)
+}
+
+/// What a job takes, in bytes, more or less.
+fn size(job: &NewJob) -> usize {
+    job.script.len() + job.input.as_ref().map_or(0, Vec::len)
+}

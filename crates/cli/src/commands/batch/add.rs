@@ -1,0 +1,75 @@
+//! `meshwork batch add`.
+
+use std::path::PathBuf;
+
+use meshwork::model::name::{BatchId, JobId};
+use serde::Serialize;
+
+use crate::asked::Asked;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::script::Script;
+use crate::{hands, input};
+
+/// Add jobs to an open batch and print their ids
+#[derive(Debug, clap::Args)]
+pub(crate) struct Add {
+    /// The batch's id
+    #[arg(value_name = "BATCH")]
+    batch: BatchId,
+    /// The scripts' files, a job each; with --each, one script
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Files with input for the script, a job each: INPUT in Rhai, stdin in Python. At most 16 MiB each
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    each: Vec<PathBuf>,
+    /// Their ids: this, a dash and a number. Said again, as after a crash, the same command adds nothing twice
+    #[arg(long, value_name = "PREFIX")]
+    ids: Option<JobId>,
+    #[command(flatten)]
+    asked: Asked,
+}
+
+#[derive(Debug, Serialize)]
+struct Added<'a> {
+    id: &'a str,
+}
+
+impl Add {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let mut requests = Vec::new();
+        for file in &self.files {
+            let script = Script::read(file, self.asked.script_type.clone())?;
+            if self.each.is_empty() {
+                requests.push(self.asked.checked(&script).await?);
+            }
+            for path in &self.each {
+                let request = self.asked.checked(&script).await?;
+                requests.push(request.input(input::read(path)?));
+            }
+        }
+        if let Some(prefix) = &self.ids {
+            for (at, request) in requests.iter_mut().enumerate() {
+                let id = format!("{prefix}-{}", at + 1);
+                *request = request
+                    .clone()
+                    .id(id.parse().map_err(meshwork::Error::from)?);
+            }
+        }
+        let client = context.client().await?;
+        if let Some(first) = requests.first() {
+            let job = first.clone().build().map_err(meshwork::Error::from)?;
+            hands::check_known(&client, &job.route).await?;
+        }
+        let ids = client.batch_of(self.batch).add(requests).await?;
+        for id in &ids {
+            if context.out.is_json() {
+                context.out.json(&Added { id: id.as_str() })?;
+            } else {
+                context.out.line(id)?;
+            }
+        }
+        Ok(Exit::DONE)
+    }
+}

@@ -1,0 +1,44 @@
+//! `meshwork batch cancel`.
+
+use meshwork::model::name::BatchId;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+
+/// Cancel a batch: its jobs are stopped, and its scripts never run
+///
+/// Jobs that wait end in error; those that run are stopped by their workers. A script that was queued before,
+/// as the one on the first failure, runs. If this command breaks off, the workers go on with it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Cancel {
+    /// The batch's id
+    #[arg(value_name = "BATCH")]
+    batch: BatchId,
+    /// The `error` of its jobs
+    #[arg(long, value_name = "TEXT", default_value = "stopped")]
+    reason: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Cancelled<'a> {
+    id: &'a str,
+    result: &'a str,
+}
+
+impl Cancel {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let client = context.client().await?;
+        let batch = client.batch_of(self.batch);
+        let cancelled = batch.cancel(&self.reason).await?;
+        let result = if cancelled { "cancelled" } else { "ended" };
+        let id = batch.id().as_str();
+        if context.out.is_json() {
+            context.out.json(&Cancelled { id, result })?;
+        } else {
+            context.out.line(format_args!("{id}: {result}"))?;
+        }
+        Ok(if cancelled { Exit::DONE } else { Exit::FAILED })
+    }
+}

@@ -1,0 +1,96 @@
+//! `meshwork batch create`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use meshwork::JobRequest;
+use meshwork::model::batch::Callback;
+use meshwork::model::name::{BatchId, ScriptType};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::script::Script;
+use crate::value;
+
+/// Open a batch and print its id
+///
+/// Add jobs to it with `batch add`, and seal it with `batch seal`: only then it can end. Its scripts wait as
+/// jobs until then; their input says how the batch went, as JSON.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Create {
+    /// A script to run once when all jobs have ended, well or not
+    #[arg(long, value_name = "FILE")]
+    on_done: Option<PathBuf>,
+    /// A script to run once when all jobs have finished
+    #[arg(long, value_name = "FILE")]
+    on_success: Option<PathBuf>,
+    /// A script to run once when the first job has ended in error
+    #[arg(long, value_name = "FILE")]
+    on_failure: Option<PathBuf>,
+    /// What runs these scripts; told by their extensions otherwise
+    #[arg(long = "type", value_name = "TYPE")]
+    script_type: Option<ScriptType>,
+    /// A batch that these scripts belong to: it ends when they have ended
+    #[arg(long, value_name = "BATCH")]
+    within: Option<BatchId>,
+    /// What people call it
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    name: String,
+    /// How long it stays open with nothing added to it, in seconds; then it is sealed, and counts as failed
+    /// [default: 3600]
+    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
+    open_for: Option<Duration>,
+    /// Its id, a new one otherwise; a batch of that id that is there already is left as it is
+    #[arg(long)]
+    id: Option<BatchId>,
+}
+
+#[derive(Debug, Serialize)]
+struct Created<'a> {
+    id: &'a str,
+}
+
+impl Create {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let mut callbacks = Vec::new();
+        for (kind, file) in [
+            (Callback::Done, &self.on_done),
+            (Callback::Success, &self.on_success),
+            (Callback::Failure, &self.on_failure),
+        ] {
+            let Some(file) = file else { continue };
+            let script = Script::read(file, self.script_type.clone())?;
+            let mut request = JobRequest::new(script.script_type, script.text);
+            if let Some(outer) = &self.within {
+                request = request.batch(outer.clone());
+            }
+            callbacks.push((kind, request));
+        }
+        let client = context.client().await?;
+        let mut batch = client.batch().name(self.name);
+        for (kind, request) in callbacks {
+            batch = batch.on(kind, request);
+        }
+        if let Some(open_for) = self.open_for {
+            batch = batch.open_for(open_for);
+        }
+        if let Some(id) = self.id {
+            batch = batch.id(id);
+        }
+        let batch = batch.open().await?;
+        if context.out.is_json() {
+            let id = batch.id().as_str();
+            context.out.json(&Created { id })?;
+        } else {
+            context.out.line(batch.id())?;
+        }
+        Ok(Exit::DONE)
+    }
+}

@@ -1,0 +1,34 @@
+//! `meshwork batch seal`.
+
+use meshwork::model::name::BatchId;
+
+use super::shown::Shown;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+
+/// Seal a batch: no more jobs come, so it ends with the last of those that it has
+///
+/// Its own running jobs may still add to it. A batch whose client died can be sealed by hand.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Seal {
+    /// The batch's id
+    #[arg(value_name = "BATCH")]
+    batch: BatchId,
+}
+
+impl Seal {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let client = context.client().await?;
+        let batch = client.batch_of(self.batch);
+        batch.seal().await?;
+        let status = batch.status().await?;
+        if context.out.is_json() {
+            context.out.json(&Shown::from(&status))?;
+        } else {
+            let (id, state) = (&status.id, status.state.as_str());
+            context.out.line(format_args!("{id}: {state}"))?;
+        }
+        Ok(Exit::DONE)
+    }
+}

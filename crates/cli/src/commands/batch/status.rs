@@ -1,0 +1,102 @@
+//! `meshwork batch status`.
+
+use std::time::Duration;
+
+use meshwork::model::job::limits::MAX_TIMEOUT;
+use meshwork::model::name::{BatchId, JobId};
+use meshwork::model::state::Status;
+use meshwork::model::time;
+use meshwork::{BatchState, BatchStatus, Client};
+
+use super::shown::Shown;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::{Out, Progress};
+use crate::{record, value};
+
+/// Show how a batch stands
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatusOf {
+    /// The batch's id
+    #[arg(value_name = "BATCH")]
+    batch: BatchId,
+    /// Show how far it is until it has ended; the exit code is 1 then if it has not succeeded
+    #[arg(long)]
+    watch: bool,
+    /// How long to watch, in seconds [default: 7 days]
+    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true,
+          requires = "watch")]
+    timeout: Option<Duration>,
+}
+
+impl StatusOf {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let client = context.client().await?;
+        let batch = client.batch_of(self.batch.clone());
+        let status = if self.watch {
+            let patience = self.timeout.unwrap_or(Duration::from_secs(MAX_TIMEOUT));
+            let mut drawn: Option<(u64, Progress)> = None;
+            let draw = |status: &BatchStatus| {
+                let all = status.total;
+                // Jobs may still come.
+                let same = drawn.take().filter(|(before, _)| *before == all);
+                let mut bar = same.map_or_else(|| Progress::new(all as usize), |(_, bar)| bar);
+                bar.show((status.succeeded + status.failed) as usize);
+                drawn = Some((all, bar));
+            };
+            batch.wait(patience, draw).await?
+        } else {
+            batch.status().await?
+        };
+        if context.out.is_json() {
+            context.out.json(&Shown::from(&status))?;
+        } else {
+            describe(&client, &status, &mut context.out).await?;
+        }
+        let failed = matches!(status.state, BatchState::Failed | BatchState::Cancelled);
+        Ok(if self.watch && failed {
+            Exit::FAILED
+        } else {
+            Exit::DONE
+        })
+    }
+}
+
+/// For people, a line per thing that there is.
+async fn describe(client: &Client, batch: &BatchStatus, out: &mut Out) -> Result<(), Error> {
+    let numbers = [batch.total, batch.pending(), batch.succeeded, batch.failed];
+    let [total, pending, succeeded, failed] = numbers.map(|n| n.to_string());
+    let [created, open_until, ended] =
+        [Some(batch.created_ms), batch.open_until_ms, batch.ended_ms].map(|at| at.map(time::iso));
+    for (name, value) in [
+        ("id", Some(batch.id.as_str())),
+        ("name", Some(batch.name.as_str())),
+        ("state", Some(batch.state.as_str())),
+        (
+            "expired",
+            batch.expired.then_some("nobody sealed it in time"),
+        ),
+        ("cancelled", batch.cancelled.as_deref()),
+        ("jobs", Some(total.as_str())),
+        ("pending", Some(pending.as_str())),
+        ("finished", Some(succeeded.as_str())),
+        ("failed", Some(failed.as_str())),
+        ("first failed", batch.first_failed.as_deref()),
+        ("opened", created.as_deref()),
+        ("open until", open_until.as_deref()),
+        ("ended", ended.as_deref()),
+    ] {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            record::line(name, value, out)?;
+        }
+    }
+    let ids = batch.callbacks.iter();
+    let ids: Vec<_> = ids.map(|(_, id)| JobId::foreign(id.clone())).collect();
+    let statuses = client.broker().statuses(&ids).await?;
+    for ((kind, id), status) in batch.callbacks.iter().zip(statuses) {
+        let status = status.map_or("not needed, or gone", Status::as_str);
+        record::line(&format!("on {kind}"), &format!("{id} ({status})"), out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,418 @@
+//! `meshwork job submit --jsonl`: many jobs, a line of JSON each, checked as a whole and submitted in batches.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+use std::time::Duration;
+
+use meshwork::model::job::NewJob;
+use meshwork::model::name::ScriptType;
+use meshwork::{Client, Enqueued, JobRequest};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::asked::{Asked, Given};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::note;
+use crate::script::Script;
+use crate::wishes::Wishes;
+use crate::{hands, value};
+
+/// Jobs in one call at most, as many as the broker takes.
+const BATCH: usize = 1000;
+/// Bytes of scripts and inputs in one batch, unless a single job has more: they are in memory at once.
+const BATCH_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes of a line at most: the largest input with every byte escaped, and the rest.
+const MAX_LINE: u64 = 128 * 1024 * 1024;
+/// Bytes read from stdin at most: they are kept in memory, since they are read twice.
+const MAX_STDIN: u64 = 1024 * 1024 * 1024;
+
+/// What holds for every line that does not say otherwise.
+pub(crate) struct All {
+    pub(crate) script: Option<Script>,
+    pub(crate) asked: Asked,
+    pub(crate) wishes: Wishes,
+    pub(crate) given: Given,
+}
+
+/// Why lines are no jobs; nothing was submitted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JsonlError {
+    #[error("cannot read {place}: {source}")]
+    Read { place: String, source: io::Error },
+    #[error("{place} is larger than {MAX_STDIN} bytes (1 GiB): write it to a file, and name that")]
+    TooLarge { place: String },
+    #[error("line {line} of {place}: {fault}; nothing was submitted")]
+    Line {
+        place: String,
+        line: usize,
+        fault: String,
+    },
+    #[error(
+        "line {line} of {place} has changed since it was checked; the {submitted} before it are submitted"
+    )]
+    Changed {
+        place: String,
+        line: usize,
+        submitted: usize,
+    },
+}
+
+/// A line.
+#[derive(Debug, Deserialize)]
+struct Line {
+    script: Option<String>,
+    payload: Option<Box<RawValue>>,
+    #[serde(rename = "type")]
+    script_type: Option<String>,
+    id: Option<String>,
+    group: Option<String>,
+    instance: Option<String>,
+    fallback: Option<String>,
+    priority: Option<String>,
+    input: Option<String>,
+    env: Option<BTreeMap<String, String>>,
+    timeout: Option<u64>,
+    retries: Option<u32>,
+    /// Seconds.
+    backoff: Option<f64>,
+    #[serde(default)]
+    depends_on: Vec<String>,
+    on_failure: Option<String>,
+    exclusive: Option<bool>,
+    caller: Option<String>,
+    context: Option<String>,
+    log_path: Option<String>,
+    #[serde(flatten)]
+    wishes: BTreeMap<String, serde_json::Value>,
+}
+
+/// What became of a line.
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    line: usize,
+    id: &'a str,
+    result: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// Submits the jobs of a file, `-` being stdin.
+pub(super) async fn submit(context: &mut Context, path: &Path, all: All) -> Result<Exit, Error> {
+    let source = Source::open(path)?;
+    let mut types = HashSet::new();
+    let mut routes = Vec::new();
+    source.each(|line, text| {
+        let job = all.job(text).map_err(|fault| source.fault(line, fault))?;
+        if types.insert(job.route.script_type.clone()) {
+            routes.push(job.route);
+        }
+        Ok(())
+    })?;
+    let client = context.client().await?;
+    for route in &routes {
+        hands::check_known(&client, route).await?;
+    }
+    let mut sender = Sender {
+        client,
+        batch: Vec::new(),
+        bytes: 0,
+        exit: Exit::DONE,
+        stored: 0,
+        sent: 0,
+    };
+    let mut lines = source.lines()?;
+    let mut number = 0;
+    while let Some(text) = source.next(&mut lines)? {
+        number += 1;
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        let job = all.job(&text).map_err(|_| JsonlError::Changed {
+            place: source.place.clone(),
+            line: number,
+            submitted: sender.sent,
+        })?;
+        sender.add(context, number, job).await?;
+    }
+    sender.send(context).await?;
+    let (stored, sent) = (sender.stored, sender.sent);
+    note(format_args!("{stored} of {sent} jobs stored"));
+    Ok(sender.exit)
+}
+
+/// Sends jobs in batches, and tells of each what became of it.
+struct Sender {
+    client: Client,
+    batch: Vec<(usize, NewJob)>,
+    bytes: usize,
+    exit: Exit,
+    stored: usize,
+    sent: usize,
+}
+
+impl Sender {
+    async fn add(&mut self, context: &mut Context, line: usize, job: NewJob) -> Result<(), Error> {
+        self.bytes += job.script.len() + job.input.as_ref().map_or(0, Vec::len);
+        self.batch.push((line, job));
+        if self.batch.len() >= BATCH || self.bytes >= BATCH_BYTES {
+            self.send(context).await?;
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, context: &mut Context) -> Result<(), Error> {
+        let (lines, jobs): (Vec<_>, Vec<_>) = self.batch.drain(..).unzip();
+        self.bytes = 0;
+        let answers = self.client.submit_each(&jobs).await?;
+        for ((line, job), answer) in lines.into_iter().zip(&jobs).zip(&answers) {
+            self.sent += 1;
+            self.stored += usize::from(*answer == Enqueued::Stored);
+            let refusal = match answer {
+                Enqueued::Stored | Enqueued::Exists | Enqueued::Kept(_) => None,
+                _ => self.client.refusal(job, answer).await?,
+            };
+            let other = match answer {
+                Enqueued::Kept(id) | Enqueued::Taken(id) | Enqueued::Unknown(id) => Some(id),
+                _ => None,
+            };
+            if let Some(refusal) = &refusal {
+                self.exit = self.exit.or(Exit::FAILED);
+                note(format_args!("line {line}: {refusal}"));
+            }
+            let (id, result) = (job.id.as_str(), word(answer));
+            if context.out.is_json() {
+                context.out.json(&Answer {
+                    line,
+                    id,
+                    result,
+                    other: other.map(|id| id.as_str()),
+                    error: refusal.map(|refusal| refusal.to_string()),
+                })?;
+            } else {
+                let other = other.map_or_else(String::new, |id| format!(" {id}"));
+                context.out.line(format_args!("{id} {result}{other}"))?;
+            }
+        }
+        Ok(context.out.flush()?)
+    }
+}
+
+fn word(answer: &Enqueued) -> &'static str {
+    match answer {
+        Enqueued::Stored => "stored",
+        Enqueued::Exists => "exists",
+        Enqueued::Full => "full",
+        Enqueued::Draining => "draining",
+        Enqueued::Large(_) => "large",
+        Enqueued::Unknown(_) => "unknown",
+        Enqueued::Kept(_) => "kept",
+        Enqueued::Taken(_) => "refused",
+        Enqueued::NotInBatch(_) => "not_in_batch",
+    }
+}
+
+/// A file, or what came from stdin.
+struct Source {
+    place: String,
+    stdin: Option<Vec<u8>>,
+}
+
+impl Source {
+    fn open(path: &Path) -> Result<Self, JsonlError> {
+        if path != Path::new("-") {
+            let place = path.display().to_string();
+            return Ok(Self { place, stdin: None });
+        }
+        let place = "stdin".to_owned();
+        let mut bytes = Vec::new();
+        let read = io::stdin()
+            .lock()
+            .take(MAX_STDIN + 1)
+            .read_to_end(&mut bytes);
+        match read {
+            Ok(size) if size as u64 > MAX_STDIN => Err(JsonlError::TooLarge { place }),
+            Ok(_) => Ok(Self {
+                place,
+                stdin: Some(bytes),
+            }),
+            Err(source) => Err(JsonlError::Read { place, source }),
+        }
+    }
+
+    fn lines(&self) -> Result<Box<dyn BufRead + Send + '_>, JsonlError> {
+        match &self.stdin {
+            Some(bytes) => Ok(Box::new(Cursor::new(bytes))),
+            None => {
+                let file = File::open(&self.place).map_err(|source| self.unread(source))?;
+                Ok(Box::new(BufReader::new(file)))
+            }
+        }
+    }
+
+    fn unread(&self, source: io::Error) -> JsonlError {
+        let place = self.place.clone();
+        JsonlError::Read { place, source }
+    }
+
+    /// The next line, none at the end. One that is too long comes cut, and is no JSON then.
+    fn next(&self, lines: &mut dyn BufRead) -> Result<Option<Vec<u8>>, JsonlError> {
+        let mut text = Vec::new();
+        let read = lines.take(MAX_LINE).read_until(b'\n', &mut text);
+        let size = read.map_err(|source| self.unread(source))?;
+        Ok((size > 0).then_some(text))
+    }
+
+    /// All lines with something in them, with their numbers.
+    fn each(
+        &self,
+        mut look: impl FnMut(usize, &[u8]) -> Result<(), JsonlError>,
+    ) -> Result<(), JsonlError> {
+        let mut lines = self.lines()?;
+        let mut number = 0;
+        while let Some(text) = self.next(&mut *lines)? {
+            number += 1;
+            if !text.trim_ascii().is_empty() {
+                look(number, &text)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fault(&self, line: usize, fault: String) -> JsonlError {
+        let place = self.place.clone();
+        JsonlError::Line { place, line, fault }
+    }
+}
+
+impl All {
+    /// The job of a line, checked.
+    fn job(&self, text: &[u8]) -> Result<NewJob, String> {
+        let line: Line = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let request = self.request(line)?;
+        request.build().map_err(|error| error.to_string())
+    }
+
+    fn request(&self, line: Line) -> Result<JobRequest, String> {
+        let wishes = wishes(&line.wishes)?;
+        let script = self.script(&line)?;
+        let mut request = self.wishes.add_to(self.asked.request(&script));
+        request = wishes.add_to(request);
+        // It reads no file: an input for all is refused.
+        let given = self.given.clone().add_to(request);
+        request = given.map_err(|error| error.to_string())?;
+        request = places(request, &line)?;
+        if let Some(id) = &line.id {
+            request = request.id(parse(id)?);
+        }
+        if let Some(input) = line.input {
+            request = request.input(input);
+        }
+        if let Some(env) = line.env {
+            let here = self.asked.env.iter().cloned();
+            request = request.env(here.chain(env).collect());
+        }
+        if let Some(seconds) = line.timeout {
+            request = request.timeout(Duration::from_secs(seconds));
+        }
+        if let Some(retries) = line.retries {
+            request = request.retries(retries);
+        }
+        if let Some(seconds) = line.backoff {
+            request = request.backoff(value::backoff(&seconds.to_string())?);
+        }
+        for id in &line.depends_on {
+            request = request.depends_on(parse(id)?);
+        }
+        if let Some(word) = &line.on_failure {
+            request = request.on_failure(parse(word)?);
+        }
+        if let Some(exclusive) = line.exclusive {
+            request = request.concurrent(!exclusive);
+        }
+        if line.caller.is_some() || line.context.is_some() {
+            let [caller, context] = [line.caller, line.context].map(Option::unwrap_or_default);
+            request = request.caller(caller, context);
+        }
+        if let Some(path) = line.log_path {
+            request = request.log_path(path);
+        }
+        Ok(request)
+    }
+
+    /// What the line runs, or what all run.
+    fn script(&self, line: &Line) -> Result<Script, String> {
+        let all = self.script.as_ref();
+        let script_type: Option<ScriptType> = match &line.script_type {
+            Some(name) => Some(parse(name)?),
+            None => all
+                .map(|script| script.script_type.clone())
+                .or_else(|| self.asked.script_type.clone()),
+        };
+        let text = match (&line.script, &line.payload) {
+            (Some(_), Some(_)) => return Err("it has a script and a payload: give one".to_owned()),
+            (Some(script), None) => Some(script.clone()),
+            (None, Some(payload)) => Some(payload.get().to_owned()),
+            (None, None) => all.map(|script| script.text.clone()),
+        };
+        Ok(Script {
+            script_type: script_type.ok_or("it has no type: say it there, or with --type")?,
+            text: text.ok_or("it has neither a script nor a payload")?,
+        })
+    }
+}
+
+/// Where it goes.
+fn places(mut request: JobRequest, line: &Line) -> Result<JobRequest, String> {
+    if let Some(group) = &line.group {
+        request = request.group(parse(group)?);
+    }
+    if let Some(instance) = &line.instance {
+        request = request.instance(parse(instance)?);
+    }
+    if let Some(fallback) = &line.fallback {
+        request = request.fallback(value::fallback(fallback)?);
+    }
+    if let Some(priority) = &line.priority {
+        request = request.priority(parse(priority)?);
+    }
+    Ok(request)
+}
+
+/// Time, key and unique name, read as if they stood on the command line.
+fn wishes(given: &BTreeMap<String, serde_json::Value>) -> Result<Wishes, String> {
+    const NAMES: [&str; 9] = [
+        "at",
+        "in",
+        "key",
+        "unique",
+        "unique_for",
+        "unique_until",
+        "on_duplicate",
+        "debounce",
+        "throttle",
+    ];
+    let mut words = vec!["line".to_owned()];
+    for (name, value) in given {
+        if !NAMES.contains(&name.as_str()) {
+            return Err(format!("{name:?} is nothing that a job has"));
+        }
+        let text = match value {
+            serde_json::Value::String(text) => text.clone(),
+            serde_json::Value::Number(number) => number.to_string(),
+            serde_json::Value::Null => continue,
+            _ => return Err(format!("{name} is a text")),
+        };
+        words.push(format!("--{}={text}", name.replace('_', "-")));
+    }
+    Wishes::read(&words)
+}
+
+fn parse<T: std::str::FromStr<Err: ToString>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}

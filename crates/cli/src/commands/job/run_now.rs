@@ -1,0 +1,39 @@
+//! `meshwork job run-now`.
+
+use meshwork::RunNow as Became;
+use meshwork::model::name::JobId;
+
+use crate::change::{Change, change};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::value;
+
+/// Run jobs at once that wait for their time, or for their next run after a failure
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunNow {
+    /// The jobs' ids
+    #[arg(required = true, value_name = "ID", value_parser = value::job_id)]
+    ids: Vec<JobId>,
+}
+
+impl RunNow {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        change(context, &self.ids, async |client, id| {
+            Ok(match client.run_now(id).await? {
+                Became::Queued => Change::Done("queued"),
+                Became::Waiting => Change::Done("waiting"),
+                Became::Ready => Change::Refused(
+                    "ready",
+                    "waits for no time: `job status` says what it waits for",
+                ),
+                Became::Running => Change::Refused("running", "runs already"),
+                Became::Ended => {
+                    Change::Refused("ended", "has ended: `job retry` runs it once more")
+                }
+                Became::Missing => Change::Refused("missing", "is gone: submit it anew"),
+            })
+        })
+        .await
+    }
+}

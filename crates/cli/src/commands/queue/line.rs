@@ -1,0 +1,110 @@
+//! How a queue is set, as it is printed: one shape for all commands.
+
+use std::collections::BTreeMap;
+
+use meshwork::model::keys::hero::Hero;
+use meshwork::model::queue::QueueSettings;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+
+/// A list and what is set for it. All but its limit holds for the whole queue, and is said of its list without
+/// a priority alone.
+#[derive(Debug, Serialize)]
+pub(super) struct Line<'a> {
+    pub(super) queue: &'a str,
+    pub(super) limit: Option<u64>,
+    #[serde(flatten)]
+    pub(super) set: Set<'a>,
+}
+
+/// What is set besides how many may wait.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Set<'a> {
+    paused: bool,
+    draining: bool,
+    concurrency: Option<u64>,
+    rate: Option<String>,
+    key_concurrency: Option<u64>,
+    key_rate: Option<String>,
+    payload: Option<u64>,
+    fair: bool,
+    weights: BTreeMap<&'a str, u64>,
+    #[serde(skip)]
+    words: String,
+}
+
+impl<'a> Set<'a> {
+    pub(super) fn new(list: &str, set: Option<&'a QueueSettings>) -> Self {
+        let Some(set) = set.filter(|_| Hero::without_priority(list) == list) else {
+            return Self::default();
+        };
+        let states = [(set.paused, "paused"), (set.draining, "draining")];
+        let states = states.into_iter().filter(|(is, _)| *is);
+        let states = states.map(|(_, word)| word.to_owned());
+        let weights = set.weights.iter();
+        let weights = weights.map(|(key, weight)| format!("weight {weight} of {key}"));
+        let words: Vec<_> = states.chain(set.limits()).chain(weights).collect();
+        Self {
+            paused: set.paused,
+            draining: set.draining,
+            concurrency: set.concurrency,
+            rate: set.rate.map(|rate| rate.to_string()),
+            key_concurrency: set.key_concurrency,
+            key_rate: set.key_rate.map(|rate| rate.to_string()),
+            payload: set.payload,
+            fair: set.fair,
+            weights: set.weights.iter().map(|(k, w)| (k.as_str(), *w)).collect(),
+            words: words.join(", "),
+        }
+    }
+
+    /// For people.
+    pub(super) fn words(&self) -> &str {
+        &self.words
+    }
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn new(queue: &'a str, limit: Option<u64>, set: Option<&'a QueueSettings>) -> Self {
+        Self {
+            queue,
+            limit,
+            set: Set::new(queue, set),
+        }
+    }
+
+    /// What is set but the length, for people.
+    pub(super) fn words(&self) -> String {
+        match self.set.words() {
+            "" => "-".to_owned(),
+            words => words.to_owned(),
+        }
+    }
+}
+
+pub(super) fn number(limit: Option<u64>) -> String {
+    limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string())
+}
+
+/// Prints how one queue is set now.
+pub(super) fn print(context: &mut Context, line: &Line<'_>) -> Result<Exit, Error> {
+    if context.out.is_json() {
+        context.out.json(line)?;
+        return Ok(Exit::DONE);
+    }
+    let mut words: Vec<_> = line
+        .limit
+        .map(|n| format!("length {n}"))
+        .into_iter()
+        .collect();
+    words.extend(Some(line.set.words().to_owned()).filter(|words| !words.is_empty()));
+    let words = match words.len() {
+        0 => "no limit".to_owned(),
+        _ => words.join(", "),
+    };
+    context.out.line(format_args!("{} {words}", line.queue))?;
+    Ok(Exit::DONE)
+}

@@ -1,0 +1,137 @@
+//! `meshwork queue pause`, `resume` and `drain`.
+
+use std::time::Duration;
+
+use meshwork::{Client, QueueDepth};
+use serde::Serialize;
+
+use super::Queue;
+use super::line::{Line, print};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::note;
+use crate::value;
+
+/// Let nothing of a queue start until it is resumed
+///
+/// What runs goes on, and new jobs are taken. It holds for all priorities of the queue.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Pause {
+    #[command(flatten)]
+    queue: Queue,
+}
+
+/// End a pause, and a drain
+#[derive(Debug, clap::Args)]
+pub(crate) struct Resume {
+    #[command(flatten)]
+    queue: Queue,
+}
+
+/// Take no new jobs, and wait until the queue has done what it has
+///
+/// New jobs are refused until `queue resume`. Retries are waited for; jobs that wait for a time to come, or for
+/// other jobs, are not: they stay, and run then.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Drain {
+    #[command(flatten)]
+    queue: Queue,
+    /// Do not wait until it is empty
+    #[arg(long)]
+    no_wait: bool,
+    /// How long to wait until it is empty, in seconds
+    #[arg(long, value_name = "S", default_value = "3600", value_parser = value::wait,
+          allow_hyphen_values = true, conflicts_with = "no_wait")]
+    timeout: Duration,
+}
+
+#[derive(Debug, Serialize)]
+struct Depth<'a> {
+    queue: &'a str,
+    waiting: usize,
+    set_aside: usize,
+    running: usize,
+    retrying: usize,
+    delayed: usize,
+}
+
+impl Pause {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let list = self.queue.list(&context.keys())?;
+        let client = context.client().await?;
+        client.pause(&list).await?;
+        tell(context, &client, &list).await
+    }
+}
+
+impl Resume {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let list = self.queue.list(&context.keys())?;
+        let client = context.client().await?;
+        client.resume(&list).await?;
+        tell(context, &client, &list).await
+    }
+}
+
+impl Drain {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let list = self.queue.list(&context.keys())?;
+        let client = context.client().await?;
+        let depth = if self.no_wait {
+            client.close_queue(&list).await?;
+            client.depth(&list).await?
+        } else {
+            let mut last = None;
+            let progress = |depth: &QueueDepth| {
+                if last.replace(*depth) != Some(*depth) {
+                    note(words(depth));
+                }
+            };
+            client.drain(&list, self.timeout, progress).await?
+        };
+        if context.out.is_json() {
+            context.out.json(&Depth {
+                queue: &list,
+                waiting: depth.waiting,
+                set_aside: depth.set_aside,
+                running: depth.running,
+                retrying: depth.retrying,
+                delayed: depth.delayed,
+            })?;
+        } else if depth.is_empty() {
+            let later = match depth.delayed {
+                0 => String::new(),
+                n => format!(", but for {n} that wait for their time"),
+            };
+            context.out.line(format_args!("{list} is empty{later}"))?;
+        } else {
+            context
+                .out
+                .line(format_args!("{list} takes no new jobs; {}", words(&depth)))?;
+        }
+        Ok(Exit::DONE)
+    }
+}
+
+fn words(depth: &QueueDepth) -> String {
+    let QueueDepth {
+        waiting,
+        set_aside,
+        running,
+        retrying,
+        delayed,
+    } = depth;
+    format!(
+        "{waiting} wait, {set_aside} are set aside, {running} run, {retrying} are to run again, {delayed} wait \
+         for their time"
+    )
+}
+
+/// Prints how the queue is set now.
+async fn tell(context: &mut Context, client: &Client, list: &str) -> Result<Exit, Error> {
+    let set = client.settings().await?;
+    let list = meshwork::model::keys::hero::Hero::without_priority(list);
+    let limit = set.limits.queues.get(list).copied();
+    print(context, &Line::new(list, limit, set.of(list)))
+}

@@ -1,0 +1,41 @@
+//! `meshwork queue weight`.
+
+use meshwork::model::keys::hero::Hero;
+use meshwork::model::queue::{MAX_WEIGHT, QueueSetting};
+
+use super::Queue;
+use super::line::{Line, print};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+
+/// Give a key more turns than others in a fair queue
+///
+/// In each round a key starts as many jobs as its weight says; 1 is what all have. The queue has to be fair:
+/// `queue limit set QUEUE --fair`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Weight {
+    #[command(flatten)]
+    queue: Queue,
+    /// The key
+    #[arg(value_name = "KEY")]
+    key: String,
+    /// How many turns, up to 100; 1 takes the weight away
+    #[arg(value_name = "N", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u64).range(1..=MAX_WEIGHT))]
+    weight: u64,
+}
+
+impl Weight {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let list = self.queue.list(&context.keys())?;
+        let list = Hero::without_priority(&list);
+        let weight = Some(self.weight).filter(|weight| *weight > 1);
+        let client = context.client().await?;
+        let change = [QueueSetting::Weight(self.key, weight)];
+        client.set_queue(list, &change).await?;
+        let set = client.settings().await?;
+        let limit = set.limits.queues.get(list).copied();
+        print(context, &Line::new(list, limit, set.of(list)))
+    }
+}

@@ -1,0 +1,125 @@
+//! `meshwork schedule add`.
+
+use std::path::PathBuf;
+
+use meshwork::ScheduleRequest;
+use meshwork::model::schedule::every::Every;
+use meshwork::model::schedule::policy::{CatchUp, Overlap};
+use meshwork::model::schedule::timing::Rhythm;
+use meshwork::model::schedule::zone::Zone;
+use serde::Serialize;
+
+use crate::asked::{Asked, Given};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::hands;
+use crate::script::Script;
+use crate::value;
+
+/// Add a schedule and print its name and its first slot
+///
+/// A cron expression has 5 fields (minute, hour, day of the month, month, day of the week), or 6 with the
+/// second first; @hourly, @daily, @weekly, @monthly and @yearly are short for the usual ones. On days on which
+/// clocks change, a fixed time that is leapt over runs at the leap, one that comes twice runs once, and what
+/// begins with * in minute or hour goes by the real clock.
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("depends_on", |arg| arg.hide(true)), mut_arg("on_failure", |arg| arg.hide(true)))]
+#[command(mut_arg("traceparent", |arg| arg.hide(true)), mut_arg("tracestate", |arg| arg.hide(true)))]
+#[command(group(clap::ArgGroup::new("rhythm").required(true).args(["cron", "every"])))]
+pub(crate) struct Add {
+    /// Its name; the ids of its jobs begin with it
+    #[arg(value_parser = super::name)]
+    name: String,
+    /// The script's file; - is stdin
+    script: PathBuf,
+    /// When: a cron expression, as '30 2 * * MON-FRI'
+    #[arg(
+        long,
+        value_name = "EXPR",
+        allow_hyphen_values = true,
+        help_heading = "When"
+    )]
+    cron: Option<Rhythm>,
+    /// How often: whole seconds at least, as 30s, 15m, 1h30m; counted from --start, or from 1970
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["cron", "tz"], allow_hyphen_values = true,
+          help_heading = "When")]
+    every: Option<Every>,
+    /// Whose clock the expression means: an IANA time zone, as Europe/Brussels
+    #[arg(long, value_name = "ZONE", default_value_t, help_heading = "When")]
+    tz: Zone,
+    /// No slot before this time in UTC (2026-01-31, 2026-01-31T12:00:00Z)
+    #[arg(long, value_name = "TIME", value_parser = value::time, help_heading = "When")]
+    start: Option<u64>,
+    /// No slot after this time in UTC
+    #[arg(long, value_name = "TIME", value_parser = value::time, help_heading = "When")]
+    end: Option<u64>,
+    /// Slots that were missed since no worker lived: skip (those over a minute late), one (the latest), all
+    /// (the last 100) or all:N (N up to 1000)
+    #[arg(long, value_name = "HOW", default_value_t, help_heading = "When")]
+    catch_up: CatchUp,
+    /// A slot that comes while the last job has not ended: skip it, replace that job (it is stopped), or
+    /// allow both
+    #[arg(long, value_name = "HOW", default_value_t, help_heading = "When")]
+    overlap: Overlap,
+    /// Take the place of a schedule of that name; no slot is lost, and none runs twice
+    #[arg(long, help_heading = "When")]
+    replace: bool,
+    #[command(flatten)]
+    asked: Asked,
+    #[command(flatten)]
+    given: Given,
+}
+
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    name: &'a str,
+    replaced: bool,
+    next_at: Option<String>,
+}
+
+impl Add {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let every = self.every.map(Rhythm::Every);
+        let rhythm = self.cron.or(every).expect("one of them is required");
+        let script = Script::read(&self.script, self.asked.script_type.clone())?;
+        let job = self.given.add_to(self.asked.checked(&script).await?)?;
+        let route = job.clone().build().map_err(meshwork::Error::from)?.route;
+        let mut request = ScheduleRequest::new(rhythm, job)
+            .in_zone(self.tz)
+            .catch_up(self.catch_up)
+            .overlap(self.overlap);
+        if let Some(start) = self.start {
+            request = request.start(start);
+        }
+        if let Some(end) = self.end {
+            request = request.end(end);
+        }
+        let client = context.client().await?;
+        hands::check_known(&client, &route).await?;
+        let schedule = client.schedule(&self.name)?;
+        let replaced = match self.replace {
+            true => schedule.replace(request).await?,
+            false => {
+                schedule.add(request).await?;
+                false
+            }
+        };
+        let there = schedule.show().await?;
+        let next_at = there.next.map(meshwork::model::time::iso);
+        if context.out.is_json() {
+            context.out.json(&Line {
+                name: &self.name,
+                replaced,
+                next_at,
+            })?;
+        } else {
+            let word = if replaced { "replaced" } else { "added" };
+            let next = next_at.unwrap_or_else(|| "paused".to_owned());
+            context
+                .out
+                .line(format_args!("{} {word}, next {next}", self.name))?;
+        }
+        Ok(Exit::DONE)
+    }
+}

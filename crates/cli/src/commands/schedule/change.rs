@@ -1,0 +1,53 @@
+//! `meshwork schedule pause`, `resume` and `remove`.
+
+use meshwork::ScheduleHandle;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::note;
+
+/// Which schedules.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Names {
+    /// The schedules' names
+    #[arg(required = true, value_name = "NAME", value_parser = super::name)]
+    names: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    name: &'a str,
+    result: &'static str,
+}
+
+impl Names {
+    /// Changes all of them. One that is not there does not hold up the others.
+    pub(crate) async fn change(
+        self,
+        context: &mut Context,
+        word: &'static str,
+        act: impl AsyncFn(&ScheduleHandle) -> Result<(), meshwork::Error>,
+    ) -> Result<Exit, Error> {
+        let client = context.client().await?;
+        let mut exit = Exit::DONE;
+        for name in &self.names {
+            let result = match act(&client.schedule(name)?).await {
+                Ok(()) => word,
+                Err(error @ meshwork::Error::NoSchedule { .. }) => {
+                    note(format_args!("error: {error}"));
+                    exit = exit.or(Exit::NO_JOB);
+                    "missing"
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if context.out.is_json() {
+                context.out.json(&Line { name, result })?;
+            } else if result == word {
+                context.out.line(format_args!("{name} {word}"))?;
+            }
+        }
+        Ok(exit)
+    }
+}

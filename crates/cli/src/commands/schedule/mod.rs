@@ -1,0 +1,65 @@
+//! `meshwork schedule`.
+
+mod add;
+mod change;
+mod list;
+mod next;
+mod run;
+mod show;
+mod view;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+
+/// Run jobs again and again: by cron expressions, or every so often
+///
+/// Any worker that listens looks after all schedules, whatever it runs; each slot runs once, however many
+/// there are.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum ScheduleCommand {
+    Add(Box<add::Add>),
+    List(list::List),
+    Show(show::Show),
+    /// Let schedules rest: none of their slots runs until they are resumed
+    Pause(change::Names),
+    /// Let paused schedules go on with the first slot from now on
+    Resume(change::Names),
+    /// Forget schedules; jobs that they have started stay
+    Remove(change::Names),
+    Next(next::Next),
+    Run(run::Run),
+}
+
+impl ScheduleCommand {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        match self {
+            Self::Add(add) => add.run(context).await,
+            Self::List(list) => list.run(context).await,
+            Self::Show(show) => show.run(context).await,
+            Self::Pause(names) => {
+                names
+                    .change(context, "paused", async |s| s.pause().await)
+                    .await
+            }
+            Self::Resume(names) => {
+                names
+                    .change(context, "resumed", async |s| s.resume().await)
+                    .await
+            }
+            Self::Remove(names) => {
+                names
+                    .change(context, "removed", async |s| s.remove().await)
+                    .await
+            }
+            Self::Next(next) => next.run(context).await,
+            Self::Run(run) => run.run(context).await,
+        }
+    }
+}
+
+/// A schedule's name; it is checked when the command line is read.
+fn name(text: &str) -> Result<String, meshwork::model::name::NameError> {
+    let name: meshwork::model::name::ScheduleName = text.parse()?;
+    Ok(name.to_string())
+}

@@ -1,0 +1,74 @@
+//! `meshwork schedule next`.
+
+use meshwork::model::schedule::timing::{Rhythm, Timing};
+use meshwork::model::schedule::zone::Zone;
+use meshwork::model::time::iso;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::value;
+
+/// Show the next slots of a schedule, or of an expression, for which no server is needed
+#[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("of").required(true).args(["name", "cron"])))]
+pub(crate) struct Next {
+    /// The schedule's name
+    #[arg(value_parser = super::name)]
+    name: Option<String>,
+    /// A cron expression, or '@every 30s', instead of a schedule
+    #[arg(
+        long,
+        value_name = "EXPR",
+        conflicts_with = "name",
+        allow_hyphen_values = true
+    )]
+    cron: Option<Rhythm>,
+    /// Whose clock the expression means: an IANA time zone, as Europe/Brussels
+    #[arg(long, value_name = "ZONE", default_value_t, conflicts_with = "name")]
+    tz: Zone,
+    /// After this time in UTC (2026-01-31, 2026-01-31T12:00:00Z) [default: now]
+    #[arg(long, value_name = "TIME", value_parser = value::time)]
+    after: Option<u64>,
+    /// How many
+    #[arg(short = 'n', long = "count", value_name = "N", default_value_t = 1, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    count: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    at: String,
+    local: String,
+}
+
+impl Next {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let (timing, now) = match (self.name, self.cron) {
+            (None, Some(rhythm)) => {
+                let mut timing = Timing::new(rhythm);
+                timing.zone = self.tz;
+                (timing, meshwork::host_ms())
+            }
+            (name, _) => {
+                let client = context.client().await?;
+                let schedule = client.schedule(&name.unwrap_or_default())?;
+                let there = schedule.show().await?.schedule;
+                let timing = there.map_err(meshwork::Error::from)?.timing;
+                (timing, client.broker().now().await?)
+            }
+        };
+        let after = self.after.unwrap_or(now);
+        for slot in timing.upcoming(after).take(self.count as usize) {
+            let local = timing.zone.show(slot);
+            if context.out.is_json() {
+                let at = iso(slot);
+                context.out.json(&Line { at, local })?;
+            } else {
+                context.out.line(local)?;
+            }
+        }
+        Ok(Exit::DONE)
+    }
+}

@@ -1,0 +1,38 @@
+//! `meshwork schedule run`.
+
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+
+/// Run a schedule's job now, beside its slots, and print the job's id; what it says of overlapping holds
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// Its name
+    #[arg(value_parser = super::name)]
+    name: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    name: &'a str,
+    id: &'a str,
+}
+
+impl Run {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let client = context.client().await?;
+        let id = client.schedule(&self.name)?.run().await?;
+        if context.out.is_json() {
+            let name = &self.name;
+            context.out.json(&Line {
+                name,
+                id: id.as_str(),
+            })?;
+        } else {
+            context.out.line(id)?;
+        }
+        Ok(Exit::DONE)
+    }
+}

@@ -1,0 +1,41 @@
+//! `meshwork schedule show`.
+
+use serde::Serialize;
+
+use super::view::{JobView, View};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+
+/// Show what a schedule is, when it is due and what it has done
+#[derive(Debug, clap::Args)]
+pub(crate) struct Show {
+    /// Its name
+    #[arg(value_parser = super::name)]
+    name: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    schedule: &'a View,
+    job: Option<JobView<'a>>,
+}
+
+impl Show {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let client = context.client().await?;
+        let there = client.schedule(&self.name)?.show().await?;
+        let view = View::from(&there);
+        if context.out.is_json() {
+            let job = there.schedule.as_ref().ok();
+            context.out.json(&Line {
+                schedule: &view,
+                job: job.map(|schedule| JobView::from(schedule.template())),
+            })?;
+        } else {
+            view.describe(&there, &mut context.out)?;
+        }
+        Ok(Exit::DONE)
+    }
+}

@@ -1,0 +1,174 @@
+//! A schedule as it is printed: one shape for all commands.
+
+use std::collections::BTreeMap;
+
+use meshwork::Scheduled;
+use meshwork::model::job::NewJob;
+use meshwork::model::schedule::Schedule;
+use meshwork::model::time::iso;
+use serde::Serialize;
+
+use crate::out::{Out, OutError};
+use crate::record::line;
+
+/// A schedule as JSON. What cannot be read of it is null, and why is its trouble.
+#[derive(Debug, Serialize)]
+pub(super) struct View {
+    name: String,
+    pub(super) rhythm: Option<String>,
+    pub(super) zone: Option<String>,
+    start_at: Option<String>,
+    end_at: Option<String>,
+    catch_up: Option<String>,
+    overlap: Option<String>,
+    #[serde(rename = "type")]
+    pub(super) script_type: Option<String>,
+    paused: bool,
+    next_at: Option<String>,
+    decided_until: Option<String>,
+    last_job: Option<String>,
+    runs: u64,
+    skipped: u64,
+    trouble: Option<String>,
+    created_at: String,
+    updated_at: String,
+}
+
+/// What its jobs are. Secrets of their environment are masked.
+#[derive(Debug, Serialize)]
+pub(super) struct JobView<'a> {
+    group: Option<&'a str>,
+    instance: Option<&'a str>,
+    priority: &'a str,
+    script: &'a str,
+    input_bytes: Option<usize>,
+    caller: &'a str,
+    context: &'a str,
+    timeout: u64,
+    retries: u32,
+    concurrent: bool,
+    env: BTreeMap<&'a str, &'a str>,
+    log_path: Option<&'a str>,
+}
+
+impl From<&Scheduled> for View {
+    fn from(there: &Scheduled) -> Self {
+        let schedule = there.schedule.as_ref().ok();
+        let timing = schedule.map(|schedule| &schedule.timing);
+        let said = |of: fn(&Schedule) -> String| schedule.map(of);
+        let unreadable = there.schedule.as_ref().err().map(ToString::to_string);
+        Self {
+            name: there.name.to_string(),
+            rhythm: said(|it| it.timing.rhythm.to_string()),
+            zone: said(|it| it.timing.zone.to_string()),
+            start_at: timing.and_then(|timing| timing.start).map(iso),
+            end_at: timing.and_then(|timing| timing.end).map(iso),
+            catch_up: said(|it| it.catch_up.to_string()),
+            overlap: said(|it| it.overlap.to_string()),
+            script_type: said(|it| it.template().route.script_type.to_string()),
+            paused: there.paused,
+            next_at: there.next.map(iso),
+            decided_until: there.position.map(iso),
+            last_job: there.last.as_ref().map(ToString::to_string),
+            runs: there.runs,
+            skipped: there.skipped,
+            trouble: unreadable.or_else(|| there.trouble.clone()),
+            created_at: there.created_at.clone(),
+            updated_at: there.updated_at.clone(),
+        }
+    }
+}
+
+impl View {
+    /// In a word or two, how it is.
+    pub(super) fn state(&self) -> &str {
+        match &self.trouble {
+            _ if self.paused => "paused",
+            Some(trouble) => trouble,
+            None if self.next_at.is_none() => "over",
+            None => "",
+        }
+    }
+
+    /// What people read about it, a line per thing that there is.
+    pub(super) fn describe(&self, there: &Scheduled, out: &mut Out) -> Result<(), OutError> {
+        let local = there.schedule.as_ref().ok().zip(there.next);
+        let local = local.map(|(schedule, next)| schedule.timing.zone.show(next));
+        let (runs, skipped) = (self.runs.to_string(), self.skipped.to_string());
+        for (name, value) in [
+            ("name", Some(&self.name)),
+            ("state", Some(&self.state().to_owned())),
+            ("rhythm", self.rhythm.as_ref()),
+            ("zone", self.zone.as_ref()),
+            ("start", self.start_at.as_ref()),
+            ("end", self.end_at.as_ref()),
+            ("catch up", self.catch_up.as_ref()),
+            ("overlap", self.overlap.as_ref()),
+            ("next", local.as_ref()),
+            ("last job", self.last_job.as_ref()),
+            ("runs", Some(&runs)),
+            ("skipped", Some(&skipped)),
+            ("type", self.script_type.as_ref()),
+        ] {
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                line(name, value, out)?;
+            }
+        }
+        if let Ok(schedule) = &there.schedule {
+            JobView::from(schedule.template()).describe(out)?;
+        }
+        line("created", &self.created_at, out)?;
+        line("updated", &self.updated_at, out)
+    }
+}
+
+impl<'a> From<&'a NewJob> for JobView<'a> {
+    fn from(job: &'a NewJob) -> Self {
+        Self {
+            group: job.route.group.as_ref().map(AsRef::as_ref),
+            instance: job.route.instance.as_ref().map(AsRef::as_ref),
+            priority: job.route.priority.as_str(),
+            script: &job.script,
+            input_bytes: job.input.as_ref().map(Vec::len),
+            caller: &job.caller_id,
+            context: &job.context_id,
+            timeout: job.timeout,
+            retries: job.retries,
+            concurrent: job.concurrent,
+            env: job.env_vars.shown().collect(),
+            log_path: job.log_path.as_deref(),
+        }
+    }
+}
+
+impl JobView<'_> {
+    fn describe(&self, out: &mut Out) -> Result<(), OutError> {
+        let env: Vec<_> = self
+            .env
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let (input, timeout) = (
+            self.input_bytes.map(|bytes| format!("{bytes} bytes")),
+            format!("{} s", self.timeout),
+        );
+        for (name, value) in [
+            ("group", self.group.unwrap_or_default()),
+            ("instance", self.instance.unwrap_or_default()),
+            ("priority", self.priority),
+            ("exclusive", if self.concurrent { "" } else { "yes" }),
+            ("input", input.as_deref().unwrap_or_default()),
+            ("caller", self.caller),
+            ("context", self.context),
+            ("environment", &env.join(", ")),
+            ("timeout", &timeout),
+            ("retries", &self.retries.to_string()),
+            ("log file", self.log_path.unwrap_or_default()),
+        ] {
+            if !value.is_empty() {
+                line(name, value, out)?;
+            }
+        }
+        Ok(())
+    }
+}

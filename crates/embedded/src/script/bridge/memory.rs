@@ -1,0 +1,180 @@
+//! The memory of an interpreter. Scripts make and drop hundreds of small objects in each call; an arena with a
+//! list of free blocks for each size serves those in a few instructions. What is large, and what the arena has
+//! no room for, comes from the allocator of the process.
+
+use std::{
+    alloc::{self, Layout},
+    ffi::c_void,
+    ptr::{self, null_mut},
+};
+
+use mlua::ffi::{self, lua_State};
+
+/// Bytes that scripts may hold: a runaway one ends with an error, not with the process.
+pub(super) const MEMORY_MAX: usize = 512 * 1024 * 1024;
+
+/// Sizes are rounded up to multiples of this, which also is how blocks are aligned.
+const STEP: usize = 16;
+
+/// Larger blocks are not the arena's: closures, strings and tables of scripts are smaller.
+const SMALL_MAX: usize = 512;
+
+/// Bytes of the arena, ten times what our scripts and their garbage take. The system gives memory only to what
+/// is used of it.
+const ARENA: usize = 16 * 1024 * 1024;
+
+/// What an interpreter holds.
+pub(super) struct Memory {
+    used: usize,
+    limited: bool,
+    arena: *mut u8,
+    /// How much of the arena was ever given out.
+    given: usize,
+    /// The free blocks of each size; each begins with the address of the next.
+    free: [*mut u8; SMALL_MAX / STEP],
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        // SAFETY: the size is not zero. Without an arena all comes from the process' allocator.
+        let arena = unsafe { alloc::alloc(arena_layout()) };
+        Self {
+            used: 0,
+            limited: false,
+            arena,
+            given: if arena.is_null() { ARENA } else { 0 },
+            free: [null_mut(); SMALL_MAX / STEP],
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if !self.arena.is_null() {
+            // SAFETY: made by the same layout; the interpreter has ended.
+            unsafe { alloc::dealloc(self.arena, arena_layout()) };
+        }
+    }
+}
+
+const fn arena_layout() -> Layout {
+    match Layout::from_size_align(ARENA, STEP) {
+        Ok(layout) => layout,
+        Err(_) => panic!("a power of two"),
+    }
+}
+
+impl Memory {
+    /// Serves this interpreter from here on; it must end first. What it has got before came from the
+    /// allocator of the process, and goes back there.
+    pub(super) unsafe fn serve(&mut self, state: *mut lua_State) {
+        unsafe { ffi::lua_setallocf(state, allocate, (&raw mut *self).cast()) };
+    }
+
+    /// Whether asking for more than [`MEMORY_MAX`] fails, which raises an error of Lua.
+    pub(super) fn limit(&mut self, limited: bool) {
+        self.limited = limited;
+    }
+
+    fn is_ours(&self, block: *mut u8) -> bool {
+        (block as usize).wrapping_sub(self.arena as usize) < ARENA
+    }
+
+    unsafe fn get(&mut self, size: usize) -> *mut u8 {
+        if size <= SMALL_MAX {
+            let class = (size - 1) / STEP;
+            let block = self.free[class];
+            if !block.is_null() {
+                // SAFETY: a free block holds the address of the next.
+                self.free[class] = unsafe { block.cast::<*mut u8>().read() };
+                return block;
+            }
+            let rounded = (class + 1) * STEP;
+            if self.given + rounded <= ARENA {
+                // SAFETY: within the arena.
+                let block = unsafe { self.arena.add(self.given) };
+                self.given += rounded;
+                return block;
+            }
+        }
+        // SAFETY: the size is not zero.
+        unsafe { alloc::alloc(layout(size)) }
+    }
+
+    unsafe fn give_back(&mut self, block: *mut u8, size: usize) {
+        if self.is_ours(block) {
+            let class = (size - 1) / STEP;
+            // SAFETY: every block of the arena has room for an address.
+            unsafe { block.cast::<*mut u8>().write(self.free[class]) };
+            self.free[class] = block;
+        } else {
+            // SAFETY: made with this size and alignment, here or by the library before [`Self::serve`].
+            unsafe { alloc::dealloc(block, layout(size)) };
+        }
+    }
+
+    unsafe fn resize(&mut self, block: *mut u8, from: usize, to: usize) -> *mut u8 {
+        let ours = self.is_ours(block);
+        if ours && (from - 1) / STEP == (to - 1) / STEP {
+            return block;
+        }
+        // SAFETY: the blocks are as large as they are said to be, and not the same.
+        unsafe {
+            if !ours && to > SMALL_MAX {
+                return alloc::realloc(block, layout(from), to);
+            }
+            let moved = self.get(to);
+            if !moved.is_null() {
+                ptr::copy_nonoverlapping(block, moved, from.min(to));
+                self.give_back(block, from);
+            }
+            moved
+        }
+    }
+}
+
+/// As the library lays out what it allocates.
+fn layout(size: usize) -> Layout {
+    // SAFETY: Lua asks for no more than an address can span, and the alignment is a power of two.
+    unsafe { Layout::from_size_align_unchecked(size, ffi::SYS_MIN_ALIGN) }
+}
+
+/// What Lua asks for memory: a new block if `block` is null, to be rid of one if `to` is 0.
+unsafe extern "C" fn allocate(
+    memory: *mut c_void,
+    block: *mut c_void,
+    from: usize,
+    to: usize,
+) -> *mut c_void {
+    // SAFETY: set with this pointer in [`Memory::serve`].
+    let memory = unsafe { &mut *memory.cast::<Memory>() };
+    let block = block.cast::<u8>();
+    // SAFETY: Lua says the true size of its blocks.
+    unsafe {
+        if to == 0 {
+            if !block.is_null() {
+                memory.give_back(block, from);
+                memory.used = memory.used.saturating_sub(from);
+            }
+            return null_mut();
+        }
+        let from = if block.is_null() { 0 } else { from };
+        let used = memory.used.saturating_sub(from).saturating_add(to);
+        let refused =
+            (memory.limited && to > from && used > MEMORY_MAX) || to > isize::MAX as usize;
+        let got = match refused {
+            true => null_mut(),
+            false if block.is_null() => memory.get(to),
+            false => memory.resize(block, from, to),
+        };
+        if got.is_null() {
+            if !refused {
+                // Scripts are not told: nothing of the process works without memory.
+                alloc::handle_alloc_error(layout(to));
+            }
+        } else {
+            memory.used = used;
+        }
+        got.cast()
+    }
+}

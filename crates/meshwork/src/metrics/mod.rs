@@ -1,0 +1,77 @@
+//! Metrics: what a worker counts of its own, the figures of all queues from the store, and both as text that
+//! Prometheus and its kin read (OpenMetrics). What there is, [`FIGURES`] says; how it is served is the
+//! program's: it calls [`Metrics::text`].
+
+mod figure;
+mod format;
+mod meter;
+mod page;
+mod process;
+mod shared;
+
+pub use figure::{FIGURES, Figure, Kind};
+pub use format::Format;
+pub(crate) use meter::Meter;
+pub use shared::{FRESH, Shared};
+
+use std::sync::Arc;
+
+use crate::{Client, Monitor};
+use page::Page;
+
+/// What can be told: the figures of the store, those of this process, and of the worker in it, if there is
+/// one. Cheap to clone; all clones share what they have read.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    shared: Arc<Shared>,
+    monitor: Option<Monitor>,
+    whole: bool,
+}
+
+impl Metrics {
+    /// Those of a process without a worker.
+    #[must_use]
+    pub fn new(client: &Client) -> Self {
+        Self {
+            shared: Arc::new(Shared::new(client.broker().clone())),
+            monitor: None,
+            whole: false,
+        }
+    }
+
+    /// With those of a worker in this process.
+    #[must_use]
+    pub fn worker(self, monitor: Monitor) -> Self {
+        Self {
+            monitor: Some(monitor),
+            ..self
+        }
+    }
+
+    /// With a search for queues that goes all around before anything is told, however long it takes: for who
+    /// asks once. Else it goes on with each read, and `meshwork_store_partial` is 1 until it has been around.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        Self {
+            whole: true,
+            ..self
+        }
+    }
+
+    /// The figures of the store.
+    #[must_use]
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// All of it. Where the store does not answer, its figures are missing, and `meshwork_store_up` is 0.
+    pub async fn text(&self, format: Format) -> String {
+        let page = Page {
+            keys: self.shared.keys().clone(),
+            store: self.shared.read(self.whole).await,
+            monitor: self.monitor.clone(),
+            process: process::read(),
+        };
+        format.text(page)
+    }
+}

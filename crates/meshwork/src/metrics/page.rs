@@ -1,0 +1,220 @@
+//! One page of metrics: everything that was read for it, and how it becomes samples.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use meshwork_broker::{QueueStats, Stats};
+use meshwork_model::keys::hero::{Hero, QueueParts};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Unit;
+
+use super::figure::{FIGURES, Figure, Kind, Merge, Source};
+use super::process::Process;
+use super::shared::Reading;
+use crate::{Monitor, WorkerInfo};
+
+/// What a worker's calls are told apart by: what it does over a connection.
+const OPERATIONS: [&str; 5] = ["claim", "connect", "renew", "report", "wait"];
+
+/// Everything that was read for one page.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) keys: Hero,
+    pub(super) store: Reading,
+    pub(super) monitor: Option<Monitor>,
+    pub(super) process: Process,
+}
+
+/// The labels of a sample.
+type Labels = Vec<(&'static str, String)>;
+/// A sample.
+type Sample = (Labels, f64);
+
+impl Collector for Page {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for figure in FIGURES {
+            match figure.source {
+                Source::Waited | Source::Ran => self.histograms(figure, &mut encoder)?,
+                _ => {
+                    if let Some(samples) = self.samples(&figure.source) {
+                        numbers(figure, samples, &mut encoder)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Page {
+    /// What there is to tell; nothing where nobody knows.
+    fn samples(&self, source: &Source) -> Option<Vec<Sample>> {
+        let alone = |value: Option<f64>| value.map(|value| (Labels::new(), value));
+        let alone = |value| Some(alone(value).into_iter().collect());
+        let stats = self.store.stats.as_ref();
+        match source {
+            Source::Queue(of, merge) => Some(self.queues(stats?, *of, *merge)),
+            Source::Errors => Some(self.errors(stats?)),
+            Source::Store(of) => alone(of(stats?)),
+            Source::Pool(of) => Some(pools(stats?, *of)),
+            Source::Reading(of) => alone(Some(of(&self.store))),
+            Source::Worker(of) => alone(of(self.monitor.as_ref()?)),
+            Source::ConnectionErrors => Some(connection_errors(self.monitor.as_ref()?)),
+            Source::Process(of) => alone(Some(of(&self.process)?)),
+            Source::Build => {
+                let version = env!("CARGO_PKG_VERSION").to_owned();
+                Some(vec![(vec![("version", version)], 1.0)])
+            }
+            Source::Waited | Source::Ran => None,
+        }
+    }
+
+    /// A sample per place. Old lists are no places: `migrate status` tells of them.
+    fn queues(
+        &self,
+        stats: &Arc<Stats>,
+        of: fn(&QueueStats, u64) -> Option<f64>,
+        merge: Merge,
+    ) -> Vec<Sample> {
+        let mut places: BTreeMap<QueueParts, f64> = BTreeMap::new();
+        for queue in &stats.queues {
+            let place = self.keys.queue_parts(&queue.queue);
+            let Some((place, value)) = place.zip(of(queue, stats.now_ms)) else {
+                continue;
+            };
+            let merged = |so_far: f64| match merge {
+                Merge::Sum => so_far + value,
+                Merge::Most => so_far.max(value),
+                Merge::Least => so_far.min(value),
+            };
+            let entry = places.entry(place);
+            entry
+                .and_modify(|so_far| *so_far = merged(*so_far))
+                .or_insert(value);
+        }
+        places
+            .iter()
+            .map(|(place, value)| (labels(place), *value))
+            .collect()
+    }
+
+    fn errors(&self, stats: &Stats) -> Vec<Sample> {
+        let mut kinds: BTreeMap<(QueueParts, &str), f64> = BTreeMap::new();
+        for queue in &stats.queues {
+            let Some(place) = self.keys.queue_parts(&queue.queue) else {
+                continue;
+            };
+            for (kind, count) in &queue.errors {
+                *kinds.entry((place.clone(), kind)).or_default() += *count as f64;
+            }
+        }
+        let sample = |((place, kind), count): (&(QueueParts, &str), &f64)| {
+            let mut labels = labels(place);
+            labels.push(("kind", (*kind).to_owned()));
+            (labels, *count)
+        };
+        kinds.iter().map(sample).collect()
+    }
+
+    fn histograms(&self, figure: &Figure, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(monitor) = &self.monitor else {
+            return Ok(());
+        };
+        let mut metric = describe(figure, encoder, MetricType::Histogram)?;
+        if matches!(figure.source, Source::Waited) {
+            return monitor.meter().each_wait(|place, histogram| {
+                let labels = labels(place);
+                histogram.encode(metric.encode_family(&labels)?)
+            });
+        }
+        monitor.meter().each_run(|script_type, outcome, histogram| {
+            let outcome = outcome.as_str().to_owned();
+            let labels = vec![("type", script_type.to_owned()), ("outcome", outcome)];
+            histogram.encode(metric.encode_family(&labels)?)
+        })
+    }
+}
+
+fn labels(place: &QueueParts) -> Labels {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    vec![
+        ("type", place.script_type.clone()),
+        ("group", text(&place.group)),
+        ("inst", text(&place.instance)),
+        ("priority", place.priority.to_string()),
+    ]
+}
+
+/// The workers of each type and group, added up.
+fn pools(stats: &Stats, of: fn(&WorkerInfo) -> f64) -> Vec<Sample> {
+    let mut pools: BTreeMap<(String, String), f64> = BTreeMap::new();
+    for (name, said) in &stats.workers {
+        let worker = WorkerInfo::read(name, said);
+        let value = of(&worker);
+        *pools.entry((worker.script_type, worker.group)).or_default() += value;
+    }
+    let sample =
+        |((script_type, group), value)| (vec![("type", script_type), ("group", group)], value);
+    pools.into_iter().map(sample).collect()
+}
+
+/// All operations, so that the first error of one is a change.
+fn connection_errors(monitor: &Monitor) -> Vec<Sample> {
+    let errors = monitor.meter().errors();
+    let sample = |operation: &str| {
+        let count = errors.get(operation).copied().unwrap_or(0);
+        (vec![("operation", operation.to_owned())], count as f64)
+    };
+    OPERATIONS.map(sample).into()
+}
+
+fn describe<'s>(
+    figure: &Figure,
+    encoder: &'s mut DescriptorEncoder<'_>,
+    kind: MetricType,
+) -> Result<MetricEncoder<'s>, fmt::Error> {
+    let help = format!("{}.", figure.help);
+    let (unit, name): (Option<&'static Unit>, _) = match figure.unit {
+        Some("seconds") => (Some(&Unit::Seconds), &figure.name[..figure.name.len() - 8]),
+        Some("bytes") => (Some(&Unit::Bytes), &figure.name[..figure.name.len() - 6]),
+        _ => (None, figure.name),
+    };
+    encoder.encode_descriptor(name, &help, unit, kind)
+}
+
+fn numbers(
+    figure: &Figure,
+    samples: Vec<Sample>,
+    encoder: &mut DescriptorEncoder<'_>,
+) -> fmt::Result {
+    let kind = match figure.kind {
+        Kind::Counter => MetricType::Counter,
+        Kind::Info => MetricType::Info,
+        Kind::Gauge | Kind::Histogram => MetricType::Gauge,
+    };
+    let mut metric = describe(figure, encoder, kind)?;
+    for (labels, value) in samples {
+        if figure.kind == Kind::Info {
+            metric.encode_info(&labels)?;
+        } else if labels.is_empty() {
+            number(figure.kind, value, &mut metric)?;
+        } else {
+            number(figure.kind, value, &mut metric.encode_family(&labels)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whole numbers without a fraction, for people who read them.
+fn number(kind: Kind, value: f64, metric: &mut MetricEncoder<'_>) -> fmt::Result {
+    let whole = (value.fract() == 0.0 && value >= 0.0).then_some(value as u64);
+    match (kind, whole) {
+        (Kind::Counter, Some(whole)) => metric.encode_counter::<NoLabelSet, _, f64>(&whole, None),
+        (Kind::Counter, None) => metric.encode_counter::<NoLabelSet, _, f64>(&value, None),
+        (_, Some(whole)) => metric.encode_gauge(&whole),
+        (_, None) => metric.encode_gauge(&value),
+    }
+}

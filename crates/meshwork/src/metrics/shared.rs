@@ -1,0 +1,86 @@
+//! The figures of the store, read at most once in [`FRESH`], however many ask.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::{Broker, KnownQueues, Stats};
+use meshwork_model::keys::hero::Hero;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// For how long figures are as good as new: scrapers ask every 15 seconds or so, and several of them cost no
+/// more than one.
+pub const FRESH: Duration = Duration::from_secs(1);
+/// How long reading may take. Scrapers give up after ten seconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long it may take to look for all queues among many millions of keys.
+const LONG: Duration = Duration::from_secs(300);
+
+/// Reads the figures of the store.
+#[derive(Debug)]
+pub struct Shared {
+    broker: Broker,
+    last: Mutex<Last>,
+}
+
+#[derive(Debug, Default)]
+struct Last {
+    known: KnownQueues,
+    read: Option<(Instant, Reading)>,
+    reads: u64,
+}
+
+/// What was read, and how long it took.
+#[derive(Debug, Clone)]
+pub(crate) struct Reading {
+    /// None if the store did not answer.
+    pub(crate) stats: Option<Arc<Stats>>,
+    pub(crate) took: Duration,
+}
+
+impl Shared {
+    pub(crate) fn new(broker: Broker) -> Self {
+        Self {
+            broker,
+            last: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn keys(&self) -> &Hero {
+        self.broker.keys()
+    }
+
+    /// The figures, none older than [`FRESH`] but for the time that reading takes.
+    pub(crate) async fn read(&self, whole: bool) -> Reading {
+        let mut last = self.last.lock().await;
+        if let Some((at, reading)) = &last.read
+            && at.elapsed() < FRESH
+        {
+            return reading.clone();
+        }
+        let began = Instant::now();
+        let read = self.broker.stats(&mut last.known, whole);
+        let read = tokio::time::timeout(if whole { LONG } else { PATIENCE }, read).await;
+        let read = read.unwrap_or_else(|_| Err(meshwork_broker::Error::timed_out("stats")));
+        let stats =
+            read.map_err(|error| tracing::warn!(%error, "the figures of the store are missing"));
+        let reading = Reading {
+            stats: stats.ok().map(Arc::new),
+            took: began.elapsed(),
+        };
+        last.reads += 1;
+        last.read = Some((Instant::now(), reading.clone()));
+        reading
+    }
+
+    /// Whether the store answered when it was last asked, which is now if that is longer ago than [`FRESH`].
+    pub async fn is_up(&self) -> bool {
+        self.read(false).await.stats.is_some()
+    }
+
+    /// How often the store was asked.
+    pub async fn reads(&self) -> u64 {
+        self.last.lock().await.reads
+    }
+}

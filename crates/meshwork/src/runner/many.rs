@@ -1,0 +1,267 @@
+//! Groups: one call of a function for several jobs of one type. Which jobs come together is told here; what each
+//! of them is (its lease, its timeout, its retries, its result) stays its own.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::{oneshot, watch};
+use tokio::task::AbortHandle;
+
+use super::handler::{Context, Talk, encoded, failed, payload_of, until_over};
+use super::{Run, Runner};
+
+/// How long a group waits for jobs that were claimed with its first: they are only on their way to it.
+const SOON: Duration = Duration::from_millis(20);
+
+/// How many jobs are handed to one call, and how long the first of them waits for the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Many {
+    max: usize,
+    linger: Duration,
+    by_key: bool,
+}
+
+impl Many {
+    /// Up to `max` jobs, at least 1. A worker never has more in its hands than its concurrency, so a group is
+    /// not larger than that either.
+    #[must_use]
+    pub const fn up_to(max: usize) -> Self {
+        Self {
+            max: if max == 0 { 1 } else { max },
+            linger: Duration::ZERO,
+            by_key: false,
+        }
+    }
+
+    /// The first job waits so long for others (default 0: those that were claimed with it). It counts as
+    /// running meanwhile, so choose less than the jobs' timeout.
+    #[must_use]
+    pub const fn linger(mut self, linger: Duration) -> Self {
+        self.linger = linger;
+        self
+    }
+
+    /// Only jobs of one key come together; those without a key are a group too.
+    #[must_use]
+    pub const fn by_key(mut self) -> Self {
+        self.by_key = true;
+        self
+    }
+}
+
+/// A function that runs several jobs in one call: `Fn(Vec<(In, Context)>) -> impl Future<Output =
+/// Vec<Result<Out, E>>>`, with one result per job, in their order. `Signature` is found by the compiler.
+pub trait GroupHandler<Signature>: Send + Sync + 'static {
+    /// What it reads from a payload.
+    type In: DeserializeOwned + Send + 'static;
+
+    /// Calls the function, and writes its results.
+    fn call(&self, jobs: Vec<(Self::In, Context)>) -> Calls;
+}
+
+/// A call that is under way: the results as JSON.
+pub type Calls = BoxFuture<'static, Vec<Result<Vec<u8>, Failure>>>;
+
+impl<F, Fut, In, Out, E> GroupHandler<(In, Out, E)> for F
+where
+    F: Fn(Vec<(In, Context)>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Vec<Result<Out, E>>> + Send + 'static,
+    In: DeserializeOwned + Send + 'static,
+    Out: Serialize,
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type In = In;
+
+    fn call(&self, jobs: Vec<(In, Context)>) -> Calls {
+        let run = self(jobs);
+        Box::pin(async move {
+            let encode = |result: Result<Out, E>| match result {
+                Ok(output) => encoded(&output),
+                Err(error) => Err(failed(&*error.into())),
+            };
+            run.await.into_iter().map(encode).collect()
+        })
+    }
+}
+
+/// Makes a runner of a function that takes several jobs.
+///
+/// Each job has its own result, and fails or runs again by itself. A panic of the function, and a number of
+/// results that is not that of the jobs, fails each of them. A job whose payload the function cannot take
+/// fails alone, for good. A job that is stopped while it waits for others is not handed over; once it was,
+/// [`Context::stop`] tells the function, and the call is cut off when none of its jobs is left.
+pub fn group_handler<H: GroupHandler<S>, S: 'static>(many: Many, handler: H) -> Arc<dyn Runner> {
+    Arc::new(Group::<H, S>(Arc::new(Inner {
+        handler,
+        many,
+        open: Mutex::default(),
+        coming: watch::Sender::new(0),
+        signature: PhantomData,
+    })))
+}
+
+/// A job that was claimed and has not come to its group yet; it has, or never will, when this is dropped.
+#[derive(Debug)]
+pub struct Announced(watch::Sender<usize>);
+
+impl Announced {
+    fn new(coming: &watch::Sender<usize>) -> Self {
+        coming.send_modify(|coming| *coming += 1);
+        Self(coming.clone())
+    }
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        self.0.send_modify(|coming| *coming -= 1);
+    }
+}
+
+struct Group<H: GroupHandler<S>, S>(Arc<Inner<H, S>>);
+
+struct Inner<H: GroupHandler<S>, S> {
+    handler: H,
+    many: Many,
+    /// Groups that are not handed over yet, by key.
+    open: Mutex<HashMap<Option<String>, Open<H::In>>>,
+    coming: watch::Sender<usize>,
+    signature: PhantomData<fn(S)>,
+}
+
+struct Open<In> {
+    members: Vec<Member<In>>,
+    /// Hands it over when its time has come.
+    waits: AbortHandle,
+}
+
+struct Member<In> {
+    payload: In,
+    context: Context,
+    answer: oneshot::Sender<Result<Vec<u8>, Failure>>,
+}
+
+impl<H: GroupHandler<S>, S: 'static> Inner<H, S> {
+    fn open(&self) -> MutexGuard<'_, HashMap<Option<String>, Open<H::In>>> {
+        // No code of users runs under the lock.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn join(self: &Arc<Self>, key: Option<String>, member: Member<H::In>) {
+        let mut open = self.open();
+        let group = open.entry(key.clone()).or_insert_with(|| Open {
+            members: Vec::new(),
+            waits: tokio::spawn(Arc::clone(self).wait(key.clone())).abort_handle(),
+        });
+        group.members.push(member);
+        if group.members.len() >= self.many.max
+            && let Some(full) = open.remove(&key)
+        {
+            full.waits.abort();
+            tokio::spawn(Arc::clone(self).call(full.members));
+        }
+    }
+
+    /// Hands a group over that does not become full.
+    async fn wait(self: Arc<Self>, key: Option<String>) {
+        if !self.many.linger.is_zero() {
+            tokio::time::sleep(self.many.linger).await;
+        }
+        let mut coming = self.coming.subscribe();
+        // The sender is in `self`.
+        let _ = tokio::time::timeout(SOON, coming.wait_for(|coming| *coming == 0)).await;
+        let group = self.open().remove(&key);
+        if let Some(group) = group {
+            self.call(group.members).await;
+        }
+    }
+
+    async fn call(self: Arc<Self>, members: Vec<Member<H::In>>) {
+        let (mut jobs, mut answers) = (Vec::new(), Vec::new());
+        for member in members {
+            // One that was stopped meanwhile says so itself.
+            if !member.context.stop.is_cancelled() && !member.answer.is_closed() {
+                jobs.push((member.payload, member.context));
+                answers.push(member.answer);
+            }
+        }
+        if jobs.is_empty() {
+            return;
+        }
+        let ended = {
+            let call = AssertUnwindSafe(async { self.handler.call(jobs).await }).catch_unwind();
+            let left = join_all(answers.iter_mut().map(oneshot::Sender::closed));
+            tokio::select! {
+                ended = call => ended,
+                _ = left => return,
+            }
+        };
+        let jobs = answers.len();
+        let all = |failure: Failure| vec![Err(failure); jobs];
+        let results = match ended {
+            Ok(results) if results.len() == jobs => results,
+            Ok(results) => all(Failure::new(
+                FailureKind::Permanent,
+                format!("the handler gave {} results for {jobs} jobs", results.len()),
+            )),
+            Err(panic) => all(Failure::new(
+                FailureKind::Script,
+                format!("the handler panicked: {}", super::panic_text(&*panic)),
+            )),
+        };
+        for (answer, result) in answers.into_iter().zip(results) {
+            // Nobody waits for it whose job has ended meanwhile.
+            let _ = answer.send(result);
+        }
+    }
+}
+
+impl<H: GroupHandler<S>, S: 'static> Runner for Group<H, S> {
+    fn announce(&self) -> Option<Announced> {
+        Some(Announced::new(&self.0.coming))
+    }
+
+    fn run(&self, mut run: Run) -> BoxFuture<'_, Report> {
+        Box::pin(async move {
+            let payload = match payload_of(&run.job) {
+                Ok(payload) => payload,
+                Err(failure) => return Report::failed(failure),
+            };
+            let (talk, told) = Talk::new(&run);
+            let (answer, answered) = oneshot::channel();
+            let key = run.job.key.clone().filter(|_| self.0.many.by_key);
+            let member = Member {
+                payload,
+                context: talk.context(&run, &told),
+                answer,
+            };
+            self.0.join(key, member);
+            drop(run.announced.take());
+            let ended = async {
+                match answered.await {
+                    Ok(Ok(output)) => Report::done(output),
+                    Ok(Err(failure)) => Report::failed(failure),
+                    Err(_) => {
+                        Report::failed(Failure::new(FailureKind::Script, "the handler was cut off"))
+                    }
+                }
+            };
+            let report = until_over(ended, &run, told.drop_guard()).await;
+            talk.end(report)
+        })
+    }
+}
+
+impl<H: GroupHandler<S>, S> fmt::Debug for Group<H, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Group").field(&self.0.many).finish()
+    }
+}

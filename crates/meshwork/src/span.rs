@@ -1,0 +1,104 @@
+//! The span of a run: what is logged within it tells which job, which attempt and which worker it is about,
+//! and which trace it belongs to. With the feature `opentelemetry` it is a span of that trace as well.
+
+use meshwork_broker::Claimed;
+use meshwork_model::outcome::Report;
+use meshwork_model::trace::TraceContext;
+use tracing::Span;
+
+/// The span of a run, and the trace that what it calls belongs to. The span has the level of an error, so
+/// that whatever is logged within it is told with what it is about.
+pub(crate) fn of_run(claimed: &Claimed, worker: &str) -> (Span, Option<TraceContext>) {
+    let job = &claimed.job;
+    let (trace, fault) = job.trace();
+    let span = tracing::error_span!(
+        "job",
+        job = job.id,
+        r#type = job.script_type.as_deref().unwrap_or_default(),
+        attempt = job.attempt,
+        worker,
+        trace = trace.as_ref().map(TraceContext::trace_id),
+    );
+    if let Some(fault) = fault {
+        span.in_scope(|| tracing::warn!(%fault, "a trace context that is not valid is left out"));
+    }
+    #[cfg(feature = "opentelemetry")]
+    let trace = remote::child(&span, trace);
+    (span, trace)
+}
+
+/// The run of the current span has ended. Without a report it was lost.
+pub(crate) fn ended(report: Option<&Report>) {
+    #[cfg(feature = "opentelemetry")]
+    remote::ended(report);
+    #[cfg(not(feature = "opentelemetry"))]
+    let _ = report;
+}
+
+/// The trace of the current span, for jobs that are submitted within it.
+pub(crate) fn current() -> Option<TraceContext> {
+    #[cfg(feature = "opentelemetry")]
+    return remote::context(&Span::current());
+    #[cfg(not(feature = "opentelemetry"))]
+    None
+}
+
+/// Spans of OpenTelemetry.
+#[cfg(feature = "opentelemetry")]
+mod remote {
+    use std::str::FromStr;
+
+    use meshwork_model::outcome::Report;
+    use meshwork_model::trace::TraceContext;
+    use opentelemetry::Context;
+    use opentelemetry::trace::{
+        SpanContext, SpanId, Status, TraceContextExt, TraceFlags, TraceId, TraceState,
+    };
+    use tracing::Span;
+    use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+    /// Makes `span` a child of `trace`. What it calls is a part of `span` then, or of `trace` still where
+    /// nobody records spans.
+    pub(super) fn child(span: &Span, trace: Option<TraceContext>) -> Option<TraceContext> {
+        if let Some(asked) = trace.as_ref().and_then(remote) {
+            let context = Context::new().with_remote_span_context(asked);
+            // It fails only where nobody records spans.
+            let _ = span.set_parent(context);
+        }
+        context(span).or(trace)
+    }
+
+    fn remote(trace: &TraceContext) -> Option<SpanContext> {
+        Some(SpanContext::new(
+            TraceId::from_hex(trace.trace_id()).ok()?,
+            SpanId::from_hex(trace.parent_id()).ok()?,
+            TraceFlags::new(u8::from(trace.is_sampled())),
+            true,
+            TraceState::from_str(trace.state().unwrap_or_default()).unwrap_or_default(),
+        ))
+    }
+
+    /// The context of a span that is recorded.
+    pub(super) fn context(span: &Span) -> Option<TraceContext> {
+        let context = span.context();
+        let found = context.span();
+        let found = found.span_context();
+        let trace = TraceContext::of_span(
+            u128::from_be_bytes(found.trace_id().to_bytes()),
+            u64::from_be_bytes(found.span_id().to_bytes()),
+            found.is_sampled(),
+        )?;
+        Some(trace.with_state(&found.trace_state().header()))
+    }
+
+    /// Says how the run ended. Its error is the job's and may hold what is nobody else's business: only its
+    /// kind is told.
+    pub(super) fn ended(report: Option<&Report>) {
+        let status = match report.map(|report| &report.result) {
+            Some(Ok(_)) => Status::Ok,
+            Some(Err(failure)) => Status::error(failure.kind.as_str()),
+            None => Status::error("lost"),
+        };
+        Span::current().set_status(status);
+    }
+}

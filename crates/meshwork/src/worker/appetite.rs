@@ -1,0 +1,173 @@
+//! Appetite: what the pull loop and the feeders tell each other: whether a worker would take an id, from which
+//! lists nothing may be taken for now, and that an id has come.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use super::lists::base_of;
+
+/// How long a feeder that brought an id waits for the claim before it waits for the next id.
+const CLAIM_SOON: Duration = Duration::from_secs(1);
+/// A list that is held back is asked for again after this time at the latest: what holds it may have been
+/// taken away by hand.
+const HOLD_MOST: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+struct Want {
+    /// Slots are free, and the last claim found the queues empty.
+    hungry: bool,
+    /// Lists from which nothing may be taken for now.
+    held: HashSet<String>,
+}
+
+/// What the pull loop and the feeders tell each other.
+#[derive(Debug)]
+pub(super) struct Appetite {
+    want: watch::Sender<Want>,
+    claims: watch::Sender<u64>,
+    fed: Notify,
+}
+
+impl Appetite {
+    pub(super) fn new() -> Self {
+        Self {
+            want: watch::Sender::default(),
+            claims: watch::Sender::new(0),
+            fed: Notify::new(),
+        }
+    }
+
+    /// Returns when slots are free, the last claim found the queues empty, and `list` is not held back.
+    pub(super) async fn hungry_for(&self, list: &str) {
+        let mut want = self.want.subscribe();
+        let may = |want: &Want| want.hungry && !want.held.contains(list);
+        // The sender lives as long as `self`.
+        let _ = want.wait_for(may).await;
+    }
+
+    /// An id has come: wakes the pull loop, and returns when it has claimed.
+    pub(super) async fn feed(&self) {
+        let mut claims = self.claims.subscribe();
+        claims.mark_unchanged();
+        self.fed.notify_one();
+        let _ = tokio::time::timeout(CLAIM_SOON, claims.changed()).await;
+    }
+
+    /// Returns when an id has come.
+    pub(super) async fn fed(&self) {
+        self.fed.notified().await;
+    }
+
+    /// A claim is over.
+    pub(super) fn claimed(&self) {
+        self.claims.send_modify(|claims| *claims += 1);
+    }
+
+    /// Tells the feeders whether to wait for ids.
+    pub(super) fn tell(&self, hungry: bool) {
+        self.want.send_if_modified(|want| {
+            let changed = want.hungry != hungry;
+            want.hungry = hungry;
+            changed
+        });
+    }
+
+    fn hold(&self, holds: &Holds) {
+        self.want.send_if_modified(|want| {
+            let same = want.held.len() == holds.until.len()
+                && holds.until.keys().all(|list| want.held.contains(list));
+            if !same {
+                want.held = holds.until.keys().cloned().collect();
+            }
+            !same
+        });
+    }
+}
+
+/// The lists from which nothing may be taken for now, since their queue is paused or at its limit, and when
+/// to ask for each again. One stays here until a claim was told otherwise.
+#[derive(Debug, Default)]
+pub(super) struct Holds {
+    until: HashMap<String, Instant>,
+}
+
+impl Holds {
+    /// When to ask for one of them again.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.until.values().min().copied()
+    }
+
+    /// Those that are not worth asking for now.
+    pub(super) fn skipped(&self, now: Instant) -> Vec<String> {
+        if self.until.is_empty() {
+            return Vec::new();
+        }
+        let later = self.until.iter().filter(|(_, until)| **until > now);
+        later.map(|(list, _)| list.clone()).collect()
+    }
+
+    /// A job that came from `queue` has ended: a slot may be free there.
+    pub(super) fn may_pass(&mut self, queue: &str, now: Instant) {
+        if self.until.is_empty() {
+            return;
+        }
+        for (list, until) in &mut self.until {
+            if base_of(list) == base_of(queue) {
+                *until = now;
+            }
+        }
+    }
+
+    /// What a claim was told that did not ask for `skipped`.
+    pub(super) fn told(
+        &mut self,
+        appetite: &Appetite,
+        skipped: &[String],
+        held: Vec<(String, Duration)>,
+        now: Instant,
+    ) {
+        if self.until.is_empty() && held.is_empty() {
+            return;
+        }
+        self.until.retain(|list, _| skipped.contains(list));
+        for (list, wait) in held {
+            self.until.insert(list, now + wait.min(HOLD_MOST));
+        }
+        appetite.hold(self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn a_list_is_held_until_a_claim_is_told_otherwise() {
+        let (appetite, mut holds, now) = (Appetite::new(), Holds::default(), Instant::now());
+        appetite.tell(true);
+        let waits = |list: &str| appetite.hungry_for(list).now_or_never().is_none();
+        let hold = |list: &str, ms| (list.to_owned(), Duration::from_millis(ms));
+        let both = vec![hold("q", 200), hold("q:prio:2", 9000)];
+        holds.told(&appetite, &[], both, now);
+        assert_eq!(holds.skipped(now).len(), 2);
+        assert!(waits("q") && !waits("other"));
+        assert_eq!(holds.next(), Some(now + Duration::from_millis(200)));
+        let later = now + HOLD_MOST;
+        assert!(holds.skipped(later).is_empty(), "asked for again");
+        assert!(waits("q"), "until that was answered");
+        holds.told(&appetite, &[], vec![hold("q", 200)], later);
+        assert!(!waits("q:prio:2"));
+        holds.told(&appetite, &["q".to_owned()], Vec::new(), later);
+        assert_eq!(holds.skipped(later), ["q"], "it was not asked for");
+        holds.may_pass("q:prio:0", later);
+        assert!(holds.skipped(later).is_empty() && waits("q"));
+        holds.told(&appetite, &[], Vec::new(), later);
+        assert!(!waits("q"));
+        assert_eq!(holds.next(), None);
+    }
+}

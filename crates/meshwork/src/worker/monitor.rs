@@ -1,0 +1,124 @@
+//! How a running worker is: whether it lives, whether it is ready for jobs, and what it counts. It asks
+//! nobody; how often it is looked at costs nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Setup;
+use super::held::Held;
+use super::renew::Alive;
+use crate::metrics::Meter;
+
+/// After how long without an answer of the server a worker counts as ill: it asks at least as often as it
+/// renews leases, and reconnects within seconds once the server is back.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Looks at one worker; cheap to clone. It holds no part of the worker up, and outlives it.
+#[derive(Clone)]
+pub struct Monitor {
+    setup: Arc<Setup>,
+    held: Arc<Held>,
+    alive: Alive,
+    stop: CancellationToken,
+    pull: AbortHandle,
+}
+
+/// Why a worker is not healthy, or not ready.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unfit {
+    /// It is told to stop; what it runs may still go on.
+    #[error("the worker is stopping")]
+    Stopping,
+    /// The part of it that takes jobs has ended, though nobody asked it to.
+    #[error("the worker takes no jobs any more; start it again")]
+    Ended,
+    /// It has not registered yet, or its registration has run out.
+    #[error("the worker is not registered as a listener: it has just begun, or the server is away")]
+    Unregistered,
+    /// The server does not answer it.
+    #[error("the server has not answered for {}", seconds(*.0))]
+    Silence(Duration),
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{} s", duration.as_secs())
+}
+
+impl Monitor {
+    pub(super) fn new(
+        setup: &Arc<Setup>,
+        held: &Arc<Held>,
+        alive: &Alive,
+        stop: &CancellationToken,
+        pull: &JoinHandle<()>,
+    ) -> Self {
+        Self {
+            setup: Arc::clone(setup),
+            held: Arc::clone(held),
+            alive: alive.clone(),
+            stop: stop.clone(),
+            pull: pull.abort_handle(),
+        }
+    }
+
+    /// Whether it lives: it takes jobs unless it is stopping, and the server has answered it within the last
+    /// 60 s. A process that is not healthy is worth a restart.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn healthy(&self) -> Result<(), Unfit> {
+        if self.pull.is_finished() && !self.stop.is_cancelled() {
+            return Err(Unfit::Ended);
+        }
+        match self.setup.meter.since_contact() {
+            silence if silence > SILENCE => Err(Unfit::Silence(silence)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it is ready for jobs: healthy, registered as a listener for now, and not stopping.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn ready(&self) -> Result<(), Unfit> {
+        if self.stop.is_cancelled() {
+            return Err(Unfit::Stopping);
+        }
+        self.healthy()?;
+        let listed = self.alive.borrow();
+        let until = listed.as_ref().map(|listed| listed.until);
+        match until {
+            Some(until) if until > Instant::now() => Ok(()),
+            _ => Err(Unfit::Unregistered),
+        }
+    }
+
+    /// The worker's name with its incarnation.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.setup.identity.worker()
+    }
+
+    /// How many jobs it holds now.
+    #[must_use]
+    pub fn busy(&self) -> usize {
+        self.held.len()
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.setup.meter
+    }
+}
+
+impl std::fmt::Debug for Monitor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Monitor")
+            .field("worker", &self.name())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,242 @@
+//! Batches: jobs that belong together, and up to three callbacks that wait for how they end. How they are
+//! counted is the scripts' business; what belongs to whom is told by each job's record.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::job::NewJob;
+use crate::name::{BatchId, JobId};
+
+/// The most jobs of one batch: a walk through all of them, as for a cancellation, takes minutes.
+pub const MAX_MEMBERS: u64 = 1_000_000;
+/// The most bytes of a batch's name.
+pub const MAX_BATCH_NAME: usize = 256;
+/// How long a batch stays open with nothing added to it, unless it says otherwise.
+pub const DEFAULT_OPEN_FOR: Duration = Duration::from_secs(3600);
+/// The shortest and the longest such time: below, a slow client is taken for a dead one; above, memory is.
+pub const OPEN_FOR: (Duration, Duration) =
+    (Duration::from_secs(1), Duration::from_secs(7 * 24 * 3600));
+
+/// What a callback waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Callback {
+    /// All jobs have ended, well or not.
+    Done,
+    /// All jobs have finished.
+    Success,
+    /// The first job has ended in error, or the batch was left unsealed. The others may still run.
+    Failure,
+}
+
+impl Callback {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Done, Self::Success, Self::Failure];
+
+    /// The word in records.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Success => "success",
+            Self::Failure => "failure",
+        }
+    }
+}
+
+impl fmt::Display for Callback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// To which batch a job is added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Membership {
+    /// The batch.
+    pub batch: BatchId,
+    /// The running job of the batch that adds it, and the token of its claim: it may do so after the batch
+    /// was sealed, since that cannot end meanwhile.
+    pub by: Option<(JobId, String)>,
+}
+
+/// A batch to be opened.
+#[derive(Debug, Clone)]
+pub struct NewBatch {
+    /// Its id.
+    pub id: BatchId,
+    /// What people call it; may be empty.
+    pub name: String,
+    /// How long it stays open with nothing added. Then the client that was to seal it counts as dead.
+    pub open_for: Duration,
+    /// Its callbacks, at most one of each kind.
+    pub callbacks: Vec<(Callback, NewJob)>,
+}
+
+/// Why a batch was refused; nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("batch {id}: {fault}")]
+pub struct InvalidBatch {
+    /// The batch.
+    pub id: BatchId,
+    /// What is wrong.
+    pub fault: String,
+}
+
+impl NewBatch {
+    /// A batch without a name and callbacks.
+    #[must_use]
+    pub fn new(id: BatchId) -> Self {
+        Self {
+            id,
+            name: String::new(),
+            open_for: DEFAULT_OPEN_FOR,
+            callbacks: Vec::new(),
+        }
+    }
+
+    /// Checks all but the callbacks' jobs as such.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn check(&self) -> Result<(), InvalidBatch> {
+        match self.fault() {
+            Some(fault) => Err(InvalidBatch {
+                id: self.id.clone(),
+                fault,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn fault(&self) -> Option<String> {
+        if self.name.len() > MAX_BATCH_NAME || self.name.contains(char::is_control) {
+            return Some(format!(
+                "its name has more than {MAX_BATCH_NAME} bytes, or control characters"
+            ));
+        }
+        let (least, most) = OPEN_FOR;
+        if !(least..=most).contains(&self.open_for) {
+            let open_for = self.open_for;
+            return Some(format!(
+                "it cannot stay open for {open_for:?} with nothing added: give {least:?} to {most:?}"
+            ));
+        }
+        for (at, (kind, job)) in self.callbacks.iter().enumerate() {
+            if self.callbacks[..at].iter().any(|(other, _)| other == kind) {
+                return Some(format!("it has two callbacks on {kind}"));
+            }
+            let id = &job.id;
+            for (has, what) in [
+                (
+                    job.input.is_some(),
+                    "has an input, which is the batch's to write",
+                ),
+                (!job.depends_on.is_empty(), "depends on other jobs"),
+                (job.unique.is_some(), "has a unique name"),
+                (job.when.is_some(), "has a time of its own"),
+            ] {
+                if has {
+                    return Some(format!("its callback {id} {what}"));
+                }
+            }
+            let own = job.batch.as_ref().is_some_and(|of| of.batch == self.id);
+            if own {
+                return Some(format!("its callback {id} belongs to the batch itself"));
+            }
+        }
+        None
+    }
+}
+
+/// What a callback is told: its input, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct BatchEnd {
+    /// The batch.
+    pub batch: String,
+    /// What the callback waited for: `done`, `success` or `failure`.
+    pub why: String,
+    /// Jobs that were added.
+    pub total: u64,
+    /// Jobs that have finished.
+    pub succeeded: u64,
+    /// Jobs that have ended in error.
+    pub failed: u64,
+}
+
+impl BatchEnd {
+    /// Reads a callback's input.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn parse(input: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(input)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::route::Route;
+
+    fn callback(change: impl Fn(&mut NewJob)) -> NewBatch {
+        let route = Route::to("osis".parse().unwrap());
+        let mut job = NewJob::new("c".parse().unwrap(), route, "1");
+        change(&mut job);
+        let mut batch = NewBatch::new("b".parse().unwrap());
+        batch.callbacks.push((Callback::Done, job));
+        batch
+    }
+
+    #[test]
+    fn a_callback_waits_for_its_batch_and_for_nothing_else() {
+        assert_eq!(callback(|_| {}).check(), Ok(()));
+        let other = |job: &mut NewJob| {
+            let batch = "outer".parse().unwrap();
+            job.batch = Some(Membership { batch, by: None });
+        };
+        assert_eq!(callback(other).check(), Ok(()));
+        for change in [
+            |job: &mut NewJob| job.input = Some(Vec::new()),
+            |job: &mut NewJob| job.depends_on.push("j".parse().unwrap()),
+            |job: &mut NewJob| job.unique = Some(crate::job::Unique::debounce("u")),
+            |job: &mut NewJob| job.when = Some(crate::job::When::In(1)),
+            |job: &mut NewJob| {
+                let batch = "b".parse().unwrap();
+                job.batch = Some(Membership { batch, by: None });
+            },
+        ] {
+            assert!(callback(change).check().is_err());
+        }
+        let mut twice = callback(|_| {});
+        twice.callbacks.push(twice.callbacks[0].clone());
+        assert!(twice.check().is_err());
+    }
+
+    #[test]
+    fn names_and_times_have_bounds() {
+        let mut batch = NewBatch::new("b".parse().unwrap());
+        batch.name = "n".repeat(MAX_BATCH_NAME);
+        assert_eq!(batch.check(), Ok(()));
+        batch.name.push('n');
+        assert!(batch.check().is_err());
+        batch.name = "two\nlines".to_owned();
+        assert!(batch.check().is_err());
+        batch.name.clear();
+        for open_for in [Duration::ZERO, OPEN_FOR.1 + OPEN_FOR.0] {
+            batch.open_for = open_for;
+            assert!(batch.check().is_err());
+        }
+    }
+
+    #[test]
+    fn the_input_of_a_callback_is_read() {
+        let input = br#"{"batch":"b","why":"done","total":3,"succeeded":2,"failed":1}"#;
+        let end = BatchEnd::parse(input).unwrap();
+        assert_eq!((end.batch.as_str(), end.why.as_str()), ("b", "done"));
+        assert_eq!((end.total, end.succeeded, end.failed), (3, 2, 1));
+        assert!(BatchEnd::parse(b"").is_err());
+    }
+}

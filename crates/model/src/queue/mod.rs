@@ -1,0 +1,254 @@
+//! How a queue is set: paused, drained, limited, fair. What each setting does is the scripts' business; here
+//! is what may be said, and how it is kept.
+
+mod rate;
+
+use std::collections::BTreeMap;
+
+use crate::job::name_fault;
+pub use rate::{Rate, RateError};
+
+/// The highest limit of concurrency, and the most that a rate lets start: no fleet has so many slots.
+pub const MAX_CONCURRENCY: u64 = 1_000_000_000;
+/// The largest payload limit, in bytes: no single value in Redis is larger.
+pub const MAX_PAYLOAD: u64 = 512 * 1024 * 1024;
+/// The highest weight: so many jobs of a key stand in a fair queue at once, and each pause in its turn looks
+/// at all of them.
+pub const MAX_WEIGHT: u64 = 100;
+
+/// How a queue is set, for all its priorities together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueSettings {
+    /// Nothing of it starts; what runs goes on.
+    pub paused: bool,
+    /// It takes no new jobs.
+    pub draining: bool,
+    /// How many of its jobs run at once.
+    pub concurrency: Option<u64>,
+    /// How many of the jobs of one key run at once.
+    pub key_concurrency: Option<u64>,
+    /// How many of its jobs start in a time.
+    pub rate: Option<Rate>,
+    /// How many of the jobs of one key start in a time.
+    pub key_rate: Option<Rate>,
+    /// Whether its keys take turns.
+    pub fair: bool,
+    /// The largest job that it takes, in bytes of the record's fields as they are submitted.
+    pub payload: Option<u64>,
+    /// How many turns a key has in each round of a fair queue, where that is not one.
+    pub weights: BTreeMap<String, u64>,
+}
+
+/// One setting, and how it is to be from now on; none takes a limit away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QueueSetting {
+    /// [`QueueSettings::paused`].
+    Paused(bool),
+    /// [`QueueSettings::draining`].
+    Draining(bool),
+    /// [`QueueSettings::concurrency`], from 1 to [`MAX_CONCURRENCY`].
+    Concurrency(Option<u64>),
+    /// [`QueueSettings::key_concurrency`], from 1 to [`MAX_CONCURRENCY`].
+    KeyConcurrency(Option<u64>),
+    /// [`QueueSettings::rate`].
+    Rate(Option<Rate>),
+    /// [`QueueSettings::key_rate`].
+    KeyRate(Option<Rate>),
+    /// [`QueueSettings::fair`].
+    Fair(bool),
+    /// [`QueueSettings::payload`], from 1 to [`MAX_PAYLOAD`].
+    Payload(Option<u64>),
+    /// The weight of a key, from 1 to [`MAX_WEIGHT`].
+    Weight(String, Option<u64>),
+}
+
+/// A setting that cannot be: what it is, and what can be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidSetting(String);
+
+impl QueueSetting {
+    /// The name in the record of the queue's settings; that of a weight, which is kept apart, holds the key.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Paused(_) => "paused".to_owned(),
+            Self::Draining(_) => "draining".to_owned(),
+            Self::Concurrency(_) => "concurrency".to_owned(),
+            Self::KeyConcurrency(_) => "key_concurrency".to_owned(),
+            Self::Rate(_) => "rate".to_owned(),
+            Self::KeyRate(_) => "key_rate".to_owned(),
+            Self::Fair(_) => "fair".to_owned(),
+            Self::Payload(_) => "payload".to_owned(),
+            Self::Weight(key, _) => format!("weight {key}"),
+        }
+    }
+
+    /// The value as it is kept; empty where nothing is.
+    #[must_use]
+    pub fn value(&self) -> String {
+        let number = |n: &Option<u64>| n.map(|n| n.to_string());
+        let kept = match self {
+            Self::Paused(on) | Self::Draining(on) | Self::Fair(on) => on.then(|| "1".to_owned()),
+            Self::Concurrency(n) | Self::KeyConcurrency(n) | Self::Payload(n) => number(n),
+            Self::Weight(_, n) => number(n),
+            Self::Rate(rate) | Self::KeyRate(rate) => rate.map(|rate| rate.kept()),
+        };
+        kept.unwrap_or_default()
+    }
+
+    /// Checks the value; that of a [`Rate`] is checked when it is made.
+    ///
+    /// # Errors
+    /// What cannot be, and what can.
+    pub fn check(&self) -> Result<(), InvalidSetting> {
+        if let Self::Weight(key, _) = self
+            && let Some(fault) = name_fault("key", key)
+        {
+            return Err(InvalidSetting(fault));
+        }
+        let (what, given, max) = match self {
+            Self::Concurrency(Some(n)) => ("the concurrency", *n, MAX_CONCURRENCY),
+            Self::KeyConcurrency(Some(n)) => ("the concurrency of a key", *n, MAX_CONCURRENCY),
+            Self::Payload(Some(n)) => ("the payload limit in bytes", *n, MAX_PAYLOAD),
+            Self::Weight(_, Some(n)) => ("a weight", *n, MAX_WEIGHT),
+            _ => return Ok(()),
+        };
+        if (1..=max).contains(&given) {
+            return Ok(());
+        }
+        let concurrency = matches!(self, Self::Concurrency(_) | Self::KeyConcurrency(_));
+        let hint = if given == 0 && concurrency {
+            ", or pause the queue"
+        } else {
+            ""
+        };
+        let fault = format!("{what} cannot be {given}: give 1 to {max}{hint}");
+        Err(InvalidSetting(fault))
+    }
+}
+
+impl QueueSettings {
+    /// Reads what is kept: blank-separated `name=value`. What is not known is passed over.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let mut settings = Self::default();
+        for (name, value) in text
+            .split_whitespace()
+            .filter_map(|pair| pair.split_once('='))
+        {
+            let number = || value.parse().ok();
+            match name {
+                "paused" => settings.paused = value == "1",
+                "draining" => settings.draining = value == "1",
+                "fair" => settings.fair = value == "1",
+                "concurrency" => settings.concurrency = number(),
+                "key_concurrency" => settings.key_concurrency = number(),
+                "payload" => settings.payload = number(),
+                "rate" => settings.rate = Rate::read(value),
+                "key_rate" => settings.key_rate = Rate::read(value),
+                _ => {}
+            }
+        }
+        settings
+    }
+
+    /// Whether nothing is set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What is set but for pause and drain, in words: `concurrency 5`, `rate 100/min burst 100` …
+    #[must_use]
+    pub fn limits(&self) -> Vec<String> {
+        let number = |name: &str, n: Option<u64>| n.map(|n| format!("{name} {n}"));
+        let rate = |name: &str, rate: Option<Rate>| rate.map(|rate| format!("{name} {rate}"));
+        [
+            number("concurrency", self.concurrency),
+            rate("rate", self.rate),
+            number("key concurrency", self.key_concurrency),
+            rate("key rate", self.key_rate),
+            number("payload", self.payload),
+            self.fair.then(|| "fair".to_owned()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_what_is_read() {
+        let rate = |text: &str| Some(text.parse().unwrap());
+        let all = [
+            QueueSetting::Paused(true),
+            QueueSetting::Draining(true),
+            QueueSetting::Concurrency(Some(5)),
+            QueueSetting::KeyConcurrency(Some(2)),
+            QueueSetting::Rate(rate("100/min")),
+            QueueSetting::KeyRate(rate("window 7/90s")),
+            QueueSetting::Fair(true),
+            QueueSetting::Payload(Some(1000)),
+        ];
+        let kept: Vec<_> = all
+            .iter()
+            .map(|setting| format!("{}={}", setting.name(), setting.value()))
+            .collect();
+        let read = QueueSettings::read(&kept.join(" "));
+        assert_eq!(
+            read,
+            QueueSettings {
+                paused: true,
+                draining: true,
+                concurrency: Some(5),
+                key_concurrency: Some(2),
+                rate: rate("100/min"),
+                key_rate: rate("window 7/90s"),
+                fair: true,
+                payload: Some(1000),
+                weights: BTreeMap::new(),
+            }
+        );
+        let words = read.limits().join(", ");
+        assert_eq!(
+            words,
+            "concurrency 5, rate 100/min burst 100, key concurrency 2, key rate window 7/90s, \
+             payload 1000, fair"
+        );
+    }
+
+    #[test]
+    fn what_is_taken_away_has_no_value() {
+        for gone in [
+            QueueSetting::Paused(false),
+            QueueSetting::Concurrency(None),
+            QueueSetting::Rate(None),
+            QueueSetting::Weight("a b".to_owned(), None),
+        ] {
+            assert_eq!(gone.value(), "");
+            assert_eq!(gone.check(), Ok(()));
+        }
+        let strange = QueueSettings::read("x paused=yes concurrency=many new=1 =");
+        assert!(strange.is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_says_what_can() {
+        for (setting, words) in [
+            (QueueSetting::Concurrency(Some(0)), "pause the queue"),
+            (QueueSetting::KeyConcurrency(Some(u64::MAX)), "1000000000"),
+            (QueueSetting::Payload(Some(0)), "536870912"),
+            (QueueSetting::Weight("a".to_owned(), Some(101)), "1 to 100"),
+            (QueueSetting::Weight(String::new(), None), "1 to 256 bytes"),
+        ] {
+            let error = setting.check().unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! How long single jobs take while nothing else is to do.
+
+use std::time::Duration;
+
+/// Samples that are not counted: connections are made during them.
+pub(super) const WARM_UP: usize = 20;
+
+/// Between two samples: longer than until the worker waits again.
+pub(super) const PACE: Duration = Duration::from_millis(5);
+
+/// From just before the call that submits, to the start of the handler and until its caller has the result.
+#[derive(Debug, Default)]
+pub(super) struct Latencies {
+    starts: Vec<Duration>,
+    results: Vec<Duration>,
+}
+
+impl Latencies {
+    pub(super) fn add(&mut self, start: Duration, result: Duration) {
+        self.starts.push(start);
+        self.results.push(result);
+    }
+
+    /// In the order of [`super::figure::LATENCIES`], in µs.
+    pub(super) fn values(mut self) -> Vec<f64> {
+        let of = |times: &mut Vec<Duration>| {
+            times.sort();
+            [50, 99].map(|percent| {
+                let at = (times.len().saturating_sub(1) * percent + 50) / 100;
+                times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e6)
+            })
+        };
+        [of(&mut self.starts), of(&mut self.results)].concat()
+    }
+}

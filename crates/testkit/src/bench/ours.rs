@@ -1,0 +1,219 @@
+//! The same through what users have: the client, and a worker with a handler in Rust, as they are when nothing
+//! is set.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use meshwork::model::job::{NewJob, OnDuplicate, Unique, Until};
+use meshwork::model::name::{JobId, ScriptType};
+use meshwork::model::route::{Priority, Route};
+use meshwork::model::state::Status;
+use meshwork::runner::Context;
+use meshwork::{Client, JobRequest, Worker};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+
+use super::BenchError;
+use super::figure::{With, payload};
+use super::latency::{Latencies, PACE, WARM_UP};
+
+/// The handler's name.
+const NAME: &str = "noop";
+
+/// How long a run may take as a whole: far more than the slowest machine needs.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Between two looks whether the last jobs are settled: short beside a run.
+const LOOK: Duration = Duration::from_micros(500);
+
+/// Ids of which the statuses are asked for at once.
+const AT_ONCE: usize = 1_000;
+
+fn request() -> Result<JobRequest, BenchError> {
+    let name: ScriptType = NAME.parse()?;
+    Ok(JobRequest::new(name, "").payload(&payload())?)
+}
+
+fn job(number: usize, with: With) -> Result<NewJob, BenchError> {
+    let mut job = request()?.build().map_err(meshwork::Error::from)?;
+    match with {
+        With::Nothing | With::Limits => {}
+        With::Unique => {
+            job.unique = Some(Unique {
+                name: format!("order-{number}"),
+                until: Until::Done,
+                policy: OnDuplicate::Keep,
+            });
+        }
+        With::Priorities => {
+            let all = [Priority::Low, Priority::Normal, Priority::High];
+            job.route.priority = all[number % all.len()];
+        }
+    }
+    Ok(job)
+}
+
+/// Sets the queue for what is asked for.
+pub(super) async fn set(client: &Client, with: With) -> Result<(), BenchError> {
+    if with != With::Limits {
+        return Ok(());
+    }
+    let (broker, name) = (client.broker(), NAME.parse()?);
+    let queue = Route::to(name).queue(broker.keys());
+    let mut set = redis::cmd("HSET");
+    set.arg(broker.keys().config())
+        .arg(format!("queue:{queue}"));
+    set.arg("concurrency=1000 rate=window:1000000:1000");
+    Ok(set.query_async(&mut broker.conn().clone()).await?)
+}
+
+/// Submits jobs one after the other, in a task as the floor's callers are: from outside the runtime's threads each
+/// call would wake another one.
+pub(super) async fn enqueue_one(client: &Client, jobs: usize) -> Result<Duration, BenchError> {
+    let client = client.clone();
+    let task = tokio::spawn(async move {
+        let began = Instant::now();
+        for _ in 0..jobs {
+            client.submit(request()?).await?;
+        }
+        Ok(began.elapsed())
+    });
+    task.await.map_err(|why| BenchError::Odd(why.to_string()))?
+}
+
+/// Submits jobs, `batch` with a call, by `callers` at the same time. Returns how long that took, and the ids.
+pub(super) async fn enqueue(
+    client: &Client,
+    jobs: usize,
+    (callers, batch): (usize, usize),
+    with: With,
+) -> Result<(Duration, Vec<JobId>), BenchError> {
+    let next = Arc::new(AtomicUsize::new(0));
+    let began = Instant::now();
+    let mut tasks = JoinSet::new();
+    for _ in 0..callers {
+        let (client, next) = (client.clone(), Arc::clone(&next));
+        tasks.spawn(async move {
+            let mut ids = Vec::new();
+            loop {
+                let from = next.fetch_add(batch, Ordering::Relaxed);
+                if from >= jobs {
+                    return Ok::<_, BenchError>(ids);
+                }
+                let some = from..jobs.min(from + batch);
+                let some: Result<Vec<_>, _> = some.map(|number| job(number, with)).collect();
+                let some = some?;
+                client.submit_all(&some).await?;
+                ids.extend(some.into_iter().map(|job| job.id));
+            }
+        });
+    }
+    let mut ids = Vec::with_capacity(jobs);
+    while let Some(ended) = tasks.join_next().await {
+        ids.extend(ended.map_err(|why| BenchError::Odd(why.to_string()))??);
+    }
+    Ok((began.elapsed(), ids))
+}
+
+/// What the handlers tell the measurement.
+#[derive(Debug, Default)]
+struct Told {
+    first: OnceLock<Instant>,
+    calls: AtomicUsize,
+    last: Notify,
+}
+
+/// Runs the jobs `ids`, which wait, with one worker. From the first start of a handler until the record of the
+/// last job says that it has finished.
+pub(super) async fn work(
+    client: &Client,
+    ids: &[JobId],
+    concurrency: usize,
+) -> Result<Duration, BenchError> {
+    let told = Arc::new(Told::default());
+    let (tell, jobs) = (Arc::clone(&told), ids.len());
+    let handler = move |_: String, _: Context| {
+        tell.first.get_or_init(Instant::now);
+        if tell.calls.fetch_add(1, Ordering::Relaxed) + 1 == jobs {
+            tell.last.notify_one();
+        }
+        async { Ok::<_, String>("ok") }
+    };
+    let worker = Worker::new(client).handle(NAME, handler);
+    let worker = worker.concurrency(concurrency).start().await?;
+    let took = tokio::time::timeout(PATIENCE, async {
+        told.last.notified().await;
+        settled(client).await?;
+        let first = told.first.get().copied().unwrap_or_else(Instant::now);
+        Ok::<_, BenchError>(first.elapsed())
+    });
+    let took = took.await;
+    let took =
+        took.map_err(|_| BenchError::Odd(format!("no end of the work in {PATIENCE:?}")))??;
+    worker.stop().await;
+    finished(client, ids).await?;
+    match told.calls.load(Ordering::Relaxed) {
+        calls if calls == jobs => Ok(took),
+        calls => Err(BenchError::Odd(format!("{calls} runs for {jobs} jobs"))),
+    }
+}
+
+/// Returns when no job is in a worker's hands: the script that writes the end of a record ends its lease.
+async fn settled(client: &Client) -> Result<(), BenchError> {
+    let mut conn = client.broker().conn().clone();
+    let leases = client.broker().keys().lease();
+    let mut looks = tokio::time::interval(LOOK);
+    loop {
+        looks.tick().await;
+        let mut count = redis::cmd("ZCARD");
+        if count.arg(&leases).query_async::<usize>(&mut conn).await? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// An error unless all of them finished.
+async fn finished(client: &Client, ids: &[JobId]) -> Result<(), BenchError> {
+    for some in ids.chunks(AT_ONCE) {
+        let statuses = client.broker().statuses(some).await?;
+        let other = |(_, status): &(_, Option<Status>)| *status != Some(Status::Finished);
+        if let Some((id, status)) = some.iter().zip(statuses).find(other) {
+            return Err(BenchError::Odd(format!("job {id} is {status:?}")));
+        }
+    }
+    Ok(())
+}
+
+/// One job at a time for a worker that waits, and its result.
+pub(super) async fn latency(
+    client: &Client,
+    of_worker: &Client,
+    samples: usize,
+) -> Result<Latencies, BenchError> {
+    let (sender, mut starts) = mpsc::unbounded_channel();
+    let handler = move |_: String, _: Context| {
+        // The receiver goes when all samples are taken.
+        let _ = sender.send(Instant::now());
+        async { Ok::<_, String>("ok") }
+    };
+    let worker = Worker::new(of_worker).handle(NAME, handler);
+    let worker = worker.start().await?;
+    worker.registered().await;
+    let (mut pace, mut taken) = (tokio::time::interval(PACE), Latencies::default());
+    for sample in 0..samples + WARM_UP {
+        pace.tick().await;
+        let request = request()?.reply(true);
+        let began = Instant::now();
+        let id = client.submit(request).await?;
+        client.result(&id, PATIENCE).await?;
+        let known = began.elapsed();
+        let start = starts.recv().await;
+        let start = start.ok_or_else(|| BenchError::Odd("the worker ended".into()))?;
+        if sample >= WARM_UP {
+            taken.add(start.duration_since(began), known);
+        }
+    }
+    worker.stop().await;
+    Ok(taken)
+}

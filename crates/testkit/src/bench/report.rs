@@ -1,0 +1,270 @@
+//! Figures, for people and for programs.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::Sample;
+use super::figure::{Counts, Figure, Shape};
+use super::ground::Engine;
+use super::meter::Cost;
+
+/// All runs of a figure on one engine.
+pub(super) struct Runs {
+    figure: Figure,
+    pub(super) engine: Engine,
+    counts: Counts,
+    pub(super) ours: Vec<Sample>,
+    /// The same without what is asked for beside.
+    pub(super) plain: Vec<Sample>,
+    floors: Vec<(Shape, Vec<Sample>)>,
+}
+
+/// One figure.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// Its name.
+    pub name: String,
+    /// Where it was taken.
+    pub engine: Engine,
+    /// The median of all runs.
+    pub value: f64,
+    /// `jobs/s`, `us` or `bytes/job`.
+    pub unit: &'static str,
+    /// Jobs in one run.
+    pub jobs: usize,
+    /// Each run.
+    pub runs: Vec<f64>,
+    /// The floor, the best shape of it first.
+    pub floors: Vec<Beside>,
+    /// As a multiple of the plain figure in the same run, where something is asked for beside.
+    pub to_plain: Option<f64>,
+    /// As a multiple of the figure on redis-server, in the same run.
+    pub to_redis: Option<f64>,
+    /// What one job cost, in the run in the middle.
+    pub cost: Cost,
+    /// The load of the machine over the minute before, the highest of all runs.
+    pub load: f64,
+}
+
+/// The floor's figure.
+#[derive(Debug, Clone)]
+pub struct Beside {
+    /// How it was reached.
+    pub shape: Shape,
+    /// The median.
+    pub value: f64,
+    /// Ours as a multiple of it: the median over the runs, each of ours with that run of the floor.
+    pub ratio: f64,
+    /// What one job cost.
+    pub cost: Cost,
+}
+
+impl Runs {
+    pub(super) fn new(figure: Figure, engine: Engine, counts: Counts) -> Self {
+        Self {
+            figure,
+            engine,
+            counts,
+            ours: Vec::new(),
+            plain: Vec::new(),
+            floors: Vec::new(),
+        }
+    }
+
+    pub(super) fn add_floor(&mut self, shape: Shape, sample: Sample) {
+        match self.floors.iter_mut().find(|(other, _)| *other == shape) {
+            Some((_, samples)) => samples.push(sample),
+            None => self.floors.push((shape, vec![sample])),
+        }
+    }
+
+    fn line(&self, at: usize, name: String, unit: &'static str, redis: Option<&Self>) -> Line {
+        let runs = values(&self.ours, at);
+        let mut floors: Vec<_> = self
+            .floors
+            .iter()
+            .map(|(shape, samples)| {
+                let values = values(samples, at);
+                Beside {
+                    shape: *shape,
+                    value: median(&values),
+                    ratio: ratio(&runs, &values),
+                    cost: middle(samples, at),
+                }
+            })
+            .collect();
+        floors.sort_by(|a, b| match self.figure.is_cost() {
+            true => a.value.total_cmp(&b.value),
+            false => b.value.total_cmp(&a.value),
+        });
+        Line {
+            name,
+            engine: self.engine,
+            value: median(&runs),
+            unit,
+            jobs: self.figure.jobs(&self.counts),
+            floors,
+            to_plain: (!self.plain.is_empty()).then(|| ratio(&runs, &values(&self.plain, at))),
+            to_redis: redis.map(|redis| ratio(&runs, &values(&redis.ours, at))),
+            cost: middle(&self.ours, at),
+            load: self
+                .ours
+                .iter()
+                .map(|sample| sample.load)
+                .fold(0.0, f64::max),
+            runs,
+        }
+    }
+}
+
+/// The lines of one figure.
+pub(super) fn lines(all: &[Runs]) -> Vec<Line> {
+    let redis = all.iter().find(|runs| runs.engine == Engine::Redis);
+    let mut lines = Vec::new();
+    for runs in all {
+        let (names, unit) = runs.figure.yields();
+        let redis = redis.filter(|_| runs.engine != Engine::Redis);
+        for (at, name) in names.into_iter().enumerate() {
+            lines.push(runs.line(at, name, unit, redis));
+        }
+    }
+    lines
+}
+
+fn values(samples: &[Sample], at: usize) -> Vec<f64> {
+    let value = |sample: &Sample| sample.values.get(at).copied().unwrap_or(0.0);
+    samples.iter().map(value).collect()
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// The median of what each run comes to beside the other one's.
+fn ratio(ours: &[f64], theirs: &[f64]) -> f64 {
+    let ratios: Vec<_> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
+    median(&ratios)
+}
+
+/// What the run in the middle cost.
+fn middle(samples: &[Sample], at: usize) -> Cost {
+    let value = median(&values(samples, at));
+    let same = |sample: &&Sample| sample.values.get(at) == Some(&value);
+    let found = samples.iter().find(same);
+    found.map(|sample| sample.cost.clone()).unwrap_or_default()
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}
+
+impl Shape {
+    /// In words.
+    fn said(self) -> String {
+        format!("{} x {}", self.callers, self.batch)
+    }
+}
+
+impl Cost {
+    fn json(&self) -> Value {
+        let some = |value: Option<f64>| value.map(rounded);
+        let commands = self.by_command.iter().map(|(name, (calls, micros))| {
+            let both = json!({"calls": rounded(*calls), "us": rounded(*micros)});
+            (name.clone(), both)
+        });
+        json!({
+            "commands": some(self.commands),
+            "server_us": some(self.server_us),
+            "client_us": rounded(self.client_us),
+            "bytes_in": some(self.bytes_in),
+            "bytes_out": some(self.bytes_out),
+            "aof_bytes": rounded(self.aof_bytes),
+            "by_command": commands.collect::<serde_json::Map<_, _>>(),
+        })
+    }
+}
+
+impl Line {
+    /// One object of JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let floors = self.floors.iter().map(|floor| {
+            json!({"shape": floor.shape.said(), "value": rounded(floor.value),
+                   "ratio": rounded(floor.ratio), "cost": floor.cost.json()})
+        });
+        let bound = |pick: fn(f64, f64) -> f64| self.runs.iter().copied().reduce(pick);
+        json!({
+            "name": self.name,
+            "engine": self.engine.name(),
+            "value": rounded(self.value),
+            "unit": self.unit,
+            "jobs": self.jobs,
+            "runs": self.runs.len(),
+            "min": bound(f64::min).map(rounded),
+            "max": bound(f64::max).map(rounded),
+            "ratio": self.floors.first().map(|floor| rounded(floor.ratio)),
+            "to_plain": self.to_plain.map(rounded),
+            "to_redis": self.to_redis.map(rounded),
+            "cost": self.cost.json(),
+            "floors": floors.collect::<Vec<_>>(),
+            "load": self.load,
+        })
+    }
+
+    /// The head of the table that [`Line`]s print.
+    #[must_use]
+    pub fn head() -> String {
+        format!(
+            "{:<24} {:<8} {:>10} {:<9} {:>21} {:>6} {:>6} {:>7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6}  floor",
+            "figure",
+            "engine",
+            "median",
+            "unit",
+            "min..max",
+            "ratio",
+            "/plain",
+            "/redis",
+            "cmds",
+            "srv us",
+            "cli us",
+            "B in",
+            "B out",
+            "B aof"
+        )
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bound = |pick: fn(f64, f64) -> f64| self.runs.iter().copied().reduce(pick);
+        let bounds = bound(f64::min).zip(bound(f64::max)).unwrap_or_default();
+        let bounds = format!("{:.0}..{:.0}", bounds.0, bounds.1);
+        let some = |value: Option<f64>, digits: usize| {
+            value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+        };
+        let (name, engine, cost) = (&self.name, self.engine.name(), &self.cost);
+        let ratio = some(self.floors.first().map(|floor| floor.ratio), 2);
+        write!(
+            f,
+            "{name:<24} {engine:<8} {:>10.0} {:<9} {bounds:>21} {ratio:>6} {:>6} {:>7} {:>6} {:>6} {:>6.1} {:>6} {:>6} {:>6.0} ",
+            self.value,
+            self.unit,
+            some(self.to_plain, 2),
+            some(self.to_redis, 2),
+            some(cost.commands, 1),
+            some(cost.server_us, 1),
+            cost.client_us,
+            some(cost.bytes_in, 0),
+            some(cost.bytes_out, 0),
+            cost.aof_bytes,
+        )?;
+        for floor in &self.floors {
+            let (shape, server) = (floor.shape.said(), some(floor.cost.server_us, 1));
+            write!(f, " {shape}: {:.0} ({server} us)", floor.value)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! Work of `run --each`: asking for the same again resumes what was begun.
+
+use super::{Outcome, World, cases, same};
+
+cases![
+    the_first_seed_stays,
+    other_requests_are_other_work,
+    nothing_is_there_before,
+    what_has_ended_begins_anew,
+    ending_twice_is_no_error,
+    is_not_kept_for_ever,
+];
+
+/// Whoever begins it again, as after a crash, gets the seed of the first time.
+async fn the_first_seed_stays(world: &World) -> Outcome {
+    same!(world.broker.begin_each("d1", "s1").await?, "s1");
+    same!(world.broker.begin_each("d1", "s2").await?, "s1");
+    same!(world.broker.each("d1").await?.as_deref(), Some("s1"));
+    Ok(())
+}
+
+/// What differs in the request differs in the seed.
+async fn other_requests_are_other_work(world: &World) -> Outcome {
+    same!(world.broker.begin_each("d1", "s1").await?, "s1");
+    same!(world.broker.begin_each("d2", "s2").await?, "s2");
+    Ok(())
+}
+
+/// Looking does not begin one.
+async fn nothing_is_there_before(world: &World) -> Outcome {
+    same!(world.broker.each("d1").await?, None);
+    world.unchanged("").await
+}
+
+/// After it has ended the same request is a new one.
+async fn what_has_ended_begins_anew(world: &World) -> Outcome {
+    world.broker.begin_each("d1", "s1").await?;
+    world.broker.end_each("d1").await?;
+    same!(world.broker.each("d1").await?, None);
+    same!(world.broker.begin_each("d1", "s2").await?, "s2");
+    Ok(())
+}
+
+/// As after a broken connection.
+async fn ending_twice_is_no_error(world: &World) -> Outcome {
+    world.broker.begin_each("d1", "s1").await?;
+    world.broker.end_each("d1").await?;
+    world.broker.end_each("d1").await?;
+    world.unchanged("").await
+}
+
+/// One that nobody comes back to is forgotten after seven days.
+async fn is_not_kept_for_ever(world: &World) -> Outcome {
+    world.broker.begin_each("d1", "s1").await?;
+    let expected = "~:q:each:d1 string for 10080 min\n  s1\n";
+    world.unchanged(expected).await
+}

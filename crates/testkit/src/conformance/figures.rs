@@ -1,0 +1,235 @@
+//! Figures of queues: what is counted, where, and what is not.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use meshwork_model::outcome::{Failure as Wrong, FailureKind};
+use meshwork_model::route::Priority;
+
+use super::waits::put_after;
+use super::world::{Got, WORKER};
+use super::{Failure, Outcome, World, cases, check, same};
+
+cases![
+    a_life_in_figures,
+    each_kind_of_error_is_counted,
+    losses_and_poison,
+    prerequisites_and_their_timeouts,
+    each_list_has_its_own,
+    lists_that_are_no_queues_have_none,
+    what_changes_nothing_counts_nothing,
+    a_clock_set_back_takes_nothing_off,
+    a_key_like_figures_ends_no_call,
+];
+
+async fn of(world: &World, queue: &str) -> Got<BTreeMap<String, u64>> {
+    world
+        .raw(&["HGETALL", &world.keys().queue_stats_key(queue)])
+        .await
+}
+
+/// Compares the figures of the queue of [`World::job`] with `created 1, started 1`.
+async fn figures(world: &World, should: &str) -> Outcome {
+    let is = of(world, &world.queue()).await?;
+    let is: Vec<_> = is.iter().map(|(name, n)| format!("{name} {n}")).collect();
+    same!(is.join(", "), should);
+    Ok(())
+}
+
+/// Forgets them.
+async fn begin(world: &World) -> Outcome {
+    world.raw(&["FLUSHDB"]).await
+}
+
+/// From its creation to its repetition.
+async fn a_life_in_figures(world: &World) -> Outcome {
+    let mut job = world.job("a")?;
+    job.retries = 1;
+    world.put_jobs(&[job]).await?;
+    let run = world.take_one().await?;
+    world.pass(100);
+    world.broker.release(&run).await?;
+    let run = world.take_one().await?;
+    world.pass(20);
+    world.fail(&run, FailureKind::Script).await?;
+    figures(
+        world,
+        "created 1, released 1, retried 1, run_ms 20, started 2",
+    )
+    .await?;
+    let run = world.take_one().await?;
+    world.pass(3);
+    world.finish(&run, "42").await?;
+    world.broker.retry(&world.read("a").await?).await?;
+    figures(
+        world,
+        "created 1, finished 1, released 1, requeued 1, retried 1, run_ms 23, started 3",
+    )
+    .await
+}
+
+/// By the word for it; a stop is no dead letter.
+async fn each_kind_of_error_is_counted(world: &World) -> Outcome {
+    let kinds = [
+        (
+            FailureKind::Script,
+            "created 1, dead 1, error:script 1, failed 1, run_ms 0, started 1",
+        ),
+        (
+            FailureKind::Timeout,
+            "created 1, dead 1, error:timeout 1, failed 1, run_ms 0, started 1",
+        ),
+        (
+            FailureKind::Permanent,
+            "created 1, dead 1, error:permanent 1, failed 1, run_ms 0, started 1",
+        ),
+        (
+            FailureKind::Stopped,
+            "created 1, error:stopped 1, failed 1, run_ms 0, started 1",
+        ),
+    ];
+    for (kind, should) in kinds {
+        let run = world.started("a").await?;
+        world.fail(&run, kind).await?;
+        figures(world, should).await?;
+        begin(world).await?;
+    }
+    world.put(&["a"]).await?;
+    world
+        .broker
+        .cancel(&world.read("a").await?, "stopped", false)
+        .await?;
+    figures(world, "created 1, error:stopped 1, failed 1").await?;
+    begin(world).await?;
+    let run = world.started("a").await?;
+    world.raw::<()>(&["SET", &world.queue(), "x"]).await?;
+    world.broker.release(&run).await?;
+    let figures = of(world, &world.queue()).await?;
+    same!(figures.get("error:queue"), Some(&1));
+    Ok(())
+}
+
+/// Of workers that went away.
+async fn losses_and_poison(world: &World) -> Outcome {
+    world.started("a").await?;
+    for _ in 0..4 {
+        world.lose_all().await?;
+        world.take_one().await?;
+    }
+    figures(world, "created 1, lost 4, started 5").await?;
+    world.lose_all().await?;
+    figures(
+        world,
+        "created 1, dead 1, error:lost 1, failed 1, lost 5, started 5",
+    )
+    .await
+}
+
+/// Jobs that end without a run.
+async fn prerequisites_and_their_timeouts(world: &World) -> Outcome {
+    let mut first = world.job("first")?;
+    first.route.script_type = "sal".parse()?;
+    world.put_jobs(&[first]).await?;
+    put_after(world, "a", &["first"]).await?;
+    world
+        .broker
+        .cancel(&world.read("first").await?, "stopped", false)
+        .await?;
+    figures(world, "created 1, error:prerequisite 1, failed 1").await?;
+    put_after(world, "b", &["first"]).await?;
+    figures(world, "created 2, error:prerequisite 2, failed 2").await?;
+    begin(world).await?;
+    let mut first = world.job("first")?;
+    first.route.script_type = "sal".parse()?;
+    world.put_jobs(&[first]).await?;
+    put_after(world, "a", &["first"]).await?;
+    world.pass(1_800_000);
+    world.broker.watch().await?;
+    figures(world, "created 1, error:timeout 1, failed 1").await
+}
+
+/// A priority is a list.
+async fn each_list_has_its_own(world: &World) -> Outcome {
+    let high = format!("{}:prio:0", world.queue());
+    let mut job = world.job("a")?;
+    job.route.priority = Priority::High;
+    world
+        .put_jobs(&[job, world.job("b")?, world.job("c")?])
+        .await?;
+    let run = world
+        .claim(WORKER, std::slice::from_ref(&high), 1)
+        .await?
+        .jobs;
+    world.finish(&run[0], "42").await?;
+    figures(world, "created 2").await?;
+    let of_high = of(world, &high).await?;
+    same!(of_high.get("finished"), Some(&1));
+    same!(of_high.get("started"), Some(&1));
+    Ok(())
+}
+
+/// There may be as many as there are names.
+async fn lists_that_are_no_queues_have_none(world: &World) -> Outcome {
+    let list = format!("{}elsewhere", world.keys().job_prefix());
+    let fields = [
+        ("status", "dispatched"),
+        ("mw_queue", list.as_str()),
+        ("mw_attempt", "1"),
+    ];
+    world.put_foreign("a", &fields).await?;
+    world
+        .broker
+        .cancel(&world.read("a").await?, "stopped", true)
+        .await?;
+    check!(of(world, &list).await?.is_empty());
+    check!(!world.all().await?.contains("queue:stats"));
+    Ok(())
+}
+
+/// A report that is stale, or said again.
+async fn what_changes_nothing_counts_nothing(world: &World) -> Outcome {
+    let run = world.started("a").await?;
+    world.finish(&run, "42").await?;
+    let before = of(world, &world.queue()).await?;
+    world.finish(&run, "42").await?;
+    world.fail(&run, FailureKind::Script).await?;
+    world.broker.release(&run).await?;
+    world.broker.reclaim().await?;
+    world.broker.enqueue(&[world.job("a")?]).await?;
+    same!(of(world, &world.queue()).await?, before);
+    Ok(())
+}
+
+/// A run that ends before it began took no time.
+async fn a_clock_set_back_takes_nothing_off(world: &World) -> Outcome {
+    let run = world.started("a").await?;
+    world.pass(5);
+    world.finish(&run, "42").await?;
+    let run = world.started("b").await?;
+    world.at(super::world::START - 1_000);
+    world.finish(&run, "42").await?;
+    figures(world, "created 2, finished 2, run_ms 5, started 2").await
+}
+
+/// They only help.
+async fn a_key_like_figures_ends_no_call(world: &World) -> Outcome {
+    let key = world.keys().queue_stats_key(&world.queue());
+    world.raw::<()>(&["SET", &key, "x"]).await?;
+    let mut job = world.job("a")?;
+    job.retries = 1;
+    world.put_jobs(&[job]).await?;
+    let run = world.take_one().await?;
+    let failure = Wrong::new(FailureKind::Script, "boom");
+    world
+        .broker
+        .fail(&run, &failure, b"", b"", Duration::ZERO)
+        .await?;
+    let run = world.take_one().await?;
+    world.finish(&run, "42").await?;
+    same!(world.status("a").await?, "finished");
+    let is: String = world.raw(&["GET", &key]).await?;
+    if is != "x" {
+        return Err(Failure::new("the key was written to"));
+    }
+    Ok(())
+}

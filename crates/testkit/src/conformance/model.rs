@@ -1,0 +1,491 @@
+//! Limits beside a simple model: random steps on a real engine, while the model counts what runs. After each step
+//! nothing runs that may not; in the end every job has run. Where the steps come from is not decided here.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use meshwork_broker::script::Scripts;
+use meshwork_broker::{Cancelled, Claimed, Deleted, Failed, Finished, Released};
+use meshwork_model::job::When;
+use meshwork_model::outcome::{Failure as Wrong, FailureKind};
+
+use super::wishes::{self, LOOK_MS, set};
+use super::world::{LEASE_MS, START, WORKER};
+use super::{Failure, Outcome, Place, World, check, same};
+
+/// What may happen. Jobs and runs are named by any number: its remainder counts.
+#[derive(Debug, Clone, Copy)]
+pub enum Step {
+    /// A job of one of three keys (0: of none), which is to run after so many milliseconds.
+    Enqueue(u8, u16),
+    /// A claim of so many.
+    Claim(u8),
+    /// A run ends, and so many are claimed in the same call.
+    Exchange(u8, u8),
+    /// A run ends.
+    Finish(u8),
+    /// A run fails and has a retry left, after so many milliseconds.
+    Fail(u8, u16),
+    /// A run is handed back.
+    Release(u8),
+    /// The worker of a run dies: its lease is renewed no more.
+    Kill(u8),
+    /// The record of a run is deleted by somebody.
+    Vanish(u8),
+    /// A job is stopped, whether it runs or not.
+    Cancel(u8),
+    /// A job that does not run is deleted.
+    Delete(u8),
+    /// What dead workers held is taken back.
+    Reclaim,
+    /// What is due is put into its queue.
+    Promote,
+    /// Time passes, while workers that live renew their leases.
+    Pass(u32),
+    /// Other limits: at once, at once of a key (0: none); whether keys have turns; whether it is paused.
+    Limit(u8, u8, bool, bool),
+}
+
+/// A rate of one of the two kinds; in milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub enum Rate {
+    /// So many in each window.
+    Window(u32, u32),
+    /// So many in a time on the average, and so many at once.
+    Bucket(u32, u32, u32),
+}
+
+/// What happens to one queue.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// How many start.
+    pub rate: Option<Rate>,
+    /// How many start of each key.
+    pub key_rate: Option<Rate>,
+    /// What happens.
+    pub steps: Vec<Step>,
+}
+
+/// How often a job is lost until it is a dead letter (`reclaim`).
+const MOST_LOST: u32 = 5;
+/// Rounds in which each job must have its turn in the end, for each job: it may fail to pass a rate, and wait to
+/// be looked for.
+const ROUNDS: usize = 4;
+
+#[derive(Debug, PartialEq)]
+enum Is {
+    Waits {
+        from: u64,
+    },
+    Runs {
+        run: Claimed,
+        until: u64,
+        lives: bool,
+        slots: (bool, bool),
+    },
+    Over,
+}
+
+#[derive(Debug)]
+struct Job {
+    id: String,
+    key: Option<String>,
+    lost: u32,
+    is: Is,
+}
+
+struct Model<'a> {
+    world: &'a World,
+    plan: &'a Plan,
+    jobs: Vec<Job>,
+    limit: (usize, usize, bool, bool),
+    now: u64,
+    /// When jobs were started, with their key.
+    starts: Vec<(u64, Option<String>)>,
+}
+
+impl Plan {
+    /// Plays it on an empty place.
+    ///
+    /// # Errors
+    /// What did not hold, and after which step.
+    pub async fn run_on(&self, place: &Place) -> Outcome {
+        let world = World::new(place.ways().clone(), Scripts::default())?;
+        let mut model = Model {
+            world: &world,
+            plan: self,
+            jobs: Vec::new(),
+            limit: (0, 0, false, false),
+            now: START,
+            starts: Vec::new(),
+        };
+        model.set().await?;
+        for (at, step) in self.steps.iter().enumerate() {
+            let said = model.step(*step).await;
+            said.map_err(|why| Failure::new(format!("step {at}, {step:?}: {why}")))?;
+        }
+        model.all_run_in_the_end().await
+    }
+}
+
+impl Model<'_> {
+    async fn step(&mut self, step: Step) -> Outcome {
+        match step {
+            Step::Enqueue(key, delay) => self.enqueue(key, delay.into()).await,
+            Step::Claim(want) => self.claim(want.into()).await,
+            Step::Exchange(run, want) => self.exchange(run, want.into()).await,
+            Step::Finish(run) => self.finish(run).await,
+            Step::Fail(run, delay) => self.fail(run, delay.into()).await,
+            Step::Release(run) => self.release(run).await,
+            Step::Kill(run) => {
+                if let Some((at, _)) = self.run(run)
+                    && let Is::Runs { lives, .. } = &mut self.jobs[at].is
+                {
+                    *lives = false;
+                }
+                Ok(())
+            }
+            Step::Vanish(run) => self.vanish(run).await,
+            Step::Cancel(job) => self.cancel(job).await,
+            Step::Delete(job) => self.delete(job).await,
+            Step::Reclaim => self.reclaim().await,
+            Step::Promote => {
+                self.world.broker.promote().await?;
+                Ok(())
+            }
+            Step::Pass(ms) => self.pass(ms.into()).await,
+            Step::Limit(all, of_key, fair, paused) => {
+                self.limit = (all.into(), of_key.into(), fair, paused);
+                self.set().await
+            }
+        }
+    }
+
+    /// The settings as the scripts read them.
+    async fn set(&self) -> Outcome {
+        let (all, of_key, fair, paused) = self.limit;
+        let number = |name: &str, n: usize| (n > 0).then(|| format!("{name}={n}"));
+        let rate = |name: &str, rate: Option<Rate>| {
+            rate.map(|rate| match rate {
+                Rate::Window(n, ms) => format!("{name}=window:{n}:{ms}"),
+                Rate::Bucket(n, ms, burst) => format!("{name}=bucket:{n}:{ms}:{burst}"),
+            })
+        };
+        let settings = [
+            number("concurrency", all),
+            number("key_concurrency", of_key),
+            number("fair", fair.into()),
+            number("paused", paused.into()),
+            rate("rate", self.plan.rate),
+            rate("key_rate", self.plan.key_rate),
+        ];
+        let settings: Vec<_> = settings.into_iter().flatten().collect();
+        set(self.world, &settings.join(" ")).await
+    }
+
+    /// One of the runs that a worker still has.
+    fn run(&self, n: u8) -> Option<(usize, Claimed)> {
+        let runs = self.jobs.iter().enumerate();
+        let runs: Vec<_> = runs
+            .filter_map(|(at, job)| match &job.is {
+                Is::Runs {
+                    run, lives: true, ..
+                } => Some((at, run.clone())),
+                _ => None,
+            })
+            .collect();
+        let n = usize::from(n).checked_rem(runs.len())?;
+        runs.into_iter().nth(n)
+    }
+
+    /// One of the jobs that are not over.
+    fn open(&self, n: u8) -> Option<usize> {
+        let open = |(at, job): (usize, &Job)| (job.is != Is::Over).then_some(at);
+        let open: Vec<_> = self.jobs.iter().enumerate().filter_map(open).collect();
+        let n = usize::from(n).checked_rem(open.len())?;
+        open.get(n).copied()
+    }
+
+    async fn enqueue(&mut self, key: u8, delay: u64) -> Outcome {
+        let id = format!("j{}", self.jobs.len());
+        let key = key % 4;
+        let key = (key > 0).then(|| format!("k{key}"));
+        let mut job = self.world.job(&id)?;
+        (job.key, job.retries) = (key.clone(), 100);
+        if delay > 0 {
+            job.when = Some(When::In(delay));
+        }
+        self.world.put_jobs(&[job]).await?;
+        let is = Is::Waits {
+            from: self.now + delay,
+        };
+        self.jobs.push(Job {
+            id,
+            key,
+            lost: 0,
+            is,
+        });
+        Ok(())
+    }
+
+    async fn claim(&mut self, want: usize) -> Outcome {
+        let taken = wishes::claim(self.world, want).await?;
+        self.started(taken.jobs, want)
+    }
+
+    async fn exchange(&mut self, run: u8, want: usize) -> Outcome {
+        let Some((at, run)) = self.run(run) else {
+            return Ok(());
+        };
+        let said = wishes::exchange(self.world, &[&run], want).await?;
+        same!(said.finished, [Finished::Finished]);
+        self.jobs[at].is = Is::Over;
+        self.started(said.taken.jobs, want)
+    }
+
+    async fn finish(&mut self, run: u8) -> Outcome {
+        if let Some((at, run)) = self.run(run) {
+            same!(self.world.finish(&run, "42").await?, Finished::Finished);
+            self.jobs[at].is = Is::Over;
+            same!(self.world.broker.release(&run).await?, Released::Stale);
+        }
+        Ok(())
+    }
+
+    async fn fail(&mut self, run: u8, delay: u64) -> Outcome {
+        if let Some((at, run)) = self.run(run) {
+            let failure = Wrong::new(FailureKind::Script, "boom");
+            let pause = Duration::from_millis(delay);
+            let said = self.world.broker.fail(&run, &failure, b"", b"", pause);
+            same!(said.await?, Failed::Requeued);
+            self.jobs[at].is = Is::Waits {
+                from: self.now + delay,
+            };
+        }
+        Ok(())
+    }
+
+    async fn release(&mut self, run: u8) -> Outcome {
+        if let Some((at, run)) = self.run(run) {
+            same!(self.world.broker.release(&run).await?, Released::Released);
+            self.jobs[at].is = Is::Waits { from: self.now };
+            same!(self.world.finish(&run, "42").await?, Finished::Stale);
+        }
+        Ok(())
+    }
+
+    async fn vanish(&mut self, run: u8) -> Outcome {
+        if let Some((at, run)) = self.run(run) {
+            self.world
+                .raw::<()>(&["DEL", &self.world.key(&run.job.id)])
+                .await?;
+            self.jobs[at].is = Is::Over;
+        }
+        Ok(())
+    }
+
+    async fn cancel(&mut self, job: u8) -> Outcome {
+        if let Some(at) = self.open(job) {
+            let job = self.world.read(&self.jobs[at].id).await?;
+            let said = self.world.broker.cancel(&job, "stopped", true).await?;
+            same!(said, Cancelled::Cancelled);
+            let was = std::mem::replace(&mut self.jobs[at].is, Is::Over);
+            if let Is::Runs { run, .. } = was {
+                same!(self.world.finish(&run, "42").await?, Finished::Stale);
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete(&mut self, job: u8) -> Outcome {
+        if let Some(at) = self.open(job)
+            && matches!(self.jobs[at].is, Is::Waits { .. })
+        {
+            let job = self.world.read(&self.jobs[at].id).await?;
+            same!(self.world.broker.delete(&job).await?, Deleted::Deleted);
+            self.jobs[at].is = Is::Over;
+        }
+        Ok(())
+    }
+
+    async fn reclaim(&mut self) -> Outcome {
+        let said = self.world.broker.reclaim().await?;
+        let (mut requeued, mut ended) = (Vec::new(), Vec::new());
+        let now = self.now;
+        for job in &mut self.jobs {
+            if !matches!(job.is, Is::Runs { until, .. } if until <= now) {
+                continue;
+            }
+            job.lost += 1;
+            if job.lost < MOST_LOST {
+                job.is = Is::Waits { from: now };
+                requeued.push(job.id.clone());
+            } else {
+                job.is = Is::Over;
+                ended.push(job.id.clone());
+            }
+        }
+        for (mut is, mut should) in [(said.requeued, requeued), (said.ended, ended)] {
+            is.sort();
+            should.sort();
+            same!(is, should);
+        }
+        Ok(())
+    }
+
+    async fn pass(&mut self, ms: u64) -> Outcome {
+        let mut left = ms;
+        while left > 0 {
+            let part = left.min(LEASE_MS - 1);
+            left -= part;
+            self.now += part;
+            self.world.at(self.now);
+            let mut held = Vec::new();
+            for job in &mut self.jobs {
+                if let Is::Runs {
+                    run,
+                    until,
+                    lives: true,
+                    ..
+                } = &mut job.is
+                {
+                    *until = self.now + LEASE_MS;
+                    held.push(run.clone());
+                }
+            }
+            check!(self.world.renew(WORKER, &held).await?.is_empty());
+        }
+        Ok(())
+    }
+
+    /// What a claim brought: each job once, in its time, and no more than may run.
+    fn started(&mut self, runs: Vec<Claimed>, want: usize) -> Outcome {
+        let (all, of_key, _, paused) = self.limit;
+        check!(runs.len() <= want);
+        check!(!paused || runs.is_empty());
+        let any = !runs.is_empty();
+        let mut keys = Vec::new();
+        for run in runs {
+            let (now, id) = (self.now, run.job.id.clone());
+            let job = self.jobs.iter_mut().find(|job| job.id == id);
+            let job = job.ok_or_else(|| Failure::new(format!("{id} was never enqueued")))?;
+            let Is::Waits { from } = job.is else {
+                return Err(Failure::new(format!(
+                    "{id} was started, but it is {:?}",
+                    job.is
+                )));
+            };
+            check!(from <= now);
+            let slots = (all > 0, of_key > 0 && job.key.is_some());
+            job.is = Is::Runs {
+                run,
+                until: now + LEASE_MS,
+                lives: true,
+                slots,
+            };
+            self.starts.push((now, job.key.clone()));
+            keys.extend(job.key.clone());
+        }
+        let run_with = |which: &dyn Fn(&Job, (bool, bool)) -> bool| {
+            let runs = self.jobs.iter().filter(|job| match job.is {
+                Is::Runs { slots, .. } => which(job, slots),
+                _ => false,
+            });
+            runs.count()
+        };
+        if any && all > 0 {
+            check!(run_with(&|_, slots| slots.0) <= all);
+        }
+        for key in keys.iter().filter(|_| of_key > 0) {
+            check!(run_with(&|job, slots| slots.1 && job.key.as_ref() == Some(key)) <= of_key);
+        }
+        self.rates_hold()
+    }
+
+    fn rates_hold(&self) -> Outcome {
+        if let Some(rate) = self.plan.rate {
+            let all: Vec<_> = self.starts.iter().map(|(at, _)| *at).collect();
+            rate.holds(&all)?;
+        }
+        if let Some(rate) = self.plan.key_rate {
+            let mut of = BTreeMap::<_, Vec<u64>>::new();
+            for (at, key) in &self.starts {
+                if let Some(key) = key {
+                    of.entry(key).or_default().push(*at);
+                }
+            }
+            for starts in of.values() {
+                rate.holds(starts)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing is lost, and no slot either: as workers come back and time passes, every job that waits is started.
+    async fn all_run_in_the_end(&mut self) -> Outcome {
+        let (all, of_key, fair, _) = self.limit;
+        self.limit = (all, of_key, fair, false);
+        self.set().await?;
+        let ms = |rate: Option<Rate>| match rate {
+            Some(Rate::Window(_, ms) | Rate::Bucket(_, ms, _)) => u64::from(ms),
+            None => 0,
+        };
+        let pause = LOOK_MS + LEASE_MS + ms(self.plan.rate).max(ms(self.plan.key_rate));
+        for _ in 0..ROUNDS * (self.jobs.len() + 1) {
+            while self.run(0).is_some() {
+                self.finish(0).await?;
+            }
+            self.now += pause;
+            self.world.at(self.now);
+            self.reclaim().await?;
+            self.world.broker.promote().await?;
+            self.claim(5).await?;
+            if self.jobs.iter().all(|job| job.is == Is::Over) {
+                return self.nothing_is_left().await;
+            }
+        }
+        let left = self.jobs.iter().filter(|job| job.is != Is::Over);
+        let left: Vec<_> = left.map(|job| (&job.id, &job.is)).collect();
+        Err(Failure::new(format!(
+            "never started: {left:?}\n{}",
+            self.world.all().await?
+        )))
+    }
+
+    async fn nothing_is_left(&self) -> Outcome {
+        same!(self.world.broker.running().await?, 0);
+        check!(!self.world.all().await?.contains(":q:backlog:"));
+        Ok(())
+    }
+}
+
+impl Rate {
+    /// Whether these starts, the earliest first, keep to it.
+    fn holds(self, starts: &[u64]) -> Outcome {
+        let within = match self {
+            Self::Window(n, ms) => {
+                let (mut begun, mut used) = (None, 0);
+                starts.iter().all(|at| {
+                    if begun.is_none_or(|begun| *at >= begun + u64::from(ms)) {
+                        (begun, used) = (Some(*at), 0);
+                    }
+                    used += 1;
+                    used <= n
+                })
+            }
+            Self::Bucket(n, ms, burst) => starts.iter().enumerate().all(|(from, first)| {
+                starts[from..].iter().zip(1_u64..).all(|(last, count)| {
+                    let more = (last - first) * u64::from(n) / u64::from(ms);
+                    // A part of one may be there at the beginning.
+                    count <= u64::from(burst) + more + 1
+                })
+            }),
+        };
+        if within {
+            return Ok(());
+        }
+        Err(Failure::new(format!(
+            "{starts:?} are more than {self:?} lets start"
+        )))
+    }
+}

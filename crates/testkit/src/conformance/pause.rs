@@ -1,0 +1,195 @@
+//! Queues from which nothing is taken, and those that take nothing in.
+
+use meshwork_broker::{Enqueued, Finished, Released};
+use meshwork_model::outcome::FailureKind;
+use meshwork_model::route::Priority;
+
+use super::wishes::{claim, delayed, held, promote, put_keyed, set, taken};
+use super::world::WORKER;
+use super::{Outcome, World, cases, check, same};
+
+cases![
+    nothing_starts_while_it_is_paused,
+    what_runs_goes_on_and_comes_back,
+    ids_on_their_way_go_back,
+    it_holds_for_all_priorities,
+    other_queues_go_on,
+    what_becomes_due_waits,
+    a_draining_queue_takes_nothing_in,
+    what_is_inside_runs_and_comes_back,
+    a_payload_may_be_too_large,
+    what_is_no_setting_sets_nothing,
+];
+
+/// And all of it as soon as it is not.
+async fn nothing_starts_while_it_is_paused(world: &World) -> Outcome {
+    world.put(&["a", "b"]).await?;
+    set(world, "paused=1").await?;
+    let before = world.all().await?;
+    let told = claim(world, 5).await?;
+    check!(told.jobs.is_empty() && !told.more);
+    same!(held(world, 1).await?, Some(200));
+    world.unchanged(&before).await?;
+    set(world, "paused=0").await?;
+    same!(held(world, 0).await?, None);
+    same!(taken(world, 5).await?, ["a", "b"]);
+    Ok(())
+}
+
+/// A pause stops no run.
+async fn what_runs_goes_on_and_comes_back(world: &World) -> Outcome {
+    put_keyed(world, "k", &["a", "b", "c", "d"]).await?;
+    let jobs = world.take(4).await?;
+    set(world, "paused=1").await?;
+    same!(world.finish(&jobs[0], "42").await?, Finished::Finished);
+    same!(world.broker.release(&jobs[1]).await?, Released::Released);
+    world.fail(&jobs[2], FailureKind::Script).await?;
+    same!(world.lose_all().await?.requeued, ["d"]);
+    check!(taken(world, 4).await?.is_empty());
+    set(world, "").await?;
+    same!(taken(world, 4).await?, ["d", "b", "c"]);
+    Ok(())
+}
+
+/// In order, so that whoever may take from the queue has them.
+async fn ids_on_their_way_go_back(world: &World) -> Outcome {
+    world.renew(WORKER, &[]).await?;
+    world.put(&["a", "b", "c"]).await?;
+    let (queue, feed) = (world.queue(), world.feed(WORKER));
+    for _ in 0..2 {
+        let on = ["LMOVE", &queue, &feed, "RIGHT", "LEFT"];
+        world.raw::<()>(&on).await?;
+    }
+    set(world, "paused=1").await?;
+    check!(taken(world, 3).await?.is_empty());
+    same!(world.waiting().await?, ["a", "b", "c"]);
+    check!(world.list(&feed).await?.is_empty());
+    Ok(())
+}
+
+/// They are one queue.
+async fn it_holds_for_all_priorities(world: &World) -> Outcome {
+    let queue = world.queue();
+    let lists = [
+        format!("{queue}:prio:0"),
+        queue.clone(),
+        format!("{queue}:prio:2"),
+    ];
+    for (id, priority) in [
+        ("h", Priority::High),
+        ("n", Priority::Normal),
+        ("l", Priority::Low),
+    ] {
+        let mut job = world.job(id)?;
+        job.route.priority = priority;
+        world.put_jobs(&[job]).await?;
+    }
+    set(world, "paused=1").await?;
+    let told = world.claim(WORKER, &lists, 5).await?;
+    check!(told.jobs.is_empty());
+    let names: Vec<_> = told.held.iter().map(|(list, _)| list.clone()).collect();
+    same!(names, lists);
+    set(world, "").await?;
+    same!(world.claim(WORKER, &lists, 5).await?.jobs.len(), 3);
+    Ok(())
+}
+
+/// Before and behind it.
+async fn other_queues_go_on(world: &World) -> Outcome {
+    let lists = [world.queue_of("sal"), world.queue(), world.queue_of("v")];
+    for (id, script_type) in [("a", "sal"), ("b", "osis"), ("c", "v")] {
+        let mut job = world.job(id)?;
+        job.route.script_type = script_type.parse()?;
+        world.put_jobs(&[job]).await?;
+    }
+    set(world, "paused=1").await?;
+    let told = world.claim(WORKER, &lists, 5).await?;
+    same!(super::world::ids(&told.jobs), ["a", "c"]);
+    same!(told.held.len(), 1);
+    same!(told.held[0].0, world.queue());
+    Ok(())
+}
+
+/// In the queue, as it should.
+async fn what_becomes_due_waits(world: &World) -> Outcome {
+    world.put_jobs(&[delayed(world, "a", 5)?]).await?;
+    set(world, "paused=1").await?;
+    world.pass(5);
+    same!(promote(world).await?, (1, None));
+    same!(world.waiting().await?, ["a"]);
+    check!(taken(world, 1).await?.is_empty());
+    Ok(())
+}
+
+/// Nothing is written, and the job may be asked for later.
+async fn a_draining_queue_takes_nothing_in(world: &World) -> Outcome {
+    set(world, "draining=1").await?;
+    let before = world.all().await?;
+    let mut high = world.job("b")?;
+    high.route.priority = Priority::High;
+    let jobs = [world.job("a")?, high, delayed(world, "c", 5)?];
+    same!(
+        world.broker.enqueue(&jobs).await?,
+        [Enqueued::Draining, Enqueued::Draining, Enqueued::Draining]
+    );
+    world.unchanged(&before).await?;
+    let mut other = world.job("d")?;
+    other.route.script_type = "sal".parse()?;
+    same!(world.broker.enqueue(&[other]).await?, [Enqueued::Stored]);
+    set(world, "draining=0").await?;
+    world.put_jobs(&jobs).await
+}
+
+/// Until it is empty.
+async fn what_is_inside_runs_and_comes_back(world: &World) -> Outcome {
+    put_keyed(world, "k", &["a", "b"]).await?;
+    world.put_jobs(&[delayed(world, "c", 5)?]).await?;
+    set(world, "draining=1").await?;
+    let jobs = world.take(2).await?;
+    world.fail(&jobs[0], FailureKind::Script).await?;
+    world.broker.release(&jobs[1]).await?;
+    world.pass(5);
+    promote(world).await?;
+    same!(taken(world, 5).await?, ["b", "a", "c"]);
+    let said = world.broker.enqueue(&[world.job("a")?]).await?;
+    same!(said, [Enqueued::Exists]);
+    Ok(())
+}
+
+/// All that its record takes, byte by byte.
+async fn a_payload_may_be_too_large(world: &World) -> Outcome {
+    let job = world.job("a")?;
+    let bytes: usize = job.fields().iter().map(|(_, value)| value.len()).sum();
+    set(world, &format!("payload={}", bytes - 1)).await?;
+    let before = world.all().await?;
+    let said = world.broker.enqueue(std::slice::from_ref(&job)).await?;
+    same!(said, [Enqueued::Large(bytes as u64)]);
+    world.unchanged(&before).await?;
+    set(world, &format!("payload={bytes}")).await?;
+    world.put_jobs(&[job]).await
+}
+
+/// Nobody is locked out, and nothing lost, because of a slip of the pen.
+async fn what_is_no_setting_sets_nothing(world: &World) -> Outcome {
+    let slips = [
+        "concurrency=many",
+        "key_concurrency=1x",
+        "rate=window:1",
+        "rate=drops:1:1000",
+        "rate=bucket:0:0:1",
+        "key_rate=window:x:y",
+        "payload=big",
+        "paused",
+        "fair",
+        "=1",
+        "rate=window:0:1000",
+        "key_rate=bucket:1:0",
+    ];
+    for (n, slip) in slips.into_iter().enumerate() {
+        set(world, slip).await?;
+        let names = ["a", "b", "c"].map(|job| format!("{job}{n}"));
+        put_keyed(world, "k", &names.each_ref().map(String::as_str)).await?;
+        same!((slip, taken(world, 3).await?), (slip, names.to_vec()));
+    }
+    Ok(())
+}

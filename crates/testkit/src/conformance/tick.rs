@@ -1,0 +1,445 @@
+//! tick: each slot of a schedule is decided once, whoever looks after it and however often.
+
+use std::time::Duration;
+
+use meshwork_broker::{Finished, Ticked};
+use meshwork_model::outcome::FailureKind;
+use meshwork_model::schedule::Schedule;
+use meshwork_model::schedule::policy::{CatchUp, Overlap};
+
+use super::schedule::{SLOT, every, named, put, read};
+use super::world::START;
+use super::{Failure, Outcome, World, cases, check, same};
+
+cases![
+    a_slot_runs_at_its_moment_and_once,
+    many_may_look_after_it,
+    a_position_that_went_back_runs_nothing_again,
+    a_position_that_is_gone_runs_nothing_of_the_past,
+    a_clock_that_went_back_runs_nothing_again,
+    a_slot_is_skipped_while_the_last_job_goes_on,
+    a_job_that_waits_is_replaced,
+    a_job_that_runs_is_replaced_when_it_has_ended,
+    jobs_may_overlap,
+    the_latest_missed_slot_runs,
+    missed_slots_are_skipped,
+    all_missed_slots_run_in_order,
+    after_its_end_it_is_never_due,
+    a_full_queue_is_tried_again,
+    what_a_queue_never_takes_is_given_up,
+    a_queue_that_is_no_list_holds_up_nobody,
+    what_cannot_be_read_holds_up_nobody,
+    a_name_without_a_schedule_is_dropped,
+    takes_a_bounded_number,
+    reads_a_bounded_number_of_bytes,
+    nothing_to_do_is_no_error,
+];
+
+const FIRST: &str = "s.20231114T221330Z";
+const SECOND: &str = "s.20231114T221340Z";
+
+async fn tick(world: &World) -> Result<(usize, usize, usize), Failure> {
+    let Ticked {
+        due,
+        stored,
+        skipped,
+        ..
+    } = world.broker.tick().await?;
+    Ok((due, stored, skipped))
+}
+
+/// A schedule that comes every ten seconds, with a policy, after its first slot.
+async fn after_one(world: &World, overlap: Overlap) -> Result<Schedule, Failure> {
+    let mut schedule = every(world, "@every 10s")?;
+    schedule.overlap = overlap;
+    put(world, &schedule).await?;
+    world.at(SLOT);
+    same!(tick(world).await?, (1, 1, 0));
+    Ok(schedule)
+}
+
+/// Not a millisecond before, and never again.
+async fn a_slot_runs_at_its_moment_and_once(world: &World) -> Outcome {
+    put(world, &every(world, "@every 10s")?).await?;
+    let none = world.broker.tick().await?;
+    same!(
+        (none.due, none.next),
+        (0, Some(Duration::from_millis(9_877)))
+    );
+    world.at(SLOT - 1);
+    same!(tick(world).await?, (0, 0, 0));
+    world.at(SLOT);
+    let due = world.broker.tick().await?;
+    same!(
+        (due.due, due.stored, due.next),
+        (1, 1, Some(Duration::from_secs(10)))
+    );
+    same!(world.waiting().await?, [FIRST]);
+    let job = world.read(FIRST).await?;
+    same!(
+        (job.script.as_slice(), job.created_at.as_str()),
+        (&b"any"[..], "2023-11-14T22:13:30.000Z")
+    );
+    same!(job.env_vars["MESHWORK_SLOT"], "2023-11-14T22:13:30.000Z");
+    let before = world.all().await?;
+    same!(tick(world).await?, (0, 0, 0));
+    world.unchanged(&before).await?;
+    let there = read(world).await?;
+    same!((there.runs, there.position), (1, Some(SLOT)));
+    same!(there.last, Some(FIRST.parse()?));
+    same!(there.next, Some(SLOT + 10_000));
+    Ok(())
+}
+
+/// All at once.
+async fn many_may_look_after_it(world: &World) -> Outcome {
+    let mut schedule = every(world, "@every 10s")?;
+    (schedule.overlap, schedule.catch_up) = (Overlap::Allow, CatchUp::All(100));
+    put(world, &schedule).await?;
+    for n in 0..10 {
+        world.at(SLOT + n * 10_000);
+        let all = (0..8).map(|_| world.broker.tick());
+        let ticked = futures_util::future::try_join_all(all).await?;
+        same!(ticked.iter().map(|ticked| ticked.stored).sum::<usize>(), 1);
+    }
+    same!(world.waiting().await?.len(), 10);
+    same!(read(world).await?.runs, 10);
+    Ok(())
+}
+
+/// The id of the job is there.
+async fn a_position_that_went_back_runs_nothing_again(world: &World) -> Outcome {
+    after_one(world, Overlap::Allow).await?;
+    let key = world.keys().schedule(&"s".parse()?);
+    let start = START.to_string();
+    world.raw::<()>(&["HSET", &key, "position", &start]).await?;
+    world
+        .raw::<()>(&["ZADD", &world.keys().schedules(), &start, "s"])
+        .await?;
+    same!(tick(world).await?, (1, 0, 0));
+    same!(world.waiting().await?, [FIRST]);
+    let there = read(world).await?;
+    same!((there.runs, there.position), (1, Some(SLOT)));
+    Ok(())
+}
+
+/// It goes on from now.
+async fn a_position_that_is_gone_runs_nothing_of_the_past(world: &World) -> Outcome {
+    put(world, &every(world, "@every 10s")?).await?;
+    let key = world.keys().schedule(&"s".parse()?);
+    world.raw::<()>(&["HDEL", &key, "position"]).await?;
+    world.at(SLOT + 1);
+    same!(tick(world).await?, (1, 0, 0));
+    world.at(SLOT + 10_000);
+    same!(tick(world).await?, (1, 1, 0));
+    same!(world.waiting().await?, [SECOND]);
+    Ok(())
+}
+
+/// Its slots come when the clock is there again.
+async fn a_clock_that_went_back_runs_nothing_again(world: &World) -> Outcome {
+    after_one(world, Overlap::Allow).await?;
+    for ms in [START, SLOT - 1, SLOT, SLOT + 9_999] {
+        world.at(ms);
+        same!(tick(world).await?, (0, 0, 0));
+    }
+    world.at(SLOT + 10_000);
+    same!(tick(world).await?, (1, 1, 0));
+    same!(world.waiting().await?, [FIRST, SECOND]);
+    Ok(())
+}
+
+/// Whether it waits, runs or is to be tried again.
+async fn a_slot_is_skipped_while_the_last_job_goes_on(world: &World) -> Outcome {
+    let mut schedule = every(world, "@every 10s")?;
+    let mut job = world.job("any")?;
+    job.retries = 1;
+    schedule = Schedule::new(schedule.name.clone(), schedule.timing.clone(), job);
+    put(world, &schedule).await?;
+    world.at(SLOT);
+    same!(tick(world).await?, (1, 1, 0));
+    world.pass(10_000);
+    same!(tick(world).await?, (1, 0, 1));
+    let claimed = world.take_one().await?;
+    world.pass(10_000);
+    same!(tick(world).await?, (1, 0, 1));
+    world.fail(&claimed, FailureKind::Script).await?;
+    world.pass(10_000);
+    same!(tick(world).await?, (1, 0, 1));
+    same!(world.waiting().await?, [FIRST]);
+    let skipped = world.events().await?;
+    let skipped = skipped.iter().filter(|[_, what, ..]| what == "skip");
+    same!(skipped.clone().count(), 3);
+    check!(
+        skipped
+            .clone()
+            .any(|[id, _, _, note]| id == SECOND && note.starts_with(FIRST))
+    );
+    same!(
+        world.finish(&world.take_one().await?, "").await?,
+        Finished::Finished
+    );
+    world.pass(10_000);
+    same!(tick(world).await?, (1, 1, 0));
+    let there = read(world).await?;
+    same!((there.runs, there.skipped), (2, 3));
+    Ok(())
+}
+
+/// It ends at once.
+async fn a_job_that_waits_is_replaced(world: &World) -> Outcome {
+    after_one(world, Overlap::Replace).await?;
+    world.pass(10_000);
+    same!(tick(world).await?, (1, 1, 0));
+    same!(world.waiting().await?, [SECOND]);
+    let first = world.read(FIRST).await?;
+    same!(first.error, Some(format!("replaced by {SECOND}")));
+    same!(world.status(SECOND).await?, "dispatched");
+    Ok(())
+}
+
+/// Its worker stops it, and only then the new one runs.
+async fn a_job_that_runs_is_replaced_when_it_has_ended(world: &World) -> Outcome {
+    after_one(world, Overlap::Replace).await?;
+    let claimed = world.take_one().await?;
+    world.pass(1_000);
+    let control = world.keys().control_queue_type(&"osis".parse()?);
+    world.at(SLOT + 10_000);
+    same!(tick(world).await?, (1, 1, 0));
+    same!(world.list(&control).await?, [FIRST]);
+    same!(
+        world.field(FIRST, "mw_stop").await?,
+        Some(format!("replaced by {SECOND}"))
+    );
+    same!(world.waiting().await?, [""; 0]);
+    // A third takes the place of the second, which still waits, and of the first once only.
+    world.at(SLOT + 20_000);
+    same!(tick(world).await?, (1, 1, 0));
+    same!(world.list(&control).await?, [FIRST]);
+    world.fail(&claimed, FailureKind::Stopped).await?;
+    world.broker.settle().await?;
+    same!(world.waiting().await?, ["s.20231114T221350Z"]);
+    same!(world.status(SECOND).await?, "error");
+    Ok(())
+}
+
+/// Side by side.
+async fn jobs_may_overlap(world: &World) -> Outcome {
+    after_one(world, Overlap::Allow).await?;
+    world.pass(10_000);
+    same!(tick(world).await?, (1, 1, 0));
+    same!(world.waiting().await?, [FIRST, SECOND]);
+    Ok(())
+}
+
+/// However late it is.
+async fn the_latest_missed_slot_runs(world: &World) -> Outcome {
+    put(world, &every(world, "@every 10s")?).await?;
+    world.at(SLOT + 86_400_000 + 1);
+    same!(tick(world).await?, (1, 1, 0));
+    same!(world.waiting().await?, ["s.20231115T221330Z"]);
+    same!(read(world).await?.position, Some(SLOT + 86_400_000));
+    Ok(())
+}
+
+/// And the next one that is not missed runs.
+async fn missed_slots_are_skipped(world: &World) -> Outcome {
+    let mut schedule = every(world, "@hourly")?;
+    schedule.catch_up = CatchUp::Skip;
+    put(world, &schedule).await?;
+    let hour = START / 3_600_000 * 3_600_000;
+    world.at(hour + 2 * 3_600_000 + 60_001);
+    same!(tick(world).await?, (1, 0, 0));
+    world.at(hour + 3 * 3_600_000 + 60_000);
+    same!(tick(world).await?, (1, 1, 0));
+    same!(world.waiting().await?, ["s.20231115T010000Z"]);
+    Ok(())
+}
+
+/// In parts, where they are many.
+async fn all_missed_slots_run_in_order(world: &World) -> Outcome {
+    let mut schedule = every(world, "@every 10s")?;
+    (schedule.overlap, schedule.catch_up) = (Overlap::Allow, CatchUp::All(150));
+    put(world, &schedule).await?;
+    world.at(SLOT + 1_999_999);
+    let first = world.broker.tick().await?;
+    same!((first.stored, first.next), (100, Some(Duration::ZERO)));
+    let second = world.broker.tick().await?;
+    same!(
+        (second.stored, second.next),
+        (50, Some(Duration::from_millis(1)))
+    );
+    let waiting = world.waiting().await?;
+    let expected = (50..200).map(|n| schedule.job_at(SLOT + n * 10_000).id.to_string());
+    same!(waiting, expected.collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Its last slot runs.
+async fn after_its_end_it_is_never_due(world: &World) -> Outcome {
+    let mut schedule = every(world, "@every 10s")?;
+    schedule.timing.end = Some(SLOT);
+    put(world, &schedule).await?;
+    world.at(SLOT);
+    let last = world.broker.tick().await?;
+    same!((last.stored, last.next), (1, None));
+    world.pass(1_000_000_000);
+    let never = world.broker.tick().await?;
+    same!((never.due, never.next), (0, None));
+    same!(read(world).await?.next, None);
+    same!(world.broker.promote().await?.next, None);
+    Ok(())
+}
+
+/// Its slot is not lost.
+async fn a_full_queue_is_tried_again(world: &World) -> Outcome {
+    put(world, &every(world, "@hourly")?).await?;
+    put(world, &named(world, "t", "@hourly")?).await?;
+    world.broker.limit_queue(None, Some(1)).await?;
+    let hour = START.div_ceil(3_600_000) * 3_600_000;
+    world.at(hour);
+    let full = world.broker.tick().await?;
+    same!(
+        (full.stored, full.troubles),
+        (1, vec![("t".parse()?, "its queue is full".to_owned())])
+    );
+    world.pass(4_999);
+    same!(tick(world).await?, (0, 0, 0));
+    world.broker.limit_queue(None, None).await?;
+    world.pass(1);
+    same!(tick(world).await?, (1, 1, 0));
+    same!(
+        world.waiting().await?,
+        ["s.20231114T230000Z", "t.20231114T230000Z"]
+    );
+    let there = world.broker.read_schedule(&"t".parse()?).await?;
+    let there = there.ok_or_else(|| Failure::new("t is gone"))?;
+    same!((there.trouble, there.next), (None, Some(hour + 3_600_000)));
+    Ok(())
+}
+
+/// It is told, and the next slot comes.
+async fn what_a_queue_never_takes_is_given_up(world: &World) -> Outcome {
+    put(world, &every(world, "@every 10s")?).await?;
+    let field = format!("queue:{}", world.queue());
+    world
+        .raw::<()>(&["HSET", &world.keys().config(), &field, "payload=1"])
+        .await?;
+    world.at(SLOT);
+    let large = world.broker.tick().await?;
+    same!(
+        (large.stored, large.troubles.len(), large.next),
+        (0, 1, Some(Duration::from_secs(10)))
+    );
+    same!(read(world).await?.position, Some(SLOT));
+    Ok(())
+}
+
+/// The others run.
+async fn a_queue_that_is_no_list_holds_up_nobody(world: &World) -> Outcome {
+    let mut python = world.job("any")?;
+    python.route.script_type = "python".parse()?;
+    let there = every(world, "@every 10s")?;
+    put(
+        world,
+        &Schedule::new(there.name.clone(), there.timing.clone(), python),
+    )
+    .await?;
+    put(world, &named(world, "t", "@every 10s")?).await?;
+    let queue = world.queue_of("python");
+    world.raw::<()>(&["SET", &queue, "x"]).await?;
+    world.at(SLOT);
+    let ticked = world.broker.tick().await?;
+    same!((ticked.stored, ticked.troubles.len()), (1, 1));
+    same!(world.waiting().await?, ["t.20231114T221330Z"]);
+    check!(read(world).await?.trouble.is_some());
+    world.raw::<()>(&["DEL", &queue]).await?;
+    world.pass(5_000);
+    same!(tick(world).await?, (1, 1, 0));
+    Ok(())
+}
+
+/// The others run, and it is looked at again.
+async fn what_cannot_be_read_holds_up_nobody(world: &World) -> Outcome {
+    put(world, &every(world, "@every 10s")?).await?;
+    put(world, &named(world, "t", "@every 10s")?).await?;
+    let key = world.keys().schedule(&"s".parse()?);
+    let good: String = world.raw(&["HGET", &key, "record"]).await?;
+    world.raw::<()>(&["HSET", &key, "record", "{}"]).await?;
+    world.at(SLOT);
+    let ticked = world.broker.tick().await?;
+    same!((ticked.stored, ticked.troubles.len()), (1, 1));
+    let there = read(world).await?;
+    check!(there.schedule.is_err() && there.trouble.is_some());
+    same!(
+        (there.next, there.position),
+        (Some(SLOT + 5_000), Some(START))
+    );
+    same!(tick(world).await?, (0, 0, 0));
+    world.raw::<()>(&["HSET", &key, "record", &good]).await?;
+    world.pass(5_000);
+    same!(tick(world).await?, (1, 1, 0));
+    same!(read(world).await?.trouble, None);
+    Ok(())
+}
+
+/// Somebody took the schedule away by hand.
+async fn a_name_without_a_schedule_is_dropped(world: &World) -> Outcome {
+    put(world, &every(world, "@every 10s")?).await?;
+    let key = world.keys().schedule(&"s".parse()?);
+    world.raw::<()>(&["DEL", &key]).await?;
+    world.at(SLOT);
+    same!(tick(world).await?, (0, 0, 0));
+    let names: Vec<String> = world
+        .raw(&["ZRANGE", &world.keys().schedules(), "0", "-1"])
+        .await?;
+    same!(names, [""; 0]);
+    Ok(())
+}
+
+/// No call may hold the server up.
+async fn takes_a_bounded_number(world: &World) -> Outcome {
+    for n in 0..300 {
+        put(world, &named(world, &format!("s{n}"), "@every 10s")?).await?;
+    }
+    world.at(SLOT);
+    let first = world.broker.tick().await?;
+    same!(
+        (first.due, first.stored, first.next),
+        (250, 250, Some(Duration::ZERO))
+    );
+    let second = world.broker.tick().await?;
+    same!(
+        (second.due, second.stored, second.next),
+        (50, 50, Some(Duration::from_secs(10)))
+    );
+    Ok(())
+}
+
+/// One at least.
+async fn reads_a_bounded_number_of_bytes(world: &World) -> Outcome {
+    for name in ["a", "b", "c"] {
+        let mut job = world.job("any")?;
+        job.input = Some(vec![b'x'; 600_000]);
+        let timing = every(world, "@every 10s")?.timing;
+        put(world, &Schedule::new(name.parse()?, timing, job)).await?;
+    }
+    world.at(SLOT);
+    let first = world.broker.tick().await?;
+    same!(
+        (first.due, first.stored, first.next),
+        (1, 1, Some(Duration::ZERO))
+    );
+    same!(
+        (tick(world).await?, tick(world).await?),
+        ((1, 1, 0), (1, 1, 0))
+    );
+    same!(tick(world).await?, (0, 0, 0));
+    Ok(())
+}
+
+/// Nothing is written.
+async fn nothing_to_do_is_no_error(world: &World) -> Outcome {
+    same!(world.broker.tick().await?, Ticked::default());
+    world.unchanged("").await
+}

@@ -1,0 +1,114 @@
+//! What the cases about delays, limits, keys and unique names share: settings of queues, and jobs that wish for
+//! more than a place in a queue.
+
+use std::time::Duration;
+
+use meshwork_broker::finish::Result as Done;
+use meshwork_broker::{Claim, Claimed, Exchanged, Taken};
+use meshwork_model::job::{NewJob, When};
+
+use super::World;
+use super::world::{Got, LEASE, WORKER};
+
+/// Between two looks after what was set aside, in milliseconds (`LOOK_EVERY` of the scripts).
+pub(super) const LOOK_MS: u64 = 5_000;
+
+/// Sets the queue of [`World::job`], as `concurrency=1 fair=1`.
+pub(super) async fn set(world: &World, settings: &str) -> Got<()> {
+    let field = format!("queue:{}", world.queue());
+    world
+        .raw(&["HSET", &world.keys().config(), &field, settings])
+        .await
+}
+
+/// Sets how many turns a key of that queue has in each round.
+pub(super) async fn weigh(world: &World, key: &str, weight: &str) -> Got<()> {
+    let field = format!("weight:{} {key}", world.queue());
+    world
+        .raw(&["HSET", &world.keys().config(), &field, weight])
+        .await
+}
+
+/// Jobs of one key.
+pub(super) fn keyed(world: &World, key: &str, ids: &[&str]) -> Got<Vec<NewJob>> {
+    let job = |id: &&str| {
+        let mut job = world.job(id)?;
+        job.key = Some(key.to_owned());
+        job.retries = 3;
+        Ok(job)
+    };
+    ids.iter().map(job).collect()
+}
+
+/// Enqueues jobs of one key.
+pub(super) async fn put_keyed(world: &World, key: &str, ids: &[&str]) -> Got<()> {
+    world.put_jobs(&keyed(world, key, ids)?).await
+}
+
+/// A job that is to run after a while.
+pub(super) fn delayed(world: &World, id: &str, ms: u64) -> Got<NewJob> {
+    let mut job = world.job(id)?;
+    job.when = Some(When::In(ms));
+    Ok(job)
+}
+
+/// What promote says: how many it had to do with, and in how many milliseconds the next is due.
+pub(super) async fn promote(world: &World) -> Got<(usize, Option<u64>)> {
+    let promoted = world.broker.promote().await?;
+    Ok((
+        promoted.due,
+        promoted.next.map(|next| next.as_millis() as u64),
+    ))
+}
+
+/// Claims from the queue of [`World::job`], with all that the claim says.
+pub(super) async fn claim(world: &World, want: usize) -> Got<Taken> {
+    world.claim(WORKER, &[world.queue()], want).await
+}
+
+/// The ids that a claim brings.
+pub(super) async fn taken(world: &World, want: usize) -> Got<Vec<String>> {
+    let jobs = world.take(want).await?;
+    Ok(jobs
+        .into_iter()
+        .map(|claimed| claimed.job.id.clone())
+        .collect())
+}
+
+/// For how many milliseconds the queue is held, as a claim that wants `want` jobs says.
+pub(super) async fn held(world: &World, want: usize) -> Got<Option<u64>> {
+    let held = claim(world, want).await?.held;
+    let ms =
+        |(list, ms): &(String, Duration)| (*list == world.queue()).then_some(ms.as_millis() as u64);
+    Ok(held.iter().find_map(ms))
+}
+
+/// Finishes these with `42` and claims `want` more in one call.
+pub(super) async fn exchange(world: &World, ended: &[&Claimed], want: usize) -> Got<Exchanged> {
+    let results: Vec<_> = ended
+        .iter()
+        .map(|claimed| Done {
+            claimed,
+            output: b"42",
+            stdout: b"",
+            stderr: b"",
+        })
+        .collect();
+    let claim = Claim {
+        queues: &[world.queue()],
+        old: &[],
+        reverse: false,
+        want,
+        lease: LEASE,
+        worker: WORKER,
+        token: &world.token(),
+    };
+    Ok(world.broker.exchange(&results, claim).await?)
+}
+
+/// The members of one of the sorted sets that are kept per queue, or per queue and key: `SLOTS`, `BACKLOG` …
+pub(super) async fn members(world: &World, set: &str, key: Option<&str>) -> Got<Vec<String>> {
+    let key = key.map(|key| format!(" {key}")).unwrap_or_default();
+    let set = format!("{}{}{key}", world.named(set)?, world.queue());
+    world.raw(&["ZRANGE", &set, "0", "-1"]).await
+}
