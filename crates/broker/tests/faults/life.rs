@@ -404,8 +404,8 @@ impl Life {
     }
 
     /// Each job has ended once, in the right way; its runs and losses are those that there were; and
-    /// nothing but records, replies, the lists of what ended, what was told, and the request to stop, which
-    /// no worker took off its queue, is left.
+    /// nothing but records, replies, the lists of what ended, what was told, the figures of the queue, and the
+    /// request to stop, which no worker took off its queue, is left.
     async fn check(&self, lost: &BTreeMap<String, u32>) -> Said<()> {
         for story in STORIES {
             let checked = self.check_one(story, lost.get(&story.id()).copied()).await;
@@ -415,10 +415,17 @@ impl Life {
             }
         }
         let keys = keys(self.clean.conn(), NAMESPACE).await.map_err(said)?;
-        let left = keys.len();
+        let prefix = self.clean.keys().queue_stats_prefix();
+        let (figures, others): (Vec<_>, Vec<_>) = keys
+            .iter()
+            .partition(|key| key.starts_with(prefix.as_bytes()));
         holds(
-            format!("{left} keys are left"),
-            left == 2 * STORIES.len() + 4,
+            format!(
+                "{} figures and {} other keys are left",
+                figures.len(),
+                others.len()
+            ),
+            figures.len() == 1 && others.len() == 2 * STORIES.len() + 4,
         )
     }
 

@@ -150,7 +150,7 @@ impl Hero {
         // Only names of work queues are cut short.
         let own = short.starts_with("type:");
         Some(if own {
-            format!("{}:q:work:{short}", self.namespace)
+            format!("{}{short}", self.queues_prefix())
         } else {
             short.to_owned()
         })
@@ -161,18 +161,12 @@ impl Hero {
     #[must_use]
     pub fn queue_stats_key(&self, queue: &str) -> String {
         let short = queue.strip_prefix(&self.queues_prefix()).unwrap_or(queue);
-        format!("{}{short}", self.stats_prefix())
+        format!("{}{short}", self.queue_stats_prefix())
     }
 
     /// What every canonical queue begins with.
     pub(super) fn queues_prefix(&self) -> String {
         format!("{}:q:work:", self.namespace)
-    }
-
-    /// What the keys of [`Self::queue_stats_key`] begin with.
-    #[must_use]
-    pub fn stats_prefix(&self) -> String {
-        format!("{}:meta:queue:stats:", self.namespace)
     }
 }
 

@@ -199,7 +199,7 @@ impl Hero {
             ("JOB", self.job_prefix()),
             // What every canonical queue begins with, and the figures of each.
             ("QUEUES", self.queues_prefix()),
-            ("STATS", self.stats_prefix()),
+            ("STATS", self.queue_stats_prefix()),
             ("WORK", self.work_prefix()),
             ("REPLY", self.reply_prefix()),
             ("OLD_REPLY", self.legacy_reply_prefix()),
