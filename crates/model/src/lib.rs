@@ -2,8 +2,9 @@
 //!
 //! What a job is ([`job`]), where it goes ([`route`]), which changes of its status are legal ([`state`]) and
 //! what every Redis key is called ([`keys`]); how queues are limited ([`queue`]); when a job runs again and
-//! again ([`schedule`]).
+//! again ([`schedule`]). What Bananas writes and reads is in [`bananas`].
 
+pub mod bananas;
 pub mod batch;
 pub mod job;
 pub mod keys;

@@ -166,6 +166,10 @@ name! {
     Namespace, "namespace", MAX_NAME, |c| word(c) || c == '{' || c == '}', check_hash_tag
 }
 name! {
+    /// Which workers take a job of Bananas (seed 4): those that were given the same key.
+    RoutingKey, "routing key", MAX_NAME, word
+}
+name! {
     /// A batch: a UUID v4 where we make it.
     BatchId, "batch id", MAX_NAME, word
 }
@@ -207,7 +211,27 @@ impl Default for Namespace {
     }
 }
 
+impl Default for RoutingKey {
+    fn default() -> Self {
+        Self("default".to_owned())
+    }
+}
+
+impl RoutingKey {
+    /// Whether it is the one that jobs have which ask for none.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        self.0 == "default"
+    }
+}
+
 impl Namespace {
+    /// The first part of every key of Bananas.
+    #[must_use]
+    pub fn bananas() -> Self {
+        Self("bananas".to_owned())
+    }
+
     /// What is in its braces: all keys of the namespace lie in one slot of a Redis Cluster then.
     #[must_use]
     pub fn hash_tag(&self) -> Option<&str> {

@@ -1,3 +1,4 @@
 //! Every Redis name, each built by a typed function; nowhere else is a key put together.
 
+pub mod bananas;
 pub mod hero;

@@ -1,0 +1,208 @@
+//! A job that is to be submitted, and its record as one of the makes of clients writes it.
+
+use serde_json::value::RawValue;
+
+use super::draft::{Draft, Piece};
+use super::record::now;
+use super::time::micros;
+use super::{DEFAULT_MAX_RETRIES, Peer, Status};
+use crate::keys::bananas::Bananas;
+use crate::name::{JobId, RoutingKey};
+use crate::route::Priority;
+
+/// The largest payload, in bytes: what is far beyond it is a file that belongs elsewhere, and holds up all
+/// others while a server reads it.
+pub const MAX_PAYLOAD: usize = 64 * 1024 * 1024;
+
+/// Why a job was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidJob {
+    /// No handler is called so.
+    #[error("job {id} has no name: say which handler it is for")]
+    NoName {
+        /// The job.
+        id: JobId,
+    },
+    /// The payload is no JSON.
+    #[error("the payload of job {id} is no JSON: {why}")]
+    Payload {
+        /// The job.
+        id: JobId,
+        /// Why not.
+        why: String,
+    },
+    /// The payload is too large.
+    #[error("the payload of job {id} has {len} bytes: at most {MAX_PAYLOAD} are allowed")]
+    TooLarge {
+        /// The job.
+        id: JobId,
+        /// Its size.
+        len: usize,
+    },
+}
+
+/// A job to be submitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewJob {
+    /// Its id: the clients make a UUID v4.
+    pub id: JobId,
+    /// Which handler it is for.
+    pub name: String,
+    /// What it is for, in words.
+    pub description: String,
+    /// What the handler is given, JSON as it is to stand in the record.
+    pub payload: String,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Which workers it is for: those of `default` if nothing is said.
+    pub route: Option<RoutingKey>,
+    /// How often it may run.
+    pub max_retries: u32,
+    /// When it is due, in milliseconds since 1970, if it is to wait.
+    pub at_ms: Option<u64>,
+}
+
+impl NewJob {
+    /// A job for any worker of the route `default`, at once.
+    #[must_use]
+    pub fn new(id: JobId, name: impl Into<String>, payload: impl Into<String>) -> Self {
+        Self {
+            id,
+            name: name.into(),
+            description: String::new(),
+            payload: payload.into(),
+            priority: Priority::Normal,
+            route: None,
+            max_retries: DEFAULT_MAX_RETRIES,
+            at_ms: None,
+        }
+    }
+
+    /// The record as `peer` writes it. The times are those of the server that takes it.
+    ///
+    /// # Errors
+    /// When no worker could run it.
+    pub fn record(&self, peer: Peer) -> Result<Draft, InvalidJob> {
+        self.check()?;
+        let all = peer.writes_all();
+        let text = |text: &str| {
+            let json = serde_json::Value::from(text).to_string();
+            vec![Piece::Text(peer.spell(&json))]
+        };
+        let literal = |json: String| vec![Piece::Text(json)];
+        let status = match self.at_ms {
+            Some(_) => Status::Scheduled,
+            None => Status::Pending,
+        };
+        let route = match &self.route {
+            None if all => text(""),
+            route => text(route.clone().unwrap_or_default().as_str()),
+        };
+        let due = self.at_ms.map(|ms| text(&micros(ms)));
+        let description = (all || !self.description.is_empty()).then(|| text(&self.description));
+        let routed = peer == Peer::GoRouted;
+        let fields = [
+            ("id", Some(text(self.id.as_str()))),
+            ("name", Some(text(&self.name))),
+            ("description", description),
+            ("payload", Some(literal(peer.spell(&self.payload)))),
+            ("status", Some(text(status.as_str()))),
+            ("priority", Some(text(self.priority.as_str()))),
+            ("routing_key", routed.then(|| route.clone())),
+            ("created_at", Some(now(0))),
+            ("updated_at", Some(now(0))),
+            ("scheduled_for", due.clone().filter(|_| !all)),
+            ("attempts", Some(literal("0".to_owned()))),
+            ("max_retries", Some(literal(self.max_retries.to_string()))),
+            ("error", all.then(|| text(""))),
+            ("routing_key", Some(route).filter(|_| !routed)),
+            ("scheduled_for", due.filter(|_| all)),
+        ];
+        Ok(object(peer.blank(), fields))
+    }
+
+    /// The list to which `peer` pushes it.
+    #[must_use]
+    pub fn list(&self, peer: Peer, keys: &Bananas) -> String {
+        let route = self.route.clone().unwrap_or_default();
+        peer.list(keys, &route, self.priority)
+    }
+
+    fn check(&self) -> Result<(), InvalidJob> {
+        let id = || self.id.clone();
+        if self.name.is_empty() {
+            return Err(InvalidJob::NoName { id: id() });
+        }
+        let len = self.payload.len();
+        if len > MAX_PAYLOAD {
+            return Err(InvalidJob::TooLarge { id: id(), len });
+        }
+        match serde_json::from_str::<&RawValue>(&self.payload) {
+            Ok(_) => Ok(()),
+            Err(why) => Err(InvalidJob::Payload {
+                id: id(),
+                why: why.to_string(),
+            }),
+        }
+    }
+}
+
+/// An object of those fields that have a value.
+fn object<const N: usize>(blank: &str, fields: [(&str, Option<Vec<Piece>>); N]) -> Draft {
+    let mut draft = Draft::default();
+    let there = fields
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    for (at, (name, value)) in there.enumerate() {
+        let before = match at {
+            0 => "{".to_owned(),
+            _ => format!(",{blank}"),
+        };
+        draft.text(&format!("{before}\"{name}\":{blank}"));
+        for piece in &value {
+            draft.piece(piece);
+        }
+    }
+    draft.text("}");
+    draft
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(payload: &str) -> NewJob {
+        NewJob::new("1".parse().unwrap(), "n", payload)
+    }
+
+    #[test]
+    fn what_nobody_could_run_is_refused_by_name() {
+        let mut nameless = job("{}");
+        nameless.name = String::new();
+        for bad in [nameless, job(""), job("{a:1}"), job("1 2")] {
+            let error = bad.record(Peer::Go).unwrap_err().to_string();
+            assert!(error.contains("job 1"), "{error}");
+        }
+        let large = job(&format!("\"{}\"", "x".repeat(MAX_PAYLOAD)));
+        assert!(matches!(
+            large.record(Peer::Go),
+            Err(InvalidJob::TooLarge { .. })
+        ));
+    }
+
+    #[test]
+    fn any_json_may_be_the_payload() {
+        for payload in [
+            "null",
+            "[1]",
+            "\"x\"",
+            "12345678901234567890",
+            "{\"a\":1,\"a\":2}",
+        ] {
+            let text = job(payload).record(Peer::Go).unwrap().at(0);
+            let record = super::super::Record::read(text.as_bytes()).unwrap();
+            assert_eq!(record.payload(), payload);
+        }
+    }
+}

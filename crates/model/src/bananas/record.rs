@@ -1,0 +1,291 @@
+//! A job's record as somebody wrote it, and the changes that a worker and a scheduler make to it.
+
+use std::time::Duration;
+
+use super::draft::{Draft, Piece};
+use super::span::Object;
+use super::{Status, pause};
+use crate::name::RoutingKey;
+use crate::route::Priority;
+
+/// Why a text is no job.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Corrupt {
+    /// It is no text.
+    #[error("it is no UTF-8")]
+    NotText,
+    /// It is no JSON object.
+    #[error("{0}")]
+    NotAnObject(String),
+    /// A field is not what all readers need.
+    #[error("`{field}` is {found}, not {needed}")]
+    Field {
+        /// The field.
+        field: &'static str,
+        /// What stands there, cut to a readable length.
+        found: String,
+        /// What should.
+        needed: &'static str,
+    },
+}
+
+/// So much of a wrong value is shown, in characters.
+const SHOWN: usize = 60;
+
+/// A record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    object: Object,
+    name: String,
+    attempts: u32,
+    max_retries: Option<u32>,
+}
+
+impl Record {
+    /// Reads a record. Nothing has to be in it; what is there has to be of the kind that Bananas' workers need.
+    ///
+    /// # Errors
+    /// When it is no job: a worker puts it among the dead letters.
+    pub fn read(bytes: &[u8]) -> Result<Self, Corrupt> {
+        let text = std::str::from_utf8(bytes).map_err(|_| Corrupt::NotText)?;
+        let object =
+            Object::read(text.to_owned()).map_err(|why| Corrupt::NotAnObject(why.to_string()))?;
+        for field in [
+            "id",
+            "description",
+            "status",
+            "priority",
+            "error",
+            "routing_key",
+        ] {
+            word(&object, field)?;
+        }
+        Ok(Self {
+            name: word(&object, "name")?.unwrap_or_default(),
+            attempts: number(&object, "attempts")?.unwrap_or_default(),
+            max_retries: number(&object, "max_retries")?,
+            object,
+        })
+    }
+
+    /// The text as it was read.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.object.text()
+    }
+
+    /// Which handler it is for.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A field that is text, or nothing.
+    #[must_use]
+    pub fn word(&self, field: &'static str) -> String {
+        word(&self.object, field).ok().flatten().unwrap_or_default()
+    }
+
+    /// What the handler is given: any JSON, as it stands.
+    #[must_use]
+    pub fn payload(&self) -> &str {
+        self.object.get("payload").unwrap_or("null")
+    }
+
+    /// What the record says of the job, if it is a word that we know.
+    #[must_use]
+    pub fn status(&self) -> Option<Status> {
+        Status::read(&self.word("status"))
+    }
+
+    /// How urgent it is: what is no priority stands in the list of `normal`.
+    #[must_use]
+    pub fn priority(&self) -> Priority {
+        let word = self.word("priority");
+        let known = Priority::ALL.into_iter().find(|p| p.as_str() == word);
+        known.unwrap_or_default()
+    }
+
+    /// Which workers it is for: `default` where it does not say, nothing where no worker could be asked for
+    /// so (two makes of clients check nothing).
+    #[must_use]
+    pub fn route(&self) -> Option<RoutingKey> {
+        match self.word("routing_key") {
+            none if none.is_empty() => Some(RoutingKey::default()),
+            key => key.parse().ok(),
+        }
+    }
+
+    /// How often it has failed so far.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// How often it may run, if it says so.
+    #[must_use]
+    pub fn max_retries(&self) -> Option<u32> {
+        self.max_retries
+    }
+
+    /// The record of the job when it is done.
+    #[must_use]
+    pub fn completed(&self) -> Draft {
+        let edit = self.object.edit();
+        let edit = edit.set("status", word_of(Status::Completed.as_str()), &["payload"]);
+        edit.set("updated_at", now(0), &["created_at"]).done()
+    }
+
+    /// The record after one more failure: when the job waits for its next run, with how long; else as that of
+    /// a dead letter.
+    #[must_use]
+    pub fn failed(&self, error: &str, again: bool) -> (Draft, Option<Duration>) {
+        let attempts = self.attempts.saturating_add(1);
+        let status = if again {
+            Status::Pending
+        } else {
+            Status::Failed
+        };
+        let count = vec![Piece::Text(attempts.to_string())];
+        let edit = self
+            .object
+            .edit()
+            .set("status", word_of(status.as_str()), &["payload"])
+            .set("updated_at", now(0), &["created_at"])
+            .set("attempts", count, &["updated_at"]);
+        let edit = edit.set("error", word_of(error), &["max_retries", "attempts"]);
+        if !again {
+            return (edit.done(), None);
+        }
+        let pause = pause(attempts);
+        let due = now(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
+        let edit = edit.set("scheduled_for", due, &["updated_at"]);
+        (edit.done(), Some(pause))
+    }
+
+    /// The record when its time has come. Its status stays, as Bananas' scheduler leaves it.
+    #[must_use]
+    pub fn promoted(&self) -> Draft {
+        self.object.edit().remove("scheduled_for").done()
+    }
+}
+
+/// The time at which it is written, and later, as a value.
+pub(super) fn now(plus_ms: u64) -> Vec<Piece> {
+    let quote = || Piece::Text("\"".to_owned());
+    vec![quote(), Piece::Now { plus_ms }, quote()]
+}
+
+/// Text as a value.
+fn word_of(text: &str) -> Vec<Piece> {
+    vec![Piece::Text(serde_json::Value::from(text).to_string())]
+}
+
+fn word(object: &Object, field: &'static str) -> Result<Option<String>, Corrupt> {
+    value(object, field, "a text")
+}
+
+fn number(object: &Object, field: &'static str) -> Result<Option<u32>, Corrupt> {
+    value(object, field, "a whole number from 0 on")
+}
+
+/// A value; `null` is none.
+fn value<T: serde::de::DeserializeOwned>(
+    object: &Object,
+    field: &'static str,
+    needed: &'static str,
+) -> Result<Option<T>, Corrupt> {
+    let Some(raw) = object.get(field) else {
+        return Ok(None);
+    };
+    serde_json::from_str(raw).map_err(|_| Corrupt::Field {
+        field,
+        found: raw.chars().take(SHOWN).collect(),
+        needed,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GO: &str = r#"{"id":"1","name":"n","payload":{"b":12345678901234567890,"a":1.0},"status":"pending","priority":"urgent","created_at":"c","updated_at":"u","attempts":0,"max_retries":3,"routing_key":"gpu","x_trace":{"k": [1,2]}}"#;
+
+    fn read(text: &str) -> Record {
+        Record::read(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_there_is_nothing() {
+        let job = read("{}");
+        assert_eq!((job.name(), job.payload()), ("", "null"));
+        assert_eq!((job.status(), job.priority()), (None, Priority::Normal));
+        assert!(job.route().unwrap().is_default());
+        assert_eq!((job.attempts(), job.max_retries()), (0, None));
+        let nulls = read(r#"{"name":null,"attempts":null,"routing_key":null}"#);
+        assert_eq!((nulls.name(), nulls.attempts()), ("", 0));
+    }
+
+    #[test]
+    fn odd_values_are_read_as_bananas_does() {
+        let job = read(GO);
+        assert_eq!(job.priority(), Priority::Normal);
+        assert_eq!(job.payload(), r#"{"b":12345678901234567890,"a":1.0}"#);
+        assert_eq!(job.route().unwrap().as_str(), "gpu");
+        assert_eq!(read(r#"{"routing_key":"a@b"}"#).route(), None);
+        assert_eq!(read(r#"{"status":"lost"}"#).status(), None);
+    }
+
+    #[test]
+    fn what_no_worker_could_read_is_refused_by_name() {
+        for (bad, field) in [
+            (r#"{"name":5}"#, "name"),
+            (r#"{"attempts":"1"}"#, "attempts"),
+            (r#"{"attempts":1.5}"#, "attempts"),
+            (r#"{"max_retries":-1}"#, "max_retries"),
+            (r#"{"routing_key":[]}"#, "routing_key"),
+        ] {
+            let error = Record::read(bad.as_bytes()).unwrap_err();
+            assert!(error.to_string().contains(field), "{error}");
+        }
+        assert_eq!(Record::read(b"{\"a\":\"\xff\"}"), Err(Corrupt::NotText));
+        assert!(matches!(
+            Record::read(b"{not json"),
+            Err(Corrupt::NotAnObject(_))
+        ));
+    }
+
+    #[test]
+    fn an_end_changes_two_fields() {
+        let expected = GO
+            .replace("pending", "completed")
+            .replace("\"u\"", "\"1970-01-01T00:00:00.000000Z\"");
+        assert_eq!(read(GO).completed().at(0), expected);
+    }
+
+    #[test]
+    fn a_failure_adds_what_go_adds_and_where_it_adds_it() {
+        let (draft, pause) = read(GO).failed("no <route>\0", true);
+        let expected = GO
+            .replace(
+                "\"u\",\"attempts\":0",
+                "\"1970-01-01T00:00:00.000000Z\",\"scheduled_for\":\"1970-01-01T00:00:02.000000Z\",\"attempts\":1",
+            )
+            .replace("3,", "3,\"error\":\"no <route>\\u0000\",");
+        assert_eq!(draft.at(0), expected);
+        assert_eq!(pause, Some(Duration::from_secs(2)));
+        let (draft, pause) = read(&expected).failed("again", false);
+        let dead = read(&draft.at(0));
+        assert_eq!((dead.attempts(), pause), (2, None));
+        assert_eq!(dead.status(), Some(Status::Failed));
+        assert_eq!(dead.word("error"), "again");
+    }
+
+    #[test]
+    fn what_has_come_due_has_no_time_any_more() {
+        let text = r#"{"id": "1", "status": "scheduled", "scheduled_for": "2026-11-20T12:33:45"}"#;
+        let expected = r#"{"id": "1", "status": "scheduled"}"#;
+        assert_eq!(read(text).promoted().at(0), expected);
+    }
+}

@@ -1,0 +1,38 @@
+//! Times as all makes of Bananas read them: six digits of a second and `Z`. Go writes nine, which older
+//! Pythons refuse; Python without a zone, which Go refuses.
+
+/// Milliseconds since 1970 as `2026-01-31T12:00:00.000000Z`; the scripts write the same.
+#[must_use]
+pub fn micros(ms: u64) -> String {
+    let mut text = crate::time::iso(ms);
+    text.truncate(text.len() - 1);
+    text + "000Z"
+}
+
+/// Milliseconds since 1970 as seconds, the score of a job that waits for its time.
+#[must_use]
+pub fn score(ms: u64) -> String {
+    let (seconds, rest) = (ms / 1000, ms % 1000);
+    if rest == 0 {
+        return seconds.to_string();
+    }
+    format!("{seconds}.{rest:03}")
+        .trim_end_matches('0')
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn six_digits() {
+        assert_eq!(micros(951_782_399_999), "2000-02-28T23:59:59.999000Z");
+    }
+
+    #[test]
+    fn scores_are_seconds() {
+        let all = [1_000, 1_500, 1_050, 1_795_178_027_304].map(score);
+        assert_eq!(all, ["1", "1.5", "1.05", "1795178027.304"]);
+    }
+}

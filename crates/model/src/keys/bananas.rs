@@ -1,0 +1,308 @@
+//! The names of Bananas (seed 4, `bananas:…`), and those of our own beside them, all under `bananas:mw:`.
+//!
+//! Bananas' ids are any text: clients write what they like, and its cron writes jobs whose id is empty.
+
+use crate::name::{Namespace, RoutingKey, ScheduleName};
+use crate::route::Priority;
+
+use super::hero::ScriptName;
+
+/// Builds the keys of one deployment of Bananas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bananas {
+    prefix: Namespace,
+}
+
+impl Default for Bananas {
+    /// The prefix that Bananas has built in.
+    fn default() -> Self {
+        Self {
+            prefix: Namespace::bananas(),
+        }
+    }
+}
+
+impl Bananas {
+    /// Keys under `prefix`, which Bananas' clients in Python and TypeScript can be given too.
+    #[must_use]
+    pub fn new(prefix: Namespace) -> Self {
+        Self { prefix }
+    }
+
+    /// The first part of every key.
+    #[must_use]
+    pub fn prefix(&self) -> &Namespace {
+        &self.prefix
+    }
+
+    /// What every record begins with: `bananas:job:`.
+    #[must_use]
+    pub fn job_prefix(&self) -> String {
+        format!("{}:job:", self.prefix)
+    }
+
+    /// A job's record, a string of JSON: `bananas:job:{id}`.
+    #[must_use]
+    pub fn job(&self, id: &str) -> String {
+        format!("{}:job:{id}", self.prefix)
+    }
+
+    /// The list of a priority without a route: `bananas:queue:{priority}`.
+    #[must_use]
+    pub fn plain(&self, priority: Priority) -> String {
+        format!("{}:queue:{priority}", self.prefix)
+    }
+
+    /// The list of a route and a priority: `bananas:route:{key}:queue:{priority}`.
+    #[must_use]
+    pub fn routed(&self, route: &RoutingKey, priority: Priority) -> String {
+        format!("{}:route:{route}:queue:{priority}", self.prefix)
+    }
+
+    /// The lists that a worker for these routes takes from, in this order: route by route, the most urgent
+    /// first. Jobs of the route `default` stand on either kind of list; the routed one comes first in each
+    /// priority.
+    #[must_use]
+    pub fn lists(&self, routes: &[RoutingKey]) -> Vec<String> {
+        let mut lists = Vec::new();
+        for route in routes {
+            for priority in Priority::ALL {
+                lists.push(self.routed(route, priority));
+                if route.is_default() {
+                    lists.push(self.plain(priority));
+                }
+            }
+        }
+        lists
+    }
+
+    /// Whether a list is one without a route, where jobs of all routes may stand: two of the three makes of
+    /// clients write the route only into the record.
+    #[must_use]
+    pub fn is_plain(&self, list: &str) -> bool {
+        Priority::ALL.into_iter().any(|p| self.plain(p) == list)
+    }
+
+    /// What every routed list begins with: `bananas:route:`.
+    #[must_use]
+    pub fn route_prefix(&self) -> String {
+        format!("{}:route:", self.prefix)
+    }
+
+    /// The route and the priority of a list, if it is one that jobs wait in.
+    #[must_use]
+    pub fn parse_list(&self, list: &str) -> Option<(RoutingKey, Priority)> {
+        let word = |text: &str| Priority::ALL.into_iter().find(|p| p.as_str() == text);
+        if let Some(rest) = list.strip_prefix(&self.route_prefix()) {
+            let (route, priority) = rest.split_once(":queue:")?;
+            return Some((route.parse().ok()?, word(priority)?));
+        }
+        let plain = list.strip_prefix(&format!("{}:queue:", self.prefix))?;
+        Some((RoutingKey::default(), word(plain)?))
+    }
+
+    /// What runs, whoever runs it (a list of ids): `bananas:queue:processing`.
+    #[must_use]
+    pub fn processing(&self) -> String {
+        format!("{}:queue:processing", self.prefix)
+    }
+
+    /// What failed for good (a list of ids): `bananas:queue:dead`.
+    #[must_use]
+    pub fn dead(&self) -> String {
+        format!("{}:queue:dead", self.prefix)
+    }
+
+    /// What waits for its time (a sorted set of ids by seconds since 1970): `bananas:queue:scheduled`.
+    #[must_use]
+    pub fn scheduled(&self) -> String {
+        format!("{}:queue:scheduled", self.prefix)
+    }
+
+    /// How a job ended, a hash: `bananas:result:{id}`.
+    #[must_use]
+    pub fn result(&self, id: &str) -> String {
+        format!("{}{id}", self.result_prefix())
+    }
+
+    fn result_prefix(&self) -> String {
+        format!("{}:result:", self.prefix)
+    }
+
+    /// The channel on which a result is announced: `bananas:result:notify:{id}`.
+    #[must_use]
+    pub fn notify(&self, id: &str) -> String {
+        format!("{}{id}", self.notify_prefix())
+    }
+
+    /// What every such channel begins with.
+    #[must_use]
+    pub fn notify_prefix(&self) -> String {
+        format!("{}:result:notify:", self.prefix)
+    }
+
+    /// How far a cron schedule is, a hash: `bananas:schedules:{schedule}`.
+    #[must_use]
+    pub fn schedule(&self, name: &ScheduleName) -> String {
+        format!("{}:schedules:{name}", self.prefix)
+    }
+
+    /// Who runs a slot of it right now, a string: `bananas:schedule_lock:{schedule}`.
+    #[must_use]
+    pub fn schedule_lock(&self, name: &ScheduleName) -> String {
+        format!("{}:schedule_lock:{name}", self.prefix)
+    }
+
+    fn own(&self, name: &str) -> String {
+        format!("{}:mw:{name}", self.prefix)
+    }
+
+    /// The jobs that ours run, by the time at which their lease ends (a sorted set, milliseconds).
+    #[must_use]
+    pub fn lease(&self) -> String {
+        self.own("lease")
+    }
+
+    /// Per job that ours run, the fencing token, a blank and the list it came from (a hash).
+    #[must_use]
+    pub fn held(&self) -> String {
+        self.own("held")
+    }
+
+    /// Who listens where, by the time at which the listener counts as gone (a sorted set, milliseconds).
+    #[must_use]
+    pub fn feeds(&self) -> String {
+        self.own("feeds")
+    }
+
+    /// A listener's entry there: the worker's incarnation, a blank, the list.
+    #[must_use]
+    pub fn feed_member(incarnation: &str, list: &str) -> String {
+        format!("{incarnation} {list}")
+    }
+
+    /// The list into which one worker waits for ids of another list.
+    #[must_use]
+    pub fn feed(&self, incarnation: &str, list: &str) -> String {
+        let member = Self::feed_member(incarnation, list);
+        format!("{}{member}", self.own("feed:"))
+    }
+
+    /// The routes for which a worker of ours is there, by the time at which it counts as gone (a sorted set,
+    /// milliseconds).
+    #[must_use]
+    pub fn routes(&self) -> String {
+        self.own("routes")
+    }
+
+    /// When we first saw what stands in [`Self::processing`] and is not ours (a sorted set, milliseconds).
+    #[must_use]
+    pub fn seen(&self) -> String {
+        self.own("seen")
+    }
+
+    /// The names that scripts use without being given them in each call.
+    #[must_use]
+    pub fn script_names(&self) -> Vec<ScriptName> {
+        vec![
+            ("JOB", self.job_prefix()),
+            ("RESULT", self.result_prefix()),
+            ("NOTIFY", self.notify_prefix()),
+            ("PROCESSING", self.processing()),
+            ("DEAD", self.dead()),
+            ("SCHEDULED", self.scheduled()),
+            ("LEASES", self.lease()),
+            ("HELD", self.held()),
+            ("FEEDS", self.feeds()),
+            ("FEED", self.own("feed:")),
+            ("ROUTES", self.routes()),
+            ("SEEN", self.seen()),
+            // How many workers a job has lost (strings).
+            ("LOST", self.own("lost:")),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(text: &str) -> RoutingKey {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_names_that_bananas_uses() {
+        let keys = Bananas::default();
+        let nightly = "nightly".parse().unwrap();
+        for (is, should) in [
+            (keys.job("1"), "bananas:job:1"),
+            (keys.job(""), "bananas:job:"),
+            (keys.plain(Priority::High), "bananas:queue:high"),
+            (
+                keys.routed(&route("gpu"), Priority::Low),
+                "bananas:route:gpu:queue:low",
+            ),
+            (keys.processing(), "bananas:queue:processing"),
+            (keys.dead(), "bananas:queue:dead"),
+            (keys.scheduled(), "bananas:queue:scheduled"),
+            (keys.result("1"), "bananas:result:1"),
+            (keys.notify("1"), "bananas:result:notify:1"),
+            (keys.schedule(&nightly), "bananas:schedules:nightly"),
+            (
+                keys.schedule_lock(&nightly),
+                "bananas:schedule_lock:nightly",
+            ),
+        ] {
+            assert_eq!(is, should);
+        }
+    }
+
+    #[test]
+    fn a_worker_takes_route_by_route_and_default_from_both_kinds() {
+        let lists = Bananas::default().lists(&[route("gpu"), route("default")]);
+        let expected = [
+            "bananas:route:gpu:queue:high",
+            "bananas:route:gpu:queue:normal",
+            "bananas:route:gpu:queue:low",
+            "bananas:route:default:queue:high",
+            "bananas:queue:high",
+            "bananas:route:default:queue:normal",
+            "bananas:queue:normal",
+            "bananas:route:default:queue:low",
+            "bananas:queue:low",
+        ];
+        assert_eq!(lists, expected);
+    }
+
+    #[test]
+    fn a_list_tells_its_route() {
+        let keys = Bananas::default();
+        for list in keys.lists(&[route("gpu"), route("default")]) {
+            let (route, priority) = keys.parse_list(&list).unwrap();
+            assert!(list.contains(priority.as_str()));
+            assert_eq!(list.contains("gpu"), route.as_str() == "gpu");
+        }
+        for other in [
+            keys.dead(),
+            keys.processing(),
+            keys.scheduled(),
+            keys.job("queue:high"),
+            "bananas:route:a b:queue:high".to_owned(),
+        ] {
+            assert_eq!(keys.parse_list(&other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn our_own_keys_are_none_of_theirs() {
+        let keys = Bananas::default();
+        let names = keys.script_names();
+        for (name, key) in names.iter().skip(6) {
+            assert!(key.starts_with("bananas:mw:"), "{name}");
+        }
+        assert!(keys.feed("w", "q").starts_with("bananas:mw:feed:w q"));
+        assert!(keys.is_plain("bananas:queue:low"));
+        assert!(!keys.is_plain(&keys.dead()));
+    }
+}
