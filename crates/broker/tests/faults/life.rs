@@ -132,8 +132,12 @@ struct Life {
 pub(crate) async fn run(conn: Conn, plan: Plan) -> Said<usize> {
     let faulty = Faulty::new(conn.clone(), Some(plan));
     // No server has seen these scripts: each verb's first call is refused, sent whole, and repeated.
-    let mark = format!("\n-- {plan:?} of process {}\n", std::process::id());
-    let scripts = Scripts::altered(|_, source| format!("{source}{mark}"));
+    // A comment would not tell them apart, since comments are not sent.
+    let mark = format!(
+        "local mark = '{plan:?} of process {}'\n",
+        std::process::id()
+    );
+    let scripts = Scripts::altered(|_, source| format!("{mark}{source}"));
     let (clock, hand) = Clock::manual(1_700_000_000_000);
     let keys = Hero::new(NAMESPACE.parse().map_err(said)?);
     let over = |conn: Conn| {
@@ -167,8 +171,8 @@ fn lost(faulty: &Faulty) -> BTreeMap<String, u32> {
     type Row = (String, String, i64, Value);
     let mut lost = BTreeMap::new();
     for swallowed in faulty.swallowed() {
-        let answer = redis::from_redis_value::<(usize, usize, Vec<Row>)>(swallowed);
-        for (id, ..) in answer.map(|(_, _, rows)| rows).unwrap_or_default() {
+        let answer = redis::from_redis_value::<(usize, usize, Vec<Row>, Vec<u64>, u64)>(swallowed);
+        for (id, ..) in answer.map(|(_, _, rows, ..)| rows).unwrap_or_default() {
             *lost.entry(id).or_insert(0) += 1;
         }
     }
