@@ -7,7 +7,8 @@ use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Priority;
 
 use super::waits::put_after;
-use super::world::{Got, WORKER};
+use super::wishes::exchange;
+use super::world::{Got, START, WORKER};
 use super::{Failure, Outcome, World, cases, check, same};
 
 cases![
@@ -18,9 +19,13 @@ cases![
     each_list_has_its_own,
     lists_that_are_no_queues_have_none,
     what_changes_nothing_counts_nothing,
+    the_last_claim_is_dated,
     a_clock_set_back_takes_nothing_off,
     a_key_like_figures_ends_no_call,
 ];
+
+/// The figure that is no count: the time of the last claim.
+const CLAIMED_AT: &str = "claimed_at";
 
 async fn of(world: &World, queue: &str) -> Got<BTreeMap<String, u64>> {
     world
@@ -28,9 +33,10 @@ async fn of(world: &World, queue: &str) -> Got<BTreeMap<String, u64>> {
         .await
 }
 
-/// Compares the figures of the queue of [`World::job`] with `created 1, started 1`.
+/// Compares what is counted of the queue of [`World::job`] with `created 1, started 1`.
 async fn figures(world: &World, should: &str) -> Outcome {
-    let is = of(world, &world.queue()).await?;
+    let mut is = of(world, &world.queue()).await?;
+    is.remove(CLAIMED_AT);
     let is: Vec<_> = is.iter().map(|(name, n)| format!("{name} {n}")).collect();
     same!(is.join(", "), should);
     Ok(())
@@ -200,13 +206,39 @@ async fn what_changes_nothing_counts_nothing(world: &World) -> Outcome {
     Ok(())
 }
 
+/// By each call that takes a job, of the queues that it takes one of.
+async fn the_last_claim_is_dated(world: &World) -> Outcome {
+    let dated = async |queue: &str| Got::Ok(of(world, queue).await?.remove(CLAIMED_AT));
+    let other = world.queue_of("sal");
+    let mut job = world.job("other")?;
+    job.route.script_type = "sal".parse()?;
+    world
+        .put_jobs(&[world.job("a")?, world.job("b")?, job])
+        .await?;
+    same!(dated(&world.queue()).await?, None);
+    let run = world.take_one().await?;
+    same!(dated(&world.queue()).await?, Some(START));
+    same!(dated(&other).await?, None);
+    world.pass(7);
+    let queues = [world.queue(), other.clone()];
+    same!(world.claim(WORKER, &queues, 2).await?.jobs.len(), 2);
+    same!(dated(&world.queue()).await?, Some(START + 7));
+    same!(dated(&other).await?, Some(START + 7));
+    // A call that ends a job and finds none is no claim.
+    world.pass(7);
+    let said = exchange(world, &[&run], 1).await?;
+    check!(said.taken.jobs.is_empty());
+    same!(dated(&world.queue()).await?, Some(START + 7));
+    Ok(())
+}
+
 /// A run that ends before it began took no time.
 async fn a_clock_set_back_takes_nothing_off(world: &World) -> Outcome {
     let run = world.started("a").await?;
     world.pass(5);
     world.finish(&run, "42").await?;
     let run = world.started("b").await?;
-    world.at(super::world::START - 1_000);
+    world.at(START - 1_000);
     world.finish(&run, "42").await?;
     figures(world, "created 2, finished 2, run_ms 5, started 2").await
 }

@@ -138,6 +138,7 @@ fn wished() -> &'static [(Verb, &'static [Change], &'static [&'static str])] {
         (Verb::Finish, wishes::DELAYED, &["delays", "keys"]),
         (Verb::Finish, wishes::UNCLAIM, &["unique"]),
         (Verb::Claim, wishes::STARTED, &["unique"]),
+        (Verb::Claim, wishes::CLAIMED, &["figures"]),
         (
             Verb::Retry,
             wishes::RETRY,
@@ -150,7 +151,7 @@ fn wished() -> &'static [(Verb, &'static [Change], &'static [&'static str])] {
         (Verb::Exchange, wishes::FINISH, &["exchange", "slots"]),
         (Verb::Cancel, wishes::STOPPED, &["figures"]),
         (Verb::Fail, wishes::FAILED, &["figures"]),
-        (Verb::Exchange, wishes::EXCHANGE, &["exchange"]),
+        (Verb::Exchange, wishes::EXCHANGE, &["exchange", "figures"]),
         (Verb::Reclaim, wishes::RECLAIM, &["figures"]),
         (Verb::Release, wishes::RELEASE, &["figures"]),
         (Verb::Watch, wishes::WATCH, &["figures"]),

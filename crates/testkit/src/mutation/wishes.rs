@@ -195,6 +195,20 @@ pub(super) const STARTED: &[Change] = &[
     ),
 ];
 
+/// When a queue last gave one.
+pub(super) const CLAIMED: &[Change] = &[
+    (
+        "the_last_claim_not_dated",
+        "redis.pcall('HSET', key, 'claimed_at', taken_at)",
+        "",
+    ),
+    (
+        "a_key_like_figures_ends_the_claim",
+        "redis.pcall('HSET', key, 'claimed_at'",
+        "redis.call('HSET', key, 'claimed_at'",
+    ),
+];
+
 /// A job that runs again.
 pub(super) const RETRY: &[Change] = &[
     (
@@ -315,6 +329,11 @@ pub(super) const EXCHANGE: &[Change] = &[
         "stale[#stale + 1] = i + 1",
     ),
     ("stale_not_told", "      stale[#stale + 1] = i\n", ""),
+    (
+        "claims_dated_that_found_nothing",
+        "if of.started then redis.pcall('HSET', key",
+        "if true then redis.pcall('HSET', key",
+    ),
     (
         "leases_of_the_ended_kept",
         "if #over > 0 then redis.call('ZREM', LEASES, unpack(over)) end",

@@ -76,6 +76,7 @@ end
 local function take(first, a, now)
   ask = {now = now, at = iso(now), since = whole(now), want = tonumber(ARGV[a]), deadline = whole(now + tonumber(ARGV[a + 1])),
     token = ARGV[a + 2], worker = ARGV[a + 3]}
+  taken_at = ask.since
   redis.call('ZCARD', LEASES) -- should it be no such set, the call ends here, before ids are taken
   for k = first, #KEYS, 3 do gate(KEYS[k + 2], now) end -- likewise
   for k = first, #KEYS, 3 do from_feed(k, gate(KEYS[k + 2], now)) end

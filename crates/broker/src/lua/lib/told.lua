@@ -40,6 +40,7 @@ end
 
 -- What every script ends with: writes what was noted on the way, and gives back its answer.
 local last -- what has to be done before, if anything: see batch.lua
+local taken_at -- when this call took jobs, if it did: see take.lua
 local function done(answer)
   if last then last() end
   for _, line in ipairs(lines) do
@@ -49,6 +50,7 @@ local function done(answer)
   for queue, of in pairs(figures) do
     local key = STATS .. string.sub(queue, #QUEUES + 1)
     for what, n in pairs(of) do redis.pcall('HINCRBY', key, what, n) end
+    if of.started then redis.pcall('HSET', key, 'claimed_at', taken_at) end
   end
   if #kept > 0 then redis.pcall('ZADD', ENDED, unpack(kept)) end
   return answer
