@@ -17,6 +17,7 @@ mod batches;
 mod cancel;
 mod claim;
 mod clocks;
+mod configure;
 mod control;
 mod dead;
 mod delays;
@@ -61,12 +62,14 @@ mod release;
 mod renew;
 mod replies;
 mod retry;
+mod run_now;
 mod schedule;
 mod settle;
 mod shared_events;
 mod slots;
 mod stale;
 mod states;
+mod stats;
 mod stops;
 mod sweep;
 mod tick;
@@ -128,6 +131,8 @@ pub const GROUPS: &[Group] = &[
     group("settle", settle::CASES),
     group("retry", retry::CASES),
     group("delete", delete::CASES),
+    group("run_now", run_now::CASES),
+    group("configure", configure::CASES),
     group("schedule", schedule::CASES),
     group("tick", tick::CASES),
     group("records", records::CASES),
@@ -149,6 +154,7 @@ pub const GROUPS: &[Group] = &[
     group("present", present::CASES),
     group("log", log::CASES),
     group("inspect", inspect::CASES),
+    group("stats", stats::CASES),
     group("lifecycle", lifecycle::CASES),
     group("migrate", migrate::CASES),
     group("sweep", sweep::CASES),

@@ -13,6 +13,7 @@ mod later;
 mod migrate;
 mod returns;
 mod schedules;
+mod settings;
 mod slots;
 mod starts;
 mod waits;
@@ -91,6 +92,10 @@ pub fn all() -> Vec<Mutation> {
         (Verb::Control, control::CONTROL),
         (Verb::Present, control::PRESENT),
         (Verb::Log, control::LOG),
+        (Verb::Configure, settings::CONFIGURE),
+        (Verb::Configure, settings::SEAT),
+        (Verb::Configure, settings::WALK),
+        (Verb::RunNow, settings::RUN_NOW),
         (Verb::Schedule, schedules::SCHEDULE),
         (Verb::Due, schedules::DUE),
         (Verb::Tick, schedules::TICK),

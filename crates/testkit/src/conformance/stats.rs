@@ -1,0 +1,209 @@
+//! stats: the figures of all queues, as one call tells them. Looking changes nothing.
+
+use std::time::Duration;
+
+use meshwork_broker::{KnownQueues, Presence, QueueStats, Stats};
+use meshwork_model::outcome::{Failure as Wrong, FailureKind};
+use meshwork_model::route::Priority;
+
+use super::wishes::{delayed, put_keyed, set, taken};
+use super::world::{Got, START, WORKER};
+use super::{Failure, Outcome, World, cases, check, same};
+
+cases![
+    each_list_has_its_depth_and_its_figures,
+    the_oldest_job_is_told_by_its_record,
+    what_is_told_of_the_whole,
+    who_is_there_and_who_listens,
+    a_queue_that_is_gone_is_told_no_more,
+    the_search_for_queues_goes_on,
+    odd_keys_are_passed_over,
+    looking_changes_nothing,
+];
+
+/// After a whole search.
+async fn look(world: &World) -> Got<Stats> {
+    let mut known = KnownQueues::default();
+    Ok(world.broker.stats(&mut known, true).await?)
+}
+
+fn of<'a>(stats: &'a Stats, queue: &str) -> Got<&'a QueueStats> {
+    let mut queues = stats.queues.iter();
+    queues
+        .find(|figures| figures.queue == queue)
+        .ok_or_else(|| Failure::new(format!("nothing is told of {queue}")))
+}
+
+fn names(stats: &Stats) -> Vec<&str> {
+    let queues = stats.queues.iter();
+    queues.map(|figures| figures.queue.as_str()).collect()
+}
+
+/// Each priority its own, and an empty queue its counts.
+async fn each_list_has_its_depth_and_its_figures(world: &World) -> Outcome {
+    let high = format!("{}:prio:0", world.queue());
+    let mut job = world.job("high")?;
+    job.route.priority = Priority::High;
+    world
+        .put_jobs(&[job, world.job("a")?, world.job("b")?])
+        .await?;
+    let run = world.claim(WORKER, std::slice::from_ref(&high), 1).await?;
+    world.pass(20);
+    world.finish(&run.jobs[0], "42").await?;
+    let run = world.take_one().await?;
+    world.pass(5);
+    world.fail(&run, FailureKind::Script).await?;
+    let stats = look(world).await?;
+    same!(names(&stats), [world.queue(), high.clone()]);
+    let normal = of(&stats, &world.queue())?;
+    same!((normal.waiting, normal.created, normal.started), (1, 2, 1));
+    same!((normal.failed, normal.dead, normal.finished), (1, 1, 0));
+    same!(normal.run_ms, 5);
+    same!(normal.claimed_at, Some(START + 20));
+    same!(normal.errors.get("script"), Some(&1));
+    same!(normal.ended_runs(), 1);
+    let high = of(&stats, &high)?;
+    same!((high.waiting, high.created), (0, 1));
+    same!((high.started, high.finished), (1, 1));
+    same!((high.run_ms, high.oldest_ms), (20, None));
+    same!(high.claimed_at, Some(START));
+    Ok(())
+}
+
+/// Since when it has been ready: it may have waited for something else before.
+async fn the_oldest_job_is_told_by_its_record(world: &World) -> Outcome {
+    world.put_jobs(&[delayed(world, "late", 1_000)?]).await?;
+    world.pass(1_000);
+    world.broker.promote().await?;
+    world.pass(30);
+    world.put(&["young"]).await?;
+    world.pass(7);
+    let stats = look(world).await?;
+    same!(of(&stats, &world.queue())?.oldest_ms, Some(37));
+    taken(world, 1).await?;
+    let stats = look(world).await?;
+    same!(of(&stats, &world.queue())?.oldest_ms, Some(7));
+    // An id without a record has been ready since nobody knows when.
+    world
+        .raw::<()>(&["RPUSH", &world.queue(), "nobody"])
+        .await?;
+    same!(of(&look(world).await?, &world.queue())?.oldest_ms, None);
+    Ok(())
+}
+
+/// What runs, waits, is overdue, has ended, and is set aside.
+async fn what_is_told_of_the_whole(world: &World) -> Outcome {
+    set(world, "key_concurrency=1").await?;
+    put_keyed(world, "k", &["a", "b", "c"]).await?;
+    same!(taken(world, 3).await?, ["a"]);
+    let ended = world.started("ended").await?;
+    world.finish(&ended, "42").await?;
+    let dead = world.started("dead").await?;
+    let failure = Wrong::new(FailureKind::Permanent, "boom");
+    world
+        .broker
+        .fail(&dead, &failure, b"", b"", Duration::ZERO)
+        .await?;
+    world
+        .put_jobs(&[delayed(world, "x", 50)?, delayed(world, "y", 90)?])
+        .await?;
+    let stats = look(world).await?;
+    same!(stats.now_ms, START);
+    same!(
+        (stats.running, stats.delayed, stats.overdue_ms),
+        (1, 2, None)
+    );
+    same!((stats.dead, stats.ended), (1, 1));
+    same!(of(&stats, &world.queue())?.set_aside, 2);
+    check!(!stats.partial);
+    world.pass(60);
+    same!(look(world).await?.overdue_ms, Some(10));
+    Ok(())
+}
+
+/// Those that are alive.
+async fn who_is_there_and_who_listens(world: &World) -> Outcome {
+    world.renew("w1-a", &[]).await?;
+    world.renew("w2-b", &[]).await?;
+    let key = format!("{}osis:default:w1", world.keys().presence_prefix());
+    let presence = Presence {
+        key: &key,
+        value: r#"{"pid":1,"mark":"a"}"#,
+        mark: "\"a\"",
+        over: None,
+    };
+    world.broker.present(presence).await?;
+    let stats = look(world).await?;
+    same!(of(&stats, &world.queue())?.listeners, 2);
+    same!(stats.workers.len(), 1);
+    same!(stats.workers[0].0, "osis:default:w1");
+    world.pass(super::world::ALIVE_MS);
+    let stats = look(world).await?;
+    check!(stats.workers.is_empty() && stats.queues.is_empty());
+    Ok(())
+}
+
+/// When neither ids nor figures nor listeners are left.
+async fn a_queue_that_is_gone_is_told_no_more(world: &World) -> Outcome {
+    world.put(&["a"]).await?;
+    let mut known = KnownQueues::default();
+    let stats = world.broker.stats(&mut known, true).await?;
+    same!(names(&stats), [world.queue()]);
+    let figures = world.keys().queue_stats_key(&world.queue());
+    world.raw::<()>(&["DEL", &figures, &world.queue()]).await?;
+    let stats = world.broker.stats(&mut known, false).await?;
+    check!(stats.queues.is_empty());
+    world.put(&["b"]).await?;
+    let stats = world.broker.stats(&mut known, false).await?;
+    same!(names(&stats), [world.queue()]);
+    Ok(())
+}
+
+/// Among more keys than one look passes.
+async fn the_search_for_queues_goes_on(world: &World) -> Outcome {
+    let mut pipe = redis::pipe();
+    for n in 0..25_000 {
+        let filler = format!("{}filler{n}", world.keys().job_prefix());
+        pipe.cmd("SET").arg(filler).arg("x").ignore();
+    }
+    pipe.query_async::<()>(&mut world.conn().clone()).await?;
+    world.put(&["a"]).await?;
+    let mut known = KnownQueues::default();
+    check!(world.broker.stats(&mut known, false).await?.partial);
+    let stats = world.broker.stats(&mut known, false).await?;
+    check!(!stats.partial);
+    same!(names(&stats), [world.queue()]);
+    same!(names(&look(world).await?), [world.queue()]);
+    Ok(())
+}
+
+/// Each by itself.
+async fn odd_keys_are_passed_over(world: &World) -> Outcome {
+    let (text, odd) = (world.queue_of("text"), world.queue_of("odd"));
+    world.raw::<()>(&["SET", &text, "x"]).await?;
+    let figures = world.keys().queue_stats_key(&text);
+    world.raw::<()>(&["LPUSH", &figures, "x"]).await?;
+    let figures = world.keys().queue_stats_key(&odd);
+    let fields = [
+        "HSET", &figures, "created", "many", "failed", "-1", "other", "5", "started", " 7 ",
+    ];
+    world.raw::<()>(&fields).await?;
+    world.put(&["a"]).await?;
+    let stats = look(world).await?;
+    same!(names(&stats), [odd.clone(), world.queue()]);
+    let odd = of(&stats, &odd)?;
+    same!((odd.created, odd.failed, odd.started), (0, 0, 7));
+    check!(odd.errors.is_empty());
+    Ok(())
+}
+
+/// Not even what it finds gone.
+async fn looking_changes_nothing(world: &World) -> Outcome {
+    world.started("a").await?;
+    world.put_jobs(&[delayed(world, "x", 50)?]).await?;
+    world.renew(WORKER, &[]).await?;
+    world.pass(3_600_000);
+    let before = world.all().await?;
+    look(world).await?;
+    world.unchanged(&before).await
+}
