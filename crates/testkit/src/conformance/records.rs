@@ -7,7 +7,7 @@ use meshwork_model::job::NewJob;
 use meshwork_model::outcome::FailureKind;
 
 use super::failure::same_text;
-use super::world::{LEASE_MS, WORKER};
+use super::world::{LEASE_MS, START, WORKER};
 use super::{Failure, Outcome, World, cases, same};
 
 cases![
@@ -66,14 +66,22 @@ fn events(events: &[&str]) -> String {
     format!("~:q:events stream\n{}", lines.collect::<String>())
 }
 
-/// The figures of its queue, as `created 1, started 1`.
+/// The figures of its queue, as `created 1, started 1`; it was claimed at the start, if ever.
 fn figures(figures: &str) -> String {
+    let claimed_at = figures.contains("started").then_some(START);
+    figures_since(claimed_at, figures)
+}
+
+/// The same of one that was claimed last at another time.
+fn figures_since(claimed_at: Option<u64>, figures: &str) -> String {
     let lines = figures
         .split(", ")
         .filter_map(|figure| figure.split_once(' '));
     let lines = lines.map(|(name, n)| format!("  {name} = {n}\n"));
+    let claimed_at = claimed_at.map(|at| format!("  claimed_at = {at}\n"));
     format!(
-        "~:meta:queue:stats:type:osis hash\n{}",
+        "~:meta:queue:stats:type:osis hash\n{}{}",
+        claimed_at.unwrap_or_default(),
         lines.collect::<String>()
     )
 }
@@ -168,7 +176,7 @@ async fn after_claim(world: &World) -> Outcome {
         "updated_at = 2023-11-14T22:13:21.123Z",
     ]);
     let lease = "~:q:lease zset\n  j1 = 1700000011123\n";
-    let figures = figures("created 1, started 1");
+    let figures = figures_since(Some(START + 1_000), "created 1, started 1");
     is(
         world,
         &[&record, &figures, &events(&[ENQUEUED, CLAIMED]), lease],
@@ -347,7 +355,8 @@ async fn after_the_last_reclaim(world: &World) -> Outcome {
     let lost = [CLAIMED, "lost by w1-a note"].repeat(5);
     let told = [&[ENQUEUED][..], &lost, &["error by  note poison"]].concat();
     let dead = "~:q:dead zset\n  j1 = 1700000051123\n";
-    let figures = figures("created 1, dead 1, error:lost 1, failed 1, lost 5, started 5");
+    let told_of = "created 1, dead 1, error:lost 1, failed 1, lost 5, started 5";
+    let figures = figures_since(Some(START + 41_000), told_of);
     is(world, &[&record, &figures, dead, &events(&told), reply]).await
 }
 
