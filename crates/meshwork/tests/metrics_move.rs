@@ -14,7 +14,7 @@ use meshwork::metrics::{FIGURES, Figure, Format, Kind, Metrics};
 use meshwork::model::job::{NewJob, When};
 use meshwork::model::name::JobId;
 use meshwork::model::outcome::{Failure, FailureKind, Report};
-use meshwork::{Client, JobRequest, Monitor, Worker, WorkerHandle};
+use meshwork::{Client, JobRequest, Monitor, ScheduleRequest, Worker, WorkerHandle};
 use meshwork_broker::Claim;
 use meshwork_testkit::eventually;
 use meshwork_testkit::servers::RealServer;
@@ -131,6 +131,7 @@ async fn each_metric_moves() {
     };
     let mut seen = BTreeSet::new();
     nobody_works(&client, &mut watcher, &mut seen).await;
+    schedules_come(&client, &mut watcher, &mut seen).await;
     somebody_works(&client, &mut watcher, &mut seen).await;
     keys_take_turns(&client, &mut watcher, &mut seen).await;
     workers_go_away(&client, &mut watcher, &mut seen).await;
@@ -186,6 +187,27 @@ async fn nobody_works(client: &Client, watcher: &mut Watcher, seen: &mut BTreeSe
     submit(client, "soon", |job| job.when = Some(When::In(1))).await;
     let names = ["meshwork_delayed_jobs", "meshwork_overdue_job_age_seconds"];
     step(watcher, seen, &names).await;
+}
+
+/// Of a type that nobody works for.
+async fn schedules_come(client: &Client, watcher: &mut Watcher, seen: &mut BTreeSet<&'static str>) {
+    let job = JobRequest::new("reports".parse().unwrap(), "1");
+    let request = ScheduleRequest::every(Duration::from_secs(1), job).unwrap();
+    let schedule = client.schedule("pulse").unwrap();
+    schedule.add(request).await.unwrap();
+    let names = [
+        "meshwork_schedules",
+        "meshwork_schedule_next_timestamp_seconds",
+        "meshwork_overdue_schedule_age_seconds",
+    ];
+    step(watcher, seen, &names).await;
+    assert_eq!(client.broker().tick().await.unwrap().stored, 1);
+    let names = [
+        "meshwork_schedule_slots",
+        "meshwork_schedule_lateness_seconds",
+    ];
+    step(watcher, seen, &names).await;
+    schedule.remove().await.unwrap();
 }
 
 fn an_open_file() -> std::fs::File {

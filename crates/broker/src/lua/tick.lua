@@ -53,6 +53,14 @@ local function undecided(answer)
   if answer == 'full' or answer == 'draining' then return 'its queue is ' .. answer end
 end
 
+-- Counts a decided slot. One whose job is there was counted before.
+local function tell(queue, answer, slot)
+  if answer == 'exists' then return end
+  local outcome = answer == 'stored' and 'ran' or answer == 'skipped' and 'skipped' or 'refused'
+  count(queue, 'slots:' .. outcome)
+  if outcome == 'ran' then count(queue, 'slots_late_ms', math.max(0, now - tonumber(slot))) end
+end
+
 while a <= #ARGV do
   local key, control, name, version, position = KEYS[k], KEYS[k + 1], ARGV[a], ARGV[a + 1], ARGV[a + 2]
   local to, next, overlap, timeout, trouble = ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], ARGV[a + 6], ARGV[a + 7]
@@ -69,6 +77,7 @@ while a <= #ARGV do
       if not stuck then decided = slot end
       if answer == 'stored' or answer == 'exists' then redis.call('HSET', key, 'last', id, 'slot', slot) end
       if counted[answer] then redis.call('HINCRBY', key, counted[answer], 1) end
+      if not stuck and next ~= '=' then tell(KEYS[k + 1], answer, slot) end
     end
     k, a = k + 2, from + strings
   end

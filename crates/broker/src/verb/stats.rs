@@ -21,7 +21,7 @@ const STEP: usize = 1000;
 const SLICE: usize = 20;
 /// Steps of a whole search, which is for people who wait for it: ten million keys.
 const WHOLE: usize = 10_000;
-/// The most kinds of errors told of one queue; the scripts know fewer.
+/// The most kinds of errors, and outcomes of slots, told of one queue; the scripts know fewer.
 const MAX_KINDS: usize = 32;
 
 /// The queues that are known, and how far the search for others is. Keep it between calls.
@@ -73,6 +73,11 @@ pub struct QueueStats {
     pub claimed_at: Option<u64>,
     /// Jobs that ended in error, by the kind of error.
     pub errors: BTreeMap<String, u64>,
+    /// Slots of schedules whose jobs belong here, by what became of them: `ran`, `skipped` since the job before
+    /// had not ended, or `refused` for good.
+    pub slots: BTreeMap<String, u64>,
+    /// How late those that ran were together, in milliseconds.
+    pub slots_late_ms: u64,
 }
 
 /// The figures of a namespace.
@@ -89,6 +94,10 @@ pub struct Stats {
     pub delayed: u64,
     /// For how many milliseconds the first of these has been due; none if none is due.
     pub overdue_ms: Option<u64>,
+    /// Schedules that there are.
+    pub schedules: u64,
+    /// When the next slot of a schedule is due, in milliseconds since 1970; none if none ever is.
+    pub next_slot_ms: Option<u64>,
     /// Dead letters that are kept.
     pub dead: u64,
     /// Ended jobs that are kept.
@@ -240,20 +249,38 @@ impl Broker {
     async fn totals(&self, stats: &mut Stats) -> Result<(), Error> {
         let mut pipe = redis::pipe();
         let keys = &self.keys;
-        for set in [keys.lease(), keys.delayed(), keys.dead(), keys.ended()] {
+        let (delayed, schedules) = (keys.delayed(), keys.schedules());
+        for set in [
+            &keys.lease(),
+            &delayed,
+            &keys.dead(),
+            &keys.ended(),
+            &schedules,
+        ] {
             pipe.cmd("ZCARD").arg(set);
         }
-        pipe.cmd("ZRANGE")
-            .arg(keys.delayed())
-            .arg(0)
-            .arg(0)
-            .arg("WITHSCORES");
+        for set in [&delayed, &schedules] {
+            let range = pipe.cmd("ZRANGE").arg(set).arg(0).arg(0);
+            range.arg("WITHSCORES");
+        }
+        type First = Vec<(Vec<u8>, f64)>;
         let conn = &mut self.conn.clone();
-        let first: Vec<(Vec<u8>, f64)>;
-        (stats.running, stats.delayed, stats.dead, stats.ended, first) =
-            pipe.query_async(conn).await.map_err(failed)?;
-        let due = first.first().map(|(_, due)| *due as u64);
+        let (counts, [job, slot]): ([u64; 5], [First; 2]) = {
+            let (a, b, c, d, e, job, slot) = pipe.query_async(conn).await.map_err(failed)?;
+            ([a, b, c, d, e], [job, slot])
+        };
+        [
+            stats.running,
+            stats.delayed,
+            stats.dead,
+            stats.ended,
+            stats.schedules,
+        ] = counts;
+        // What is never due stands at infinity.
+        let first = |first: First| first.first().map(|(_, due)| *due).filter(|d| d.is_finite());
+        let due = first(job).map(|due| due as u64);
         stats.overdue_ms = due.and_then(|due| stats.now_ms.checked_sub(due));
+        stats.next_slot_ms = first(slot).map(|slot| slot as u64);
         Ok(())
     }
 }
@@ -295,10 +322,15 @@ impl QueueStats {
                 "requeued" => figures.requeued = number,
                 "run_ms" => figures.run_ms = number,
                 "claimed_at" => figures.claimed_at = Some(number),
+                "slots_late_ms" => figures.slots_late_ms = number,
                 other => {
-                    let kind = other.strip_prefix("error:");
-                    if let Some(kind) = kind.filter(|_| figures.errors.len() < MAX_KINDS) {
-                        figures.errors.insert(kind.to_owned(), number);
+                    let (words, word) = match other.split_once(':') {
+                        Some(("error", kind)) => (&mut figures.errors, kind),
+                        Some(("slots", outcome)) => (&mut figures.slots, outcome),
+                        _ => continue,
+                    };
+                    if words.len() < MAX_KINDS {
+                        words.insert(word.to_owned(), number);
                     }
                 }
             }

@@ -1,6 +1,8 @@
 //! All metrics that there are, in one table. Names follow the conventions of OpenMetrics: a unit at the end,
 //! `_total` for what only grows. docs/metrics.md shows the same table; a test compares the two.
 
+use std::collections::BTreeMap;
+
 use meshwork_broker::{QueueStats, Stats};
 
 use super::process::Process;
@@ -67,7 +69,8 @@ impl Figure {
 pub(super) enum Source {
     /// A queue's figures, at the server's time in milliseconds; how two lists of one place become one.
     Queue(fn(&QueueStats, u64) -> Option<f64>, Merge),
-    Errors,
+    /// What a queue counts by a word, which is the last label.
+    Words(fn(&QueueStats) -> &BTreeMap<String, u64>),
     Store(fn(&Stats) -> Option<f64>),
     Pool(fn(&WorkerInfo) -> f64),
     Reading(fn(&Reading) -> f64),
@@ -91,6 +94,7 @@ pub(super) enum Merge {
 /// `inst` (not `instance`, which Prometheus gives to what it scrapes).
 const QUEUE: &[&str] = &["type", "group", "inst", "priority"];
 const ERROR: &[&str] = &["type", "group", "inst", "priority", "kind"];
+const SLOT: &[&str] = &["type", "group", "inst", "priority", "outcome"];
 const POOL: &[&str] = &["type", "group"];
 
 const fn figure(
@@ -210,7 +214,7 @@ pub const FIGURES: &[Figure] = &[
         Kind::Counter,
         ERROR,
         "Jobs that ended in error, by the kind of error",
-        Source::Errors,
+        Source::Words(|q| &q.errors),
     ),
     count(
         "meshwork_jobs_retried",
@@ -244,6 +248,18 @@ pub const FIGURES: &[Figure] = &[
         "meshwork_jobs_run_seconds",
         "How long all runs that ended took together",
         |q, _| Some(q.run_ms as f64 / 1000.0),
+    ),
+    figure(
+        "meshwork_schedule_slots",
+        Kind::Counter,
+        SLOT,
+        "Slots of schedules that were decided, by what became of them",
+        Source::Words(|q| &q.slots),
+    ),
+    count(
+        "meshwork_schedule_lateness_seconds",
+        "How late the slots that ran were together",
+        |q, _| Some(q.slots_late_ms as f64 / 1000.0),
     ),
     of_queue(
         "meshwork_queue_jobs",
@@ -304,6 +320,19 @@ pub const FIGURES: &[Figure] = &[
         "meshwork_overdue_job_age_seconds",
         "For how long the first of the delayed jobs has been due; 0 if none is",
         |s| Some(s.overdue_ms.unwrap_or(0) as f64 / 1000.0),
+    ),
+    of_store("meshwork_schedules", "Schedules that there are", |s| {
+        Some(s.schedules as f64)
+    }),
+    of_store(
+        "meshwork_schedule_next_timestamp_seconds",
+        "When the next slot of a schedule is due, since 1970; missing if none is",
+        |s| Some(s.next_slot_ms? as f64 / 1000.0),
+    ),
+    of_store(
+        "meshwork_overdue_schedule_age_seconds",
+        "For how long the first of the schedules has been due; 0 if none is",
+        |s| Some(s.now_ms.saturating_sub(s.next_slot_ms.unwrap_or(s.now_ms)) as f64 / 1000.0),
     ),
     of_store("meshwork_dead_letters", "Dead letters that are kept", |s| {
         Some(s.dead as f64)

@@ -39,7 +39,7 @@ impl Collector for Page {
             match figure.source {
                 Source::Waited | Source::Ran => self.histograms(figure, &mut encoder)?,
                 _ => {
-                    if let Some(samples) = self.samples(&figure.source) {
+                    if let Some(samples) = self.samples(figure) {
                         numbers(figure, samples, &mut encoder)?;
                     }
                 }
@@ -51,13 +51,14 @@ impl Collector for Page {
 
 impl Page {
     /// What there is to tell; nothing where nobody knows.
-    fn samples(&self, source: &Source) -> Option<Vec<Sample>> {
+    fn samples(&self, figure: &Figure) -> Option<Vec<Sample>> {
         let alone = |value: Option<f64>| value.map(|value| (Labels::new(), value));
         let alone = |value| Some(alone(value).into_iter().collect());
         let stats = self.store.stats.as_ref();
-        match source {
+        let label = figure.labels.last().copied().unwrap_or_default();
+        match &figure.source {
             Source::Queue(of, merge) => Some(self.queues(stats?, *of, *merge)),
-            Source::Errors => Some(self.errors(stats?)),
+            Source::Words(of) => Some(self.words(stats?, *of, label)),
             Source::Store(of) => alone(of(stats?)),
             Source::Pool(of) => Some(pools(stats?, *of)),
             Source::Reading(of) => alone(Some(of(&self.store))),
@@ -101,22 +102,28 @@ impl Page {
             .collect()
     }
 
-    fn errors(&self, stats: &Stats) -> Vec<Sample> {
-        let mut kinds: BTreeMap<(QueueParts, &str), f64> = BTreeMap::new();
+    /// A sample per place and word.
+    fn words(
+        &self,
+        stats: &Stats,
+        of: fn(&QueueStats) -> &BTreeMap<String, u64>,
+        label: &'static str,
+    ) -> Vec<Sample> {
+        let mut words: BTreeMap<(QueueParts, &str), f64> = BTreeMap::new();
         for queue in &stats.queues {
             let Some(place) = self.keys.queue_parts(&queue.queue) else {
                 continue;
             };
-            for (kind, count) in &queue.errors {
-                *kinds.entry((place.clone(), kind)).or_default() += *count as f64;
+            for (word, count) in of(queue) {
+                *words.entry((place.clone(), word)).or_default() += *count as f64;
             }
         }
-        let sample = |((place, kind), count): (&(QueueParts, &str), &f64)| {
+        let sample = |((place, word), count): (&(QueueParts, &str), &f64)| {
             let mut labels = labels(place);
-            labels.push(("kind", (*kind).to_owned()));
+            labels.push((label, (*word).to_owned()));
             (labels, *count)
         };
-        kinds.iter().map(sample).collect()
+        words.iter().map(sample).collect()
     }
 
     fn histograms(&self, figure: &Figure, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {

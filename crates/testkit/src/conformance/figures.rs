@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Priority;
+use meshwork_model::schedule::policy::Overlap;
 
+use super::schedule::{SLOT, every, read};
 use super::waits::put_after;
 use super::wishes::exchange;
 use super::world::{Got, START, WORKER};
@@ -20,6 +22,7 @@ cases![
     lists_that_are_no_queues_have_none,
     what_changes_nothing_counts_nothing,
     the_last_claim_is_dated,
+    slots_by_what_became_of_them,
     a_clock_set_back_takes_nothing_off,
     a_key_like_figures_ends_no_call,
 ];
@@ -230,6 +233,57 @@ async fn the_last_claim_is_dated(world: &World) -> Outcome {
     check!(said.taken.jobs.is_empty());
     same!(dated(&world.queue()).await?, Some(START + 7));
     Ok(())
+}
+
+/// At the queue of their jobs, with how late they ran; not what was run by hand, nor what was there already.
+async fn slots_by_what_became_of_them(world: &World) -> Outcome {
+    let mut schedule = every(world, "@every 10s")?;
+    super::schedule::put(world, &schedule).await?;
+    world.at(SLOT + 7);
+    same!(world.broker.tick().await?.stored, 1);
+    figures(world, "created 1, slots:ran 1, slots_late_ms 7").await?;
+    world.at(SLOT + 10_003);
+    same!(world.broker.tick().await?.skipped, 1);
+    figures(
+        world,
+        "created 1, slots:ran 1, slots:skipped 1, slots_late_ms 7",
+    )
+    .await?;
+    schedule.overlap = Overlap::Allow;
+    world.broker.put_schedule(&schedule, true).await?;
+    world
+        .broker
+        .run_schedule(&read(world).await?, &schedule, "hand")
+        .await?;
+    let field = format!("queue:{}", world.queue());
+    let config = world.keys().config();
+    world
+        .raw::<()>(&["HSET", &config, &field, "payload=1"])
+        .await?;
+    world.at(SLOT + 20_000);
+    same!(world.broker.tick().await?.stored, 0);
+    world.raw::<()>(&["DEL", &config]).await?;
+    world.broker.limit_queue(None, Some(0)).await?;
+    world.at(SLOT + 30_000);
+    same!(world.broker.tick().await?.troubles.len(), 1);
+    let told = "created 2, slots:ran 1, slots:refused 1, slots:skipped 1, slots_late_ms 7";
+    figures(world, told).await?;
+    // The slot that was put off comes late; the first one, decided again, is there.
+    world.broker.limit_queue(None, None).await?;
+    world.at(SLOT + 35_000);
+    same!(world.broker.tick().await?.stored, 1);
+    let told = "created 3, slots:ran 2, slots:refused 1, slots:skipped 1, slots_late_ms 5007";
+    figures(world, told).await?;
+    let key = world.keys().schedule(&"s".parse()?);
+    let before = (SLOT + 20_000).to_string();
+    world
+        .raw::<()>(&["HSET", &key, "position", &before])
+        .await?;
+    world
+        .raw::<()>(&["ZADD", &world.keys().schedules(), &before, "s"])
+        .await?;
+    same!(world.broker.tick().await?.due, 1);
+    figures(world, told).await
 }
 
 /// A run that ends before it began took no time.

@@ -6,6 +6,7 @@ use meshwork_broker::{KnownQueues, Presence, QueueStats, Stats};
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Priority;
 
+use super::schedule::{SLOT, every, put};
 use super::wishes::{delayed, put_keyed, set, taken};
 use super::world::{Got, START, WORKER};
 use super::{Failure, Outcome, World, cases, check, same};
@@ -14,6 +15,7 @@ cases![
     each_list_has_its_depth_and_its_figures,
     the_oldest_job_is_told_by_its_record,
     what_is_told_of_the_whole,
+    schedules_and_the_next_slot,
     who_is_there_and_who_listens,
     a_queue_that_is_gone_is_told_no_more,
     the_search_for_queues_goes_on,
@@ -88,6 +90,27 @@ async fn the_oldest_job_is_told_by_its_record(world: &World) -> Outcome {
         .raw::<()>(&["RPUSH", &world.queue(), "nobody"])
         .await?;
     same!(of(&look(world).await?, &world.queue())?.oldest_ms, None);
+    Ok(())
+}
+
+/// How many there are, and when the next slot is due, decided or not; one that rests never is.
+async fn schedules_and_the_next_slot(world: &World) -> Outcome {
+    let stats = look(world).await?;
+    same!((stats.schedules, stats.next_slot_ms), (0, None));
+    put(world, &every(world, "@every 10s")?).await?;
+    world.at(SLOT + 7);
+    let stats = look(world).await?;
+    same!((stats.schedules, stats.next_slot_ms), (1, Some(SLOT)));
+    world.broker.tick().await?;
+    let stats = look(world).await?;
+    same!(stats.next_slot_ms, Some(SLOT + 10_000));
+    let figures = of(&stats, &world.queue())?;
+    same!(figures.slots.get("ran"), Some(&1));
+    same!((figures.slots.len(), figures.slots_late_ms), (1, 7));
+    check!(figures.errors.is_empty());
+    world.broker.pause_schedule(&"s".parse()?).await?;
+    let stats = look(world).await?;
+    same!((stats.schedules, stats.next_slot_ms), (1, None));
     Ok(())
 }
 

@@ -230,6 +230,46 @@ pub(super) const TICK: &[Change] = &[
         "if type(answer) == 'table' then error(answer.err) end",
     ),
     (
+        "slots_not_told",
+        "      if not stuck and next ~= '=' then tell(KEYS[k + 1], answer, slot) end\n",
+        "",
+    ),
+    (
+        "slots_that_are_put_off_told",
+        "if not stuck and next ~= '=' then tell",
+        "if next ~= '=' then tell",
+    ),
+    (
+        "what_was_run_by_hand_told",
+        "if not stuck and next ~= '=' then tell",
+        "if not stuck then tell",
+    ),
+    (
+        "slots_told_again",
+        "  if answer == 'exists' then return end\n",
+        "",
+    ),
+    (
+        "skipped_slots_told_as_refused",
+        "or answer == 'skipped' and 'skipped' or 'refused'",
+        "or 'refused'",
+    ),
+    (
+        "refused_slots_told_as_skipped",
+        "or answer == 'skipped' and 'skipped' or 'refused'",
+        "or 'skipped'",
+    ),
+    (
+        "lateness_not_told",
+        "if outcome == 'ran' then count",
+        "if false then count",
+    ),
+    (
+        "lateness_of_slots_that_did_not_run",
+        "if outcome == 'ran' then count",
+        "if true then count",
+    ),
+    (
         "ids_not_pushed",
         "\npush_all()\nreturn done(answers)",
         "\nreturn done(answers)",
