@@ -69,18 +69,41 @@ const WAKE: &str = include_str!("lua/lib/wake.lua");
 const GATE: &str = include_str!("lua/lib/gate.lua");
 const FREE: &str = include_str!("lua/lib/free.lua");
 const TAKE: &str = include_str!("lua/lib/take.lua");
+const ADMIT: &str = include_str!("lua/lib/admit.lua");
 const FINISH: &str = include_str!("lua/lib/finish.lua");
+const END_RUN: &str = include_str!("lua/lib/end_run.lua");
+const PUT: &str = include_str!("lua/lib/put.lua");
+const ACCEPT: &str = include_str!("lua/lib/accept.lua");
 const RECHECK: &str = include_str!("lua/lib/recheck.lua");
 const PLACES: &str = include_str!("lua/lib/places.lua");
 const OLD: &str = include_str!("lua/lib/old.lua");
 const UNLIST: &str = include_str!("lua/lib/unlist.lua");
 const STOP: &str = include_str!("lua/lib/stop.lua");
 const FORGET: &str = include_str!("lua/lib/forget.lua");
-/// What all need that end jobs or hand them on.
-const ENDING: [&str; 8] = [TOLD, SETTINGS, KEYED, DOUBLE, ENDS, FORGET, LEAVE, BATCH];
+/// What all need that end jobs or hand them on, after [`TOLD`].
+const ENDING: &[&str] = &[SETTINGS, KEYED, DOUBLE, FORGET, ENDS, LEAVE, BATCH];
+
+/// What of `lua/lib` a script needs. A function costs a script more than most calls of it, since it is made
+/// anew in each call of the script; so what only some jobs ask for is made when the first of them comes.
+enum Libs {
+    /// These.
+    All(&'static [&'static str]),
+    /// [`TOLD`], [`ENDING`] and these.
+    Ending(&'static [&'static str]),
+    /// [`TOLD`] and `often`; and `rare()` makes [`ENDING`] and `seldom`, of which it gives these functions.
+    Rarely {
+        often: &'static [&'static str],
+        seldom: &'static [&'static str],
+        gives: &'static [&'static str],
+    },
+}
 
 /// What those need that store jobs.
-const STORING: &[&str] = &[WAITS, UNLIST, STOP, UNIQUE, WAKE, JOIN, STORE, ASKED];
+const STORING: Libs = Libs::Rarely {
+    often: &[PUT, ASKED, STORE],
+    seldom: &[WAITS, UNLIST, STOP, UNIQUE, WAKE, JOIN, ACCEPT],
+    gives: &["accept", "join_all", "wake", "record", "stop", "forget"],
+};
 
 /// Verbs that must work although memory has run out, since they free it, take what waits, hand it back, or
 /// keep what runs from being run twice.
@@ -176,45 +199,70 @@ impl Verb {
         }
     }
 
-    /// What of `lua/lib` it needs; most need [`ENDING`] before that.
-    const fn libs(self) -> (bool, &'static [&'static str]) {
+    const fn libs(self) -> Libs {
         match self {
-            Self::Enqueue | Self::OpenBatch | Self::Tick => (true, STORING),
-            Self::Schedule => (false, &[WAKE]),
-            Self::Claim => (true, &[WAITS, GATE, FREE, TAKE]),
-            Self::Finish => (true, &[FINISH]),
-            Self::Exchange => (true, &[WAITS, GATE, FREE, TAKE, FINISH]),
-            Self::Watch => (true, &[WAITS, PLACES, OLD]),
+            Self::Enqueue | Self::OpenBatch | Self::Tick => STORING,
+            Self::Schedule => Libs::All(&[WAKE]),
+            Self::Claim => Libs::Rarely {
+                often: &[TAKE],
+                seldom: &[WAITS, GATE, FREE, ADMIT],
+                gives: &["admit", "each"],
+            },
+            Self::Finish => Libs::Rarely {
+                often: &[FINISH],
+                seldom: &[END_RUN],
+                gives: &["end_run", "tell_next"],
+            },
+            Self::Exchange => Libs::Rarely {
+                often: &[TAKE, FINISH],
+                seldom: &[WAITS, GATE, FREE, ADMIT, END_RUN],
+                gives: &["admit", "each", "end_run", "tell_next"],
+            },
+            Self::Watch => Libs::Ending(&[WAITS, UNLIST, PLACES, OLD]),
             Self::Fail
             | Self::Release
             | Self::Reclaim
             | Self::Settle
             | Self::Adopt
-            | Self::Retry
             | Self::RunNow
-            | Self::SealBatch => (true, &[]),
-            Self::Configure => (true, &[WAKE]),
-            Self::Promote => (true, &[RECHECK]),
-            Self::Control => (true, &[RECHECK, UNLIST, STOP]),
-            Self::Cancel => (true, &[UNLIST, STOP]),
-            Self::Prune => (false, &[TOLD, FORGET]),
-            Self::Delete => (true, &[UNLIST]),
-            Self::CancelBatch | Self::TendBatches => (true, &[UNLIST, STOP, WALK]),
-            Self::Migrate => (false, &[TOLD]),
-            Self::Renew | Self::Log | Self::Present | Self::Leave | Self::Due => (false, &[]),
+            | Self::SealBatch => Libs::Ending(&[]),
+            Self::Configure => Libs::Ending(&[WAKE]),
+            Self::Promote => Libs::Ending(&[RECHECK]),
+            Self::Control => Libs::Ending(&[RECHECK, UNLIST, STOP]),
+            Self::Cancel => Libs::Ending(&[UNLIST, STOP]),
+            Self::Delete | Self::Retry => Libs::Ending(&[UNLIST]),
+            Self::CancelBatch | Self::TendBatches => Libs::Ending(&[UNLIST, STOP, WALK]),
+            Self::Prune => Libs::All(&[TOLD, FORGET]),
+            Self::Migrate => Libs::All(&[TOLD]),
+            Self::Renew | Self::Log | Self::Present | Self::Leave | Self::Due => Libs::All(&[]),
         }
     }
 
     /// The script as it is sent, but for the names of keys, which are another namespace's elsewhere.
     #[must_use]
     pub fn source(self) -> String {
-        let (ending, libs) = self.libs();
-        let ending = if ending {
-            ENDING.concat()
-        } else {
-            String::new()
+        let libs = match self.libs() {
+            Libs::All(libs) => libs.concat(),
+            Libs::Ending(libs) => format!("{TOLD}{}{}", ENDING.concat(), libs.concat()),
+            Libs::Rarely {
+                often,
+                seldom,
+                gives,
+            } => {
+                let (often, ending, seldom) = (often.concat(), ENDING.concat(), seldom.concat());
+                let gives: Vec<_> = gives
+                    .iter()
+                    .map(|name| format!("{name} = {name}"))
+                    .collect();
+                let gives = gives.join(", ");
+                format!(
+                    "{TOLD}local rare, made\n{often}local function make()\n{ending}{seldom}\
+                     return {{{gives}}}\nend\nrare = function()\n  made = made or make()\n  \
+                     return made\nend\n"
+                )
+            }
         };
-        format!("{BASE}{ending}{}{}", libs.concat(), self.parts().1)
+        format!("{BASE}{libs}{}", self.parts().1)
     }
 
     const fn flags(self) -> &'static str {
@@ -265,6 +313,7 @@ impl Scripts {
 
 /// The names of keys and the bounds, as the scripts know them. A namespace holds no quotes.
 fn constants(keys: &Hero) -> Constants {
+    let tagged = keys.lease().contains('{');
     let keys = keys.script_names().into_iter();
     let keys = keys.map(|(name, key)| (name, format!("'{key}'")));
     let bounds = [
@@ -279,7 +328,9 @@ fn constants(keys: &Hero) -> Constants {
     let bounds = bounds
         .into_iter()
         .map(|(name, bound)| (name, bound.to_string()));
-    Constants::new(keys.chain(bounds))
+    // On a cluster, a namespace has a hash tag.
+    let tagged = [("TAGGED", tagged.to_string())];
+    Constants::new(keys.chain(bounds).chain(tagged))
 }
 
 /// The scripts of one namespace, ready to be sent by their digest.

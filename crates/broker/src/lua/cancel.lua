@@ -10,7 +10,7 @@ local has = record(KEYS[1], 'mw_lock', 'mw_stop', 'mw_token', 'script_type', 'wo
 if final(has.status) then return done('ended') end
 if has.status == 'started' and ARGV[5] ~= '1' then
   if has.mw_stop then return done('stopping') end
-  redis.call('HSET', KEYS[1], 'mw_stop', ARGV[4])
+  redis.call('HSET', KEYS[1], 'mw_stop', ARGV[4], 'mw_with', '1')
   -- Where that key is no list, the next renewal tells it.
   pushed('LPUSH', has.mw_token and KEYS[3] or KEYS[4], id)
   event(id, 'stop', ARGV[2], ARGV[4])

@@ -33,6 +33,7 @@ local function dealt(id)
     if not held[id] then return expires(id) <= now end
     -- Should this answer get lost, the next renewal says it again.
     if redis.call('HSETNX', key, 'mw_stop', 'stopped_by_request') == 1 then
+      redis.call('HSET', key, 'mw_with', '1')
       event(id, 'stop', ARGV[2], 'stopped_by_request')
     end
   elseif has.status == 'dispatched' or ((has.status or '') == '' and there(key)) then

@@ -6,7 +6,8 @@
 --         means; presence: key of the worker it is for, and fallback: queue if that is away; due: when it is
 --         to run, or delay in ms; key: whose turns it takes; unique: name of which one is accepted, policy:
 --         keep, refuse or replace, window in ms if it is for a while; batch: the one it belongs to, member and
---         token: the job of it that asks, if it is one); number of strings that follow, field, value, …
+--         token: the job of it that asks, if it is one); caller, worker, context, script, timeout in s, retries,
+--         concurrent, whether a reply is wanted; number of strings that follow, field, value, …
 -- Returns per job 'stored', 'exists', 'full', 'draining', 'large ' and its bytes, 'unknown ' and the
 --         prerequisite that is not there, 'keep ' or 'refuse ' and the job that has its unique name, 'batch '
 --         and why that takes none: missing, sealed, ended or full
@@ -14,14 +15,14 @@ local now, who = clock(ARGV[1]), ARGV[2]
 local at, told, a = iso(now), {}, 3
 
 for k = 1, #KEYS, 2 do
-  local id, script_type, o, from, strings = asked(a)
-  local answer = store(id, KEYS[k], KEYS[k + 1], script_type, o, from, strings, now, at, who)
+  local id, script_type, o, from, behind = asked(a)
+  local answer = store(id, KEYS[k], KEYS[k + 1], script_type, o, from, now, at, who)
   if type(answer) == 'table' then -- a queue that is no list: what is stored already stands
     push_all()
     return done(answer)
   end
   told[#told + 1] = answer
-  a = from + strings
+  a = behind
 end
 push_all()
 return done(told)

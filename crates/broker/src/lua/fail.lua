@@ -21,7 +21,7 @@ if ARGV[5] ~= '' then redis.call('HSET', key, 'mw_traceback', ARGV[5]) end
 if ARGV[7] ~= '' then redis.call('HSET', key, 'mw_stdout', ARGV[7]) end
 if ARGV[8] ~= '' then redis.call('HSET', key, 'mw_stderr', ARGV[8]) end
 local queue = has.mw_queue or KEYS[2]
-ran(has, now)
+ran(has.mw_queue, has.mw_started, now)
 if again then
   redis.call('HDEL', key, 'mw_token')
   event(id, 'retry', has.mw_worker, ARGV[4])

@@ -10,14 +10,15 @@ if redis.call('EXISTS', KEYS[1]) == 1 then return 'exists' end
 redis.call('ZCARD', BATCHES_OPEN) -- should it be no such set, the call ends here
 for k = 2, #KEYS, 2 do
   local kind = ARGV[a]
-  local id, script_type, o, from, strings = asked(a + 1)
+  local id, script_type, o, from, behind = asked(a + 1)
+  o = o or {}
   o.callback = kind .. ' ' .. batch
-  local answer = store(id, KEYS[k], KEYS[k + 1], script_type, o, from, strings, now, at, who)
+  local answer = store(id, KEYS[k], KEYS[k + 1], script_type, o, from, now, at, who)
   if answer ~= 'stored' then
-    for _, other in ipairs(stored) do forget(other) end
+    for _, other in ipairs(stored) do rare().forget(other) end
     return type(answer) == 'table' and answer or kind .. ' ' .. answer
   end
-  a, stored[#stored + 1] = from + strings, id
+  a, stored[#stored + 1] = behind, id
   fields[#fields + 1] = 'on_' .. kind
   fields[#fields + 1] = id
 end

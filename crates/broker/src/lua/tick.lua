@@ -16,7 +16,7 @@ local counted = {stored = 'runs', skipped = 'skipped'}
 -- The job of the last slot, if it has not ended.
 local function last_of(key)
   local id = redis.call('HGET', key, 'last')
-  local has = id and record(JOB .. id, 'mw_lock', 'mw_stop', 'script_type', 'worker_id', 'actor_id')
+  local has = id and rare().record(JOB .. id, 'mw_lock', 'mw_stop', 'script_type', 'worker_id', 'actor_id')
   if has and (has.status or '') ~= '' and not final(has.status) then return id, has end
 end
 
@@ -24,17 +24,17 @@ end
 local function displace(id, has, queue, control, by)
   local reason = 'replaced by ' .. by
   if has.status ~= 'started' then
-    return stop(id, JOB .. id, has, reason, has.mw_queue or queue, now, who)
+    return rare().stop(id, JOB .. id, has, reason, has.mw_queue or queue, now, who)
   end
   if has.mw_stop then return end
-  redis.call('HSET', JOB .. id, 'mw_stop', reason)
+  redis.call('HSET', JOB .. id, 'mw_stop', reason, 'mw_with', '1')
   -- Where that key is no list, the next renewal tells it.
   pushed('LPUSH', control, id)
   event(id, 'stop', who, reason)
 end
 
 -- What becomes of the slot whose job is at KEYS[k].
-local function decide(key, control, overlap, timeout, id, script_type, o, from, n)
+local function decide(key, control, overlap, timeout, id, script_type, o, from)
   local last, has = last_of(key)
   if last and last ~= id and overlap == 'skip' then
     event(id, 'skip', who, last .. ' has not ended')
@@ -42,9 +42,10 @@ local function decide(key, control, overlap, timeout, id, script_type, o, from, 
   end
   if last and last ~= id and overlap == 'replace' and redis.call('EXISTS', KEYS[k]) == 0 then
     displace(last, has, KEYS[k + 1], control, id)
+    o = o or {}
     o.after, o.on_failure, o.timeout = {last}, 'continue', timeout
   end
-  return store(id, KEYS[k], KEYS[k + 1], script_type, o, from, n, now, at, who)
+  return store(id, KEYS[k], KEYS[k + 1], script_type, o, from, now, at, who)
 end
 
 -- Why a slot stays undecided.
@@ -69,9 +70,9 @@ while a <= #ARGV do
   local told, stuck, decided = mine and {} or {'changed'}, trouble ~= '' and trouble, position
   k, a = k + 2, a + 9
   for _ = 1, n do
-    local slot, id, script_type, o, from, strings = ARGV[a], asked(a + 1)
+    local slot, id, script_type, o, from, behind = ARGV[a], asked(a + 1)
     if mine and not stuck then
-      local answer = decide(key, control, overlap, timeout, id, script_type, o, from, strings)
+      local answer = decide(key, control, overlap, timeout, id, script_type, o, from)
       stuck = undecided(answer)
       told[#told + 1] = stuck or answer
       if not stuck then decided = slot end
@@ -79,7 +80,7 @@ while a <= #ARGV do
       if counted[answer] then redis.call('HINCRBY', key, counted[answer], 1) end
       if not stuck and next ~= '=' then tell(KEYS[k + 1], answer, slot) end
     end
-    k, a = k + 2, from + strings
+    k, a = k + 2, behind
   end
   if mine then
     redis.call('HSET', key, 'position', stuck and decided or to)

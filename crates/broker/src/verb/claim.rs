@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_model::job::Job;
+use meshwork_model::job::{Job, field};
 use meshwork_model::keys::hero::Hero;
 use redis::{FromRedisValue, ParsingError, Value};
 
@@ -70,7 +70,8 @@ pub struct Claimed {
     pub token: String,
 }
 
-type Row = (Vec<u8>, Vec<u8>, i64, Fields);
+/// Id, queue, attempt, record.
+type Row = (Vec<u8>, Vec<u8>, i64, Vec<Vec<u8>>);
 
 /// The script's answer, read by position.
 pub(super) struct Answer {
@@ -137,15 +138,27 @@ impl Broker {
 
     /// The keys and the arguments of a claim, but for the time.
     pub(super) fn push_claim(&self, call: &mut Call<'_>, claim: &Claim<'_>) {
-        for (list, home) in claim.lists() {
-            call.push_key(list);
+        let lists = claim.lists();
+        for (list, _) in &lists {
             call.push_key(self.keys.feed(claim.worker, list));
-            call.push_key(home);
+        }
+        for (list, _) in &lists {
+            call.push_key(*list);
         }
         call.push_arg(claim.want);
         call.push_arg(claim.lease.as_millis() as u64);
         call.push_arg(claim.token);
         call.push_arg(claim.worker);
+        call.push_arg(lists.len());
+        for place in 1..=lists.len() {
+            call.push_arg(place);
+        }
+        for (place, (list, home)) in (1..).zip(&lists) {
+            if list != home {
+                call.push_arg(place);
+                call.push_arg(*home);
+            }
+        }
     }
 }
 
@@ -175,13 +188,23 @@ fn claimed(claim: &Claim<'_>, (id, queue, attempt, record): Row) -> Option<Claim
             return None;
         }
     };
-    let mut job = job(&id, record);
+    let mut job = job(&id, named(record));
     job.attempt = u32::try_from(attempt).unwrap_or_default();
     Some(Claimed {
         job: Arc::new(job),
         queue: text(queue),
         token: claim.token.to_owned(),
     })
+}
+
+/// A record with its names: those of [`field::STORED`] where the script tells values alone.
+fn named(record: Vec<Vec<u8>>) -> Fields {
+    if record.len() == field::STORED.len() {
+        let names = field::STORED.map(|name| name.as_bytes().to_vec());
+        return names.into_iter().zip(record).collect();
+    }
+    let mut record = record.into_iter();
+    std::iter::from_fn(|| record.next().zip(record.next())).collect()
 }
 
 impl Claimed {

@@ -106,9 +106,12 @@ impl Broker {
             call.push_arg(name);
             call.push_arg(value);
         }
-        let fields = job.fields();
-        call.push_arg(fields.len() * 2);
-        for (name, value) in &fields {
+        for value in job.values() {
+            call.push_arg(value);
+        }
+        let options = job.options();
+        call.push_arg(options.len() * 2);
+        for (name, value) in &options {
             call.push_arg(*name);
             call.push_arg(value.as_slice());
         }

@@ -115,4 +115,22 @@ pub mod field {
     pub const TRACESTATE: &str = "mw_tracestate";
     /// Ours: where in the script the error arose.
     pub const TRACEBACK: &str = "mw_traceback";
+
+    /// What the record of every job says that our clients submit, in the order in which scripts tell values
+    /// without names. The last eight are the client's to say beside id and type.
+    pub const STORED: [&str; 13] = [
+        STATUS,
+        CREATED_AT,
+        UPDATED_AT,
+        ID,
+        SCRIPT_TYPE,
+        CALLER_ID,
+        WORKER_ID,
+        CONTEXT_ID,
+        SCRIPT,
+        TIMEOUT,
+        RETRIES,
+        CONCURRENT,
+        REPLY,
+    ];
 }

@@ -355,23 +355,35 @@ impl NewJob {
     /// The record as it is first written, without status and times, which are the script's to set.
     #[must_use]
     pub fn fields(&self) -> Vec<(&'static str, Vec<u8>)> {
-        let worker = self
-            .route
-            .instance
-            .as_ref()
-            .map_or("", |instance| instance.as_str());
         let mut fields = vec![
             (field::ID, self.id.as_str().into()),
-            (field::CALLER_ID, self.caller_id.clone().into()),
-            (field::WORKER_ID, worker.into()),
-            (field::CONTEXT_ID, self.context_id.clone().into()),
-            (field::SCRIPT, self.script.clone().into()),
             (field::SCRIPT_TYPE, self.route.script_type.as_str().into()),
-            (field::TIMEOUT, self.timeout.to_string().into()),
-            (field::RETRIES, self.retries.to_string().into()),
-            (field::CONCURRENT, self.concurrent.to_string().into()),
-            (field::REPLY, u8::from(self.reply).to_string().into()),
         ];
+        fields.extend(field::STORED.into_iter().skip(5).zip(self.values()));
+        fields.append(&mut self.options());
+        fields
+    }
+
+    /// The values of the last fields of [`field::STORED`], which each job has.
+    #[must_use]
+    pub fn values(&self) -> [Vec<u8>; 8] {
+        let worker = self.route.instance.as_ref();
+        [
+            self.caller_id.clone().into(),
+            worker.map_or("", |instance| instance.as_str()).into(),
+            self.context_id.clone().into(),
+            self.script.clone().into(),
+            self.timeout.to_string().into(),
+            self.retries.to_string().into(),
+            self.concurrent.to_string().into(),
+            u8::from(self.reply).to_string().into(),
+        ]
+    }
+
+    /// What only some jobs say.
+    #[must_use]
+    pub fn options(&self) -> Vec<(&'static str, Vec<u8>)> {
+        let mut fields = Vec::new();
         if !self.env_vars.is_empty() {
             let json: serde_json::Map<_, _> = self
                 .env_vars
@@ -393,12 +405,12 @@ impl NewJob {
             fields.push((field::PREREQUISITES, json.clone().into()));
             fields.push((field::DEPENDENCIES, json.into()));
         }
-        self.push_options(&mut fields);
+        self.push_wishes(&mut fields);
         fields
     }
 
-    /// What only some jobs say.
-    fn push_options(&self, fields: &mut Vec<(&'static str, Vec<u8>)>) {
+    /// What it wishes for, and what its worker is to know.
+    fn push_wishes(&self, fields: &mut Vec<(&'static str, Vec<u8>)>) {
         if self.on_failure != OnFailure::Fail {
             fields.push((field::ON_FAILURE, self.on_failure.as_str().into()));
         }

@@ -130,8 +130,7 @@ async fn a_failed_job_that_finishes_keeps_no_error(world: &World) -> Outcome {
     exchange(world, &[second], 0).await?;
     same!(world.field("a", "error").await?, None);
     let lost = world.started("b").await?;
-    let stop = ["HSET", &world.key("b"), "mw_stop", "x"];
-    world.raw::<()>(&stop).await?;
+    world.broker.cancel(&lost.job, "x", false).await?;
     exchange(world, &[&lost], 0).await?;
     same!(world.field("b", "mw_stop").await?, None);
     Ok(())

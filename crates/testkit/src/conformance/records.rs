@@ -346,6 +346,7 @@ async fn after_the_last_reclaim(world: &World) -> Outcome {
         "mw_queue = ~:q:work:type:osis",
         "mw_reply = 1",
         "mw_started = 1700000041123",
+        "mw_with = 1",
         "mw_worker = w1-a",
         "status = error",
         "updated_at = 2023-11-14T22:14:11.123Z",

@@ -62,6 +62,7 @@ async fn the_worker_is_asked(world: &World) -> Outcome {
     same!(world.list(&control(world)?).await?, ["j1"]);
     let mut now = world.record("j1").await?;
     same!(now.remove("mw_stop").as_deref(), Some("enough"));
+    same!(now.remove("mw_with").as_deref(), Some("1"));
     same!(now, record);
     same!(world.lease("j1").await?, lease);
     let event = ["j1", "stop", "alice", "enough"].map(str::to_owned);

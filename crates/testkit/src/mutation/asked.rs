@@ -170,7 +170,7 @@ pub(super) const CANCEL: &[Change] = &[
     ),
     (
         "request_not_written",
-        "  redis.call('HSET', KEYS[1], 'mw_stop', ARGV[4])\n",
+        "  redis.call('HSET', KEYS[1], 'mw_stop', ARGV[4], 'mw_with', '1')\n",
         "",
     ),
     (
@@ -197,6 +197,11 @@ pub(super) const CANCEL: &[Change] = &[
         "request_not_told",
         "event(id, 'stop', ARGV[2], ARGV[4])",
         "",
+    ),
+    (
+        "request_not_marked",
+        "'mw_stop', ARGV[4], 'mw_with', '1')",
+        "'mw_stop', ARGV[4])",
     ),
 ];
 

@@ -200,7 +200,7 @@ pub(super) const JOIN: &[Change] = &[
         "      redis.call('HSET', BATCHES .. batch, 'open_until', whole(has.now + tonumber(has.open_for)))\n",
         "",
     ),
-    ("not_joined", "  join_all()\n", ""),
+    ("not_joined", "  if made then made.join_all() end\n", ""),
     (
         "batch_not_in_the_record_of_wishes",
         "if o.key or o.due or o.unique or o.batch then",
@@ -216,7 +216,7 @@ pub(super) const OPEN: &[Change] = &[
     ),
     (
         "refused_callbacks_left",
-        "    for _, other in ipairs(stored) do forget(other) end\n",
+        "    for _, other in ipairs(stored) do rare().forget(other) end\n",
         "",
     ),
     (
@@ -282,7 +282,7 @@ pub(super) const CANCEL: &[Change] = &[
     ),
     (
         "run_not_marked",
-        "  redis.call('HSET', key, 'mw_stop', why)\n",
+        "  redis.call('HSET', key, 'mw_stop', why, 'mw_with', '1')\n",
         "",
     ),
     (

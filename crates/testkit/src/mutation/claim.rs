@@ -35,8 +35,8 @@ pub(super) const CLAIM: &[Change] = &[
     ),
     (
         "attempt_not_told",
-        "queue, attempt, record",
-        "queue, 1, record",
+        "hand_out(id, queue, attempt, record)\nend\n\n-- What",
+        "hand_out(id, queue, 1, record)\nend\n\n-- What",
     ),
     ("token_not_written", "'mw_token', ask.token,", ""),
     ("worker_not_written", "'mw_worker', ask.worker, ", ""),
@@ -88,8 +88,8 @@ pub(super) const CLAIM: &[Change] = &[
     ),
     (
         "dropped_not_counted",
-        "not takeable(is, id, KEYS[k]) then\n    dropped = dropped + 1",
-        "not takeable(is, id, KEYS[k]) then",
+        "not takeable(is, id, list(k)) then\n    dropped = dropped + 1",
+        "not takeable(is, id, list(k)) then",
     ),
     (
         "a_list_like_a_job_ends_the_claim",
@@ -98,8 +98,8 @@ pub(super) const CLAIM: &[Change] = &[
     ),
     (
         "a_key_like_a_queue_ends_the_claim",
-        "redis.pcall('RPOP', KEYS[k],",
-        "redis.call('RPOP', KEYS[k],",
+        "redis.pcall('RPOP', list(k),",
+        "redis.call('RPOP', list(k),",
     ),
     (
         "ids_taken_although_no_lease_can_be_given",
@@ -135,6 +135,51 @@ pub(super) const CLAIM: &[Change] = &[
         "given[id]",
     ),
     ("claim_not_told", "event(id, 'claim', ask.worker)", ""),
+    (
+        "a_key_like_a_queue_among_others_ends_the_claim",
+        "redis.pcall('LMPOP'",
+        "redis.call('LMPOP'",
+    ),
+    (
+        "lists_behind_a_key_like_a_queue_are_not_looked_at",
+        "if popped.err then return false end",
+        "if popped.err then return true end",
+    ),
+    (
+        "a_plain_list_like_a_job_ends_the_claim",
+        "redis.pcall('HLEN', key)",
+        "redis.call('HLEN', key)",
+    ),
+    (
+        "a_plain_job_runs_beside_itself",
+        "  if record[1] ~= 'dispatched' then return end\n",
+        "",
+    ),
+    (
+        "other_fields_taken_for_ours",
+        "    if not record[i] then return end\n",
+        "",
+    ),
+    (
+        "wishes_not_seen",
+        "~= PLAIN then return end",
+        "< PLAIN then return end",
+    ),
+    (
+        "values_told_as_another_order",
+        "'status', 'created_at', 'updated_at', 'id', 'script_type', 'caller_id',\n    'worker_id'",
+        "'status', 'created_at', 'updated_at', 'id', 'script_type', 'worker_id',\n    'caller_id'",
+    ),
+    (
+        "more_than_wanted_of_all",
+        "call[n + 3] = math.min(ask.want, MOST - looked)",
+        "call[n + 3] = MOST - looked",
+    ),
+    (
+        "earlier_failure_not_marked",
+        "return is.error or is.mw_stop or is.mw_lost or attempt ~= 1 end",
+        "return false end",
+    ),
 ];
 
 pub(super) const CLAIM_ORDER: &[Change] = &[
@@ -145,18 +190,18 @@ pub(super) const CLAIM_ORDER: &[Change] = &[
     ),
     (
         "taken_from_the_wrong_end",
-        "redis.pcall('RPOP', KEYS[k],",
-        "redis.pcall('LPOP', KEYS[k],",
+        "'RIGHT', 'COUNT'",
+        "'LEFT', 'COUNT'",
     ),
     (
         "only_the_first_queue",
-        "for k = first, #KEYS, 3 do from_queue",
-        "for k = first, first, 3 do from_queue",
+        "sweep(first + n, #KEYS - ask.lists)",
+        "sweep(first + n, 1)",
     ),
     (
         "queues_in_the_wrong_order",
-        "for k = first, #KEYS, 3 do from_queue",
-        "for k = #KEYS - 2, first, -3 do from_queue",
+        "for k = 1, n do from_queue(k, gates[k]) end",
+        "for k = n, 1, -1 do from_queue(k, gates[k]) end",
     ),
     (
         "queue_told_wrong",
@@ -165,54 +210,66 @@ pub(super) const CLAIM_ORDER: &[Change] = &[
     ),
     (
         "feeds_not_looked_at",
-        "for k = first, #KEYS, 3 do from_feed",
-        "for k = first, 0, 3 do from_feed",
+        "for i, k in ipairs(ask.places) do from_feed",
+        "for i, k in ipairs({}) do from_feed",
     ),
-    (
-        "feeds_after_the_queues",
-        "if may then id = redis.call('RPOP', KEYS[k + 1])",
-        "if false then id = nil",
-    ),
+    ("feeds_after_the_queues", "and sweep(first, n, places)", ""),
     (
         "id_not_removed_from_the_feed",
-        "id = redis.call('RPOP', KEYS[k + 1])",
-        "id = redis.call('LINDEX', KEYS[k + 1], -1)",
+        "id = redis.call('RPOP', feed)",
+        "id = redis.call('LINDEX', feed, -1)",
     ),
     (
         "fed_from_the_wrong_end",
-        "id = redis.call('RPOP', KEYS[k + 1])",
-        "id = redis.call('LPOP', KEYS[k + 1])",
+        "id = redis.call('RPOP', feed)",
+        "id = redis.call('LPOP', feed)",
     ),
     (
         "surplus_not_returned",
-        "else id = redis.pcall('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT') end",
+        "else id = redis.pcall('LMOVE', feed, list(k), 'LEFT', 'RIGHT') end",
         "end",
     ),
     (
         "surplus_thrown_away",
-        "else id = redis.pcall('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT') end",
-        "else id = redis.call('LPOP', KEYS[k + 1]) end",
+        "else id = redis.pcall('LMOVE', feed, list(k), 'LEFT', 'RIGHT') end",
+        "else id = redis.call('LPOP', feed) end",
     ),
     (
         "surplus_turned_round",
-        "KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT'",
-        "KEYS[k + 1], KEYS[k], 'RIGHT', 'RIGHT'",
+        "feed, list(k), 'LEFT', 'RIGHT'",
+        "feed, list(k), 'RIGHT', 'RIGHT'",
     ),
     (
         "surplus_to_the_wrong_end",
-        "KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT'",
-        "KEYS[k + 1], KEYS[k], 'RIGHT', 'LEFT'",
+        "feed, list(k), 'LEFT', 'RIGHT'",
+        "feed, list(k), 'RIGHT', 'LEFT'",
     ),
     (
         "surplus_of_a_spoilt_queue_ends_the_claim",
-        "redis.pcall('LMOVE', KEYS[k + 1]",
-        "redis.call('LMOVE', KEYS[k + 1]",
+        "redis.pcall('LMOVE', feed",
+        "redis.call('LMOVE', feed",
     ),
     (
         "surplus_of_a_spoilt_queue_counts",
-        " or id.err then break end\n    looked",
-        " then break end\n    looked",
+        "if not id or id.err then break end",
+        "if not id then break end",
     ),
+    (
+        "taken_from_the_wrong_end_of_a_gated_queue",
+        "redis.pcall('RPOP', list(k),",
+        "redis.pcall('LPOP', list(k),",
+    ),
+    (
+        "only_the_first_gated_queue",
+        "for k = 1, n do from_queue(k, gates[k]) end",
+        "from_queue(1, gates[1])",
+    ),
+    (
+        "surplus_not_looked_for",
+        "local back = free and ask.want == 0 and n > 0",
+        "local back = false",
+    ),
+    ("fed_for_another_queue", "places and places[k] or k", "k"),
 ];
 
 pub(super) const CLAIM_LOCKS: &[Change] = &[
@@ -266,11 +323,7 @@ pub(super) const CLAIM_LOCKS: &[Change] = &[
         "for j = #ids, i, -1 do",
         "for j = i, #ids do",
     ),
-    (
-        "rest_thrown_away",
-        "redis.call('RPUSH', KEYS[k], ids[j])",
-        "",
-    ),
+    ("rest_thrown_away", "redis.call('RPUSH', from, ids[j])", ""),
     ("short_walk_ends_the_call", "length > 2 * NEAR", "true"),
     (
         "lock_kept",
@@ -309,13 +362,13 @@ pub(super) const CLAIM_LOCKS: &[Change] = &[
     ),
     (
         "back_to_the_old_list",
-        "legacy and home(is) or KEYS[k + 2]",
-        "KEYS[k]",
+        "legacy and (home(is) or legacy) or list(k)",
+        "list(k)",
     ),
     (
         "home_not_as_the_record_says",
-        "legacy and home(is) or KEYS[k + 2]",
-        "KEYS[k + 2]",
+        "legacy and (home(is) or legacy) or list(k)",
+        "legacy or list(k)",
     ),
     (
         "home_of_its_type_only",

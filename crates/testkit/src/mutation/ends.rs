@@ -30,18 +30,18 @@ pub(super) const FINISH: &[Change] = &[
     ),
     (
         "status_not_written",
-        "key, 'status', 'finished', 'output'",
-        "key, 'output'",
+        "redis.call('HSET', key, 'status', 'finished', 'output', output, 'updated_at', at)\n  if stdout",
+        "redis.call('HSET', key, 'output', output, 'updated_at', at)\n  if stdout",
     ),
     (
         "output_not_written",
-        "'output', output, 'updated_at'",
-        "'updated_at'",
+        "redis.call('HSET', key, 'status', 'finished', 'output', output, 'updated_at', at)\n  if stdout",
+        "redis.call('HSET', key, 'status', 'finished', 'updated_at', at)\n  if stdout",
     ),
     (
         "change_not_dated",
-        "'output', output, 'updated_at', at)",
-        "'output', output)",
+        "redis.call('HSET', key, 'status', 'finished', 'output', output, 'updated_at', at)\n  if stdout",
+        "redis.call('HSET', key, 'status', 'finished', 'output', output)\n  if stdout",
     ),
     ("old_error_kept", "'HDEL', key, 'error', ", "'HDEL', key, "),
     (
@@ -78,8 +78,8 @@ pub(super) const FINISH: &[Change] = &[
     ("empty_stderr_kept", "if stderr ~= ''", "if true"),
     (
         "token_deleted",
-        "redis.call('HSET', key, 'status', 'finished'",
-        "redis.call('HDEL', key, 'mw_token') redis.call('HSET', key, 'status', 'finished'",
+        "redis.call('HSET', key, 'status', 'finished', 'output', output, 'updated_at', at)\n  over",
+        "redis.call('HDEL', key, 'mw_token') redis.call('HSET', key, 'status', 'finished', 'output', output, 'updated_at', at)\n  over",
     ),
     (
         "its_end_not_told",
@@ -105,6 +105,86 @@ pub(super) const FINISH: &[Change] = &[
         "answers_wrong",
         "has.mw_worker)\n  return true",
         "has.mw_worker)\n  return false",
+    ),
+    (
+        "status_of_a_plain_job_not_written",
+        "redis.call('HSET', key, 'status', 'finished', 'output', output, 'updated_at', at)\n  over",
+        "redis.call('HSET', key, 'output', output, 'updated_at', at)\n  over",
+    ),
+    (
+        "output_of_a_plain_job_not_written",
+        "redis.call('HSET', key, 'status', 'finished', 'output', output, 'updated_at', at)\n  over",
+        "redis.call('HSET', key, 'status', 'finished', 'updated_at', at)\n  over",
+    ),
+    (
+        "change_of_a_plain_job_not_dated",
+        "redis.call('HSET', key, 'status', 'finished', 'output', output, 'updated_at', at)\n  over",
+        "redis.call('HSET', key, 'status', 'finished', 'output', output)\n  over",
+    ),
+    (
+        "fence_not_checked_of_a_plain_job",
+        " or has[2] ~= token or",
+        " or",
+    ),
+    (
+        "status_of_a_plain_job_not_checked",
+        "if has[1] ~= 'started' or has[2]",
+        "if has[2]",
+    ),
+    (
+        "earlier_failure_not_seen",
+        " or has[3] or not has[4] or",
+        " or not has[4] or",
+    ),
+    (
+        "foreign_client_not_seen",
+        " or has[3] or not has[4] or",
+        " or has[3] or",
+    ),
+    (
+        "stdout_of_a_plain_job_lost",
+        " or stdout ~= '' or stderr ~= '' then",
+        " or stderr ~= '' then",
+    ),
+    (
+        "stderr_of_a_plain_job_lost",
+        " or stdout ~= '' or stderr ~= '' then",
+        " or stdout ~= '' then",
+    ),
+    (
+        "reply_of_a_plain_job_missing",
+        "if has[4] ~= '0' then reply({mw_reply = has[4]}, id, output) end",
+        "",
+    ),
+    (
+        "reply_of_a_plain_job_not_wanted",
+        "if has[4] ~= '0' then reply",
+        "if true then reply",
+    ),
+    (
+        "end_of_a_plain_job_not_told",
+        "  event(id, 'finished', has[7])\n",
+        "",
+    ),
+    (
+        "those_that_wait_for_a_plain_job_not_told",
+        "if #next_of > 0 and redis.call('EXISTS', unpack(next_of)) > 0 then",
+        "if false then",
+    ),
+    (
+        "end_of_a_plain_job_not_kept",
+        "  keep(id, now)\n  count(has[5], 'finished')",
+        "  count(has[5], 'finished')",
+    ),
+    (
+        "end_of_a_plain_job_not_counted",
+        "  count(has[5], 'finished')\n",
+        "",
+    ),
+    (
+        "run_of_a_plain_job_not_counted",
+        "  ran(has[5], has[6], now)\n",
+        "",
     ),
 ];
 

@@ -237,7 +237,7 @@ pub(super) const FAIL: &[Change] = &[
     ("a_retry_not_counted", "count(queue, 'retried')", ""),
     (
         "its_time_not_counted",
-        "ran(has, now)\nif again",
+        "ran(has.mw_queue, has.mw_started, now)\nif again",
         "if again",
     ),
 ];

@@ -201,8 +201,8 @@ pub(super) const TICK: &[Change] = &[
     ),
     (
         "replaced_job_that_runs_ends_at_once",
-        "if has.status ~= 'started' then\n    return stop(",
-        "if true then\n    return stop(",
+        "if has.status ~= 'started' then\n    return rare().stop(",
+        "if true then\n    return rare().stop(",
     ),
     (
         "worker_not_told_of_the_stop",
@@ -211,7 +211,7 @@ pub(super) const TICK: &[Change] = &[
     ),
     (
         "stop_not_noted",
-        "  redis.call('HSET', JOB .. id, 'mw_stop', reason)\n",
+        "  redis.call('HSET', JOB .. id, 'mw_stop', reason, 'mw_with', '1')\n",
         "",
     ),
     (

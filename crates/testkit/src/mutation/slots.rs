@@ -295,13 +295,13 @@ pub(super) const CLAIM: &[Change] = &[
     ),
     (
         "gates_looked_at_too_late",
-        "  for k = first, #KEYS, 3 do gate(KEYS[k + 2], now) end -- likewise\n",
-        "",
+        "gates[k] = gate(ask.homes[k] or list(k), ask.now)",
+        "gates[k] = nil",
     ),
     (
         "the_queue_of_an_old_list_is_not_asked",
-        "from_queue(k, gate(KEYS[k + 2], now))",
-        "from_queue(k, gate(KEYS[k], now))",
+        "gate(ask.homes[k] or list(k), ask.now)",
+        "gate(list(k), ask.now)",
     ),
     (
         "held_not_told",
@@ -310,10 +310,14 @@ pub(super) const CLAIM: &[Change] = &[
     ),
     (
         "held_by_the_wrong_place",
-        "(k - first) / 3 + 1",
-        "(k - first) / 3 + 2",
+        "held[#held + 1] = k\n",
+        "held[#held + 1] = k + 1\n",
     ),
-    ("twice_in_one_call", "or given[id] then", "then"),
+    (
+        "twice_in_one_call",
+        "is.mw_waiting or given[id] then",
+        "is.mw_waiting then",
+    ),
     ("its_start_not_noted", "'mw_started', ask.since, ", ""),
     (
         "starts_not_counted_in_figures",

@@ -30,8 +30,8 @@ pub(super) const ENQUEUE: &[Change] = &[
     ),
     (
         "status_wrong",
-        "open and 'dispatched' or 'error', now, at)",
-        "open and 'started' or 'error', now, at)",
+        "put(key, id, script_type, open and 'dispatched' or 'error', at, from)",
+        "put(key, id, script_type, open and 'started' or 'error', at, from)",
     ),
     (
         "status_not_written",
@@ -41,13 +41,13 @@ pub(super) const ENQUEUE: &[Change] = &[
     ("creation_not_dated", "'created_at', at, ", ""),
     (
         "change_not_dated",
-        "'created_at', at, 'updated_at', at, unpack",
-        "'created_at', at, unpack",
+        "'created_at', at, 'updated_at', at, 'id'",
+        "'created_at', at, 'id'",
     ),
     (
         "last_field_lost",
-        "unpack(ARGV, from, from + n - 1)",
-        "unpack(ARGV, from, from + n - 3)",
+        "unpack(ARGV, from + VALUES + 1, from + VALUES + tonumber(ARGV[from + VALUES])))",
+        "unpack(ARGV, from + VALUES + 1, from + VALUES - 2 + tonumber(ARGV[from + VALUES])))",
     ),
     (
         "answers_that_it_was_new",
@@ -56,24 +56,56 @@ pub(super) const ENQUEUE: &[Change] = &[
     ),
     (
         "answers_that_it_was_there",
-        "return 'stored'",
-        "return 'exists'",
+        "  event(id, 'enqueue', who, script_type)\n  return 'stored'",
+        "  event(id, 'enqueue', who, script_type)\n  return 'exists'",
     ),
-    ("not_told", "  event(id, 'enqueue', who, script_type)\n", ""),
+    (
+        "not_told",
+        "  event(id, 'enqueue', who, script_type)\n  return",
+        "  return",
+    ),
     (
         "type_not_told",
-        "'enqueue', who, script_type",
-        "'enqueue', who",
+        "event(id, 'enqueue', who, script_type)\n  return",
+        "event(id, 'enqueue', who)\n  return",
     ),
     (
         "who_asked_not_told",
-        "'enqueue', who, script_type",
-        "'enqueue', '', script_type",
+        "event(id, 'enqueue', who, script_type)\n  return",
+        "event(id, 'enqueue', '', script_type)\n  return",
+    ),
+    ("only_the_first_job_of_a_call", "a = behind", "a = 3"),
+    (
+        "status_wrong_of_a_plain_job",
+        "put(key, id, script_type, 'dispatched', at, from)",
+        "put(key, id, script_type, 'started', at, from)",
     ),
     (
-        "only_the_first_job_of_a_call",
-        "a = from + strings",
-        "a = 3",
+        "plain_job_not_queued",
+        "  ids[#ids + 1] = id\n  count(",
+        "  count(",
+    ),
+    (
+        "not_told_where_it_wishes",
+        "  event(id, 'enqueue', who, script_type)\n  if not open",
+        "  if not open",
+    ),
+    (
+        "who_asked_not_told_where_it_wishes",
+        "event(id, 'enqueue', who, script_type)\n  if not open",
+        "event(id, 'enqueue', '', script_type)\n  if not open",
+    ),
+    ("wishes_ignored", "if o or set then", "if set then"),
+    ("settings_ignored", "if o or set then", "if o then"),
+    (
+        "values_swapped",
+        "'caller_id', ARGV[from], 'worker_id', ARGV[from + 1]",
+        "'caller_id', ARGV[from + 1], 'worker_id', ARGV[from]",
+    ),
+    (
+        "answers_that_it_was_there_where_it_wishes",
+        "  end\n  return 'stored'",
+        "  end\n  return 'exists'",
     ),
 ];
 

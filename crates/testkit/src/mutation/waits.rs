@@ -209,8 +209,8 @@ pub(super) const HOLD: &[Change] = &[
     ),
     (
         "failed_prerequisite_does_not_end_it",
-        "open and 'dispatched' or 'error', now, at)",
-        "'dispatched', now, at)",
+        "put(key, id, script_type, open and 'dispatched' or 'error', at, from)",
+        "put(key, id, script_type, 'dispatched', at, from)",
     ),
     (
         "no_reason_given",

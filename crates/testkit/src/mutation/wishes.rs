@@ -82,11 +82,29 @@ pub(super) const DELAYS: &[Change] = &[
     ),
     (
         "names_of_fields_are_payload",
-        "for i = from + 1, from + n - 1, 2 do",
-        "for i = from, from + n - 1 do",
+        "for i = from + VALUES + 2, last, 2 do",
+        "for i = from + VALUES + 1, last do",
     ),
-    ("limit_not_counted_in_the_call", " - #ends[queue]", " - 0"),
-    ("created_not_counted", "count(queue, 'created')", ""),
+    (
+        "limit_not_counted_in_the_call",
+        "return limit_of[queue] - #ids",
+        "return limit_of[queue]",
+    ),
+    (
+        "created_not_counted",
+        "  count(queue, 'created')\n  event(id, 'enqueue', who, script_type)\n  return",
+        "  event(id, 'enqueue', who, script_type)\n  return",
+    ),
+    (
+        "created_not_counted_where_it_wishes",
+        "  count(queue, 'created')\n  event(id, 'enqueue', who, script_type)\n  if not open",
+        "  event(id, 'enqueue', who, script_type)\n  if not open",
+    ),
+    (
+        "values_are_no_payload",
+        "  for i = from, from + VALUES - 1 do bytes = bytes + #ARGV[i] end\n",
+        "",
+    ),
 ];
 
 /// When a job that waited for others comes.
@@ -157,8 +175,8 @@ pub(super) const UNIQUE: &[Change] = &[
     ),
     (
         "taken_before_it_is_known_to_be_stored",
-        "or refused(queue, from, n) or fit(o)\n    or (o.unique and taken_by(id, o, now, who))",
-        "or (o.unique and taken_by(id, o, now, who)) or refused(queue, from, n) or fit(o)",
+        "or refused(queue, id, script_type, from) or fit(o)\n    or (o.unique and taken_by(id, o, now, who))",
+        "or (o.unique and taken_by(id, o, now, who)) or refused(queue, id, script_type, from) or fit(o)",
     ),
     (
         "a_name_of_all_types",
@@ -252,7 +270,7 @@ pub(super) const NOTES: &[Change] = &[(
 /// Of ids with blanks.
 pub(super) const BLANKS: &[Change] = &[(
     "ids_with_blanks_share_an_event",
-    "\n    and not string.find(last[1] .. id, ' ', 1, true) then",
+    "\n    and not last.blank and not string.find(id, ' ', 1, true) then",
     " then",
 )];
 
@@ -278,7 +296,11 @@ pub(super) const FIGURES: &[Change] = &[
         "STATS .. string.sub(queue, #QUEUES + 1)",
         "STATS .. 'all'",
     ),
-    ("its_time_not_counted", "ran(has, now)\n  close", "close"),
+    (
+        "its_time_not_counted",
+        "ran(has.mw_queue, has.mw_started, now)\n  close",
+        "close",
+    ),
     (
         "a_run_of_less_than_nothing",
         "if since and since <= now then",

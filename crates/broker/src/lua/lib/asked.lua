@@ -1,8 +1,9 @@
 -- Reading what is asked for: a job as enqueue takes it, from ARGV[a] on. Returns its id, its type, what it
--- wishes, where its fields begin, and how many strings they are.
+-- wishes if anything, where its values begin (put.lua), and where what follows it does.
 local function asked(a)
-  local id, script_type, n, o = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2]), {}
+  local id, script_type, n, o = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2])
   a = a + 3
+  if n > 0 then o = {} end
   for _ = 1, n do
     local name, value = ARGV[a], ARGV[a + 1]
     if name ~= 'after' then o[name] = value
@@ -12,5 +13,5 @@ local function asked(a)
     end
     a = a + 2
   end
-  return id, script_type, o, a + 1, tonumber(ARGV[a])
+  return id, script_type, o, a, a + VALUES + 1 + tonumber(ARGV[a + VALUES])
 end

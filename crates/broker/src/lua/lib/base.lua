@@ -3,7 +3,7 @@
 
 -- While a slot of a cluster moves, a key that is not here may be there, and asking for it fails: so better now,
 -- with a key that never is, than half way.
-redis.call('EXISTS', LEASES .. ':')
+if TAGGED then redis.call('EXISTS', LEASES .. ':') end
 
 local unpack = table.unpack or unpack
 
@@ -18,7 +18,9 @@ end
 local function whole(n) return string.format('%.0f', n) end
 
 -- Milliseconds since 1970 as ISO 8601 in UTC: the days counted in eras of 400 years that begin in March.
+local dates = {}
 local function iso(ms)
+  if dates[ms] then return dates[ms] end
   local s, div = math.floor(ms / 1000), math.floor
   local z = div(s / 86400) + 719468
   local era = div(z / 146097)
@@ -28,8 +30,9 @@ local function iso(ms)
   local mp = div((5 * doy + 2) / 153)
   local month = mp < 10 and mp + 3 or mp - 9
   local year = yoe + era * 400 + (month <= 2 and 1 or 0)
-  return string.format('%04d-%02d-%02dT%02d:%02d:%02d.%03dZ', year, month,
+  dates[ms] = string.format('%04d-%02d-%02dT%02d:%02d:%02d.%03dZ', year, month,
     doy - div((153 * mp + 2) / 5) + 1, div(s / 3600) % 24, div(s / 60) % 60, s % 60, ms % 1000)
+  return dates[ms]
 end
 
 -- Whether there is a job: a list of an old client may be called like one.

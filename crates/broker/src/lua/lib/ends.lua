@@ -7,12 +7,6 @@ local function record(key, ...)
   return read(key, 'status', 'mw_queue', 'mw_reply', 'mw_legacy', 'mw_with', ...)
 end
 
--- Adds a run's time to the figures of its queue.
-local function ran(has, now)
-  local since = tonumber(has.mw_started or '')
-  if since and since <= now then count(has.mw_queue, 'run_ms', now - since) end
-end
-
 -- A key for which one job at a time is accepted is free again.
 local function unclaim(id, has)
   local name = string.match(has.mw_unique or '', '^%a+ (.+)$')

@@ -1,3 +1,7 @@
+-- Leaves it to settle to tell those that wait for a job that has ended. The blank says that it finished,
+-- should its record be gone by then.
+local function owe(id, finished) redis.pcall('LPUSH', SETTLE, (finished and ' ' or '') .. id) end
+
 -- Everything that is kept of a job, gone. Those that wait for it learn so from settle.
 local function forget(id)
   if redis.call('EXISTS', NEXT .. id) == 1 then

@@ -1,6 +1,5 @@
 -- Whether a job may be taken off the list on which its id was found.
-local NEAR, walked = 1000, false
-local given = {} -- what this call has leased: an id may stand in two places
+local NEAR = 1000
 
 -- Not ended, not waiting, and in nobody's hands. `started` without a lease is what a worker without leases
 -- left, and somebody has pushed it again.

@@ -1,7 +1,12 @@
--- Taking jobs off queues, each under a lease.
+-- Taking jobs off queues, each under a lease: the short way, of jobs that wish for nothing, off queues of a
+-- namespace in which nothing is set. For the rest see admit.lua.
 local MOST = 1000 -- ids looked at in one call
-local looked, dropped, taken, leases = 0, 0, {}, {}
+local looked, dropped, taken, leases, walked = 0, 0, {}, {}, false
+local given = {} -- what this call has leased: an id may stand in two places
 local ask -- what the call asks for
+
+-- The list in the k-th place.
+local function list(k) return KEYS[ask.lists + k] end
 
 local function lease(id, key, queue, attempt, slot)
   redis.call('HSET', key, 'status', 'started', 'updated_at', ask.at, 'mw_token', ask.token,
@@ -12,84 +17,75 @@ local function lease(id, key, queue, attempt, slot)
   leases[#leases + 1] = id
 end
 
-local function admit(id, k, g)
-  local key, is = JOB .. id, {}
-  local record, legacy = redis.pcall('HGETALL', key), KEYS[k + 2] ~= KEYS[k]
-  for i = 1, #record, 2 do is[record[i]] = record[i + 1] end
-  local queue = legacy and home(is) or KEYS[k + 2]
-  if #record == 0 or not takeable(is, id, KEYS[k]) then
-    dropped = dropped + 1
-    return
-  end
-  local waiting, prerequisites = waits(id, key, is, queue, ask.now, legacy)
-  looked = looked + prerequisites
-  if waiting then
-    dropped = dropped + 1
-    return
-  end
-  local slot = g and passes(g, queue, id, is, ask.now)
-  if slot == false then return end
-  local attempt = (tonumber(is.mw_attempt or '') or 0) + 1
-  lease(id, key, queue, attempt, slot)
-  if legacy then redis.call('HSET', key, 'mw_legacy', '1') end
-  if is.mw_lock or is.mw_fallback or is.mw_seen then
-    redis.call('HDEL', key, 'mw_lock', 'mw_seen')
-    redis.pcall('ZREM', WATCH, id)
-  end
-  -- A key that holds others back until this one has started.
-  if is.mw_unique and string.find(is.mw_unique, '^started ') then unclaim(id, is) end
+-- Answers with a job that is leased now.
+local function hand_out(id, queue, attempt, record)
   count(queue, 'started')
   event(id, 'claim', ask.worker)
   ask.want = ask.want - 1
   taken[#taken + 1] = {id, queue, attempt, record}
 end
 
--- What came to this process meanwhile; what is more than wanted goes back to its queue.
-local function from_feed(k, g)
-  while looked < MOST and not walked do
-    local may, id = ask.want > 0 and (not g or g.left > 0)
-    if may then id = redis.call('RPOP', KEYS[k + 1])
-    else id = redis.pcall('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT') end -- newest first
-    if not id or id.err then break end
-    looked = looked + 1
-    if may then admit(id, k, g) end
+-- Takes a job whose record has the fields of those that our clients store (put.lua) and no other: it wishes for
+-- nothing and has never run. Its values are told without names. Whether it was one.
+local PLAIN = 13 -- fields
+local function plain(id, queue)
+  local key = JOB .. id
+  if redis.pcall('HLEN', key) ~= PLAIN then return end
+  local record = redis.call('HMGET', key, 'status', 'created_at', 'updated_at', 'id', 'script_type', 'caller_id',
+    'worker_id', 'context_id', 'script', 'timeout', 'retries', 'concurrent', 'mw_reply')
+  if record[1] ~= 'dispatched' then return end
+  for i = 2, PLAIN do
+    if not record[i] then return end
   end
+  lease(id, key, queue, 1)
+  hand_out(id, queue, 1, record)
+  return true
 end
 
-local function from_queue(k, g)
-  while ask.want > 0 and (not g or g.left > 0) and looked < MOST and not walked do
-    -- A key that is no list is passed over: an error would leave what is claimed already with nobody.
-    local ids = redis.pcall('RPOP', KEYS[k], math.min(ask.want, g and g.left or MOST, MOST - looked))
-    if not ids or ids.err then break end
-    looked = looked + #ids
-    for i = 1, #ids do
-      if walked or looked > MOST then -- the rest goes back as it lay
-        for j = #ids, i, -1 do redis.call('RPUSH', KEYS[k], ids[j]) end
-        break
-      end
-      admit(ids[i], k, g)
+-- Looks at ids that were popped off `from`, which is list k or the feed for it.
+local function consider(ids, from, k, g)
+  looked = looked + #ids
+  for i = 1, #ids do
+    if walked or looked > MOST then -- the rest goes back as it lay
+      for j = #ids, i, -1 do redis.call('RPUSH', from, ids[j]) end
+      break
     end
+    if g or ask.homes[k] or not plain(ids[i], list(k)) then rare().admit(ids[i], k, g) end
   end
 end
 
--- Takes for what is asked from ARGV[a] on, off the queues from KEYS[first] on.
+-- Takes off n lists from KEYS[from] on, in their order, of which `places` says which lists of the call they
+-- are, if they are not those themselves. False if a key is no list: then one looks at each for itself.
+local function sweep(from, n, places)
+  local call = {unpack(KEYS, from, from + n - 1)}
+  call[n + 1], call[n + 2] = 'RIGHT', 'COUNT'
+  while n > 0 and ask.want > 0 and looked < MOST and not walked do
+    call[n + 3] = math.min(ask.want, MOST - looked)
+    local popped = redis.pcall('LMPOP', n, unpack(call))
+    if not popped then break end
+    if popped.err then return false end
+    local k = 1
+    while call[k] ~= popped[1] do k = k + 1 end
+    consider(popped[2], popped[1], places and places[k] or k)
+  end
+  return true
+end
+
+-- Takes for what is asked from ARGV[a] on, off the queues that KEYS[first] and those behind it tell of.
 local function take(first, a, now)
-  ask = {now = now, at = iso(now), since = whole(now), want = tonumber(ARGV[a]), deadline = whole(now + tonumber(ARGV[a + 1])),
-    token = ARGV[a + 2], worker = ARGV[a + 3]}
+  local n, places, homes = tonumber(ARGV[a + 4]), {}, {}
+  for i = 1, n do places[i] = tonumber(ARGV[a + 4 + i]) end
+  for i = a + 5 + n, #ARGV, 2 do homes[tonumber(ARGV[i])] = ARGV[i + 1] end
+  ask = {now = now, at = iso(now), since = whole(now), want = tonumber(ARGV[a]),
+    deadline = whole(now + tonumber(ARGV[a + 1])), token = ARGV[a + 2], worker = ARGV[a + 3],
+    feeds = first - 1, places = places, lists = first - 1 + n, homes = homes}
   taken_at = ask.since
   redis.call('ZCARD', LEASES) -- should it be no such set, the call ends here, before ids are taken
-  for k = first, #KEYS, 3 do gate(KEYS[k + 2], now) end -- likewise
-  for k = first, #KEYS, 3 do from_feed(k, gate(KEYS[k + 2], now)) end
-  for k = first, #KEYS, 3 do from_queue(k, gate(KEYS[k + 2], now)) end
-  if #leases > 0 then redis.call('ZADD', LEASES, unpack(leases)) end
+  local free = redis.call('EXISTS', CONFIG) == 0 and sweep(first, n, places)
+  -- What came to this process and is more than wanted goes back to its queue.
+  local back = free and ask.want == 0 and n > 0 and redis.call('EXISTS', unpack(KEYS, first, first + n - 1)) > 0
   local held = {}
-  for k = first, #KEYS, 3 do
-    local g = gate(KEYS[k + 2], now)
-    local ms = g and shut(g, now) or 0
-    if ms > 0 then
-      held[#held + 1] = (k - first) / 3 + 1
-      held[#held + 1] = ms
-    end
-  end
+  if not free or back or not sweep(first + n, #KEYS - ask.lists) then held = rare().each() end
+  if #leases > 0 then redis.call('ZADD', LEASES, unpack(leases)) end
   return {dropped, (walked or looked >= MOST) and 1 or 0, taken, held, ask.since}
 end

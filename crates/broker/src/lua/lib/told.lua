@@ -13,23 +13,29 @@ local function event(id, what, by, note)
   by, note = by or '', string.sub(note or '', 1, LONGEST_NOTE)
   local last = lines[#lines]
   if last and last.what == what and last.by == by and last.note == note and #last < MOST_TOGETHER
-    and not string.find(last[1] .. id, ' ', 1, true) then
+    and not last.blank and not string.find(id, ' ', 1, true) then
     last[#last + 1] = id
   else
-    lines[#lines + 1] = {id, what = what, by = by, note = note}
+    lines[#lines + 1] = {id, what = what, by = by, note = note, blank = string.find(id, ' ', 1, true)}
   end
 end
 
 -- Counts what happens to the jobs of a queue, for dashboards (seed 0, section 8). Only of queues: there are
 -- as many figures as lists.
 local function count(queue, what, n)
-  if not queue or string.sub(queue, 1, #QUEUES) ~= QUEUES then return end
   local of = figures[queue]
   if not of then
+    if not queue or string.sub(queue, 1, #QUEUES) ~= QUEUES then return end
     of = {}
     figures[queue] = of
   end
   of[what] = (of[what] or 0) + (n or 1)
+end
+
+-- Counts the time of a run that began at `since`.
+local function ran(queue, since, now)
+  since = tonumber(since or '')
+  if since and since <= now then count(queue, 'run_ms', now - since) end
 end
 
 -- Notes that a job has ended, for retention.
@@ -56,28 +62,10 @@ local function done(answer)
   return answer
 end
 
--- Leaves it to settle to tell those that wait for a job that has ended. The blank says that it finished,
--- should its record be gone by then.
-local function owe(id, finished) redis.pcall('LPUSH', SETTLE, (finished and ' ' or '') .. id) end
-
 -- Tells whoever may wait on the reply list. A record of a client that is not ours has no mw_reply: since
 -- no field asks for a reply, it always gets one, where the client of its time looks for it.
 local function reply(has, id, payload)
   if has.mw_reply == '0' then return end
   local list = ((has.mw_legacy and not has.mw_reply) and OLD_REPLY or REPLY) .. id
   if pushed('LPUSH', list, payload) then redis.call('PEXPIRE', list, REPLY_TTL) end
-end
-
--- Takes an id that will not run out of its queue. A longer queue is left alone, since the walk would hold
--- up the server; the claim drops the id when it comes up.
-local LONGEST_WALK = 10000
-local function unqueue(queue, id)
-  local length = redis.pcall('LLEN', queue)
-  if type(length) == 'number' and length <= LONGEST_WALK then redis.call('LREM', queue, 0, id) end
-end
-
--- The same of the old list where it stands once. Old workers look at no status, so however long the list
--- is, the id has to go.
-local function unlock(list, id)
-  if list then redis.pcall('LREM', list, -1, id) end
 end

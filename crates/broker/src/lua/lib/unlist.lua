@@ -1,7 +1,21 @@
--- Jobs that none of our scripts has had to do with yet: where they wait, only their clients know.
+-- Taking ids that will not run off the lists where they stand.
 
--- Takes the id of such a job off the old lists that its client may have pushed it to, since old workers look
--- at no status and would run it. Whether it stood on one.
+-- Off the queue. A longer queue is left alone, since the walk would hold up the server; the claim drops the
+-- id when it comes up.
+local LONGEST_WALK = 10000
+local function unqueue(queue, id)
+  local length = redis.pcall('LLEN', queue)
+  if type(length) == 'number' and length <= LONGEST_WALK then redis.call('LREM', queue, 0, id) end
+end
+
+-- Off the old list where it stands once. Old workers look at no status, so however long the list is, the id
+-- has to go.
+local function unlock(list, id)
+  if list then redis.pcall('LREM', list, -1, id) end
+end
+
+-- Off the old lists that its client may have pushed it to, of a job that none of our scripts has had to do with
+-- yet: where it waits, only its client knows. Whether it stood on one.
 local function unlist(id, has)
   if has.mw_reply or has.mw_queue then return false end
   local worker_id, of_type = worker_of(has), OLD_TYPE .. string.lower(has.script_type or '')

@@ -1,0 +1,92 @@
+-- Storing jobs, the long way: those that wish for something, or whose queue is set to something.
+local limit_of = {}
+
+-- How many more ids a queue takes; an error if it is no list.
+local function space(queue)
+  local ids, fault = end_of(queue)
+  if not ids then return nil, fault end
+  if not limit_of[queue] then
+    local own = 'limit:' .. queue
+    local set = read(CONFIG, own, 'limit')
+    limit_of[queue] = (tonumber(set[own] or set.limit or '') or INFINITE) - ids.length
+  end
+  return limit_of[queue] - #ids
+end
+
+-- Bytes of what a record is to say.
+local function size_of(id, script_type, from)
+  local bytes, last = #id + #script_type, from + VALUES + tonumber(ARGV[from + VALUES])
+  for i = from, from + VALUES - 1 do bytes = bytes + #ARGV[i] end
+  for i = from + VALUES + 2, last, 2 do bytes = bytes + #ARGV[i] end
+  return bytes
+end
+
+-- Why a queue does not take a job.
+local function refused(queue, id, script_type, from)
+  local set = settings(queue)
+  if set and set.draining == '1' then return 'draining' end
+  if set and set.payload then
+    local bytes = size_of(id, script_type, from)
+    if bytes > set.payload then return 'large ' .. bytes end
+  end
+  local left, fault = space(queue)
+  if not left then return fault end
+  return left <= 0 and 'full'
+end
+
+-- What a job wishes for, in its record.
+local function note(key, queue, o, now)
+  o.due = o.due and tonumber(o.due) or (o.delay and now + tonumber(o.delay))
+  if o.due then redis.call('HSET', key, 'mw_run_at', whole(o.due)) end
+  if o.seq then redis.call('HSET', key, 'mw_seq', o.seq) end
+  -- What others have to find it by.
+  if o.key or o.due or o.unique or o.batch then redis.call('HSET', key, 'mw_queue', queue, 'mw_with', '1') end
+end
+
+-- Queues a job that waits for no other: at once, at its time, or when it is the turn of its key.
+local function queue_up(id, key, queue, script_type, o, now)
+  if o.due and o.due > now then
+    redis.call('ZADD', DELAYED, whole(o.due), id)
+    if redis.call('ZRANK', DELAYED, id) == 0 then ready.first = true end
+    return
+  end
+  if o.key and not enters(queue, id, {mw_key = o.key, mw_seq = o.seq}, now) then return end
+  local ids = ends[queue]
+  ids[#ids + 1] = id
+  double(id, key, queue, script_type, o.worker, now)
+  if o.presence then mind(id, key, now) end
+end
+
+local function accept(id, key, queue, script_type, o, from, now, at, who)
+  local open, why, unknown = {}
+  if o.after then open, why, unknown = unmet(o.after, o.on_failure) end
+  if unknown then return 'unknown ' .. unknown end
+  local away = o.presence and redis.call('EXISTS', o.presence) == 0
+  if away then queue = o.fallback end
+  local no = (o.batch and barred(o, now)) or refused(queue, id, script_type, from) or fit(o)
+    or (o.unique and taken_by(id, o, now, who))
+  if no then return no end
+  put(key, id, script_type, open and 'dispatched' or 'error', at, from)
+  note(key, queue, o, now)
+  -- Where it really goes: its route tells of the worker it was meant for.
+  if o.presence then redis.call('HSET', key, 'mw_queue', queue) end
+  if o.presence and not away then redis.call('HSET', key, 'mw_fallback', o.presence .. ' ' .. o.fallback) end
+  if o.batch then joining[o.batch].ids[#joining[o.batch].ids + 1] = id end
+  count(queue, 'created')
+  event(id, 'enqueue', who, script_type)
+  if not open then
+    local has = record(key)
+    has.mw_queue = queue
+    redis.call('HSET', key, 'error', why)
+    count(queue, 'error:prerequisite')
+    close(id, key, has, 'error', why, now, nil, '')
+  elseif o.callback then
+    local batch = string.match(o.callback, ' (.*)$')
+    redis.call('HSET', key, 'mw_queue', queue, 'mw_callback', o.callback, 'mw_waiting', '"batch ' .. batch .. '"')
+  elseif #open > 0 then
+    hold(id, key, queue, open, now, tonumber(o.timeout))
+  else
+    queue_up(id, key, queue, script_type, o, now)
+  end
+  return 'stored'
+end
