@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use meshwork_testkit::chaos::fleet::{self, Ground};
-use meshwork_testkit::chaos::{Plan, Scenario, meshwork_binary, play, schedules};
+use meshwork_testkit::chaos::{Plan, Scenario, limits, meshwork_binary, play, schedules};
 use meshwork_testkit::servers::{Tool, need};
 use tokio::sync::Mutex;
 
@@ -106,4 +106,27 @@ async fn schedulers_are_killed_six_times() {
     println!("{report}");
     assert!(report.holds(), "{report}");
     assert!(report.busy > 1, "only one scheduler did anything");
+}
+
+/// With some hundred jobs.
+#[tokio::test(flavor = "multi_thread")]
+async fn limited_workers_are_killed_six_times() {
+    if need(Tool::Redis).is_none() {
+        return;
+    }
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let plan = limits::Plan {
+        worker: (
+            env!("CARGO_BIN_EXE_chaos").into(),
+            vec!["--limited-worker".to_owned()],
+        ),
+        kills: 6,
+        seed: 20,
+    };
+    let report = limits::play(&plan)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    println!("{report}");
+    assert!(report.holds(), "{report}");
+    assert!(report.killed > 0, "no kill has ended a run");
 }

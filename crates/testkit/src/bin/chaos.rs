@@ -1,11 +1,14 @@
 //! `cargo xtask chaos`: kills the real command at random moments, and counts what came out.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
 use meshwork_testkit::chaos::fleet::{self, Ground};
-use meshwork_testkit::chaos::{ChaosError, Plan, Scenario, meshwork_binary, play, schedules};
+use meshwork_testkit::chaos::{
+    ChaosError, Plan, Scenario, limits, meshwork_binary, play, schedules,
+};
 
 /// How much time passes for the schedules: it takes a minute.
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -18,11 +21,12 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// is a minute off the next: kill -9 and SIGSTOP of workers, kill -9 and restart of the server, memory
 /// full. `failover` has a replica and sentinels, and a client that waits for the replica; `unconfirmed` the
 /// same with one that does not, whose loss is measured. `schedules` is three schedulers whose clocks differ by
-/// a minute and a day that passes in one; the one that was busy last is killed.
+/// a minute and a day that passes in one; the one that was busy last is killed. `limits` is three workers whose
+/// queues have limits of concurrency and rate, per queue and per key, and jobs with unique names.
 #[derive(Parser)]
 #[command(name = "cargo xtask chaos")]
 struct Arguments {
-    /// One of alone, server, attached, fleet, failover, unconfirmed, schedules [default: each in turn]
+    /// One of alone, server, attached, fleet, failover, unconfirmed, schedules, limits [default: each in turn]
     #[arg(long, value_parser = Which::from_name)]
     scenario: Option<Which>,
     /// How often to kill or disturb, in all scenarios together
@@ -37,6 +41,9 @@ struct Arguments {
     /// What this program is when it is one of the schedulers
     #[arg(long, hide = true, num_args = 3, allow_hyphen_values = true)]
     scheduler: Option<Vec<String>>,
+    /// What this program is when it is one of the workers whose queues are limited
+    #[arg(long, hide = true, num_args = 2)]
+    limited_worker: Option<Vec<String>>,
 }
 
 /// A scenario of either kind.
@@ -45,13 +52,14 @@ enum Which {
     Batch(Scenario),
     Fleet(Ground),
     Schedules,
+    Limits,
 }
 
 impl Which {
     fn all() -> impl Iterator<Item = Self> {
         let batches = Scenario::ALL.into_iter().map(Self::Batch);
         let fleets = Ground::ALL.into_iter().map(Self::Fleet);
-        batches.chain(fleets).chain([Self::Schedules])
+        batches.chain(fleets).chain([Self::Schedules, Self::Limits])
     }
 
     fn name(self) -> &'static str {
@@ -59,6 +67,7 @@ impl Which {
             Self::Batch(scenario) => scenario.name(),
             Self::Fleet(ground) => ground.name(),
             Self::Schedules => "schedules",
+            Self::Limits => "limits",
         }
     }
 
@@ -86,12 +95,8 @@ impl Which {
                 Ok((report.holds(), report.to_string(), report.json()))
             }
             Self::Schedules => {
-                let own = std::env::current_exe().map_err(|source| ChaosError::Io {
-                    what: "this program".to_owned(),
-                    source,
-                })?;
                 let plan = schedules::Plan {
-                    scheduler: (own, vec!["--scheduler".to_owned()]),
+                    scheduler: (own()?, vec!["--scheduler".to_owned()]),
                     span: DAY,
                     kills: plan.kills,
                     seed: plan.seed,
@@ -99,8 +104,25 @@ impl Which {
                 let report = schedules::play(&plan).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
+            Self::Limits => {
+                let plan = limits::Plan {
+                    worker: (own()?, vec!["--limited-worker".to_owned()]),
+                    kills: plan.kills,
+                    seed: plan.seed,
+                };
+                let report = limits::play(&plan).await?;
+                Ok((report.holds(), report.to_string(), report.json()))
+            }
         }
     }
+}
+
+/// This program, which is its own schedulers and workers.
+fn own() -> Result<PathBuf, ChaosError> {
+    std::env::current_exe().map_err(|source| ChaosError::Io {
+        what: "this program".to_owned(),
+        source,
+    })
 }
 
 // Programs' outputs are waited for while others run.
@@ -108,11 +130,16 @@ impl Which {
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a command")]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if let Some(told) = arguments.scheduler {
-        return match schedules::be_scheduler(&told).await {
+    let part = match (&arguments.scheduler, &arguments.limited_worker) {
+        (Some(told), _) => Some(schedules::be_scheduler(told).await),
+        (_, Some(told)) => Some(limits::be_worker(told).await),
+        _ => None,
+    };
+    if let Some(ended) = part {
+        return match ended {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                eprintln!("scheduler: {error}");
+                eprintln!("chaos: {error}");
                 ExitCode::FAILURE
             }
         };

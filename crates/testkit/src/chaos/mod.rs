@@ -9,6 +9,7 @@ mod cast;
 mod count;
 pub mod fleet;
 mod ground;
+pub mod limits;
 mod moments;
 mod program;
 pub mod schedules;

@@ -149,6 +149,7 @@ fn wished() -> &'static [(Verb, &'static [Change], &'static [&'static str])] {
             wishes::RETRY,
             &["records", "unique", "keys", "figures"],
         ),
+        (Verb::Tick, schedules::SLOTS_TOLD, &["figures", "stats"]),
         (Verb::Exchange, wishes::SHARED, &["shared_events"]),
         (Verb::Enqueue, wishes::NOTES, &["shared_events"]),
         (Verb::Claim, wishes::BLANKS, &["shared_events"]),

@@ -230,6 +230,15 @@ pub(super) const TICK: &[Change] = &[
         "if type(answer) == 'table' then error(answer.err) end",
     ),
     (
+        "ids_not_pushed",
+        "\npush_all()\nreturn done(answers)",
+        "\nreturn done(answers)",
+    ),
+];
+
+/// What is counted of slots.
+pub(super) const SLOTS_TOLD: &[Change] = &[
+    (
         "slots_not_told",
         "      if not stuck and next ~= '=' then tell(KEYS[k + 1], answer, slot) end\n",
         "",
@@ -268,10 +277,5 @@ pub(super) const TICK: &[Change] = &[
         "lateness_of_slots_that_did_not_run",
         "if outcome == 'ran' then count",
         "if true then count",
-    ),
-    (
-        "ids_not_pushed",
-        "\npush_all()\nreturn done(answers)",
-        "\nreturn done(answers)",
     ),
 ];

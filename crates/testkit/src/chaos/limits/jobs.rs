@@ -1,0 +1,247 @@
+//! The jobs of the scenario, and how their queues are set.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use meshwork_broker::{Broker, Enqueued, KnownQueues, MAX_ITEMS};
+use meshwork_model::job::{NewJob, OnDuplicate, Unique, Until};
+use meshwork_model::name::{JobId, ScriptType};
+use meshwork_model::queue::{QueueSetting, Rate};
+use meshwork_model::route::Route;
+use meshwork_model::state::Status;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tokio::time::{Instant, interval};
+
+use super::failed;
+use crate::chaos::ChaosError;
+
+/// Jobs of the limited queue at once, and of one key in it.
+pub(super) const SLOTS: usize = 5;
+pub(super) const KEY_SLOTS: usize = 2;
+/// Starts in the queue with a rate: so many a second on the average, and so many at once.
+pub(super) const PER_SECOND: u64 = 40;
+pub(super) const BURST: u64 = 10;
+/// Starts of one key there, in each window of a second.
+pub(super) const KEY_PER_WINDOW: u64 = 10;
+/// Keys, and unique names.
+const KEYS: usize = 5;
+/// So many jobs of each sort are not done at any time, or a few more: there is always one that wants the slot.
+const OPEN: u64 = 40;
+/// Jobs of a sort that are submitted together.
+const TOGETHER: usize = 10;
+/// For how long a job works, in milliseconds: far shorter than a lease.
+const WORK_MS: std::ops::Range<u64> = 20..150;
+/// Between two looks at what is open.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long the last jobs may take: what is in a dead worker's hands comes back after some leases.
+const END: Duration = Duration::from_secs(120);
+
+/// What is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// How many run at once, in all and of a key.
+    Slots,
+    /// How many start in a time, in all and of a key.
+    Rates,
+    /// One of a name until it is done.
+    Names,
+}
+
+impl Sort {
+    pub(super) const ALL: [Self; 3] = [Self::Slots, Self::Rates, Self::Names];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Slots => "slots",
+            Self::Rates => "rates",
+            Self::Names => "names",
+        }
+    }
+
+    pub(super) fn script_type(self) -> Result<ScriptType, String> {
+        self.name().parse().map_err(|error| format!("{error}"))
+    }
+
+    fn route(self) -> Result<Route, ChaosError> {
+        Ok(Route::to(self.script_type().map_err(ChaosError::Line)?))
+    }
+
+    pub(super) fn queue(self, broker: &Broker) -> Result<String, ChaosError> {
+        Ok(self.route()?.queue(broker.keys()))
+    }
+}
+
+/// What was stored: of each job its sort, and its key or its unique name.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    jobs: BTreeMap<JobId, (Sort, String)>,
+    next: Vec<NewJob>,
+}
+
+impl Asked {
+    pub(super) fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = &JobId> {
+        self.jobs.keys()
+    }
+
+    /// These, as if they had been stored.
+    #[cfg(test)]
+    pub(super) fn of_all(jobs: impl Iterator<Item = (String, Sort, String)>) -> Self {
+        let stored = jobs.map(|(id, sort, name)| (JobId::foreign(id), (sort, name)));
+        Self {
+            jobs: stored.collect(),
+            next: Vec::new(),
+        }
+    }
+
+    pub(super) fn of(&self, job: &str) -> Option<(Sort, &str)> {
+        let (sort, name) = self.jobs.get(&JobId::foreign(job.to_owned()))?;
+        Some((*sort, name))
+    }
+
+    /// Notes a job for [`Asked::enqueue`]. What `name` is, its sort says.
+    pub(super) fn add(
+        &mut self,
+        sort: Sort,
+        id: String,
+        name: Option<&str>,
+        ms: u64,
+    ) -> Result<(), ChaosError> {
+        let mut job = NewJob::new(JobId::foreign(id), sort.route()?, ms.to_string());
+        let name = name.map(str::to_owned);
+        match sort {
+            Sort::Slots | Sort::Rates => job.key = name,
+            Sort::Names => {
+                job.unique = name.map(|name| Unique {
+                    name,
+                    until: Until::Done,
+                    policy: OnDuplicate::Keep,
+                });
+            }
+        }
+        self.next.push(job);
+        Ok(())
+    }
+
+    /// Stores what was noted; what is refused since its name is taken was never there.
+    pub(super) async fn enqueue(&mut self, broker: &Broker) -> Result<(), ChaosError> {
+        let next = std::mem::take(&mut self.next);
+        let told = broker.enqueue(&next).await;
+        for (job, told) in next.into_iter().zip(told.map_err(|error| failed(&error))?) {
+            let sort = Sort::ALL.into_iter().find(|sort| {
+                let name = sort.name();
+                job.route.script_type.as_str() == name
+            });
+            let name = job.key.or(job.unique.map(|unique| unique.name));
+            match (told, sort) {
+                (Enqueued::Stored, Some(sort)) => {
+                    self.jobs.insert(job.id, (sort, name.unwrap_or_default()));
+                }
+                (Enqueued::Kept(_), Some(Sort::Names)) => {}
+                (told, _) => return Err(failed(&format!("{} is {told:?}", job.id))),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn rate(rate: Result<Rate, meshwork_model::queue::RateError>) -> Result<Rate, ChaosError> {
+    rate.map_err(|error| failed(&error))
+}
+
+/// Sets the limits.
+pub(super) async fn configure(broker: &Broker) -> Result<(), ChaosError> {
+    let slots = [
+        QueueSetting::Concurrency(Some(SLOTS as u64)),
+        QueueSetting::KeyConcurrency(Some(KEY_SLOTS as u64)),
+        QueueSetting::Fair(true),
+    ];
+    let bucket = rate(Rate::bucket(PER_SECOND, 1000, BURST))?;
+    let window = rate(Rate::window(KEY_PER_WINDOW, 1000))?;
+    let rates = [
+        QueueSetting::Rate(Some(bucket)),
+        QueueSetting::KeyRate(Some(window)),
+    ];
+    for (sort, settings) in [(Sort::Slots, &slots[..]), (Sort::Rates, &rates[..])] {
+        let set = broker.configure(&sort.queue(broker)?, settings).await;
+        set.map_err(|error| failed(&error))?;
+    }
+    Ok(())
+}
+
+/// Submits jobs until it is told that there are enough: whenever few are open, some more.
+pub(super) async fn submit(
+    broker: Broker,
+    enough: Arc<AtomicBool>,
+    seed: u64,
+) -> Result<Asked, ChaosError> {
+    let mut random = StdRng::seed_from_u64(seed);
+    let (mut asked, mut known) = (Asked::default(), KnownQueues::default());
+    let (mut looks, mut number) = (interval(LOOK), 0);
+    while !enough.load(Ordering::SeqCst) {
+        looks.tick().await;
+        let stats = broker.stats(&mut known, false).await;
+        let stats = stats.map_err(|error| failed(&error))?;
+        for sort in Sort::ALL {
+            let queue = sort.queue(&broker)?;
+            let figures = stats.queues.iter().find(|figures| figures.queue == queue);
+            let open = figures.map_or(0, |it| it.created.saturating_sub(it.finished + it.failed));
+            if open >= OPEN {
+                continue;
+            }
+            for _ in 0..TOGETHER {
+                number += 1;
+                let name = format!("key-{}", random.random_range(0..KEYS));
+                let ms = random.random_range(WORK_MS);
+                asked.add(sort, format!("{}-{number}", sort.name()), Some(&name), ms)?;
+            }
+        }
+        asked.enqueue(&broker).await?;
+    }
+    Ok(asked)
+}
+
+/// Waits until all have ended. Those that did not end well.
+pub(super) async fn all_done(broker: &Broker, asked: &Asked) -> Result<Vec<String>, ChaosError> {
+    let until = Instant::now() + END;
+    let mut looks = interval(LOOK);
+    let mut left: Vec<JobId> = asked.ids().cloned().collect();
+    let mut lost = Vec::new();
+    while !left.is_empty() && Instant::now() < until {
+        looks.tick().await;
+        let mut open = Vec::new();
+        for chunk in left.chunks(MAX_ITEMS) {
+            let statuses = broker.statuses(chunk).await;
+            for (id, status) in chunk.iter().zip(statuses.map_err(|error| failed(&error))?) {
+                match status {
+                    Some(Status::Finished) => {}
+                    Some(Status::Error) | None => lost.push(format!("{id} is {status:?}")),
+                    Some(_) => open.push(id.clone()),
+                }
+            }
+        }
+        left = open;
+    }
+    lost.extend(left.iter().map(|id| format!("{id} has not ended")));
+    Ok(lost)
+}
+
+/// The unique names that no new job gets.
+pub(super) async fn names_taken(
+    broker: &Broker,
+) -> Result<impl Iterator<Item = String>, ChaosError> {
+    let mut last = Asked::default();
+    let names: Vec<_> = (0..KEYS).map(|key| format!("key-{key}")).collect();
+    for name in &names {
+        last.add(Sort::Names, format!("last-{name}"), Some(name), 0)?;
+    }
+    last.enqueue(broker).await?;
+    let free = move |name: &String| last.of(&format!("last-{name}")).is_some();
+    Ok(names.into_iter().filter(move |name| !free(name)))
+}
