@@ -34,6 +34,9 @@ pub enum Error {
     /// The batch was refused; nothing was written.
     #[error(transparent)]
     InvalidBatch(#[from] InvalidBatch),
+    /// The job of Bananas was refused; nothing was written.
+    #[error(transparent)]
+    InvalidBananas(meshwork_model::bananas::InvalidJob),
     /// Too much for one call.
     #[error("{verb} takes at most {most} items in one call, not {given}")]
     TooMany {

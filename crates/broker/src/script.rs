@@ -2,11 +2,16 @@
 //! keys. What they do stands in their headers; how each is called, in the file of its verb.
 
 mod constants;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use meshwork_model::bananas;
 use meshwork_model::job::limits::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
-use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::bananas::Bananas;
+use meshwork_model::keys::hero::{Hero, ScriptName};
 use redis::Script;
 
 use crate::Error;
@@ -48,6 +53,19 @@ pub enum Verb {
     TendBatches,
     Configure,
     RunNow,
+    BananasEnqueue,
+    BananasClaim,
+    BananasRenew,
+    BananasFinish,
+    BananasFail,
+    BananasRelease,
+    BananasMove,
+    BananasReclaim,
+    BananasDue,
+    BananasPromote,
+    BananasStrays,
+    BananasAdopt,
+    BananasLeave,
 }
 
 /// What all scripts begin with, and what those add that need it.
@@ -74,6 +92,8 @@ const FINISH: &str = include_str!("lua/lib/finish.lua");
 const END_RUN: &str = include_str!("lua/lib/end_run.lua");
 const PUT: &str = include_str!("lua/lib/put.lua");
 const ACCEPT: &str = include_str!("lua/lib/accept.lua");
+const FEEDS: &str = include_str!("lua/lib/feeds.lua");
+const BANANAS: &str = include_str!("lua/lib/bananas.lua");
 const RECHECK: &str = include_str!("lua/lib/recheck.lua");
 const PLACES: &str = include_str!("lua/lib/places.lua");
 const OLD: &str = include_str!("lua/lib/old.lua");
@@ -125,7 +145,7 @@ const STOP_TTL_MS: u64 = 60_000;
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 43] = [
         Self::Enqueue,
         Self::Claim,
         Self::Renew,
@@ -156,12 +176,31 @@ impl Verb {
         Self::TendBatches,
         Self::Configure,
         Self::RunNow,
+        Self::BananasEnqueue,
+        Self::BananasClaim,
+        Self::BananasRenew,
+        Self::BananasFinish,
+        Self::BananasFail,
+        Self::BananasRelease,
+        Self::BananasMove,
+        Self::BananasReclaim,
+        Self::BananasDue,
+        Self::BananasPromote,
+        Self::BananasStrays,
+        Self::BananasAdopt,
+        Self::BananasLeave,
     ];
 
     /// The verb as a word.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.parts().0
+    }
+
+    /// Whether it is about jobs of Bananas.
+    #[must_use]
+    pub const fn is_bananas(self) -> bool {
+        self as usize >= Self::BananasEnqueue as usize
     }
 
     const fn parts(self) -> (&'static str, &'static str) {
@@ -196,6 +235,19 @@ impl Verb {
             Self::TendBatches => ("tend_batches", include_str!("lua/tend_batches.lua")),
             Self::Configure => ("configure", include_str!("lua/configure.lua")),
             Self::RunNow => ("run_now", include_str!("lua/run_now.lua")),
+            Self::BananasEnqueue => ("bananas_enqueue", include_str!("lua/bananas/enqueue.lua")),
+            Self::BananasClaim => ("bananas_claim", include_str!("lua/bananas/claim.lua")),
+            Self::BananasRenew => ("bananas_renew", include_str!("lua/bananas/renew.lua")),
+            Self::BananasFinish => ("bananas_finish", include_str!("lua/bananas/finish.lua")),
+            Self::BananasFail => ("bananas_fail", include_str!("lua/bananas/fail.lua")),
+            Self::BananasRelease => ("bananas_release", include_str!("lua/bananas/release.lua")),
+            Self::BananasMove => ("bananas_move", include_str!("lua/bananas/move.lua")),
+            Self::BananasReclaim => ("bananas_reclaim", include_str!("lua/bananas/reclaim.lua")),
+            Self::BananasDue => ("bananas_due", include_str!("lua/bananas/due.lua")),
+            Self::BananasPromote => ("bananas_promote", include_str!("lua/bananas/promote.lua")),
+            Self::BananasStrays => ("bananas_strays", include_str!("lua/bananas/strays.lua")),
+            Self::BananasAdopt => ("bananas_adopt", include_str!("lua/bananas/adopt.lua")),
+            Self::BananasLeave => ("bananas_leave", include_str!("lua/leave.lua")),
         }
     }
 
@@ -221,11 +273,11 @@ impl Verb {
             Self::Watch => Libs::Ending(&[WAITS, UNLIST, PLACES, OLD]),
             Self::Fail
             | Self::Release
-            | Self::Reclaim
             | Self::Settle
             | Self::Adopt
             | Self::RunNow
             | Self::SealBatch => Libs::Ending(&[]),
+            Self::Reclaim => Libs::Ending(&[FEEDS]),
             Self::Configure => Libs::Ending(&[WAKE]),
             Self::Promote => Libs::Ending(&[RECHECK]),
             Self::Control => Libs::Ending(&[RECHECK, UNLIST, STOP]),
@@ -235,6 +287,9 @@ impl Verb {
             Self::Prune => Libs::All(&[TOLD, FORGET]),
             Self::Migrate => Libs::All(&[TOLD]),
             Self::Renew | Self::Log | Self::Present | Self::Leave | Self::Due => Libs::All(&[]),
+            Self::BananasReclaim => Libs::All(&[BANANAS, FEEDS]),
+            Self::BananasLeave => Libs::All(&[]),
+            _ => Libs::All(&[BANANAS]),
         }
     }
 
@@ -273,7 +328,8 @@ impl Verb {
             | Self::Adopt
             | Self::Log
             | Self::Schedule
-            | Self::Tick => "",
+            | Self::Tick
+            | Self::BananasEnqueue => "",
             _ => ALLOW_OOM,
         }
     }
@@ -302,20 +358,33 @@ impl Scripts {
 
     /// The scripts for the keys of one namespace.
     pub(crate) fn named(&self, keys: &Hero) -> Named {
-        let constants = constants(keys);
+        self.of(false, constants(keys.script_names()))
+    }
+
+    /// Those for jobs of Bananas.
+    pub(crate) fn named_bananas(&self, keys: &Bananas) -> Named {
+        self.of(true, constants(keys.script_names()))
+    }
+
+    fn of(&self, bananas: bool, constants: Constants) -> Named {
+        let scripts = self
+            .0
+            .iter()
+            .filter(|(verb, _)| verb.is_bananas() == bananas);
         let script = |(verb, source): &(Verb, String)| {
             let text = format!("{}{}", verb.flags(), constants.put_into(source));
             (*verb, Script::new(&text))
         };
-        Named(self.0.iter().map(script).collect())
+        Named(scripts.map(script).collect())
     }
 }
 
 /// The names of keys and the bounds, as the scripts know them. A namespace holds no quotes.
-fn constants(keys: &Hero) -> Constants {
-    let tagged = keys.lease().contains('{');
-    let keys = keys.script_names().into_iter();
-    let keys = keys.map(|(name, key)| (name, format!("'{key}'")));
+fn constants(keys: Vec<ScriptName>) -> Constants {
+    let tagged = keys.iter().any(|(_, key)| key.contains('{'));
+    let keys = keys
+        .into_iter()
+        .map(|(name, key)| (name, format!("'{key}'")));
     let bounds = [
         ("REPLY_TTL", REPLY_TTL_MS),
         ("MOST_EVENTS", MOST_EVENTS),
@@ -324,6 +393,10 @@ fn constants(keys: &Hero) -> Constants {
         ("STOP_TTL", STOP_TTL_MS),
         ("DEFAULT_TIMEOUT", DEFAULT_TIMEOUT),
         ("MAX_TIMEOUT", MAX_TIMEOUT),
+        ("COMPLETED_FOR", ms(bananas::COMPLETED_FOR)),
+        ("DEAD_FOR", ms(bananas::DEAD_FOR)),
+        ("RESULT_FOR", ms(bananas::RESULT_FOR)),
+        ("FAILURE_FOR", ms(bananas::FAILURE_FOR)),
     ];
     let bounds = bounds
         .into_iter()
@@ -331,6 +404,10 @@ fn constants(keys: &Hero) -> Constants {
     // On a cluster, a namespace has a hash tag.
     let tagged = [("TAGGED", tagged.to_string())];
     Constants::new(keys.chain(bounds).chain(tagged))
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The scripts of one namespace, ready to be sent by their digest.
@@ -351,7 +428,8 @@ impl Named {
     }
 
     fn get(&self, verb: Verb) -> &Script {
-        &self.0[verb as usize].1
+        // Those of one schema stand side by side.
+        &self.0[verb as usize - self.0[0].0 as usize].1
     }
 }
 
@@ -398,58 +476,5 @@ impl Call<'_> {
                 verb: verb.name(),
                 source,
             })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_verb_finds_its_own_script() {
-        let named = Scripts::altered(|verb, _| verb.name().to_owned()).named(&Hero::default());
-        for (at, verb) in Verb::ALL.into_iter().enumerate() {
-            assert_eq!(verb as usize, at, "{verb:?}");
-            let text = format!("{}{}\n", verb.flags(), verb.name());
-            assert_eq!(
-                named.get(verb).get_hash(),
-                Script::new(&text).get_hash(),
-                "{verb:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn each_script_uses_no_name_that_it_is_not_given() {
-        let constants = constants(&Hero::default());
-        let known = constants.names();
-        for verb in Verb::ALL {
-            let source = verb.source();
-            let code = source
-                .lines()
-                .map(|line| line.split("--").next().unwrap_or_default());
-            for word in code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'))
-            {
-                let constant = word.len() > 2 && word.chars().all(|c| c.is_uppercase() || c == '_');
-                let own =
-                    source.contains(&format!("local {word}")) || word == "KEYS" || word == "ARGV";
-                // Commands and their options are in quotes, keys never.
-                let quoted = source.contains(&format!("'{word}'"));
-                assert!(
-                    !constant || own || quoted || known.contains(&word),
-                    "{verb:?}: {word}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn each_script_states_its_contract() {
-        for verb in Verb::ALL {
-            let (name, text) = verb.parts();
-            for part in ["-- KEYS", "-- ARGV", "-- Returns"] {
-                assert!(text.contains(part), "{name}.lua says nothing of `{part}`");
-            }
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! Who may do what: the rights that Meshwork needs, and who else may come in.
 
+use meshwork_model::keys::bananas::Bananas;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::Namespace;
 
@@ -101,6 +102,18 @@ pub fn rights(namespace: &Namespace) -> String {
     format!("resetkeys ~{namespace}:* resetchannels -@all {commands}")
 }
 
+/// What jobs of Bananas need besides.
+const BANANAS_COMMANDS: [&str; 1] = ["publish"];
+
+/// The rules for `ACL SETUSER` that such a user needs besides for jobs of Bananas under `prefix`.
+#[must_use]
+pub fn bananas_rights(prefix: &Namespace) -> String {
+    let keys = Bananas::new(prefix.clone());
+    let commands = BANANAS_COMMANDS.map(|command| format!("+{command}"));
+    let channels = keys.notify_prefix();
+    format!("~{prefix}:* &{channels}* {}", commands.join(" "))
+}
+
 /// The commands that this user may not say, or not of the namespace's keys. None if the server does not tell.
 pub(super) async fn denied(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>> {
     let key = keys.lease();
@@ -195,11 +208,22 @@ mod tests {
                         .next()
                         .unwrap_or_default();
                     let said = said.to_lowercase();
-                    let among = COMMANDS.iter().any(|command| name(command) == said);
+                    let among = COMMANDS.iter().any(|command| name(command) == said)
+                        || (verb.is_bananas() && BANANAS_COMMANDS.contains(&said.as_str()));
                     assert!(among, "{verb:?} says {said}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_documentation_gives_the_same_rights_for_bananas() {
+        let page = include_str!("../../../../docs/bananas.md");
+        let rule = format!(
+            "ACL SETUSER meshwork {}\n",
+            bananas_rights(&Namespace::bananas())
+        );
+        assert!(page.contains(&rule), "{rule}");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 -- Returns the ids requeued, the ids ended, the number of ids taken out of feed lists
 local now = clock(ARGV[1])
 local losses = tonumber(ARGV[3])
-local at, requeued, ended, moved = iso(now), {}, {}, 0
+local at, requeued, ended = iso(now), {}, {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'LIMIT', 0, ARGV[2])) do
   local key = JOB .. id
   local has = record(key, 'mw_lost', 'mw_worker', 'mw_stop', 'mw_attempt')
@@ -31,18 +31,4 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'LIM
     if requeued[#requeued] ~= id then ended[#ended + 1] = id end
   end
 end
-local MOST_MOVED = 1000 -- ids in one call
-local gone = redis.call('ZRANGEBYSCORE', FEEDS, '-inf', whole(now), 'WITHSCORES', 'LIMIT', 0, ARGV[4])
-for i = 1, #gone, 2 do
-  local member, queue = gone[i], string.match(gone[i], '^%S+ (.*)$')
-  local feed = FEED .. member
-  while queue and moved < MOST_MOVED do
-    local id = redis.pcall('LMOVE', feed, queue, 'LEFT', 'RIGHT')
-    if not id or id.err then break end -- a queue that is no list holds up no other
-    moved = moved + 1
-  end
-  -- A process that hangs waits on in the server's eyes, and an id may still come to it.
-  local over = tonumber(gone[i + 1]) + tonumber(ARGV[5]) <= now
-  if over and redis.call('EXISTS', feed) == 0 then redis.call('ZREM', FEEDS, member) end
-end
-return done({requeued, ended, moved})
+return done({requeued, ended, unfeed(now, ARGV[4], tonumber(ARGV[5]))})

@@ -2,6 +2,7 @@
 
 mod actors;
 mod adopt;
+pub mod bananas;
 mod batch;
 mod cancel;
 mod claim;

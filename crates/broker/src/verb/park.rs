@@ -40,19 +40,32 @@ pub(super) async fn waited(
     answer.map_err(failed(verb))
 }
 
+pub(super) async fn parking(conn: &Conn) -> Result<Parking, Error> {
+    let conn = conn.dedicated().await.map_err(failed("park"))?;
+    let client_id = redis::cmd("CLIENT")
+        .arg("ID")
+        .query_async(&mut conn.clone())
+        .await
+        .map_err(failed("park"))?;
+    Ok(Parking { conn, client_id })
+}
+
+pub(super) async fn unpark(conn: &Conn, parking: &Parking) -> Result<(), Error> {
+    redis::cmd("CLIENT")
+        .arg("UNBLOCK")
+        .arg(parking.client_id)
+        .query_async(&mut conn.clone())
+        .await
+        .map_err(failed("unpark"))
+}
+
 impl Broker {
     /// Makes a connection to wait on.
     ///
     /// # Errors
     /// If the server does not let us.
     pub async fn parking(&self) -> Result<Parking, Error> {
-        let conn = self.conn.dedicated().await.map_err(failed("park"))?;
-        let client_id = redis::cmd("CLIENT")
-            .arg("ID")
-            .query_async(&mut conn.clone())
-            .await
-            .map_err(failed("park"))?;
-        Ok(Parking { conn, client_id })
+        parking(&self.conn).await
     }
 
     /// Waits until an id comes to `queue` and moves it into the worker's feed list for it, where
@@ -83,12 +96,7 @@ impl Broker {
     /// # Errors
     /// If the server does not take the call.
     pub async fn unpark(&self, parking: &Parking) -> Result<(), Error> {
-        redis::cmd("CLIENT")
-            .arg("UNBLOCK")
-            .arg(parking.client_id)
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed("unpark"))
+        unpark(&self.conn, parking).await
     }
 
     /// Waits for the word that a job came to be the first of all that are delayed: whoever hears it looks when

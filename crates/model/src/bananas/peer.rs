@@ -43,7 +43,8 @@ impl Peer {
     }
 
     /// The list to which this make pushes a job.
-    pub(super) fn list(self, keys: &Bananas, route: &RoutingKey, priority: Priority) -> String {
+    #[must_use]
+    pub fn list(self, keys: &Bananas, route: &RoutingKey, priority: Priority) -> String {
         match self {
             Self::Go if route.is_default() => keys.plain(priority),
             Self::Go | Self::GoRouted => keys.routed(route, priority),

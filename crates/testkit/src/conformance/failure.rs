@@ -108,7 +108,7 @@ macro_rules! same {
 /// The list of a file's cases, by the names of their functions.
 macro_rules! cases {
     ($($name:ident),* $(,)?) => {
-        pub(super) const CASES: &[$crate::conformance::Case] = &[$(
+        pub(in crate::conformance) const CASES: &[$crate::conformance::Case] = &[$(
             $crate::conformance::Case {
                 name: stringify!($name),
                 run: |world| Box::pin($name(world)),

@@ -11,6 +11,7 @@ mod world;
 
 mod adopt;
 mod astray;
+mod bananas;
 mod batch_ends;
 mod batch_lists;
 mod batches;
@@ -178,6 +179,16 @@ pub const GROUPS: &[Group] = &[
     group("stops", stops::CASES),
     group("events", events::CASES),
     group("odd_keys", odd_keys::CASES),
+    group("bananas_enqueue", bananas::enqueue::CASES),
+    group("bananas_claim", bananas::claim::CASES),
+    group("bananas_renew", bananas::renew::CASES),
+    group("bananas_finish", bananas::finish::CASES),
+    group("bananas_fail", bananas::fail::CASES),
+    group("bananas_release", bananas::release::CASES),
+    group("bananas_move", bananas::move_to::CASES),
+    group("bananas_reclaim", bananas::reclaim::CASES),
+    group("bananas_promote", bananas::promote::CASES),
+    group("bananas_strays", bananas::strays::CASES),
     Group {
         name: "heavy",
         cases: heavy::CASES,
@@ -201,6 +212,11 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "heavy_keys",
         cases: heavy_keys::CASES,
+        heavy: true,
+    },
+    Group {
+        name: "heavy_bananas",
+        cases: bananas::heavy::CASES,
         heavy: true,
     },
     Group {

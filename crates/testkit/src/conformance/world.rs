@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use meshwork_broker::bananas::Bananas;
 use meshwork_broker::conn::Conn;
 use meshwork_broker::script::Scripts;
 use meshwork_broker::{
@@ -12,6 +13,7 @@ use meshwork_broker::{
     Renewed, Taken,
 };
 use meshwork_model::job::{Job, NewJob};
+use meshwork_model::keys::bananas::Bananas as BananasKeys;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
@@ -100,6 +102,14 @@ impl World {
             scripts,
             tokens: AtomicU64::new(1_000),
         }
+    }
+
+    /// The verbs for jobs of Bananas, whose keys have the same beginning here.
+    pub(super) fn bananas(&self) -> Got<Bananas> {
+        let keys = BananasKeys::new(self.namespace.parse()?);
+        Ok(Bananas::new(self.broker.conn().clone(), keys)
+            .with_clock(Clock::Manual(Arc::clone(&self.hand)))
+            .with_scripts(&self.scripts))
     }
 
     pub(super) fn keys(&self) -> &Hero {

@@ -2,6 +2,7 @@
 //! script that no case notices is one that nobody would notice when it is made by mistake.
 
 mod asked;
+mod bananas;
 mod batches;
 mod claim;
 mod common;
@@ -104,6 +105,7 @@ pub fn all() -> Vec<Mutation> {
         .iter()
         .map(|(verb, changes)| (*verb, *changes, &[][..]));
     far.chain(wished().iter().copied())
+        .chain(bananas::ALL.iter().copied())
         .flat_map(|(verb, changes, near)| {
             let mutation = move |(what, find, replace): &Change| Mutation {
                 verb,
@@ -236,8 +238,11 @@ impl Mutation {
     fn cases(&self) -> impl Iterator<Item = (&'static Group, &'static Case)> {
         let (own, near) = (self.verb.name(), self.near);
         let of_a_verb = |group: &Group| Verb::ALL.iter().any(|verb| verb.name() == group.name);
+        // What is about Bananas only those cases notice that are, and the other way round.
+        let kin = move |group: &Group| group.name.starts_with("bananas_") == self.verb.is_bananas();
         let rank = move |group: &&Group| match near.iter().position(|name| *name == group.name) {
             Some(at) => at,
+            None if !kin(group) => near.len() + 3,
             None if group.name == own => near.len(),
             None if !of_a_verb(group) => near.len() + 1,
             None => near.len() + 2,

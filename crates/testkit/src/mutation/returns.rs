@@ -226,8 +226,8 @@ pub(super) const RECLAIM_FEEDS: &[Change] = &[
     ),
     (
         "moved_not_told",
-        "done({requeued, ended, moved})",
-        "done({requeued, ended, 0})",
+        "ended, unfeed(now",
+        "ended, 0 * unfeed(now",
     ),
     (
         "a_key_like_a_queue_ends_the_call",

@@ -1,0 +1,52 @@
+-- Takes ids off Bananas' lists, list by list, each under a lease and a token of ours, and lists them among those
+-- that run. What the job is, the caller finds out: no script reads a record.
+-- KEYS    per list: the list, this process' feed list for it
+-- ARGV    now, most, lease in ms, token
+-- Returns per job: id, place of its list from 1, workers lost so far, what its record is, its record; the number
+--         of ids that ours run already, 1 if there may be more, the time
+local MOST = 1000 -- ids looked at in one call
+local MOST_BYTES = 8388608 -- of records in one answer
+local now, want = clock(ARGV[1]), tonumber(ARGV[2])
+local deadline = whole(now + tonumber(ARGV[3]))
+local taken, dropped, looked, bytes = {}, 0, 0, 0
+-- Should one be of another kind, the call ends here, before ids are taken.
+redis.call('ZCARD', LEASES)
+redis.call('HLEN', HELD)
+
+local function admit(id, k)
+  if redis.call('HEXISTS', HELD, id) == 1 then
+    dropped = dropped + 1
+    return
+  end
+  local state, record = look(id)
+  redis.call('HSET', HELD, id, ARGV[4] .. ' ' .. KEYS[k])
+  redis.call('ZADD', LEASES, deadline, id)
+  redis.pcall('LPUSH', PROCESSING, id)
+  want = want - 1
+  bytes = bytes + #record
+  local lost = tonumber(redis.call('GET', LOST .. id) or '') or 0
+  taken[#taken + 1] = {id, (k + 1) / 2, lost, state, record}
+end
+
+local function more() return want > 0 and looked < MOST and bytes < MOST_BYTES end
+
+for k = 1, #KEYS, 2 do
+  -- What came to this process meanwhile; what is more than wanted goes back, the newest first.
+  while looked < MOST do
+    local may, id = more()
+    if may then id = redis.call('RPOP', KEYS[k + 1])
+    else id = redis.pcall('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT') end
+    if not id or id.err then break end
+    looked = looked + 1
+    if may then admit(id, k) end
+  end
+end
+for k = 1, #KEYS, 2 do
+  while more() do
+    local id = redis.pcall('RPOP', KEYS[k])
+    if not id or id.err then break end -- a key that is no list is passed over
+    looked = looked + 1
+    admit(id, k)
+  end
+end
+return {taken, dropped, (looked >= MOST or bytes >= MOST_BYTES) and 1 or 0, whole(now)}

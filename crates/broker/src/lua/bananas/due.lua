@@ -1,0 +1,17 @@
+-- Finds the jobs of Bananas whose time has come. What becomes of each the caller works out, and `promote` does.
+-- KEYS
+-- ARGV    now, most
+-- Returns per job: id, its time as it stands there, what its record is, its record; in how many ms to look again (-1:
+--         nothing waits)
+local MOST_BYTES = 8388608 -- of records in one answer
+local now, found, bytes = clock(ARGV[1]), {}, 0
+local at = string.format('%.3f', now / 1000)
+local due = redis.call('ZRANGEBYSCORE', SCHEDULED, '-inf', at, 'WITHSCORES', 'LIMIT', 0, ARGV[2])
+for i = 1, #due, 2 do
+  local state, record = look(due[i])
+  found[#found + 1] = {due[i], due[i + 1], state, record}
+  bytes = bytes + #record
+  if bytes >= MOST_BYTES then break end
+end
+local next = redis.call('ZRANGEBYSCORE', SCHEDULED, '(' .. at, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+return {found, next[2] and whole(math.min(2147483647, math.ceil(tonumber(next[2]) * 1000 - now))) or '-1'}

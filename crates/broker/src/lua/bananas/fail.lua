@@ -1,0 +1,21 @@
+-- Reports that a run of a job of Bananas failed, if the token is the one in force: it waits for its next run, or it
+-- becomes a dead letter. Those who wait for it are told in either case, as Bananas' workers do.
+-- KEYS
+-- ARGV    now, id, token, digest of the record that was changed, duration in ms, the error, the pause in ms (-1 if it
+--         is a dead letter now), the record with gaps for times
+-- Returns as finish does, with 'failed' for 'finished'
+local now, id = clock(ARGV[1]), ARGV[2]
+if holder(id) ~= ARGV[3] then return {'stale', '', ''} end
+local state, record = look(id)
+if digest(state, record) ~= ARGV[4] then return {'changed', state, record} end
+local pause, failed = tonumber(ARGV[7]), drafted(8, now)
+if pause >= 0 then
+  -- Should it be of another kind, the call ends here, and the job comes back with its lease.
+  redis.call('ZADD', SCHEDULED, string.format('%.3f', (now + pause) / 1000), id)
+  redis.call('SET', JOB .. id, failed)
+else
+  bury(id, failed)
+end
+tell(id, now, ARGV[5], 'error', ARGV[6])
+let_go(id)
+return {'failed', '', ''}

@@ -1,0 +1,113 @@
+//! claim: take jobs off the lists, each under a lease.
+
+use std::time::Duration;
+
+use redis::{FromRedisValue, ParsingError, Value};
+
+use super::{Bananas, Found};
+use crate::error::Error;
+use crate::script::Verb;
+use crate::verb::{MAX_ITEMS, at_most};
+
+/// What a worker asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    /// The lists to take from, in this order.
+    pub lists: &'a [String],
+    /// How many jobs at most; 0 only hands back what waits in the feed lists.
+    pub want: usize,
+    /// How long a job is this worker's without a renewal.
+    pub lease: Duration,
+    /// The worker's name with its incarnation, without blanks.
+    pub worker: &'a str,
+    /// The fencing token: another one for each call, ever, and without blanks.
+    pub token: &'a str,
+}
+
+/// A job that is this worker's until its lease ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Its id, any bytes.
+    pub id: Vec<u8>,
+    /// The list that it came from.
+    pub list: String,
+    /// The proof that it is this worker's.
+    pub token: String,
+    /// How many workers of ours went away while they had it.
+    pub lost: u32,
+    /// What it is.
+    pub found: Found,
+}
+
+impl Claimed {
+    /// Its id as text, for people.
+    #[must_use]
+    pub fn id(&self) -> String {
+        String::from_utf8_lossy(&self.id).into_owned()
+    }
+}
+
+/// What a claim brought.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// The jobs, in the order of the lists, oldest first within a list.
+    pub jobs: Vec<Claimed>,
+    /// Ids that ours run already: they are gone from the lists.
+    pub dropped: usize,
+    /// The call stopped at its bound; there may be more.
+    pub more: bool,
+    /// When they were taken, by the server's clock: milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+type Row = (Vec<u8>, usize, u32, String, Vec<u8>);
+
+struct Answer(Vec<Row>, usize, bool, u64);
+
+impl FromRedisValue for Answer {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let (rows, dropped, more, at): (Vec<Row>, usize, usize, u64) =
+            redis::from_redis_value(value)?;
+        Ok(Self(rows, dropped, more == 1, at))
+    }
+}
+
+impl Bananas {
+    /// Takes up to `want` ids off the lists, in their order and oldest first: each is this worker's under a lease
+    /// with the token from then on, and stands among those that run, for Bananas' own tools. What came into this
+    /// worker's feed lists is taken first; more of it than wanted goes back. Ids without a record are given too: the
+    /// caller says what becomes of them.
+    ///
+    /// # Errors
+    /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call. Then jobs may have been claimed
+    /// for nobody: they come back when their lease ends.
+    pub async fn claim(&self, claim: Claim<'_>) -> Result<Taken, Error> {
+        at_most("claim", MAX_ITEMS, claim.want)?;
+        let mut call = self.call(Verb::BananasClaim);
+        for list in claim.lists {
+            call.push_key(list);
+            call.push_key(self.keys.feed(claim.worker, list));
+        }
+        call.push_arg(claim.want);
+        call.push_arg(claim.lease.as_millis() as u64);
+        call.push_arg(claim.token);
+        let Answer(rows, dropped, more, at_ms) = call.run(&self.conn).await?;
+        let claimed = |(id, place, lost, state, text): Row| Claimed {
+            id,
+            list: claim
+                .lists
+                .get(place.wrapping_sub(1))
+                .cloned()
+                .unwrap_or_default(),
+            token: claim.token.to_owned(),
+            lost,
+            found: Found::read(&state, text),
+        };
+        Ok(Taken {
+            jobs: rows.into_iter().map(claimed).collect(),
+            dropped,
+            more,
+            at_ms,
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! enqueue: store new jobs, and put each where it waits.
+
+use meshwork_model::bananas::{InvalidJob, NewJob, Peer, score};
+
+use super::{Bananas, push_draft};
+use crate::error::Error;
+use crate::script::Verb;
+use crate::verb::{MAX_ITEMS, at_most};
+
+/// What became of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enqueued {
+    /// It waits.
+    Stored,
+    /// There is a record of that id; nothing was changed.
+    Exists,
+}
+
+impl Bananas {
+    /// Stores jobs as `peer` writes them, and pushes each to the list that this make of client pushes to, or puts it
+    /// among those that wait for their time. An id that is there already is left alone, so that the call can be
+    /// repeated.
+    ///
+    /// # Errors
+    /// If a job is refused, there are more than [`MAX_ITEMS`], or the server does not take the call.
+    pub async fn enqueue(&self, jobs: &[NewJob], peer: Peer) -> Result<Vec<Enqueued>, Error> {
+        at_most("enqueue", MAX_ITEMS, jobs.len())?;
+        let mut call = self.call(Verb::BananasEnqueue);
+        for job in jobs {
+            let record = job.record(peer)?;
+            let due = job.at_ms.map(|ms| match peer {
+                // Its scheduler compares whole seconds, and none is to come early.
+                Peer::Go | Peer::GoRouted => ms.div_ceil(1000).to_string(),
+                Peer::TypeScript | Peer::Python => score(ms),
+            });
+            call.push_key(match due {
+                Some(_) => self.keys.scheduled(),
+                None => job.list(peer, &self.keys),
+            });
+            call.push_arg(job.id.as_str());
+            call.push_arg(due.unwrap_or_default());
+            push_draft(&mut call, Some(&record));
+        }
+        let there: Vec<usize> = call.run(&self.conn).await?;
+        let told = |at| match there.contains(&(at + 1)) {
+            true => Enqueued::Exists,
+            false => Enqueued::Stored,
+        };
+        Ok((0..jobs.len()).map(told).collect())
+    }
+}
+
+impl From<InvalidJob> for Error {
+    fn from(invalid: InvalidJob) -> Self {
+        Self::InvalidBananas(invalid)
+    }
+}

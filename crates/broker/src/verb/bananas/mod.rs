@@ -1,0 +1,219 @@
+//! The verbs for jobs of Bananas (seed 4): one file each, over scripts that read no record. What is in a record is
+//! read and changed here, and a script puts the changed one in its place only if it is still the one that was read.
+
+mod claim;
+mod enqueue;
+mod inspect;
+mod move_to;
+mod park;
+mod promote;
+mod reclaim;
+mod release;
+mod renew;
+mod report;
+mod strays;
+
+use std::sync::Arc;
+
+use meshwork_model::bananas::{Corrupt, Draft, Piece, Record, corrupted, missing};
+use meshwork_model::keys::bananas::Bananas as Keys;
+use redis::{FromRedisValue, ParsingError, Value};
+
+pub use claim::{Claim, Claimed, Taken};
+pub use enqueue::Enqueued;
+pub use inspect::{Depth, Depths};
+pub use move_to::Moved;
+pub use promote::{Due, Promoted};
+pub use reclaim::Reclaimed;
+pub use release::Back;
+pub use renew::Renewal;
+pub use report::{Failed, Finished};
+pub use strays::Stray;
+
+use crate::clock::Clock;
+use crate::conn::{Conn, ConnectError, Target};
+use crate::error::Error;
+use crate::script::{Call, Named, Scripts, Verb};
+
+/// The verbs for the jobs of one deployment of Bananas; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Bananas {
+    conn: Conn,
+    keys: Keys,
+    scripts: Named,
+    clock: Clock,
+}
+
+impl Bananas {
+    /// Connects to `target`.
+    ///
+    /// # Errors
+    /// See [`Conn::open`].
+    pub async fn connect(target: &Target, keys: Keys) -> Result<Self, ConnectError> {
+        Ok(Self::new(Conn::open(target, keys.prefix()).await?, keys))
+    }
+
+    /// The verbs over a connection that is there already.
+    #[must_use]
+    pub fn new(conn: Conn, keys: Keys) -> Self {
+        Self {
+            scripts: Scripts::default().named_bananas(&keys),
+            conn,
+            keys,
+            clock: Clock::default(),
+        }
+    }
+
+    /// The same verbs over a connection of their own.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub async fn dedicated(&self) -> Result<Self, Error> {
+        let conn = self.conn.dedicated().await;
+        let conn = conn.map_err(|source| Error::Call {
+            verb: "connect",
+            source,
+        })?;
+        Ok(Self {
+            conn,
+            ..self.clone()
+        })
+    }
+
+    /// Gives all scripts to the server, so that none has to be sent when it is first needed.
+    ///
+    /// # Errors
+    /// If the server does not take them.
+    pub async fn load(&self) -> Result<(), Error> {
+        self.scripts.load(&self.conn).await
+    }
+
+    /// With another clock than the server's.
+    #[must_use]
+    pub fn with_clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// With scripts that were altered.
+    #[must_use]
+    pub fn with_scripts(self, scripts: &Scripts) -> Self {
+        Self {
+            scripts: scripts.named_bananas(&self.keys),
+            ..self
+        }
+    }
+
+    /// The names in use.
+    #[must_use]
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// The connection in use.
+    #[must_use]
+    pub fn conn(&self) -> &Conn {
+        &self.conn
+    }
+
+    /// A call, with the time.
+    fn call(&self, verb: Verb) -> Call<'_> {
+        self.scripts.call(verb).arg(self.clock.argument())
+    }
+}
+
+/// What stands under a job's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// A record.
+    Job(Arc<Record>),
+    /// Text that is no record, and why not.
+    Corrupt(Vec<u8>, Corrupt),
+    /// Nothing.
+    Missing,
+    /// A key of another kind, which is left alone.
+    Odd,
+}
+
+impl Found {
+    fn read(state: &str, text: Vec<u8>) -> Self {
+        match (state, Record::read(&text)) {
+            ("missing", _) => Self::Missing,
+            ("there", Ok(record)) => Self::Job(Arc::new(record)),
+            ("there", Err(why)) => Self::Corrupt(text, why),
+            _ => Self::Odd,
+        }
+    }
+
+    /// What a script takes as the mark of this very text.
+    fn digest(&self) -> String {
+        match self {
+            Self::Job(record) => sha1(record.text().as_bytes()),
+            Self::Corrupt(bytes, _) => sha1(bytes),
+            Self::Missing => "missing".to_owned(),
+            Self::Odd => "odd".to_owned(),
+        }
+    }
+
+    /// Why this is no job that could run, if it is none.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        match self {
+            Self::Job(_) => None,
+            Self::Corrupt(_, why) => Some(format!("the record is no job: {why}")),
+            Self::Missing => Some("there is no record".to_owned()),
+            Self::Odd => Some("the key of the record holds something else".to_owned()),
+        }
+    }
+
+    /// What stands in the record's place when the id is among the dead letters.
+    fn epitaph(&self, id: &[u8]) -> Option<Draft> {
+        let id = String::from_utf8_lossy(id);
+        match self {
+            Self::Job(record) => Some(record.text().to_owned().into()),
+            Self::Corrupt(bytes, why) => Some(corrupted(&id, bytes, why).into()),
+            Self::Missing => Some(missing(&id).into()),
+            Self::Odd => None,
+        }
+    }
+}
+
+/// An answer of one word, and what stands under the job's key if it is not what it was.
+struct Answered {
+    word: String,
+    found: Found,
+}
+
+impl FromRedisValue for Answered {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let (word, state, text): (String, String, Vec<u8>) = redis::from_redis_value(value)?;
+        let found = Found::read(&state, text);
+        Ok(Self { word, found })
+    }
+}
+
+fn sha1(bytes: &[u8]) -> String {
+    sha1_smol::Sha1::from(bytes).digest().to_string()
+}
+
+/// The arguments of a record with gaps for times: their number, then text and in turn what to add and text.
+fn push_draft(call: &mut Call<'_>, draft: Option<&Draft>) {
+    let Some(draft) = draft else {
+        call.push_arg(-1);
+        return;
+    };
+    let times = draft.pieces().iter();
+    let times = times.filter(|piece| matches!(piece, Piece::Now { .. }));
+    call.push_arg(times.count());
+    let mut text = "";
+    for piece in draft.pieces() {
+        match piece {
+            Piece::Text(words) => text = words,
+            Piece::Now { plus_ms } => {
+                call.push_arg(text);
+                call.push_arg(plus_ms);
+                text = "";
+            }
+        }
+    }
+    call.push_arg(text);
+}

@@ -1,0 +1,117 @@
+//! enqueue: record and id in one step, as the chosen make of client writes them.
+
+use meshwork_broker::bananas::Enqueued;
+use meshwork_model::bananas::Peer;
+
+use super::{Outcome, Side, World, cases, check, same};
+
+cases![
+    stores_record_and_id,
+    stands_where_the_make_pushes,
+    waits_for_its_time,
+    go_waits_for_whole_seconds,
+    said_twice_it_changes_nothing,
+    several_keep_their_order,
+    a_key_of_another_kind_changes_nothing,
+];
+
+/// The record is the client's, with the server's time.
+async fn stores_record_and_id(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let told = side.verbs.enqueue(&[side.job("j1")?], Peer::Go).await?;
+    same!(told, [Enqueued::Stored]);
+    let expected = "{\"id\":\"j1\",\"name\":\"count\",\"payload\":{\"n\":1},\"status\":\"pending\",\
+        \"priority\":\"normal\",\"created_at\":\"2023-11-14T22:13:20.123000Z\",\
+        \"updated_at\":\"2023-11-14T22:13:20.123000Z\",\"attempts\":0,\"max_retries\":3,\
+        \"routing_key\":\"default\"}";
+    same!(side.record("j1").await?.as_deref(), Some(expected));
+    same!(side.ttl(&side.keys().job("j1")).await?, -1);
+    same!(side.list(&side.plain()).await?, ["j1"]);
+    Ok(())
+}
+
+/// Each make has its own list for a route.
+async fn stands_where_the_make_pushes(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    for (id, peer) in ["a", "b", "c", "d"].into_iter().zip(Peer::ALL) {
+        let mut job = side.job(id)?;
+        job.route = Some("gpu".parse()?);
+        side.verbs.enqueue(&[job], peer).await?;
+    }
+    let routed = side.keys().routed(&"gpu".parse()?, Default::default());
+    same!(side.list(&routed).await?, ["a", "b"]);
+    same!(side.list(&side.plain()).await?, ["c", "d"]);
+    Ok(())
+}
+
+/// A job for later stands in no list.
+async fn waits_for_its_time(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let mut job = side.job("j1")?;
+    job.at_ms = Some(1_700_000_100_250);
+    side.verbs.enqueue(&[job], Peer::TypeScript).await?;
+    let scheduled = side.keys().scheduled();
+    let score: Option<String> = world.raw(&["ZSCORE", &scheduled, "j1"]).await?;
+    same!(score.as_deref(), Some("1700000100.25"));
+    check!(side.says("j1", "\"status\":\"scheduled\"").await?);
+    check!(side.says("j1", "\"2023-11-14T22:15:00.250000Z\"").await?);
+    check!(side.list(&side.plain()).await?.is_empty());
+    Ok(())
+}
+
+/// Go's scheduler compares whole seconds: none comes early.
+async fn go_waits_for_whole_seconds(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let mut job = side.job("j1")?;
+    job.at_ms = Some(1_700_000_100_250);
+    side.verbs.enqueue(&[job], Peer::Go).await?;
+    let scheduled = side.keys().scheduled();
+    let score: Option<String> = world.raw(&["ZSCORE", &scheduled, "j1"]).await?;
+    same!(score.as_deref(), Some("1700000101"));
+    Ok(())
+}
+
+/// A call whose answer got lost can be repeated.
+async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.put(&["j1"]).await?;
+    let before = world.all().await?;
+    let jobs = [side.job("j1")?];
+    same!(
+        side.verbs.enqueue(&jobs, Peer::Go).await?,
+        [Enqueued::Exists]
+    );
+    world.unchanged(&before).await
+}
+
+/// The first is the next.
+async fn several_keep_their_order(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let mut later = side.job("j2")?;
+    later.at_ms = Some(1);
+    let jobs = [side.job("j1")?, later, side.job("j3")?];
+    let told = side.verbs.enqueue(&jobs, Peer::Python).await?;
+    same!(told, [Enqueued::Stored; 3]);
+    same!(side.list(&side.plain()).await?, ["j1", "j3"]);
+    check!(side.says("j3", "\"id\": \"j3\"").await?);
+    Ok(())
+}
+
+/// Not even the record is written when there is no list to put the id in.
+async fn a_key_of_another_kind_changes_nothing(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.set(&side.plain(), "x").await?;
+    side.set(&side.keys().scheduled(), "x").await?;
+    let before = world.all().await?;
+    let mut later = side.job("j1")?;
+    later.at_ms = Some(1);
+    let first = {
+        let mut job = side.job("j0")?;
+        job.route = Some("gpu".parse()?);
+        job
+    };
+    check!(side.verbs.enqueue(&[later], Peer::Go).await.is_err());
+    let both = [first, side.job("j1")?];
+    check!(side.verbs.enqueue(&both, Peer::Go).await.is_err());
+    world.unchanged(&before).await
+}

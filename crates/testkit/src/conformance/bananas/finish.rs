@@ -1,0 +1,175 @@
+//! finish: result, record and word in one step, by the worker that holds the job.
+
+use meshwork_broker::bananas::Finished;
+
+use super::{Outcome, Side, TOOK, World, cases, check, same};
+
+cases![
+    writes_record_and_result,
+    ends_the_lease,
+    a_job_without_a_value_has_no_result_field,
+    forgets_the_failure_before,
+    keeps_what_we_do_not_know,
+    changes_the_record_as_it_is_now,
+    a_job_without_a_record_has_a_result,
+    refuses_another_token,
+    said_twice_it_changes_nothing,
+    a_result_of_another_kind_is_left_alone,
+];
+
+/// As Bananas' own worker, with the value.
+async fn writes_record_and_result(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = side.started("j1").await?;
+    world.pass(1_000);
+    let told = side.verbs.finish(&claimed, Some("[1,2]"), TOOK).await?;
+    same!(told, Finished::Finished);
+    check!(side.says("j1", "\"status\":\"completed\"").await?);
+    check!(
+        side.says("j1", "\"created_at\":\"2023-11-14T22:13:20.123000Z\"")
+            .await?
+    );
+    check!(
+        side.says("j1", "\"updated_at\":\"2023-11-14T22:13:21.123000Z\"")
+            .await?
+    );
+    check!(side.says("j1", "\"attempts\":0").await?);
+    same!(side.ttl(&side.keys().job("j1")).await?, 86_400);
+    for (field, value) in [
+        ("status", "completed"),
+        ("completed_at", "2023-11-14T22:13:21Z"),
+        ("duration_ms", "17"),
+        ("result", "[1,2]"),
+    ] {
+        same!(side.result("j1", field).await?.as_deref(), Some(value));
+    }
+    same!(side.ttl(&side.keys().result("j1")).await?, 3_600);
+    Ok(())
+}
+
+/// Nothing of ours is left, but what is others'.
+async fn ends_the_lease(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let processing = side.keys().processing();
+    side.push(&processing, "j1").await?;
+    let claimed = side.started("j1").await?;
+    let lost = world.bananas()?.keys().lease().replace("lease", "lost:j1");
+    side.set(&lost, "2").await?;
+    side.verbs.finish(&claimed, None, TOOK).await?;
+    same!(side.list(&processing).await?, ["j1"]);
+    world.raw::<()>(&["DEL", &processing]).await?;
+    let there: u8 = world.raw(&["EXISTS", &lost]).await?;
+    same!(there, 0);
+    side.idle().await
+}
+
+/// As their worker, which stores none.
+async fn a_job_without_a_value_has_no_result_field(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = side.started("j1").await?;
+    side.verbs.finish(&claimed, None, TOOK).await?;
+    same!(side.result("j1", "result").await?, None);
+    same!(
+        side.result("j1", "status").await?.as_deref(),
+        Some("completed")
+    );
+    Ok(())
+}
+
+/// A run that failed has left its word.
+async fn forgets_the_failure_before(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = side.started("j1").await?;
+    side.verbs.fail(&claimed, "boom", true, 3, TOOK).await?;
+    side.push(&side.plain(), "j1").await?;
+    let claimed = side.take_one().await?;
+    side.verbs.finish(&claimed, Some("1"), TOOK).await?;
+    same!(side.result("j1", "error").await?, None);
+    Ok(())
+}
+
+/// Fields, numbers and blanks.
+async fn keeps_what_we_do_not_know(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let text = "{ \"x\": 12345678901234567890, \"status\": \"pending\", \"updated_at\": \"u\", \"y\": {} }";
+    side.put_text("j1", text).await?;
+    let claimed = side.take_one().await?;
+    side.verbs.finish(&claimed, None, TOOK).await?;
+    let expected = text
+        .replace("pending", "completed")
+        .replace("\"u\"", "\"2023-11-14T22:13:20.123000Z\"");
+    same!(side.record("j1").await?, Some(expected));
+    Ok(())
+}
+
+/// Somebody wrote it anew while the job ran.
+async fn changes_the_record_as_it_is_now(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = side.started("j1").await?;
+    side.set(&side.keys().job("j1"), "{\"z\":1}").await?;
+    same!(
+        side.verbs.finish(&claimed, None, TOOK).await?,
+        Finished::Finished
+    );
+    check!(side.says("j1", "\"z\":1").await?);
+    check!(side.says("j1", "\"status\":\"completed\"").await?);
+    Ok(())
+}
+
+/// Somebody deleted it: it does not come back.
+async fn a_job_without_a_record_has_a_result(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = side.started("j1").await?;
+    world.raw::<()>(&["DEL", &side.keys().job("j1")]).await?;
+    same!(
+        side.verbs.finish(&claimed, None, TOOK).await?,
+        Finished::Finished
+    );
+    same!(side.record("j1").await?, None);
+    same!(
+        side.result("j1", "status").await?.as_deref(),
+        Some("completed")
+    );
+    side.idle().await
+}
+
+/// A worker that was taken for gone changes nothing.
+async fn refuses_another_token(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let mut claimed = side.started("j1").await?;
+    claimed.token = "t9".to_owned();
+    let before = world.all().await?;
+    same!(
+        side.verbs.finish(&claimed, None, TOOK).await?,
+        Finished::Stale
+    );
+    world.unchanged(&before).await
+}
+
+/// Nor does a report whose answer got lost.
+async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = side.started("j1").await?;
+    side.verbs.finish(&claimed, None, TOOK).await?;
+    let before = world.all().await?;
+    same!(
+        side.verbs.finish(&claimed, Some("2"), TOOK).await?,
+        Finished::Stale
+    );
+    world.unchanged(&before).await
+}
+
+/// It holds up no job, and gets no end.
+async fn a_result_of_another_kind_is_left_alone(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = side.started("j1").await?;
+    let key = side.keys().result("j1");
+    side.set(&key, "x").await?;
+    same!(
+        side.verbs.finish(&claimed, Some("1"), TOOK).await?,
+        Finished::Finished
+    );
+    same!(world.raw::<String>(&["GET", &key]).await?, "x");
+    same!(side.ttl(&key).await?, -1);
+    side.idle().await
+}

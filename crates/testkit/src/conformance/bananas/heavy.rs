@@ -1,0 +1,72 @@
+//! 100,000 jobs of Bananas: each call stays short, and repeated calls get through all.
+
+use meshwork_broker::bananas::Claim;
+use meshwork_model::bananas::Peer;
+
+use super::super::heavy::{MANY, seed, short};
+use super::super::world::{LEASE, WORKER};
+use super::{AGE, Outcome, Side, World, cases, check, same};
+
+cases![
+    claims_stay_short,
+    what_is_due_at_one_moment_is_moved_bit_by_bit,
+    looks_at_the_oldest_that_run,
+];
+
+fn id(n: usize) -> Vec<String> {
+    vec![format!("j{n}")]
+}
+
+fn due(n: usize) -> Vec<String> {
+    vec!["1".to_owned(), format!("j{n}")]
+}
+
+/// No call takes more than a thousand.
+async fn claims_stay_short(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    seed(world, &["LPUSH", &side.plain()], id).await?;
+    let lists = [side.plain()];
+    let claim = Claim {
+        lists: &lists,
+        want: 1_000,
+        lease: LEASE,
+        worker: WORKER,
+        token: "t",
+    };
+    let taken = short(side.verbs.claim(claim)).await?;
+    same!(taken.jobs.len(), 1_000);
+    check!(taken.more);
+    Ok(())
+}
+
+/// Ids without records are the slowest: each becomes a dead letter.
+async fn what_is_due_at_one_moment_is_moved_bit_by_bit(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    seed(world, &["ZADD", &side.keys().scheduled()], due).await?;
+    let (mut moved, mut calls) = (0, 0);
+    loop {
+        let due = short(side.verbs.due()).await?;
+        if due.is_empty() {
+            break;
+        }
+        moved += short(side.verbs.promote(&due, Peer::Go)).await?.moved;
+        calls += 1;
+    }
+    same!((moved, calls), (MANY, MANY / 250));
+    Ok(())
+}
+
+/// A thousand with each look.
+async fn looks_at_the_oldest_that_run(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    seed(world, &["LPUSH", &side.keys().processing()], id).await?;
+    short(side.verbs.strays(AGE)).await?;
+    let seen = side.keys().seen();
+    same!(world.raw::<usize>(&["ZCARD", &seen]).await?, 1_000);
+    world.pass(600_000);
+    let strays = short(side.verbs.strays(AGE)).await?;
+    same!(strays.len(), 1_000);
+    same!(strays[0].id, b"j0");
+    check!(short(side.verbs.adopt(&strays[0], Peer::Go)).await?);
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! Jobs of Bananas: one file per verb. What a case has to hand is [`Side`].
+
+pub(super) mod claim;
+pub(super) mod enqueue;
+pub(super) mod fail;
+pub(super) mod finish;
+pub(super) mod heavy;
+pub(super) mod move_to;
+pub(super) mod promote;
+pub(super) mod reclaim;
+pub(super) mod release;
+pub(super) mod renew;
+pub(super) mod strays;
+
+use std::time::Duration;
+
+use meshwork_broker::bananas::{Bananas, Claim, Claimed, Promoted, Renewal, Taken};
+use meshwork_model::bananas::{NewJob, Peer};
+use meshwork_model::keys::bananas::Bananas as Keys;
+use meshwork_model::name::RoutingKey;
+use meshwork_model::route::Priority;
+
+use super::world::{ALIVE_MS, Got, LEASE, WORKER};
+use super::{Failure, Outcome, World, cases, check, same};
+
+/// When what stands among those that run is too old.
+const AGE: Duration = Duration::from_secs(600);
+/// How long the runs of cases take.
+const TOOK: Duration = Duration::from_millis(17);
+
+/// The verbs for jobs of Bananas, shortened, and what lies there.
+pub(super) struct Side<'a> {
+    world: &'a World,
+    verbs: Bananas,
+}
+
+impl<'a> Side<'a> {
+    fn of(world: &'a World) -> Got<Self> {
+        let verbs = world.bananas()?;
+        Ok(Self { world, verbs })
+    }
+
+    fn keys(&self) -> &Keys {
+        self.verbs.keys()
+    }
+
+    /// The list of jobs that ask for nothing.
+    fn plain(&self) -> String {
+        self.keys().plain(Priority::Normal)
+    }
+
+    fn job(&self, id: &str) -> Got<NewJob> {
+        Ok(NewJob::new(id.parse()?, "count", "{\"n\":1}"))
+    }
+
+    /// Enqueues jobs as Go's client does.
+    async fn put(&self, ids: &[&str]) -> Outcome {
+        for id in ids {
+            self.verbs.enqueue(&[self.job(id)?], Peer::Go).await?;
+        }
+        Ok(())
+    }
+
+    /// A record and its id as any client writes them, on the list of jobs that ask for nothing.
+    async fn put_text(&self, id: &str, record: &str) -> Outcome {
+        self.set(&self.keys().job(id), record).await?;
+        self.push(&self.plain(), id).await
+    }
+
+    async fn set(&self, key: &str, value: &str) -> Outcome {
+        self.world.raw(&["SET", key, value]).await
+    }
+
+    async fn push(&self, list: &str, id: &str) -> Outcome {
+        self.world.raw(&["LPUSH", list, id]).await
+    }
+
+    async fn claim(&self, lists: &[String], want: usize) -> Got<Taken> {
+        let claim = Claim {
+            lists,
+            want,
+            lease: LEASE,
+            worker: WORKER,
+            token: &self.world.token(),
+        };
+        Ok(self.verbs.claim(claim).await?)
+    }
+
+    /// Claims from the list of jobs that ask for nothing.
+    async fn take(&self, want: usize) -> Got<Vec<Claimed>> {
+        Ok(self.claim(&[self.plain()], want).await?.jobs)
+    }
+
+    async fn take_one(&self) -> Got<Claimed> {
+        let mut jobs = self.take(1).await?;
+        jobs.pop().ok_or_else(|| Failure::new("no job was claimed"))
+    }
+
+    /// Enqueues a job and claims it.
+    async fn started(&self, id: &str) -> Got<Claimed> {
+        self.put(&[id]).await?;
+        self.take_one().await
+    }
+
+    async fn renew(&self, held: &[Claimed], routes: &[RoutingKey]) -> Got<Vec<Vec<u8>>> {
+        let renewal = Renewal {
+            held,
+            lease: LEASE,
+            worker: WORKER,
+            lists: &[self.plain()],
+            routes,
+            alive: Duration::from_millis(ALIVE_MS),
+        };
+        Ok(self.verbs.renew(renewal).await?)
+    }
+
+    /// Moves what is due, as the client in Go pushes.
+    async fn promote(&self) -> Got<Promoted> {
+        let due = self.verbs.due().await?;
+        Ok(self.verbs.promote(&due, Peer::Go).await?)
+    }
+
+    /// Puts back what is too old. Gives the ids.
+    async fn adopt(&self) -> Got<Vec<String>> {
+        let mut adopted = Vec::new();
+        for stray in self.verbs.strays(AGE).await? {
+            if self.verbs.adopt(&stray, Peer::Go).await? {
+                adopted.push(String::from_utf8_lossy(&stray.id).into_owned());
+            }
+        }
+        Ok(adopted)
+    }
+
+    /// A job's record.
+    async fn record(&self, id: &str) -> Got<Option<String>> {
+        self.world.raw(&["GET", &self.keys().job(id)]).await
+    }
+
+    /// Whether a job's record has this in it.
+    async fn says(&self, id: &str, words: &str) -> Got<bool> {
+        Ok(self.record(id).await?.unwrap_or_default().contains(words))
+    }
+
+    /// A field of a job's result.
+    async fn result(&self, id: &str, field: &str) -> Got<Option<String>> {
+        let key = self.keys().result(id);
+        self.world.raw(&["HGET", &key, field]).await
+    }
+
+    /// What is left of a key's life, in whole seconds.
+    async fn ttl(&self, key: &str) -> Got<i64> {
+        let ms: i64 = self.world.raw(&["PTTL", key]).await?;
+        Ok(if ms < 0 { ms } else { (ms + 999) / 1000 })
+    }
+
+    /// The ids of a list, the next one first.
+    async fn list(&self, key: &str) -> Got<Vec<String>> {
+        self.world.list(key).await
+    }
+
+    /// Whether nothing of ours is left of jobs that ran: no lease, no holder, no place among those that run.
+    async fn idle(&self) -> Outcome {
+        let keys = self.keys();
+        for key in [keys.lease(), keys.held(), keys.processing()] {
+            let there: u8 = self.world.raw(&["EXISTS", &key]).await?;
+            same!((key, there).1, 0);
+        }
+        Ok(())
+    }
+}
+
+/// The ids of claimed jobs, in order.
+fn ids(jobs: &[Claimed]) -> Vec<String> {
+    jobs.iter().map(Claimed::id).collect()
+}

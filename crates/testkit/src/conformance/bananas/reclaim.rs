@@ -1,0 +1,155 @@
+//! reclaim: the jobs of workers of ours that went away come back; leave: what a worker that stops hands back.
+
+use meshwork_broker::bananas::Reclaimed;
+use meshwork_model::keys::bananas::Bananas as Keys;
+
+use super::super::world::{ALIVE_MS, LEASE_MS, WORKER};
+use super::{Outcome, Side, World, cases, check, same};
+
+cases![
+    leaves_what_is_leased,
+    goes_back_as_the_next,
+    counts_the_loss,
+    leaves_what_is_theirs,
+    a_list_of_another_kind_holds_up_no_other,
+    takes_back_a_bounded_number,
+    hands_back_what_waited_for_a_listener,
+    forgets_routes_that_nobody_takes,
+    a_lease_of_nobody_ends,
+    a_worker_that_leaves_hands_back,
+];
+
+/// A worker that lives keeps what it runs.
+async fn leaves_what_is_leased(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.started("j1").await?;
+    world.pass(LEASE_MS - 1);
+    let before = world.all().await?;
+    same!(side.verbs.reclaim().await?, Reclaimed::default());
+    world.unchanged(&before).await
+}
+
+/// To the list it came from, and nothing of ours is left.
+async fn goes_back_as_the_next(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.put(&["j1", "j2"]).await?;
+    let record = side.record("j1").await?;
+    side.take_one().await?;
+    world.pass(LEASE_MS);
+    same!(side.verbs.reclaim().await?.requeued, [b"j1"]);
+    same!(side.list(&side.plain()).await?, ["j1", "j2"]);
+    same!(side.record("j1").await?, record);
+    side.idle().await
+}
+
+/// Apart from failures, and not for ever.
+async fn counts_the_loss(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.put(&["j1"]).await?;
+    for lost in 0..3 {
+        same!(side.take_one().await?.lost, lost);
+        world.pass(LEASE_MS);
+        side.verbs.reclaim().await?;
+    }
+    let key = side.keys().lease().replace("lease", "lost:j1");
+    same!(side.ttl(&key).await?, 86_400);
+    Ok(())
+}
+
+/// What a worker of Bananas runs may be alive.
+async fn leaves_what_is_theirs(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.push(&side.keys().processing(), "theirs").await?;
+    side.started("j1").await?;
+    world.pass(100 * LEASE_MS);
+    side.verbs.reclaim().await?;
+    same!(side.list(&side.keys().processing()).await?, ["theirs"]);
+    Ok(())
+}
+
+/// It comes back when its list does.
+async fn a_list_of_another_kind_holds_up_no_other(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let list = side.keys().routed(&"gpu".parse()?, Default::default());
+    side.push(&list, "j0").await?;
+    side.claim(std::slice::from_ref(&list), 1).await?;
+    side.set(&list, "x").await?;
+    side.started("j1").await?;
+    world.pass(LEASE_MS);
+    same!(side.verbs.reclaim().await?.requeued, [b"j1"]);
+    world.raw::<()>(&["DEL", &list]).await?;
+    same!(side.verbs.reclaim().await?.requeued, [b"j0"]);
+    same!(side.list(&list).await?, ["j0"]);
+    Ok(())
+}
+
+/// The rest with the next call.
+async fn takes_back_a_bounded_number(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    for id in 0..201 {
+        side.push(&side.plain(), &format!("j{id}")).await?;
+    }
+    side.take(300).await?;
+    world.pass(LEASE_MS);
+    same!(side.verbs.reclaim().await?.requeued.len(), 200);
+    same!(side.verbs.reclaim().await?.requeued.len(), 1);
+    Ok(())
+}
+
+/// An id that came to a worker that died.
+async fn hands_back_what_waited_for_a_listener(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.renew(&[], &[]).await?;
+    let feed = side.keys().feed(WORKER, &side.plain());
+    side.push(&feed, "f1").await?;
+    side.push(&feed, "f2").await?;
+    side.put(&["j1"]).await?;
+    same!(side.verbs.reclaim().await?.moved, 0);
+    world.pass(ALIVE_MS);
+    same!(side.verbs.reclaim().await?.moved, 2);
+    same!(side.list(&side.plain()).await?, ["f1", "f2", "j1"]);
+    let member = Keys::feed_member(WORKER, &side.plain());
+    let still: Option<String> = world
+        .raw(&["ZSCORE", &side.keys().feeds(), &member])
+        .await?;
+    check!(still.is_some());
+    Ok(())
+}
+
+/// A list of routes does not grow for ever.
+async fn forgets_routes_that_nobody_takes(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.renew(&[], &["gpu".parse()?]).await?;
+    world.pass(ALIVE_MS - 1);
+    side.verbs.reclaim().await?;
+    let routes = side.keys().routes();
+    same!(world.raw::<u8>(&["ZCARD", &routes]).await?, 1);
+    world.pass(1);
+    side.verbs.reclaim().await?;
+    same!(world.raw::<u8>(&["ZCARD", &routes]).await?, 0);
+    Ok(())
+}
+
+/// Somebody deleted who holds the jobs: there is nowhere to put them.
+async fn a_lease_of_nobody_ends(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.started("j1").await?;
+    world.raw::<()>(&["DEL", &side.keys().held()]).await?;
+    world.pass(LEASE_MS);
+    same!(side.verbs.reclaim().await?, Reclaimed::default());
+    side.idle().await
+}
+
+/// At once, and it listens no more.
+async fn a_worker_that_leaves_hands_back(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.renew(&[], &[]).await?;
+    let feed = side.keys().feed(WORKER, &side.plain());
+    side.push(&feed, "f1").await?;
+    side.put(&["j1"]).await?;
+    let lists = [side.plain()];
+    same!(side.verbs.leave(WORKER, &lists).await?, 1);
+    same!(side.list(&side.plain()).await?, ["f1", "j1"]);
+    same!(world.raw::<u8>(&["ZCARD", &side.keys().feeds()]).await?, 0);
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! release: a job that is not run goes back.
+
+use super::{Outcome, Side, World, cases, check, same};
+use meshwork_broker::bananas::Back;
+
+cases![
+    goes_back_as_the_next_or_the_last,
+    costs_nothing,
+    what_is_done_already_stands_nowhere,
+    refuses_another_token,
+    no_list_any_more_changes_nothing,
+];
+
+/// Where it came from.
+async fn goes_back_as_the_next_or_the_last(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    for (to, expected) in [(Back::Next, ["j1", "j2"]), (Back::Last, ["j2", "j1"])] {
+        side.put(&["j1", "j2"]).await?;
+        let list = side.keys().routed(&"gpu".parse()?, Default::default());
+        world.raw::<()>(&["RENAME", &side.plain(), &list]).await?;
+        let claimed = side.claim(std::slice::from_ref(&list), 1).await?.jobs;
+        check!(side.verbs.release(&claimed[0], to).await?);
+        same!(side.list(&list).await?, expected);
+        for key in [list, side.keys().job("j1"), side.keys().job("j2")] {
+            world.raw::<()>(&["DEL", &key]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// All is as it was.
+async fn costs_nothing(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.put(&["j1"]).await?;
+    let before = world.all().await?;
+    let claimed = side.take_one().await?;
+    check!(side.verbs.release(&claimed, Back::Next).await?);
+    world.unchanged(&before).await
+}
+
+/// Its id was pushed twice.
+async fn what_is_done_already_stands_nowhere(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = side.started("j1").await?;
+    let record = side.record("j1").await?;
+    check!(side.verbs.release(&claimed, Back::Nowhere).await?);
+    check!(side.list(&side.plain()).await?.is_empty());
+    same!(side.record("j1").await?, record);
+    side.idle().await
+}
+
+/// A worker that was taken for gone changes nothing.
+async fn refuses_another_token(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let mut claimed = side.started("j1").await?;
+    claimed.token = "t9".to_owned();
+    let before = world.all().await?;
+    check!(!side.verbs.release(&claimed, Back::Next).await?);
+    world.unchanged(&before).await
+}
+
+/// The job comes back with its lease, if the list does.
+async fn no_list_any_more_changes_nothing(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = side.started("j1").await?;
+    side.set(&side.plain(), "x").await?;
+    let before = world.all().await?;
+    check!(side.verbs.release(&claimed, Back::Next).await.is_err());
+    world.unchanged(&before).await
+}

@@ -1,0 +1,62 @@
+//! renew: what runs stays, and a worker counts as alive.
+
+use super::super::world::{ALIVE_MS, LEASE_MS, START, WORKER};
+use super::{Outcome, Side, World, cases, check, same};
+use meshwork_broker::bananas::Back;
+use meshwork_model::keys::bananas::Bananas as Keys;
+
+cases![
+    extends_the_leases,
+    names_what_is_this_workers_no_more,
+    says_where_it_listens_and_for_whom,
+];
+
+/// From now on.
+async fn extends_the_leases(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = [side.started("j1").await?];
+    world.pass(1_000);
+    check!(side.renew(&claimed, &[]).await?.is_empty());
+    let lease: u64 = world.raw(&["ZSCORE", &side.keys().lease(), "j1"]).await?;
+    same!(lease, START + 1_000 + LEASE_MS);
+    Ok(())
+}
+
+/// A job of another's, or of nobody's, gets no lease.
+async fn names_what_is_this_workers_no_more(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let mut other = side.started("j1").await?;
+    other.token = "t9".to_owned();
+    let ended = side.started("j2").await?;
+    side.verbs.release(&ended, Back::Next).await?;
+    let before: Vec<String> = world
+        .raw(&["ZRANGE", &side.keys().lease(), "0", "-1", "WITHSCORES"])
+        .await?;
+    world.pass(1_000);
+    let gone = side.renew(&[other, ended], &[]).await?;
+    same!(gone, [b"j1", b"j2"]);
+    let after: Vec<String> = world
+        .raw(&["ZRANGE", &side.keys().lease(), "0", "-1", "WITHSCORES"])
+        .await?;
+    same!(after, before);
+    Ok(())
+}
+
+/// Both end by themselves.
+async fn says_where_it_listens_and_for_whom(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = [side.started("j1").await?];
+    let routes = ["gpu".parse()?, "default".parse()?];
+    check!(side.renew(&claimed, &routes).await?.is_empty());
+    let member = Keys::feed_member(WORKER, &side.plain());
+    for (key, members) in [
+        (side.keys().feeds(), vec![member.as_str()]),
+        (side.keys().routes(), vec!["default", "gpu"]),
+    ] {
+        let is: Vec<String> = world.raw(&["ZRANGE", &key, "0", "-1"]).await?;
+        same!(is, members);
+        let until: u64 = world.raw(&["ZSCORE", &key, members[0]]).await?;
+        same!(until, START + ALIVE_MS);
+    }
+    Ok(())
+}

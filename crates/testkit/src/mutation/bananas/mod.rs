@@ -1,0 +1,25 @@
+//! Changes of the scripts for jobs of Bananas.
+
+mod ends;
+mod runs;
+
+use meshwork_broker::script::Verb;
+
+use super::Change;
+
+/// All of them, each with the files whose cases notice most.
+pub(super) const ALL: &[(Verb, &[Change], &[&str])] = &[
+    (Verb::BananasEnqueue, runs::ENQUEUE, &[]),
+    (Verb::BananasClaim, runs::CLAIM, &[]),
+    (Verb::BananasRenew, runs::RENEW, &[]),
+    (Verb::BananasFinish, ends::FINISH, &[]),
+    (Verb::BananasFail, ends::FAIL, &[]),
+    (Verb::BananasRelease, runs::RELEASE, &[]),
+    (Verb::BananasMove, runs::MOVE, &[]),
+    (Verb::BananasReclaim, runs::RECLAIM, &[]),
+    (Verb::BananasLeave, runs::LEAVE, &["bananas_reclaim"]),
+    (Verb::BananasDue, ends::DUE, &["bananas_promote"]),
+    (Verb::BananasPromote, ends::PROMOTE, &[]),
+    (Verb::BananasStrays, ends::STRAYS, &[]),
+    (Verb::BananasAdopt, ends::ADOPT, &["bananas_strays"]),
+];

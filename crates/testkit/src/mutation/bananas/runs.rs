@@ -1,0 +1,345 @@
+//! Changes of what takes jobs of Bananas and hands them back.
+
+use super::Change;
+
+pub(super) const ENQUEUE: &[Change] = &[
+    (
+        "record_not_written",
+        "    redis.call('SET', JOB .. id, record)\n    if due",
+        "    if due",
+    ),
+    (
+        "there_is_written_over",
+        "redis.call('EXISTS', JOB .. id) == 1",
+        "false",
+    ),
+    ("there_is_not_told", "    there[#there + 1] = k\n", ""),
+    (
+        "pushed_to_the_wrong_end",
+        "redis.call('LPUSH', KEYS[k], id)",
+        "redis.call('RPUSH', KEYS[k], id)",
+    ),
+    (
+        "never_waits_for_its_time",
+        "if due == '' then",
+        "if true then",
+    ),
+    (
+        "list_not_looked_at_first",
+        "  redis.call(ARGV[at + 1] == '' and 'LLEN' or 'ZCARD', KEYS[k])\n",
+        "",
+    ),
+    (
+        "only_lists_looked_at_first",
+        "redis.call(ARGV[at + 1] == '' and 'LLEN' or 'ZCARD', KEYS[k])",
+        "if ARGV[at + 1] == '' then redis.call('LLEN', KEYS[k]) end",
+    ),
+    (
+        "text_after_a_time_lost",
+        "    text[#text + 1] = ARGV[i + 1]\n",
+        "",
+    ),
+    ("time_has_too_few_digits", ", 23) .. '000Z'", ", 23) .. 'Z'"),
+    (
+        "next_job_begins_elsewhere",
+        "a + 2 + 2 * times\nend",
+        "a + 1 + 2 * times\nend",
+    ),
+    (
+        "clock_ignored",
+        "if given ~= '0' then return tonumber(given) end",
+        "",
+    ),
+];
+
+pub(super) const CLAIM: &[Change] = &[
+    (
+        "what_runs_is_taken_again",
+        "if redis.call('HEXISTS', HELD, id) == 1 then",
+        "if false then",
+    ),
+    ("dropped_not_counted", "    dropped = dropped + 1\n", ""),
+    (
+        "no_token",
+        "  redis.call('HSET', HELD, id, ARGV[4] .. ' ' .. KEYS[k])\n",
+        "",
+    ),
+    (
+        "no_lease",
+        "  redis.call('ZADD', LEASES, deadline, id)\n",
+        "",
+    ),
+    (
+        "lease_without_end",
+        "now + tonumber(ARGV[3])",
+        "now + 1000 * tonumber(ARGV[3])",
+    ),
+    (
+        "not_among_those_that_run",
+        "  redis.pcall('LPUSH', PROCESSING, id)\n",
+        "",
+    ),
+    (
+        "its_place_is_needed",
+        "redis.pcall('LPUSH', PROCESSING, id)",
+        "redis.call('LPUSH', PROCESSING, id)",
+    ),
+    (
+        "at_the_wrong_end_of_those_that_run",
+        "redis.pcall('LPUSH', PROCESSING, id)",
+        "redis.pcall('RPUSH', PROCESSING, id)",
+    ),
+    ("more_than_wanted", "  want = want - 1\n", ""),
+    (
+        "newest_first",
+        "redis.pcall('RPOP', KEYS[k])",
+        "redis.pcall('LPOP', KEYS[k])",
+    ),
+    (
+        "feed_newest_first",
+        "redis.call('RPOP', KEYS[k + 1])",
+        "redis.call('LPOP', KEYS[k + 1])",
+    ),
+    (
+        "feed_not_looked_at",
+        "local may, id = more()",
+        "local may, id = more()\n    if true then break end",
+    ),
+    (
+        "feed_taken_without_want",
+        "local may, id = more()",
+        "local may, id = true",
+    ),
+    (
+        "handed_back_in_the_wrong_order",
+        "'LEFT', 'RIGHT'",
+        "'RIGHT', 'RIGHT'",
+    ),
+    (
+        "handed_back_as_the_last",
+        "'LEFT', 'RIGHT'",
+        "'LEFT', 'LEFT'",
+    ),
+    (
+        "feed_of_no_list_ends_all",
+        "redis.pcall('LMOVE'",
+        "redis.call('LMOVE'",
+    ),
+    (
+        "no_list_ends_all",
+        "redis.pcall('RPOP', KEYS[k])",
+        "redis.call('RPOP', KEYS[k])",
+    ),
+    (
+        "leases_not_looked_at_first",
+        "redis.call('ZCARD', LEASES)\n",
+        "",
+    ),
+    (
+        "holders_not_looked_at_first",
+        "redis.call('HLEN', HELD)\n",
+        "",
+    ),
+    ("place_is_off_by_one", "(k + 1) / 2", "(k - 1) / 2"),
+    (
+        "losses_not_told",
+        "tonumber(redis.call('GET', LOST .. id) or '') or 0",
+        "0",
+    ),
+    ("odd_is_missing", "return 'odd', ''", "return 'missing', ''"),
+    ("missing_is_odd", "return 'missing', ''", "return 'odd', ''"),
+    (
+        "record_of_another_kind_ends_all",
+        "redis.pcall('GET', JOB .. id)",
+        "redis.call('GET', JOB .. id)",
+    ),
+    ("no_bound_in_bytes", " and bytes < MOST_BYTES end", " end"),
+    (
+        "bound_in_bytes_not_told",
+        " or bytes >= MOST_BYTES) and 1",
+        ") and 1",
+    ),
+    ("time_not_told", "whole(now)}", "'0'}"),
+];
+
+pub(super) const RENEW: &[Change] = &[
+    (
+        "token_not_checked",
+        "if holder(ARGV[i]) == ARGV[i + 1] then",
+        "if true then",
+    ),
+    (
+        "not_extended",
+        "redis.call('ZADD', LEASES, deadline, ARGV[i])",
+        "redis.call('EXISTS', LEASES)",
+    ),
+    (
+        "extended_without_end",
+        "now + tonumber(ARGV[2])",
+        "now + 1000 * tonumber(ARGV[2])",
+    ),
+    ("gone_not_told", "else gone[#gone + 1] = ARGV[i] end", "end"),
+    (
+        "alive_without_end",
+        "now + tonumber(ARGV[3])",
+        "now + 1000 * tonumber(ARGV[3])",
+    ),
+    (
+        "listener_not_listed",
+        "ipairs({FEEDS, ROUTES})",
+        "ipairs({SEEN, ROUTES})",
+    ),
+    (
+        "routes_not_listed",
+        "ipairs({FEEDS, ROUTES})",
+        "ipairs({FEEDS, SEEN})",
+    ),
+    (
+        "jobs_begin_elsewhere",
+        "for i = a - 1, #ARGV, 2 do",
+        "for i = a + 1, #ARGV, 2 do",
+    ),
+];
+
+pub(super) const RELEASE: &[Change] = &[
+    (
+        "token_not_checked",
+        "if token ~= ARGV[3] then return 0 end",
+        "",
+    ),
+    (
+        "not_pushed",
+        "redis.call(ARGV[4] == 'next' and 'RPUSH' or 'LPUSH', list, id)",
+        "",
+    ),
+    (
+        "always_the_last",
+        "ARGV[4] == 'next' and 'RPUSH' or 'LPUSH'",
+        "'LPUSH'",
+    ),
+    (
+        "always_the_next",
+        "ARGV[4] == 'next' and 'RPUSH' or 'LPUSH'",
+        "'RPUSH'",
+    ),
+    (
+        "always_somewhere",
+        "if ARGV[4] ~= 'nowhere' then",
+        "if true then",
+    ),
+    ("still_held", "let_go(id)\nreturn 1", "return 1"),
+    (
+        "no_list_loses_it",
+        "redis.call(ARGV[4]",
+        "redis.pcall(ARGV[4]",
+    ),
+];
+
+pub(super) const MOVE: &[Change] = &[
+    (
+        "token_not_checked",
+        "if holder(id) ~= ARGV[3] then return 'stale' end",
+        "",
+    ),
+    (
+        "moved_to_nobody",
+        "if alive <= clock(ARGV[1]) then return 'nobody' end",
+        "",
+    ),
+    (
+        "moved_to_the_gone",
+        "if alive <= clock(ARGV[1])",
+        "if alive <= 0",
+    ),
+    (
+        "as_the_next",
+        "redis.call('LPUSH', KEYS[1], id)",
+        "redis.call('RPUSH', KEYS[1], id)",
+    ),
+    ("not_pushed", "redis.call('LPUSH', KEYS[1], id)\n", ""),
+    ("still_held", "let_go(id)\nreturn 'moved'", "return 'moved'"),
+];
+
+pub(super) const RECLAIM: &[Change] = &[
+    (
+        "takes_what_is_leased",
+        "LEASES, '-inf', whole(now)",
+        "LEASES, '-inf', '+inf'",
+    ),
+    ("unbounded", "'LIMIT', 0, ARGV[2]", "'LIMIT', 0, -1"),
+    (
+        "as_the_last",
+        "redis.pcall('RPUSH', list, id)",
+        "redis.pcall('LPUSH', list, id)",
+    ),
+    (
+        "no_list_ends_all",
+        "redis.pcall('RPUSH', list, id)",
+        "redis.call('RPUSH', list, id)",
+    ),
+    (
+        "no_list_loses_it",
+        "if type(back) == 'number' or not list then",
+        "if true then",
+    ),
+    (
+        "lease_of_nobody_stays",
+        "if type(back) == 'number' or not list then",
+        "if type(back) == 'number' then",
+    ),
+    ("still_held", "    let_go(id)\n", ""),
+    (
+        "loss_not_counted",
+        "      redis.call('INCR', LOST .. id)\n",
+        "",
+    ),
+    (
+        "loss_without_end",
+        "      redis.call('PEXPIRE', LOST .. id, ARGV[5])\n",
+        "",
+    ),
+    ("not_told", "      requeued[#requeued + 1] = id\n", ""),
+    (
+        "routes_stay",
+        "redis.call('ZREMRANGEBYSCORE', ROUTES, '-inf', whole(now))\n",
+        "",
+    ),
+    (
+        "routes_of_the_living_end",
+        "redis.call('ZREMRANGEBYSCORE', ROUTES, '-inf', whole(now))",
+        "redis.call('DEL', ROUTES)",
+    ),
+    (
+        "feeds_not_handed_back",
+        "unfeed(now, ARGV[3], tonumber(ARGV[4]))",
+        "0",
+    ),
+    (
+        "feeds_of_the_living_handed_back",
+        "FEEDS, '-inf', whole(now)",
+        "FEEDS, '-inf', '+inf'",
+    ),
+    (
+        "feeds_handed_back_as_the_last",
+        "feed, queue, 'LEFT', 'RIGHT'",
+        "feed, queue, 'LEFT', 'LEFT'",
+    ),
+    (
+        "a_listener_forgotten_at_once",
+        "local over = tonumber(gone[i + 1]) + outlast <= now",
+        "local over = true",
+    ),
+];
+
+pub(super) const LEAVE: &[Change] = &[
+    (
+        "not_handed_back",
+        "redis.pcall('LMOVE', KEYS[k + 1], KEYS[k], 'LEFT', 'RIGHT')",
+        "nil",
+    ),
+    (
+        "still_listens",
+        "if redis.call('EXISTS', KEYS[k + 1]) == 0 then",
+        "if false then",
+    ),
+];
