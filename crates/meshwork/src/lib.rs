@@ -5,6 +5,7 @@ mod clock;
 mod error;
 pub mod metrics;
 pub mod runner;
+pub mod source;
 mod span;
 mod worker;
 

@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A worker's identity, and the source of its fencing tokens.
 #[derive(Debug)]
-pub(super) struct Identity {
+pub(crate) struct Identity {
     worker: String,
     claims: AtomicU64,
 }
 
 impl Identity {
     /// A new incarnation of the worker `name`: a restart under the same name is somebody else.
-    pub(super) fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let incarnation: u64 = rand::random();
         let pid = std::process::id();
         Self {
@@ -21,12 +21,12 @@ impl Identity {
     }
 
     /// The name with the incarnation; it holds no blank.
-    pub(super) fn worker(&self) -> &str {
+    pub(crate) fn worker(&self) -> &str {
         &self.worker
     }
 
     /// A fencing token that was never used before.
-    pub(super) fn token(&self) -> String {
+    pub(crate) fn token(&self) -> String {
         format!(
             "{}.{}",
             self.worker,

@@ -44,7 +44,7 @@ use crate::runner::{self, Runner};
 use crate::{Client, Error};
 use duty::Due;
 pub use handle::WorkerHandle;
-use identity::Identity;
+pub(crate) use identity::Identity;
 use lists::Places;
 pub use logfile::LogDirError;
 use logfile::LogFolders;

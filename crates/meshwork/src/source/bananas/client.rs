@@ -1,0 +1,226 @@
+//! A client for jobs of Bananas: submits them, waits for them, looks at them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::bananas::{Bananas, Depths, Enqueued, Found};
+use meshwork_broker::conn::{Target, TlsFiles};
+use meshwork_model::bananas::{NewJob, Outcome, Peer, Record, Status};
+use meshwork_model::keys::bananas::Bananas as Keys;
+use meshwork_model::name::{JobId, RoutingKey};
+use meshwork_model::route::Priority;
+use serde::Serialize;
+use tokio::time::Instant;
+
+use crate::Error;
+
+/// Between two looks at a result that is not there yet: at first, and at most.
+const POLL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
+
+/// A client; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Client {
+    broker: Bananas,
+    peer: Peer,
+}
+
+/// A job to be submitted.
+#[derive(Debug, Clone)]
+pub struct Request {
+    job: NewJob,
+}
+
+impl Request {
+    /// A job for the handler `name`, with any payload that can be written as JSON.
+    ///
+    /// # Errors
+    /// If the payload cannot be written.
+    pub fn new(name: &str, payload: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
+        let id = new_id();
+        let payload = serde_json::to_string(payload).map_err(|source| Error::Payload {
+            what: "payload",
+            id: id.clone(),
+            source,
+        })?;
+        Ok(Self {
+            job: NewJob::new(id, name, payload),
+        })
+    }
+
+    /// The same with a payload that is JSON already; its numbers and the order of its fields stay.
+    #[must_use]
+    pub fn raw(name: &str, payload: &str) -> Self {
+        Self {
+            job: NewJob::new(new_id(), name, payload),
+        }
+    }
+
+    /// With an id of the caller's (default: a UUID v4). An id that exists is refused.
+    #[must_use]
+    pub fn id(mut self, id: JobId) -> Self {
+        self.job.id = id;
+        self
+    }
+
+    /// How urgent it is (default: normal).
+    #[must_use]
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.job.priority = priority;
+        self
+    }
+
+    /// Only workers of this route take it (default: those of `default`).
+    #[must_use]
+    pub fn route(mut self, route: RoutingKey) -> Self {
+        self.job.route = Some(route);
+        self
+    }
+
+    /// What it is for, in words.
+    #[must_use]
+    pub fn description(mut self, description: &str) -> Self {
+        description.clone_into(&mut self.job.description);
+        self
+    }
+
+    /// How often it may run in all (default: 3).
+    #[must_use]
+    pub fn max_retries(mut self, runs: u32) -> Self {
+        self.job.max_retries = runs;
+        self
+    }
+
+    /// It waits until then, in milliseconds since 1970.
+    #[must_use]
+    pub fn at_ms(mut self, ms: u64) -> Self {
+        self.job.at_ms = Some(ms);
+        self
+    }
+}
+
+impl Client {
+    /// Connects to the server at `url`, with the keys of Bananas, as the make of client in Go.
+    ///
+    /// # Errors
+    /// If the URL is wrong, nobody answers there, or the server is not fit to keep jobs.
+    pub async fn open(url: &str) -> Result<Self, Error> {
+        let target = Target::parse(url, TlsFiles::default())?;
+        let broker = Bananas::connect(&target, Keys::default()).await?;
+        Ok(Self::new(broker))
+    }
+
+    /// A client over a broker.
+    #[must_use]
+    pub fn new(broker: Bananas) -> Self {
+        let peer = Peer::default();
+        Self { broker, peer }
+    }
+
+    /// Writes and pushes as this make of client does (default: the one in Go, which pushes jobs of the route
+    /// `default` to lists without a route).
+    #[must_use]
+    pub fn like(self, peer: Peer) -> Self {
+        Self { peer, ..self }
+    }
+
+    /// What it sends its calls through.
+    #[must_use]
+    pub fn broker(&self) -> &Bananas {
+        &self.broker
+    }
+
+    /// Submits a job.
+    ///
+    /// # Errors
+    /// If the job cannot be meant, there is one of its id, or the server does not take the call.
+    pub async fn submit(&self, request: Request) -> Result<JobId, Error> {
+        let id = request.job.id.clone();
+        let told = self.broker.enqueue(&[request.job], self.peer).await?;
+        match told.first() {
+            Some(Enqueued::Exists) => Err(Error::Exists { id }),
+            _ => Ok(id),
+        }
+    }
+
+    /// Waits until a job has ended: a run that failed while another one follows is no end.
+    ///
+    /// # Errors
+    /// If there is neither record nor result, or it has not ended after `patience`.
+    pub async fn wait(&self, id: &JobId, patience: Duration) -> Result<Outcome, Error> {
+        let until = Instant::now() + patience;
+        let mut pause = POLL.0;
+        loop {
+            if let Some(outcome) = self.ended(id).await? {
+                return Ok(outcome);
+            }
+            if Instant::now() + pause >= until {
+                return Err(Error::NotEnded {
+                    id: id.clone(),
+                    waited: patience,
+                });
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(POLL.1);
+        }
+    }
+
+    /// How a job ended, if it has.
+    async fn ended(&self, id: &JobId) -> Result<Option<Outcome>, Error> {
+        // The record first: a worker writes it after the result, or with it.
+        let found = self.broker.inspect(id.as_str()).await?;
+        let outcome = self.broker.result(id.as_str()).await?;
+        let status = match &found {
+            Found::Job(record) => record.status(),
+            _ => None,
+        };
+        match (outcome, status) {
+            (Some(outcome), Some(Status::Pending | Status::Scheduled)) if !outcome.succeeded => {
+                // Another run follows.
+                Ok(None)
+            }
+            (None, _) if found == Found::Missing => Err(Error::NoJob { id: id.clone() }),
+            (outcome, _) => Ok(outcome),
+        }
+    }
+
+    /// A job's record.
+    ///
+    /// # Errors
+    /// If there is none that can be read, or the server does not take the call.
+    pub async fn get(&self, id: &JobId) -> Result<Record, Error> {
+        match self.broker.inspect(id.as_str()).await? {
+            Found::Job(record) => Ok(Arc::unwrap_or_clone(record)),
+            _ => Err(Error::NoJob { id: id.clone() }),
+        }
+    }
+
+    /// The result of a job's last run, if it is still there.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn result(&self, id: &JobId) -> Result<Option<Outcome>, Error> {
+        Ok(self.broker.result(id.as_str()).await?)
+    }
+
+    /// How much waits where.
+    ///
+    /// # Errors
+    /// If the server does not take the calls.
+    pub async fn depths(&self) -> Result<Depths, Error> {
+        Ok(self.broker.depths().await?)
+    }
+
+    /// The ids of dead letters, the latest first, from `from` on, a thousand at most.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn dead(&self, from: usize) -> Result<Vec<String>, Error> {
+        let ids = self.broker.dead(from).await?.into_iter();
+        let text = |id: Vec<u8>| String::from_utf8_lossy(&id).into_owned();
+        Ok(ids.map(text).collect())
+    }
+}
+
+fn new_id() -> JobId {
+    JobId::foreign(uuid::Uuid::new_v4().to_string())
+}

@@ -1,0 +1,119 @@
+//! A running worker, and how it stops.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use meshwork_broker::bananas::Back;
+use tokio::task::JoinHandle;
+use tokio_util::sync::DropGuard;
+use tokio_util::task::TaskTracker;
+
+use super::feed::feed;
+use super::keep::Keeper;
+use super::pull::pull;
+use super::run::back;
+use super::state::State;
+use crate::Error;
+
+/// How long a stopping worker waits for its parked connections to come back.
+const UNPARK: Duration = Duration::from_secs(2);
+
+/// A running worker for jobs of Bananas. Dropped without [`WorkerHandle::stop`], it takes no more jobs, and what it
+/// runs comes back when the leases end.
+pub struct WorkerHandle {
+    state: Arc<State>,
+    pull: JoinHandle<()>,
+    feeders: Vec<JoinHandle<()>>,
+    running: TaskTracker,
+    keeper: Keeper,
+    stop: DropGuard,
+}
+
+pub(super) fn start(state: Arc<State>) -> Result<WorkerHandle, Error> {
+    let keeper = Keeper::start(Arc::clone(&state))?;
+    let running = TaskTracker::new();
+    let pull = tokio::spawn(pull(Arc::clone(&state), running.clone()));
+    let lists = state.setup.lists.iter().cloned();
+    let feeders = lists.map(|list| tokio::spawn(feed(Arc::clone(&state), list)));
+    Ok(WorkerHandle {
+        pull,
+        feeders: feeders.collect(),
+        running,
+        keeper,
+        stop: state.stop.clone().drop_guard(),
+        state,
+    })
+}
+
+impl WorkerHandle {
+    /// The worker's name with its incarnation.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.state.setup.identity.worker()
+    }
+
+    /// The lists that it takes from, in this order.
+    #[must_use]
+    pub fn lists(&self) -> &[String] {
+        &self.state.setup.lists
+    }
+
+    /// Returns when it is known to the server.
+    pub async fn registered(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.state.alive.subscribe().wait_for(Option::is_some).await;
+    }
+
+    /// Stops it in order: it takes no more, waits for what it runs as long as its grace allows, and hands the rest
+    /// back at no cost. Returns how many jobs it handed back.
+    pub async fn stop(self) -> usize {
+        let Self {
+            state,
+            pull,
+            feeders,
+            running,
+            keeper,
+            stop,
+        } = self;
+        drop(stop);
+        let parted = tokio::time::timeout(UNPARK, join_all(feeders))
+            .await
+            .is_ok();
+        if let Err(error) = pull.await {
+            tracing::error!(%error, "the loop that takes jobs did not end well");
+        }
+        let setup = &state.setup;
+        if parted {
+            leave(&state).await;
+        }
+        running.close();
+        let _ = tokio::time::timeout(setup.grace, running.wait()).await;
+        let left = state.held();
+        for claimed in &left {
+            back(&state, claimed, Back::Next).await;
+        }
+        state.lose_all();
+        running.wait().await;
+        keeper.end().await;
+        left.len()
+    }
+}
+
+async fn leave(state: &State) {
+    let mut listening = state.listening.lock().await;
+    *listening = false;
+    let setup = &state.setup;
+    let left = setup.broker.leave(setup.identity.worker(), &setup.lists);
+    if let Err(error) = left.await {
+        tracing::warn!(%error, "not taken off the list of listeners; that ends by itself");
+    }
+}
+
+impl std::fmt::Debug for WorkerHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkerHandle")
+            .field("name", &self.name())
+            .finish_non_exhaustive()
+    }
+}

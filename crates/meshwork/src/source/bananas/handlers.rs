@@ -1,0 +1,151 @@
+//! Which handler a job has: by its name, a function or a script.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use meshwork_model::job::{Job, field};
+
+use super::AnyRunner;
+use crate::runner;
+
+/// A file that nothing runs.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing runs {path}: give a file that ends in .py or .rhai")]
+pub struct UnknownScript {
+    path: PathBuf,
+}
+
+/// Why a script is no handler.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HandlerError {
+    /// Nothing runs such files.
+    #[error("the handler of {name}: {source}")]
+    Unknown {
+        /// The job's name.
+        name: String,
+        /// Why.
+        source: UnknownScript,
+    },
+    /// The file cannot be read.
+    #[error("the handler of {name} cannot be read from {path}: {source}")]
+    Unreadable {
+        /// The job's name.
+        name: String,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+/// What runs jobs of one name.
+pub(super) struct Entry {
+    pub(super) runner: AnyRunner,
+    /// The script; none for a function.
+    script: Option<Vec<u8>>,
+}
+
+impl Entry {
+    /// The job as its runtime takes it: a function finds the payload where scripts have their text, a script finds
+    /// it where scripts find their input.
+    pub(super) fn job(&self, id: &str, payload: &str) -> Job {
+        let payload = payload.as_bytes().to_vec();
+        let fields = match &self.script {
+            None => vec![(field::SCRIPT.to_owned(), payload)],
+            Some(script) => vec![
+                (field::SCRIPT.to_owned(), script.clone()),
+                (field::INPUT.to_owned(), payload),
+            ],
+        };
+        Job::from_fields(id, fields)
+    }
+
+    /// What a run gave, as JSON: a script may give any text.
+    pub(super) fn result(&self, output: Vec<u8>) -> Option<String> {
+        if self.script.is_none() {
+            return String::from_utf8(output).ok();
+        }
+        let text = String::from_utf8_lossy(&output);
+        let text = text.trim();
+        if text.is_empty() {
+            return None;
+        }
+        let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        Some(match is_json {
+            true => text.to_owned(),
+            false => serde_json::Value::from(text).to_string(),
+        })
+    }
+}
+
+/// The handlers of a worker, by name.
+#[derive(Default)]
+pub(super) struct Handlers(HashMap<String, Entry>);
+
+impl Handlers {
+    pub(super) fn add(&mut self, name: &str, runner: AnyRunner) {
+        let script = None;
+        self.0.insert(name.to_owned(), Entry { runner, script });
+    }
+
+    pub(super) fn add_script(&mut self, name: &str, path: &Path) -> Result<(), HandlerError> {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let script_type = match ending {
+            Some("py") => "python",
+            Some("rhai") => "osis",
+            _ => "",
+        };
+        let unknown = || HandlerError::Unknown {
+            name: name.to_owned(),
+            source: UnknownScript {
+                path: path.to_owned(),
+            },
+        };
+        let runner = runner::builtin(script_type).ok_or_else(unknown)?;
+        let script = std::fs::read(path).map_err(|source| HandlerError::Unreadable {
+            name: name.to_owned(),
+            path: path.to_owned(),
+            source,
+        })?;
+        let script = Some(script);
+        self.0.insert(name.to_owned(), Entry { runner, script });
+        Ok(())
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Entry> {
+        self.0.get(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_script_gives_is_json() {
+        let entry = Entry {
+            runner: runner::builtin("python").unwrap(),
+            script: Some(Vec::new()),
+        };
+        for (output, result) in [
+            ("", None),
+            ("\n", None),
+            ("{\"a\": 1}\n", Some("{\"a\": 1}")),
+            ("12345678901234567890", Some("12345678901234567890")),
+            ("sent to \"a\"", Some("\"sent to \\\"a\\\"\"")),
+        ] {
+            let is = entry.result(output.as_bytes().to_vec());
+            assert_eq!(is.as_deref(), result);
+        }
+    }
+
+    #[test]
+    fn a_file_that_nothing_runs_is_refused_by_name() {
+        let mut handlers = Handlers::default();
+        let error = handlers.add_script("a", Path::new("x.sh")).unwrap_err();
+        assert!(error.to_string().contains("x.sh") && error.to_string().contains(".py"));
+        let error = handlers.add_script("a", Path::new("none.py")).unwrap_err();
+        assert!(error.to_string().contains("none.py"));
+    }
+}

@@ -1,0 +1,185 @@
+//! Keep: a thread with a runtime and a connection of its own, so that no handler, however busy, can starve it. It
+//! renews, takes back what other workers of ours left, moves what has come due, and puts back strays.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::bananas::{Bananas, Reclaimed, Renewal};
+use meshwork_broker::{Backoff, Error};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::state::State;
+
+/// Between two looks at what has come due: clients of Bananas wake nobody.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The shortest time between two looks.
+const LOOK_SOON: Duration = Duration::from_millis(5);
+
+/// A running keeper.
+pub(super) struct Keeper {
+    end: CancellationToken,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Keeper {
+    /// Starts the thread.
+    pub(super) fn start(state: Arc<State>) -> std::io::Result<Self> {
+        let end = CancellationToken::new();
+        let ended = end.clone();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let thread = std::thread::Builder::new()
+            .name("meshwork-keep".to_owned())
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = keep(&state) => {}
+                        () = ended.cancelled() => {}
+                    }
+                });
+            })?;
+        let thread = Some(thread);
+        Ok(Self { end, thread })
+    }
+
+    /// Ends it; returns when the thread is gone.
+    pub(super) async fn end(mut self) {
+        self.end.cancel();
+        if let Some(thread) = self.thread.take() {
+            let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+            if !matches!(joined, Ok(Ok(()))) {
+                tracing::error!("the thread that keeps what runs panicked");
+            }
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.end.cancel();
+    }
+}
+
+/// What never comes.
+enum Never {}
+
+/// Keeps for ever, over a connection that is made again whenever it breaks.
+async fn keep(state: &State) {
+    let mut backoff = Backoff::new();
+    loop {
+        match state.setup.broker.dedicated().await {
+            Ok(broker) => {
+                let Err(error) = tokio::select! {
+                    failed = renew(&broker, state) => failed,
+                    failed = look(&broker, state) => failed,
+                    failed = strays(&broker, state) => failed,
+                };
+                tracing::warn!(%error, "keeping what runs failed; connecting again");
+            }
+            Err(error) => tracing::warn!(%error, "no connection to keep what runs"),
+        }
+        backoff.wait().await;
+    }
+}
+
+async fn renew(broker: &Bananas, state: &State) -> Result<Never, Error> {
+    let setup = &state.setup;
+    let mut ticks = interval(state.renew_every());
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut loaded = false;
+    loop {
+        ticks.tick().await;
+        let held = state.held();
+        let began = Instant::now();
+        // A worker that has left keeps what it runs, and listens no more.
+        let listening = state.listening.lock().await;
+        let listens = *listening;
+        let renewal = Renewal {
+            held: &held,
+            lease: setup.lease,
+            worker: setup.identity.worker(),
+            lists: if listens { &setup.lists } else { &[] },
+            routes: if listens { &setup.routes } else { &[] },
+            alive: setup.lease,
+        };
+        let gone = within("renew", state.renew_every(), broker.renew(renewal)).await?;
+        drop(listening);
+        state.lose(&gone, &held);
+        if listens {
+            state.alive.send_replace(Some(began + setup.lease));
+        }
+        if !loaded {
+            // Once per connection, since a server that was restarted has forgotten them.
+            within("load", setup.lease, broker.load()).await?;
+            loaded = true;
+        }
+        let taken = within("reclaim", state.renew_every(), broker.reclaim()).await?;
+        if taken != Reclaimed::default() {
+            let (requeued, moved) = (taken.requeued.len(), taken.moved);
+            tracing::warn!(
+                requeued,
+                moved,
+                "took back what a worker that is gone left behind"
+            );
+        }
+    }
+}
+
+/// Moves what has come due.
+async fn look(broker: &Bananas, state: &State) -> Result<Never, Error> {
+    if !state.setup.scheduler {
+        std::future::pending::<()>().await;
+    }
+    loop {
+        let due = within("due", state.setup.lease, broker.due()).await?;
+        if !due.is_empty() {
+            let told = broker.promote(&due, state.setup.peer);
+            let told = within("promote", state.setup.lease, told).await?;
+            if told.buried > 0 {
+                let ids = told.buried;
+                tracing::warn!(
+                    ids,
+                    "dead letters: they waited for a time, and have no record"
+                );
+            }
+            // Whom nothing moves would be looked at without end.
+            if told.moved > 0 {
+                continue;
+            }
+        }
+        let next = due.next.unwrap_or(LOOK_EVERY);
+        tokio::time::sleep(next.clamp(LOOK_SOON, LOOK_EVERY)).await;
+    }
+}
+
+/// Puts back what workers of Bananas left.
+async fn strays(broker: &Bananas, state: &State) -> Result<Never, Error> {
+    let Some(age) = state.setup.strays else {
+        return std::future::pending().await;
+    };
+    let mut ticks = interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        for stray in within("strays", state.setup.lease, broker.strays(age)).await? {
+            let adopted = broker.adopt(&stray, state.setup.peer);
+            if within("adopt", state.setup.lease, adopted).await? {
+                let job = String::from_utf8_lossy(&stray.id).into_owned();
+                tracing::warn!(job, "put back: a worker of Bananas left it behind");
+            }
+        }
+    }
+}
+
+/// A call that may not take longer than `most`.
+async fn within<T>(
+    verb: &'static str,
+    most: Duration,
+    call: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::time::timeout(most, call)
+        .await
+        .unwrap_or_else(|_| Err(Error::timed_out(verb)))
+}

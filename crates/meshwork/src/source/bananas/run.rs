@@ -1,0 +1,176 @@
+//! Run: what becomes of one job that was taken, from its record to its report.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use meshwork_broker::bananas::{Back, Claimed, Found, Moved};
+use meshwork_broker::{Backoff, Error};
+use meshwork_model::bananas::{Record, Status};
+use meshwork_model::job::limits::MAX_LOST;
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use tokio::time::Instant;
+
+use super::Foreign;
+use super::handlers::Entry;
+use super::state::{InHand, State};
+use crate::runner::{Run, StopReason};
+
+/// How long after its time a runner may take to return before it is cut off.
+const CUT_OFF: Duration = Duration::from_secs(5);
+/// The longest error that stands in a record, in bytes: what is longer belongs in a log.
+const MAX_ERROR: usize = 64 * 1024;
+
+/// Deals with a job.
+pub(super) async fn run(state: &State, in_hand: &InHand) {
+    let claimed = &in_hand.claimed;
+    let record = match &claimed.found {
+        Found::Job(record) => record,
+        found => {
+            let fault = found.fault().unwrap_or_default();
+            tracing::warn!(job = claimed.id(), fault, "a dead letter: it is no job");
+            return fail(state, in_hand, &fault, false, Duration::ZERO).await;
+        }
+    };
+    if claimed.lost >= MAX_LOST {
+        let lost = claimed.lost;
+        let poison = format!("lost: {lost} workers went away while they ran this job");
+        return fail(state, in_hand, &poison, false, Duration::ZERO).await;
+    }
+    // Somebody pushed it twice; an id is taken off a list once.
+    if record.status() == Some(Status::Completed) {
+        tracing::debug!(job = claimed.id(), "it is done already");
+        return back(state, claimed, Back::Nowhere).await;
+    }
+    if is_elsewhere(state, claimed, record).await {
+        return;
+    }
+    let Some(entry) = state.setup.handlers.get(record.name()) else {
+        let what = format!("no handler for jobs of the name {:?}", record.name());
+        tracing::warn!(job = claimed.id(), what);
+        return fail(state, in_hand, &what, true, Duration::ZERO).await;
+    };
+    let began = Instant::now();
+    let report = execute(state, in_hand, entry, record).await;
+    if in_hand.stop.reason() == Some(StopReason::Lost) {
+        // Handed back, or run elsewhere already.
+        return;
+    }
+    let took = began.elapsed();
+    match report.result {
+        Ok(output) => {
+            let result = entry.result(output);
+            let tell = || state.setup.broker.finish(claimed, result.as_deref(), took);
+            report_until(in_hand, "finish", tell).await;
+        }
+        Err(failure) => {
+            let again = failure.kind.retryable();
+            fail(state, in_hand, &failure.message, again, took).await;
+        }
+    }
+}
+
+/// Whether a job that stands on a list without a route has gone to where it belongs, or stays there.
+async fn is_elsewhere(state: &State, claimed: &Claimed, record: &Record) -> bool {
+    let setup = &state.setup;
+    // What no worker could be asked for so is run wherever it is found.
+    let Some(route) = record.route().filter(|route| !setup.routes.contains(route)) else {
+        return false;
+    };
+    if !setup.broker.keys().is_plain(&claimed.list) {
+        return false;
+    }
+    match setup
+        .broker
+        .move_to(claimed, &route, record.priority())
+        .await
+    {
+        Ok(Moved::Moved | Moved::Stale) => return true,
+        Ok(Moved::Nobody) => {}
+        Err(error) => {
+            tracing::warn!(job = claimed.id(), %error, "not moved to the list of its route");
+        }
+    }
+    if setup.foreign == Foreign::Run {
+        return false;
+    }
+    state.let_plain_rest();
+    back(state, claimed, Back::Last).await;
+    true
+}
+
+/// Hands a job back; should that fail, its lease ends.
+pub(super) async fn back(state: &State, claimed: &Claimed, to: Back) {
+    if let Err(error) = state.setup.broker.release(claimed, to).await {
+        tracing::warn!(job = claimed.id(), %error, "not handed back; its lease will end");
+    }
+}
+
+async fn execute(state: &State, in_hand: &InHand, entry: &Entry, record: &Record) -> Report {
+    let mut job = entry.job(&in_hand.claimed.id(), record.payload());
+    job.attempt = record.attempts().saturating_add(1);
+    let deadline = Instant::now() + state.setup.timeout;
+    let mut run = Run::new(Arc::new(job), deadline);
+    run.stop = in_hand.stop.clone();
+    let (overdue, stop) = (deadline + run.grace + CUT_OFF, in_hand.stop.clone());
+    let lost = async {
+        stop.lost().await;
+        tokio::time::sleep(CUT_OFF).await;
+    };
+    let panicked = || {
+        let what = "the handler panicked; see the worker's log";
+        Report::failed(Failure::new(FailureKind::Script, what))
+    };
+    tokio::select! {
+        biased;
+        report = AssertUnwindSafe(entry.runner.run(run)).catch_unwind() => {
+            report.unwrap_or_else(|_| panicked())
+        }
+        () = tokio::time::sleep_until(overdue) => Report::failed(Failure::timeout()),
+        () = lost => Report::failed(Failure::stopped()),
+    }
+}
+
+async fn fail(state: &State, in_hand: &InHand, error: &str, again: bool, took: Duration) {
+    let mut end = error.len().min(MAX_ERROR);
+    while !error.is_char_boundary(end) {
+        end -= 1;
+    }
+    let (setup, error) = (&state.setup, &error[..end]);
+    let tell = || {
+        setup
+            .broker
+            .fail(&in_hand.claimed, error, again, setup.max_retries, took)
+    };
+    report_until(in_hand, "fail", tell).await;
+}
+
+/// Says how a run ended, again and again while the server may hear it a little later and the job is this worker's.
+async fn report_until<T, F>(in_hand: &InHand, what: &'static str, tell: impl Fn() -> F)
+where
+    T: std::fmt::Debug,
+    F: Future<Output = Result<T, Error>>,
+{
+    let mut backoff = Backoff::new();
+    loop {
+        match tell().await {
+            Ok(told) => {
+                tracing::debug!(job = in_hand.claimed.id(), ?told, what);
+                return;
+            }
+            Err(error) if error.is_temporary() => {
+                tracing::warn!(job = in_hand.claimed.id(), %error, "{what}: trying again");
+            }
+            Err(error) => {
+                let job = in_hand.claimed.id();
+                tracing::error!(job, %error, "{what}: given up; its lease will end");
+                return;
+            }
+        }
+        tokio::select! {
+            () = in_hand.stop.lost() => return,
+            () = backoff.wait() => {}
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What the parts of a worker share: what it was started with, the jobs that it has in hand, and what the loop that
+//! takes jobs and the connections that wait for them tell each other.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use meshwork_broker::bananas::{Bananas, Claimed};
+use meshwork_model::bananas::Peer;
+use meshwork_model::name::RoutingKey;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Foreign;
+use super::handlers::Handlers;
+use crate::runner::{StopReason, StopSignal};
+use crate::worker::Identity;
+
+/// So often a lease is renewed while it lasts.
+const RENEWALS: u32 = 3;
+/// After a job was left where it stood, nothing is taken from such lists for so long: it would come again and again.
+const PLAIN_RESTS: Duration = Duration::from_secs(1);
+/// How long a connection that brought an id waits for the claim before it waits for the next one.
+const CLAIM_SOON: Duration = Duration::from_secs(1);
+
+/// What a worker was started with.
+pub(super) struct Setup {
+    pub(super) broker: Bananas,
+    pub(super) identity: Identity,
+    pub(super) handlers: Handlers,
+    pub(super) routes: Vec<RoutingKey>,
+    pub(super) lists: Vec<String>,
+    pub(super) concurrency: usize,
+    pub(super) timeout: Duration,
+    pub(super) max_retries: u32,
+    pub(super) lease: Duration,
+    pub(super) grace: Duration,
+    pub(super) foreign: Foreign,
+    pub(super) peer: Peer,
+    pub(super) strays: Option<Duration>,
+    pub(super) scheduler: bool,
+}
+
+/// A job in hand, and how its run is stopped.
+#[derive(Clone)]
+pub(super) struct InHand {
+    pub(super) claimed: Claimed,
+    pub(super) stop: StopSignal,
+}
+
+/// A worker that runs.
+pub(super) struct State {
+    pub(super) setup: Setup,
+    in_hand: Mutex<HashMap<Vec<u8>, InHand>>,
+    /// Slots are free, and the last claim found the lists empty.
+    hungry: watch::Sender<bool>,
+    claims: watch::Sender<u64>,
+    fed: Notify,
+    /// Until when the server counts this worker as alive.
+    pub(super) alive: watch::Sender<Option<Instant>>,
+    /// Until when nothing is taken from lists without a route.
+    rests: watch::Sender<Option<Instant>>,
+    /// Whether it is on the list of listeners. Locked while a renewal is on its way: one that lands after the worker
+    /// left would list it again.
+    pub(super) listening: tokio::sync::Mutex<bool>,
+    /// Takes no more jobs.
+    pub(super) stop: CancellationToken,
+}
+
+impl State {
+    pub(super) fn new(setup: Setup) -> Self {
+        Self {
+            setup,
+            in_hand: Mutex::default(),
+            hungry: watch::Sender::new(false),
+            claims: watch::Sender::new(0),
+            fed: Notify::new(),
+            alive: watch::Sender::new(None),
+            rests: watch::Sender::new(None),
+            listening: tokio::sync::Mutex::new(true),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    pub(super) fn renew_every(&self) -> Duration {
+        self.setup.lease / RENEWALS
+    }
+
+    /// How long one wait for an id lasts: shorter than the registration of whoever waits.
+    pub(super) fn park_for(&self) -> Duration {
+        self.setup.lease / RENEWALS
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, HashMap<Vec<u8>, InHand>> {
+        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A job is this worker's.
+    pub(super) fn take(&self, claimed: Claimed) -> InHand {
+        let stop = StopSignal::default();
+        let taken = InHand { claimed, stop };
+        self.jobs().insert(taken.claimed.id.clone(), taken.clone());
+        taken
+    }
+
+    /// A job is dealt with. One of the same id that came later stays.
+    pub(super) fn done(&self, claimed: &Claimed) {
+        let mut jobs = self.jobs();
+        if jobs
+            .get(&claimed.id)
+            .is_some_and(|job| job.claimed.token == claimed.token)
+        {
+            jobs.remove(&claimed.id);
+        }
+    }
+
+    /// The jobs in hand.
+    pub(super) fn held(&self) -> Vec<Claimed> {
+        let jobs = self.jobs();
+        jobs.values().map(|job| job.claimed.clone()).collect()
+    }
+
+    /// Ends the runs of jobs that are this worker's no more.
+    pub(super) fn lose(&self, ids: &[Vec<u8>], asked: &[Claimed]) {
+        let jobs = self.jobs();
+        for id in ids {
+            let token = asked.iter().find(|job| job.id == *id);
+            let token = token.map(|job| job.token.as_str());
+            if let Some(job) = jobs
+                .get(id)
+                .filter(|job| Some(job.claimed.token.as_str()) == token)
+            {
+                job.stop.stop(StopReason::Lost);
+            }
+        }
+    }
+
+    /// Ends all runs; nobody wants their reports.
+    pub(super) fn lose_all(&self) {
+        for job in self.jobs().values() {
+            job.stop.stop(StopReason::Lost);
+        }
+    }
+
+    /// A job was left where it stood, on a list without a route: nothing is taken from there for a while.
+    pub(super) fn let_plain_rest(&self) {
+        self.rests.send_replace(Some(Instant::now() + PLAIN_RESTS));
+    }
+
+    fn rests(&self, list: &str) -> Option<Instant> {
+        let until = (*self.rests.borrow()).filter(|until| *until > Instant::now())?;
+        self.setup.broker.keys().is_plain(list).then_some(until)
+    }
+
+    /// The lists to take from now.
+    pub(super) fn lists(&self) -> Vec<String> {
+        let lists = self.setup.lists.iter();
+        lists
+            .filter(|list| self.rests(list).is_none())
+            .cloned()
+            .collect()
+    }
+
+    /// Whether ids are wanted.
+    pub(super) fn tell_hungry(&self, hungry: bool) {
+        self.hungry.send_if_modified(|was| {
+            let changed = *was != hungry;
+            *was = hungry;
+            changed
+        });
+    }
+
+    /// Returns when ids of a list are wanted and the server knows that this worker lives for longer than a wait
+    /// lasts.
+    pub(super) async fn may_wait(&self, list: &str) {
+        let (mut hungry, mut alive) = (self.hungry.subscribe(), self.alive.subscribe());
+        loop {
+            // The senders live as long as `self`.
+            let _ = hungry.wait_for(|hungry| *hungry).await;
+            if let Some(until) = self.rests(list) {
+                tokio::time::sleep_until(until).await;
+                continue;
+            }
+            let until = *alive.borrow_and_update();
+            if until.is_some_and(|until| until > Instant::now() + self.park_for()) {
+                return;
+            }
+            let _ = alive.changed().await;
+        }
+    }
+
+    /// An id has come: wakes the loop, and returns when it has claimed.
+    pub(super) async fn feed(&self) {
+        let mut claims = self.claims.subscribe();
+        claims.mark_unchanged();
+        self.fed.notify_one();
+        let _ = tokio::time::timeout(CLAIM_SOON, claims.changed()).await;
+    }
+
+    /// Returns when an id has come.
+    pub(super) async fn fed(&self) {
+        self.fed.notified().await;
+    }
+
+    /// A claim is over.
+    pub(super) fn claimed(&self) {
+        self.claims.send_modify(|claims| *claims += 1);
+    }
+}

@@ -1,0 +1,8 @@
+//! Our worker and our client on jobs of Bananas, as other programs see them on the wire.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod peers;
+mod support;
+mod table;
+mod worker;
