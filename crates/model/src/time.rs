@@ -56,8 +56,9 @@ pub fn parse_iso(text: &str) -> Option<u64> {
     let [year, month, of_month] = numbers(date, '-', [4, 2, 2])?;
     let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
     let [hours, minutes, seconds] = numbers(time, ':', [2, 2, 2])?;
-    let thousandths = number(format!("{fraction:0<3}").get(..3)?)?;
     let digits = fraction.bytes().all(|c| c.is_ascii_digit());
+    let three = fraction.bytes().chain([b'0'; 3]).take(3);
+    let thousandths = three.fold(0, |sum, c| sum * 10 + i64::from(c) - i64::from(b'0'));
     let days = day(year, month, of_month);
     // A date that the calendar does not have is another one when it comes back.
     let sound = digits && self::date(days) == (year, month, of_month);
@@ -70,12 +71,12 @@ pub fn parse_iso(text: &str) -> Option<u64> {
 
 /// Three numbers of so many digits each.
 fn numbers(text: &str, between: char, digits: [usize; 3]) -> Option<[i64; 3]> {
-    let parts: Vec<_> = text.split(between).collect();
-    let sizes: Vec<_> = parts.iter().map(|part| part.len()).collect();
-    if sizes != digits {
-        return None;
+    let mut parts = text.split(between);
+    let mut numbers = [0; 3];
+    for (place, digits) in numbers.iter_mut().zip(digits) {
+        *place = number(parts.next().filter(|part| part.len() == digits)?)?;
     }
-    Some([number(parts[0])?, number(parts[1])?, number(parts[2])?])
+    parts.next().is_none().then_some(numbers)
 }
 
 fn number(text: &str) -> Option<i64> {
