@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
+use redis::aio::ConnectionLike;
 use redis::{RedisResult, Value};
 
+use super::{Fields, job};
 use crate::conn::Conn;
 use crate::error::timed_out;
 use crate::{Broker, Error};
@@ -121,9 +124,44 @@ impl Broker {
         id: &JobId,
         wait: Duration,
     ) -> Result<bool, Error> {
+        let cmd = self.for_reply(id, wait);
+        Ok(waited("await_reply", &parking.conn, cmd, wait).await? != Value::Nil)
+    }
+
+    /// The same, and the record as it is then, if there is one: asked for together, it comes with the reply.
+    ///
+    /// # Errors
+    /// If the connection breaks.
+    pub async fn await_result(
+        &self,
+        parking: &Parking,
+        id: &JobId,
+        wait: Duration,
+    ) -> Result<(bool, Option<Job>), Error> {
+        let mut record = redis::cmd("HGETALL");
+        record.arg(self.keys.job_hash_key(id));
+        let mut both = redis::pipe();
+        both.add_command(self.for_reply(id, wait))
+            .add_command(record);
+        let mut conn = parking.conn.clone();
+        let asked = conn.req_packed_commands(&both, 0, 2);
+        let answers = tokio::time::timeout(wait + GRACE, asked).await;
+        let answers = answers.unwrap_or_else(|_| Err(timed_out()));
+        let mut answers = answers.map_err(failed("await_result"))?.into_iter();
+        let replied = answers.next().unwrap_or(Value::Nil).extract_error();
+        let replied = replied.map_err(failed("await_result"))? != Value::Nil;
+        // What is no record is another's: whoever asks for it alone is told so.
+        let fields = answers
+            .next()
+            .and_then(|answer| redis::from_redis_value::<Fields>(answer).ok());
+        let fields = fields.filter(|fields| !fields.is_empty());
+        Ok((replied, fields.map(|fields| job(id.as_str(), fields))))
+    }
+
+    fn for_reply(&self, id: &JobId, wait: Duration) -> redis::Cmd {
         let mut cmd = redis::cmd("BLPOP");
         cmd.arg(self.keys.reply_queue_key(id))
             .arg(wait.as_secs_f64());
-        Ok(waited("await_reply", &parking.conn, cmd, wait).await? != Value::Nil)
+        cmd
     }
 }

@@ -71,13 +71,27 @@ impl ParkingLot {
 }
 
 impl Space<'_> {
-    /// Waits for the reply, for `time` at most, and says whether it came. None if the connection broke.
-    async fn wait(&mut self, broker: &Broker, id: &JobId, time: Duration) -> Option<bool> {
+    /// Waits for the reply, for `time` at most, and says whether it came, and with it what the record is then, if
+    /// that is to be read. None if the connection broke.
+    async fn wait(
+        &mut self,
+        broker: &Broker,
+        id: &JobId,
+        time: Duration,
+        read: bool,
+    ) -> Option<(bool, Option<Job>)> {
         let parking = self.parking.take()?;
-        match broker.await_reply(&parking, id, time).await {
-            Ok(replied) => {
+        let waited = match read {
+            true => broker.await_result(&parking, id, time).await,
+            false => broker
+                .await_reply(&parking, id, time)
+                .await
+                .map(|replied| (replied, None)),
+        };
+        match waited {
+            Ok(waited) => {
                 self.parking = Some(parking);
-                Some(replied)
+                Some(waited)
             }
             Err(error) => {
                 tracing::debug!(%error, "a wait for a reply broke off");
@@ -105,8 +119,13 @@ impl Client {
         let until = Instant::now() + patience;
         let mut space: Option<Space<'_>> = None;
         let (mut pause, mut part) = (POLL.0, Part::Summary);
+        // Most jobs end soon: the record is read with the first reply. Later it is not read in vain.
+        let (mut first, mut known) = (true, None);
         loop {
-            let job = self.look(id, until, part).await?;
+            let job = match known.take() {
+                Some(job) => job,
+                None => self.look(id, until, part).await?,
+            };
             if job.status().is_some_and(Status::is_final) {
                 if part == Part::Whole {
                     return Ok(job);
@@ -125,18 +144,23 @@ impl Client {
                 space = self.lot.enter(&self.broker).await;
             }
             let waited = match &mut space {
-                Some(space) => space.wait(&self.broker, id, SLICE.min(left)).await,
+                Some(space) => {
+                    let read = std::mem::take(&mut first);
+                    space.wait(&self.broker, id, SLICE.min(left), read).await
+                }
                 None => None,
             };
-            part = match waited {
-                Some(true) => Part::Whole,
-                _ => Part::Summary,
-            };
-            if waited.is_none() {
-                space = None;
+            let Some((replied, record)) = waited else {
+                (part, space) = (Part::Summary, None);
                 tokio::time::sleep(pause.min(left)).await;
                 pause = POLL.1.min(pause * 2);
-            }
+                continue;
+            };
+            part = match replied || record.is_some() {
+                true => Part::Whole,
+                false => Part::Summary,
+            };
+            known = record;
         }
     }
 

@@ -25,6 +25,7 @@ cases![
     ids_without_a_job_are_dropped,
     another_workers_feed_is_not_ours,
     a_reply_ends_the_wait_for_it,
+    the_record_comes_with_the_reply,
     a_wait_for_a_reply_ends,
     one_long_walk_is_all_that_a_call_does,
 ];
@@ -237,11 +238,36 @@ async fn a_reply_ends_the_wait_for_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Nor is that wait without end.
+/// The record that comes with the reply is the one that it left.
+async fn the_record_comes_with_the_reply(world: &World) -> Outcome {
+    let mut job = world.job("j1")?;
+    job.reply = true;
+    let id = job.id.clone();
+    world.put_jobs(&[job]).await?;
+    let claimed = world.take_one().await?;
+    let parking = world.broker.parking().await?;
+    let (came, said) = tokio::join!(
+        world.broker.await_result(&parking, &id, PATIENCE),
+        world.finish(&claimed, "42")
+    );
+    said?;
+    let (replied, record) = came?;
+    let output = record.and_then(|job| job.output);
+    same!((replied, output), (true, Some(b"42".to_vec())));
+    Ok(())
+}
+
+/// Nor is that wait without end; the record is told then too, if there is one.
 async fn a_wait_for_a_reply_ends(world: &World) -> Outcome {
     let parking = world.broker.parking().await?;
     let id = "j1".parse()?;
     check!(!world.broker.await_reply(&parking, &id, SHORT).await?);
+    let none = world.broker.await_result(&parking, &id, SHORT).await?;
+    check!(!none.0 && none.1.is_none());
+    world.put(&["j1"]).await?;
+    let waits = world.broker.await_result(&parking, &id, SHORT).await?;
+    let status = waits.1.map(|job| job.status);
+    same!((waits.0, status), (false, Some("dispatched".to_owned())));
     Ok(())
 }
 
