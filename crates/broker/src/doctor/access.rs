@@ -10,7 +10,7 @@ use crate::conn::Conn;
 
 /// Every command that Meshwork says, in scripts and outside, each as it may be said of a key `K`. The tests
 /// run all verbs as a user who may say these and no others.
-const COMMANDS: [&str; 63] = [
+const COMMANDS: [&str; 64] = [
     "blmove K K LEFT RIGHT 1",
     "blpop K 1",
     "client|id",
@@ -36,6 +36,7 @@ const COMMANDS: [&str; 63] = [
     "info",
     "llen K",
     "lmove K K LEFT RIGHT",
+    "lmpop 1 K RIGHT",
     "lpop K",
     "lpos K v",
     "lpush K v",
