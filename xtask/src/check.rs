@@ -17,12 +17,13 @@ const RUSTDOCFLAGS: &str = "-D warnings -A rustdoc::private_intra_doc_links";
 type Step<'a> = (&'a str, &'a dyn Fn() -> Result<(), Failure>);
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
-    let steps: [Step<'_>; 6] = [
+    let steps: [Step<'_>; 7] = [
         ("test", &|| suite::test(workspace, false, &[], &[])),
         ("fmt", &|| cargo(workspace, "fmt --all --check")),
         ("clippy", &|| {
             cargo(workspace, "clippy --workspace --all-targets -- -D warnings")
         }),
+        ("otlp", &|| feature(workspace)),
         ("doc", &|| documents(workspace)),
         ("tidy", &|| tidy::tidy(workspace)),
         ("deny", &|| licences(workspace)),
@@ -45,6 +46,18 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
 fn cargo(workspace: &Workspace, words: &str) -> Result<(), Failure> {
     let words: Vec<&str> = words.split(' ').collect();
     process::run(&mut workspace.cargo(&words), LIMIT)
+}
+
+/// The feature of the command that nothing else turns on. Its test is built with what the other tests have built,
+/// but for what depends on the feature.
+fn feature(workspace: &Workspace) -> Result<(), Failure> {
+    cargo(
+        workspace,
+        "clippy -p meshwork-cli --features otlp --all-targets -- -D warnings",
+    )?;
+    let test = "--workspace --features meshwork-cli/otlp --test otlp";
+    let test: Vec<_> = test.split(' ').map(str::to_owned).collect();
+    suite::test(workspace, false, &test, &[])
 }
 
 /// Private items too, so that their links are checked. The command first, since its pages and those of the library of the same name overwrite each

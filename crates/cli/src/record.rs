@@ -141,6 +141,11 @@ pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
     let (attempts, lost) = (about.attempts.to_string(), about.lost.to_string());
     let timeout = format!("{} s", about.timeout);
     let (trace, _) = job.trace();
+    let until = about.unique;
+    let window = until.and_then(|unique| {
+        let (ms, name) = unique.split_once(' ')?;
+        Some(format!("{} ms {name}", ms.parse::<u64>().ok()?))
+    });
     let env = job.env_vars.shown();
     let env: Vec<_> = env.map(|(name, value)| format!("{name}={value}")).collect();
     let error = job.error.as_deref();
@@ -157,7 +162,8 @@ pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
         ("instance", about.instance),
         ("priority", Some(about.priority)),
         ("key", about.key),
-        ("unique until", about.unique),
+        ("unique until", until.filter(|_| window.is_none())),
+        ("unique for", window.as_deref()),
         ("not before", about.run_at.as_deref()),
         ("exclusive", (!about.concurrent).then_some("yes")),
         ("depends on", Some(job.depends_on.join(", ").as_str())),

@@ -60,6 +60,34 @@ on_all_data! {
         assert!(done.stdout.lines().nth(1).unwrap().starts_with("s     30 2 * * MON-FRI  Europe/Brussels"), "{}", done.stdout);
     }
 
+    fn its_jobs_have_a_key_and_a_unique_name(ground: &Ground) {
+        add(ground, &["--every", "1h", "--key", "acme", "--unique", "n", "--unique-for", "10m",
+            "--on-duplicate", "refuse"]);
+        let job = &show(ground, "s")["job"];
+        assert_eq!(job["key"], "acme");
+        assert_eq!(job["unique"], json(r#"{"name":"n","until":"600000 ms","on_duplicate":"refuse"}"#));
+        let done = ground.run(&["schedule", "show", "s"]).ok();
+        for line in ["key          acme\n", "unique       n, until 600000 ms, on duplicate refuse\n"] {
+            assert!(done.stdout.contains(line), "{}", done.stdout);
+        }
+        let run = ground.run(&["schedule", "run", "s", "--json"]).ok().json();
+        let id = run["id"].as_str().unwrap();
+        let status = ground.run(&["job", "status", id, "--json"]).ok().json();
+        assert_eq!((&status["key"], &status["unique"]), (&json("\"acme\""), &json("\"600000 osis:n\"")));
+        let done = ground.run(&["job", "status", id]).ok();
+        assert!(done.stdout.lines().any(|line| {
+            let words: Vec<_> = line.split_whitespace().collect();
+            words == ["unique", "for", "600000", "ms", "osis:n"]
+        }), "{}", done.stdout);
+        ground.run(&["schedule", "add", "t", "a.rhai", "--every", "1h", "--throttle", "m=5m"]).ok();
+        assert_eq!(show(ground, "t")["job"]["unique"]["on_duplicate"], "keep");
+        for word in [&["--at", "+1h"], &["--in", "1h"], &["--debounce", "m=5m"]] {
+            let args = [&["schedule", "add", "u", "a.rhai", "--every", "1h"], &word[..]].concat();
+            let refused = ground.run(&args);
+            assert!(refused.stderr.contains("runs at its slots"), "{}", refused.stderr);
+        }
+    }
+
     fn its_jobs_run_and_a_worker_sees_their_slot(ground: &Ground) {
         ground.file("slot.py", "import os\nresult = os.environ['MESHWORK_SLOT']");
         ground.run(&["schedule", "add", "ticks", "slot.py", "--every", "1s", "--overlap", "allow"]).ok();

@@ -58,6 +58,7 @@ on_each_engine! {
     old_lists_are_taken_while_their_type_migrates,
     a_retry_comes_when_it_is_due,
     slots_of_a_schedule_come_when_they_are_due,
+    the_first_slot_of_a_new_schedule_is_on_time,
     delayed_jobs_come_when_they_are_due,
     a_job_whose_word_is_lost_comes_all_the_same,
     all_who_wait_for_a_job_are_told,

@@ -84,6 +84,31 @@ pub(crate) async fn slots_of_a_schedule_come_when_they_are_due(client: Client) {
     worker.stop().await;
 }
 
+/// Far sooner than the next look: who adds it wakes the worker.
+pub(crate) async fn the_first_slot_of_a_new_schedule_is_on_time(client: Client) {
+    let worker = worker(&client, &Scripted::echo()).start().await.unwrap();
+    let hour = Duration::from_secs(3600);
+    let mut late = Vec::new();
+    for n in 0..5 {
+        // The next whole second.
+        let start = client.broker().now().await.unwrap();
+        let request = ScheduleRequest::every(hour, JobRequest::new(osis(), "x")).unwrap();
+        let schedule = client.schedule(&format!("new{n}")).unwrap();
+        schedule.add(request.start(start)).await.unwrap();
+        let job = eventually("the slot has run", PATIENCE, async || {
+            schedule.show().await.unwrap().last
+        });
+        let job = client.result(&job.await, PATIENCE).await.unwrap();
+        let slot = parse_iso(&job.env_vars["MESHWORK_SLOT"]).unwrap();
+        assert!((start..=start + 1000).contains(&slot), "{start} {slot}");
+        late.push(parse_iso(&job.created_at).unwrap() - slot);
+    }
+    late.sort_unstable();
+    // One look a second would be late by half a second.
+    assert!(late[2] < 200, "{late:?} ms");
+    worker.stop().await;
+}
+
 /// How much later than its time each job was claimed, by the server's clock, in ms.
 async fn lateness(client: &Client, jobs: &[NewJob]) -> Vec<u64> {
     let mut late = Vec::new();

@@ -66,7 +66,8 @@ pub mod field {
     pub const SEQ: &str = "mw_seq";
     /// Ours: the queue of whose slots it holds one.
     pub const SLOT: &str = "mw_slot";
-    /// Ours: `done` or `started`, until when no other job of the unique name is accepted, a blank, the name.
+    /// Ours: `done` or `started`, until when no other job of the unique name is accepted, or for how many
+    /// milliseconds; a blank, the name.
     pub const UNIQUE: &str = "mw_unique";
     /// Ours: when it is to run, in milliseconds since 1970.
     pub const RUN_AT: &str = "mw_run_at";

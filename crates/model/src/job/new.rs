@@ -423,8 +423,8 @@ impl NewJob {
         if let Some(key) = &self.key {
             fields.push((field::KEY, key.as_str().into()));
         }
-        let unique = self.unique.as_ref();
-        if let Some(name) = unique.and_then(|u| u.field(self.route.script_type.as_str())) {
+        if let Some(unique) = &self.unique {
+            let name = unique.field(self.route.script_type.as_str());
             fields.push((field::UNIQUE, name.into()));
         }
         if let Some(of) = &self.batch {

@@ -95,8 +95,8 @@ pub struct Job {
     pub run_at_ms: Option<u64>,
     /// Whose turns it takes, and for whose limits it counts.
     pub key: Option<String>,
-    /// Until when it keeps others of its unique name away (`done` or `started`), a blank, its type, a colon
-    /// and the name. One that is unique for a time says nothing.
+    /// Until when it keeps others of its unique name away (`done` or `started`), or for how many milliseconds
+    /// from its submission; a blank, its type, a colon and the name.
     pub unique: Option<String>,
     /// How far it is, as its run says.
     pub progress: Option<String>,

@@ -99,14 +99,15 @@ impl Unique {
         }
     }
 
-    /// What the record says of it: nothing, if it is the server that ends it.
-    pub(super) fn field(&self, scope: &str) -> Option<String> {
+    /// What the record says of it. The scripts free the name at the end that a word stands for, and leave a
+    /// time to the server.
+    pub(super) fn field(&self, scope: &str) -> String {
         let until = match self.until {
-            Until::Done => "done",
-            Until::Started => "started",
-            Until::For(_) => return None,
+            Until::Done => "done".to_owned(),
+            Until::Started => "started".to_owned(),
+            Until::For(ms) => ms.to_string(),
         };
-        Some(format!("{until} {}", self.scoped(scope)))
+        format!("{until} {}", self.scoped(scope))
     }
 
     /// The name among those of all types.

@@ -68,6 +68,14 @@ pub enum ScheduleError {
         /// The schedule.
         name: ScheduleName,
     },
+    /// A batch ends, and a schedule goes on.
+    #[error(
+        "schedule {name}: a job of a schedule cannot belong to a batch: have it open one of its own"
+    )]
+    Batch {
+        /// The schedule.
+        name: ScheduleName,
+    },
     /// All missed slots are due at once, and only one of them could run.
     #[error(
         "schedule {name}: to catch up with all slots, several have to run side by side: overlap allow"
@@ -135,6 +143,9 @@ impl Schedule {
         }
         if self.job.when.is_some() {
             return Err(ScheduleError::When { name: name() });
+        }
+        if self.job.batch.is_some() {
+            return Err(ScheduleError::Batch { name: name() });
         }
         if matches!(self.catch_up, CatchUp::All(_)) && self.overlap != Overlap::Allow {
             return Err(ScheduleError::OneAtATime { name: name() });

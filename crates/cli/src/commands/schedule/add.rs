@@ -16,6 +16,7 @@ use crate::exit::Exit;
 use crate::hands;
 use crate::script::Script;
 use crate::value;
+use crate::wishes::Wishes;
 
 /// Add a schedule and print its name and its first slot
 ///
@@ -25,6 +26,8 @@ use crate::value;
 /// begins with * in minute or hour goes by the real clock.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("depends_on", |arg| arg.hide(true)), mut_arg("on_failure", |arg| arg.hide(true)))]
+#[command(mut_arg("at", |arg| arg.hide(true)), mut_arg("delay", |arg| arg.hide(true)))]
+#[command(mut_arg("debounce", |arg| arg.hide(true)))]
 #[command(mut_arg("traceparent", |arg| arg.hide(true)), mut_arg("tracestate", |arg| arg.hide(true)))]
 #[command(group(clap::ArgGroup::new("rhythm").required(true).args(["cron", "every"])))]
 pub(crate) struct Add {
@@ -68,6 +71,8 @@ pub(crate) struct Add {
     #[command(flatten)]
     asked: Asked,
     #[command(flatten)]
+    wishes: Wishes,
+    #[command(flatten)]
     given: Given,
 }
 
@@ -83,7 +88,8 @@ impl Add {
         let every = self.every.map(Rhythm::Every);
         let rhythm = self.cron.or(every).expect("one of them is required");
         let script = Script::read(&self.script, self.asked.script_type.clone())?;
-        let job = self.given.add_to(self.asked.checked(&script).await?)?;
+        let job = self.wishes.add_to(self.asked.checked(&script).await?);
+        let job = self.given.add_to(job)?;
         let route = job.clone().build().map_err(meshwork::Error::from)?.route;
         let mut request = ScheduleRequest::new(rhythm, job)
             .in_zone(self.tz)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use meshwork::Scheduled;
-use meshwork::model::job::NewJob;
+use meshwork::model::job::{NewJob, Unique, Until};
 use meshwork::model::schedule::Schedule;
 use meshwork::model::time::iso;
 use serde::Serialize;
@@ -47,8 +47,33 @@ pub(super) struct JobView<'a> {
     timeout: u64,
     retries: u32,
     concurrent: bool,
+    key: Option<&'a str>,
+    unique: Option<UniqueView<'a>>,
     env: BTreeMap<&'a str, &'a str>,
     log_path: Option<&'a str>,
+}
+
+/// Of what there is to be only one.
+#[derive(Debug, Serialize)]
+struct UniqueView<'a> {
+    name: &'a str,
+    /// `done`, `started`, or a time as `600000 ms`.
+    until: String,
+    on_duplicate: &'a str,
+}
+
+impl<'a> From<&'a Unique> for UniqueView<'a> {
+    fn from(unique: &'a Unique) -> Self {
+        Self {
+            name: &unique.name,
+            until: match unique.until {
+                Until::Done => "done".to_owned(),
+                Until::Started => "started".to_owned(),
+                Until::For(ms) => format!("{ms} ms"),
+            },
+            on_duplicate: unique.policy.as_str(),
+        }
+    }
 }
 
 impl From<&Scheduled> for View {
@@ -135,6 +160,8 @@ impl<'a> From<&'a NewJob> for JobView<'a> {
             timeout: job.timeout,
             retries: job.retries,
             concurrent: job.concurrent,
+            key: job.key.as_deref(),
+            unique: job.unique.as_ref().map(UniqueView::from),
             env: job.env_vars.shown().collect(),
             log_path: job.log_path.as_deref(),
         }
@@ -152,11 +179,17 @@ impl JobView<'_> {
             self.input_bytes.map(|bytes| format!("{bytes} bytes")),
             format!("{} s", self.timeout),
         );
+        let unique = self.unique.as_ref().map(|it| {
+            let (name, until, policy) = (it.name, &it.until, it.on_duplicate);
+            format!("{name}, until {until}, on duplicate {policy}")
+        });
         for (name, value) in [
             ("group", self.group.unwrap_or_default()),
             ("instance", self.instance.unwrap_or_default()),
             ("priority", self.priority),
             ("exclusive", if self.concurrent { "" } else { "yes" }),
+            ("key", self.key.unwrap_or_default()),
+            ("unique", unique.as_deref().unwrap_or_default()),
             ("input", input.as_deref().unwrap_or_default()),
             ("caller", self.caller),
             ("context", self.context),

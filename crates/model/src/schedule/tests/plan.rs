@@ -1,6 +1,7 @@
 //! Which slots are decided, and what jobs they get.
 
 use super::{ms, schedule, timing};
+use crate::batch::Membership;
 use crate::job::When;
 use crate::schedule::policy::{CatchUp, Overlap};
 use crate::schedule::{MAX_SLOTS, MISSED_AFTER_MS, ScheduleError};
@@ -123,6 +124,12 @@ fn what_cannot_be_meant_is_refused() {
     let mut later = good.clone();
     later.job.when = Some(When::In(5));
     assert!(matches!(later.check(), Err(ScheduleError::When { .. })));
+    let mut member = good.clone();
+    member.job.batch = Some(Membership {
+        batch: "b".parse().unwrap(),
+        by: None,
+    });
+    assert!(matches!(member.check(), Err(ScheduleError::Batch { .. })));
     let mut waits = good;
     waits.job.depends_on.push("a".parse().unwrap());
     assert!(matches!(
