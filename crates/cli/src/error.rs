@@ -48,6 +48,10 @@ pub(crate) enum Error {
     Endpoint(#[from] EndpointError),
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+    #[error(transparent)]
+    Handler(#[from] meshwork::source::bananas::HandlerError),
+    #[error("WORKER_CONCURRENCY is {0:?}: give a whole number from 1 to 1000")]
+    Concurrency(String),
     #[error("no job of {of} has ended for {waited:?}; they go on")]
     NothingEnds { of: usize, waited: Duration },
     #[error("the system gives no {what}: {source}")]
@@ -71,6 +75,7 @@ impl Error {
             Self::Target(TargetError::Meshwork(error)) => exit_of(error),
             Self::Target(_) | Self::Script(_) | Self::Input(_) => Exit::USAGE,
             Self::OldList(_) | Self::Queue(_) | Self::Usage(_) => Exit::USAGE,
+            Self::Handler(_) | Self::Concurrency(_) => Exit::USAGE,
             Self::Jsonl(JsonlError::Changed { .. }) => Exit::FAILED,
             Self::Jsonl(_) => Exit::USAGE,
             Self::Migrate(error) => exit_of_migration(error),
@@ -156,7 +161,7 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         E::Broker(BrokerError::Schedule(_) | BrokerError::ScheduleOver { .. }) => Exit::USAGE,
         E::Broker(BrokerError::ScheduleBusy { .. }) => Exit::FAILED,
         E::Overlaps { .. } | E::ScheduleRefused { .. } | E::Unreadable(_) => Exit::FAILED,
-        E::Broker(BrokerError::Setting(_)) => Exit::USAGE,
+        E::Broker(BrokerError::Setting(_) | BrokerError::InvalidBananas(_)) => Exit::USAGE,
         E::Failed { .. }
         | E::Payload { .. }
         | E::QueueFull { .. }

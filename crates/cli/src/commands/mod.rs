@@ -1,5 +1,6 @@
 //! The commands, one file each. They hold no logic: they read options, call what does the work, and print.
 
+mod bananas;
 mod batch;
 mod completions;
 mod dead;
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Dead(dead::DeadCommand),
     #[command(subcommand)]
+    Bananas(bananas::BananasCommand),
+    #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
     Events(events::Events),
     Metrics(metrics::MetricsCommand),
@@ -54,6 +57,7 @@ impl Command {
             Self::Queue(queue) => Box::pin(queue.run(context)).await,
             Self::Schedule(schedule) => Box::pin(schedule.run(context)).await,
             Self::Migrate(migrate) => Box::pin(migrate.run(context)).await,
+            Self::Bananas(bananas) => Box::pin(bananas.run(context)).await,
             Self::Dead(dead) => Box::pin(dead.run(context)).await,
             Self::Events(events) => events.run(context).await,
             Self::Metrics(metrics) => Box::pin(metrics.run(context)).await,

@@ -1,5 +1,6 @@
 //! `meshwork worker`: the options of one that is started. Those that are there are listed in [`list`].
 
+mod bananas;
 mod list;
 
 use std::net::SocketAddr;
@@ -11,6 +12,8 @@ use meshwork::model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork::model::retry::RetryBackoff;
 use meshwork::{Client, Retention, Worker};
 use serde::Serialize;
+
+use bananas::{Bananas, Schema};
 
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Served};
@@ -43,6 +46,9 @@ impl WorkerCommand {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         match self.command {
             Some(Other::List(list)) => list.run(context).await,
+            None if self.listen.schema == Schema::Bananas => {
+                self.listen.bananas.run(&self.listen, context).await
+            }
             None => self.listen.run(context).await,
         }
     }
@@ -51,11 +57,15 @@ impl WorkerCommand {
 /// What a worker is started with.
 #[derive(Debug, clap::Args)]
 struct Listen {
+    /// Whose jobs it runs
+    #[arg(long, value_enum, default_value_t)]
+    schema: Schema,
     /// The types of scripts to run
     #[arg(
         long = "type",
         value_name = "TYPE",
-        required = true,
+        required_unless_present = "schema",
+        required_if_eq("schema", "hero"),
         value_delimiter = ','
     )]
     types: Vec<ScriptType>,
@@ -69,10 +79,10 @@ struct Listen {
     /// migrates, takes from its lists
     #[arg(long = "legacy-id", value_name = "ID", value_delimiter = ',')]
     legacy_ids: Vec<ActorId>,
-    /// How many jobs run at once
-    #[arg(long, value_name = "N", default_value_t = 10, allow_hyphen_values = true,
+    /// How many jobs run at once [default: 10]
+    #[arg(long, value_name = "N", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
-    concurrency: u16,
+    concurrency: Option<u16>,
     /// How long a job is its own without a renewal, in seconds
     #[arg(long, value_name = "S", default_value = "10", value_parser = value::lease,
           allow_hyphen_values = true)]
@@ -109,7 +119,12 @@ struct Listen {
     /// 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT", env = "MESHWORK_METRICS_ADDR")]
     metrics_addr: Option<SocketAddr>,
+    #[command(flatten)]
+    bananas: Bananas,
 }
+
+/// How many jobs run at once where it is not said.
+const CONCURRENCY: u16 = 10;
 
 /// What is printed as JSON.
 #[derive(Debug, Serialize)]
@@ -161,7 +176,7 @@ impl Listen {
         let mut worker = Worker::new(client)
             .group(self.group.clone())
             .legacy_ids(self.legacy_ids.iter().cloned())
-            .concurrency(self.concurrency.into())
+            .concurrency(self.concurrency.unwrap_or(CONCURRENCY).into())
             .lease(self.lease)
             .grace(self.grace)
             .stop_grace(self.stop_grace)
@@ -207,7 +222,7 @@ impl Listen {
         }
         let place = instance.map_or_else(String::new, |instance| format!(", instance {instance}"));
         let types = types.join(", ");
-        let many = self.concurrency;
+        let many = self.concurrency.unwrap_or(CONCURRENCY);
         note(format_args!(
             "listening to {types} of group {group}{place}; {many} jobs at once ({worker})"
         ));

@@ -1,0 +1,33 @@
+//! `meshwork bananas get`.
+
+use meshwork::model::name::JobId;
+use serde_json::value::RawValue;
+
+use super::Side;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::value;
+
+/// Print a job's record as it is stored
+#[derive(Debug, clap::Args)]
+pub(crate) struct Get {
+    #[command(flatten)]
+    side: Side,
+    /// The job's id
+    #[arg(value_parser = value::job_id)]
+    id: JobId,
+}
+
+impl Get {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let client = self.side.client(context).await?;
+        let record = client.get(&self.id).await?;
+        // As it stands, large numbers too: it was read as JSON.
+        match RawValue::from_string(record.text().to_owned()) {
+            Ok(record) if context.out.is_json() => context.out.json(&record)?,
+            _ => context.out.line(record.text())?,
+        }
+        Ok(Exit::DONE)
+    }
+}

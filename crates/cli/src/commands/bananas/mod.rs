@@ -1,0 +1,113 @@
+//! `meshwork bananas`: jobs of Bananas, beside its own clients and workers.
+
+mod dead;
+mod get;
+mod queues;
+mod submit;
+mod wait;
+
+use meshwork::model::bananas::{Outcome, Peer};
+use meshwork::model::keys::bananas::Bananas as Keys;
+use meshwork::model::name::Namespace;
+use meshwork::source::bananas::Client;
+use meshwork_broker::bananas::Bananas;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::note;
+
+/// Submit jobs to Bananas, wait for them, look at them; `worker --schema bananas` runs them
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum BananasCommand {
+    Submit(submit::Submit),
+    Wait(wait::Wait),
+    Get(get::Get),
+    Queues(queues::Queues),
+    Dead(dead::Dead),
+}
+
+impl BananasCommand {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        match self {
+            Self::Submit(submit) => Box::pin(submit.run(context)).await,
+            Self::Wait(wait) => wait.run(context).await,
+            Self::Get(get) => get.run(context).await,
+            Self::Queues(queues) => queues.run(context).await,
+            Self::Dead(dead) => dead.run(context).await,
+        }
+    }
+}
+
+/// Whose jobs, and how.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Side {
+    /// The first part of every key of Bananas
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "bananas",
+        env = "BANANAS_PREFIX"
+    )]
+    prefix: Namespace,
+    /// The make of client whose records and lists ours are like: go, go-routed, typescript or python. The first
+    /// pushes jobs of the route `default` to lists without a route, the second to those of the route, the others
+    /// push everything to lists without a route
+    #[arg(long = "like", value_name = "MAKE", default_value = "go")]
+    pub(crate) peer: Peer,
+}
+
+impl Side {
+    /// A client, connected.
+    pub(crate) async fn client(&self, context: &Context) -> Result<Client, Error> {
+        let target = context.place.target()?;
+        let broker = Bananas::connect(&target, Keys::new(self.prefix.clone())).await;
+        let broker = broker.map_err(meshwork::Error::from)?;
+        Ok(Client::new(broker).like(self.peer))
+    }
+}
+
+/// How a job ended, as JSON.
+#[derive(Debug, Serialize)]
+struct Ended<'a> {
+    id: &'a str,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    completed_at: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+}
+
+/// Prints how a job ended: its result on stdout, its error on stderr.
+fn print(id: &str, outcome: &Outcome, context: &mut Context) -> Result<Exit, Error> {
+    let status = if outcome.succeeded {
+        "completed"
+    } else {
+        "failed"
+    };
+    if context.out.is_json() {
+        // What is no JSON cannot stand there.
+        let result = outcome.result.clone();
+        context.out.json(&Ended {
+            id,
+            status,
+            result: result.and_then(|text| RawValue::from_string(text).ok()),
+            error: outcome.error.as_deref(),
+            completed_at: &outcome.completed_at,
+            duration_ms: outcome.duration_ms,
+        })?;
+    } else if let Some(result) = &outcome.result {
+        context.out.line(result)?;
+    }
+    if outcome.succeeded {
+        return Ok(Exit::DONE);
+    }
+    let error = outcome.error.as_deref().unwrap_or("it says not why");
+    note(format_args!("job {id} failed: {error}"));
+    Ok(Exit::FAILED)
+}

@@ -1,0 +1,78 @@
+//! `meshwork bananas queues`.
+
+use serde::Serialize;
+
+use super::Side;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::{Column, Table};
+
+/// Show how much waits, runs and failed
+///
+/// What runs is all that stands among the jobs that run, whoever runs it; a worker of Bananas that was killed leaves
+/// its jobs there for ever (`worker --schema bananas --adopt-strays` puts them back).
+#[derive(Debug, clap::Args)]
+pub(crate) struct Queues {
+    #[command(flatten)]
+    side: Side,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Line<'a> {
+    Waiting {
+        list: &'a str,
+        route: &'a str,
+        priority: &'a str,
+        waiting: u64,
+    },
+    All {
+        scheduled: u64,
+        processing: u64,
+        ours: u64,
+        dead: u64,
+    },
+}
+
+impl Queues {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let depths = self.side.client(context).await?.depths().await?;
+        if context.out.is_json() {
+            for depth in &depths.lists {
+                context.out.json(&Line::Waiting {
+                    list: &depth.list,
+                    route: depth.route.as_str(),
+                    priority: depth.priority.as_str(),
+                    waiting: depth.waiting,
+                })?;
+            }
+            context.out.json(&Line::All {
+                scheduled: depths.scheduled,
+                processing: depths.processing,
+                ours: depths.ours,
+                dead: depths.dead,
+            })?;
+            return Ok(Exit::DONE);
+        }
+        let mut table = Table::new([
+            Column::text("list"),
+            Column::text("route"),
+            Column::number("jobs"),
+        ]);
+        for depth in depths.lists {
+            let route = depth.route.to_string();
+            table.row([depth.list, route, depth.waiting.to_string()]);
+        }
+        for (name, jobs) in [
+            ("scheduled", depths.scheduled),
+            ("running", depths.processing),
+            ("running, of ours", depths.ours),
+            ("dead letters", depths.dead),
+        ] {
+            table.row([name.to_owned(), String::new(), jobs.to_string()]);
+        }
+        context.out.table(table)?;
+        Ok(Exit::DONE)
+    }
+}

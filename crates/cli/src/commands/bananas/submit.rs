@@ -1,0 +1,90 @@
+//! `meshwork bananas submit`.
+
+use std::time::Duration;
+
+use meshwork::model::name::{JobId, RoutingKey};
+use meshwork::model::route::Priority;
+use meshwork::source::bananas::Request;
+use serde::Serialize;
+
+use super::{Side, print};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::value;
+
+/// Submit a job and print its id
+#[derive(Debug, clap::Args)]
+pub(crate) struct Submit {
+    #[command(flatten)]
+    side: Side,
+    /// The name of the handler that it is for
+    name: String,
+    /// What the handler is given, JSON
+    #[arg(default_value = "{}")]
+    payload: String,
+    /// high, normal or low
+    #[arg(long, default_value = "normal")]
+    priority: Priority,
+    /// Only workers of this route take it: 1 to 64 of A-Z a-z 0-9 _ -
+    #[arg(long, value_name = "KEY")]
+    route: Option<RoutingKey>,
+    /// What it is for, in words
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    description: String,
+    /// How often it may run in all
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    max_retries: u32,
+    /// When it is due: a time in UTC (2026-01-31T12:00:00Z) or from now on (+10m)
+    #[arg(long, value_name = "WHEN", value_parser = value::when)]
+    at: Option<value::When>,
+    /// The job's id, a new one otherwise
+    #[arg(long)]
+    id: Option<JobId>,
+    /// Wait for its end, so long in seconds, and print its result
+    #[arg(long, value_name = "S", value_parser = value::wait)]
+    wait: Option<Duration>,
+}
+
+#[derive(Debug, Serialize)]
+struct Submitted<'a> {
+    id: &'a str,
+}
+
+impl Submit {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let mut request = Request::raw(&self.name, &self.payload)
+            .priority(self.priority)
+            .description(&self.description)
+            .max_retries(self.max_retries);
+        if let Some(route) = self.route {
+            request = request.route(route);
+        }
+        if let Some(when) = self.at {
+            request = request.at_ms(ms(when));
+        }
+        if let Some(id) = self.id {
+            request = request.id(id);
+        }
+        let client = self.side.client(context).await?;
+        let id = client.submit(request).await?;
+        if let Some(patience) = self.wait {
+            let outcome = client.wait(&id, patience).await?;
+            return print(id.as_str(), &outcome, context);
+        }
+        if context.out.is_json() {
+            context.out.json(&Submitted { id: id.as_str() })?;
+        } else {
+            context.out.line(&id)?;
+        }
+        Ok(Exit::DONE)
+    }
+}
+
+/// In milliseconds since 1970.
+fn ms(when: value::When) -> u64 {
+    match when {
+        value::When::At(ms) => ms,
+        value::When::In(delay) => meshwork::host_ms() + delay.as_millis() as u64,
+    }
+}

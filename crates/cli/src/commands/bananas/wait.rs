@@ -1,0 +1,32 @@
+//! `meshwork bananas wait`.
+
+use std::time::Duration;
+
+use meshwork::model::name::JobId;
+
+use super::{Side, print};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::value;
+
+/// Wait until a job has ended, and print its result; a failure with another run to follow is no end
+#[derive(Debug, clap::Args)]
+pub(crate) struct Wait {
+    #[command(flatten)]
+    side: Side,
+    /// The job's id
+    #[arg(value_parser = value::job_id)]
+    id: JobId,
+    /// How long to wait, in seconds; the job goes on after that
+    #[arg(long, value_name = "S", value_parser = value::wait, default_value = "300")]
+    timeout: Duration,
+}
+
+impl Wait {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let client = self.side.client(context).await?;
+        let outcome = client.wait(&self.id, self.timeout).await?;
+        print(self.id.as_str(), &outcome, context)
+    }
+}
