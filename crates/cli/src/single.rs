@@ -34,7 +34,8 @@ pub(crate) async fn run(
     let job = request.clone().build().map_err(meshwork::Error::from)?;
     let client = interrupt.or(context.client()).await?;
     let mut hands = Hands::find(&client, &job.route, effort).await?;
-    let ended = interrupt.or(work(&client, &mut hands, request, &job)).await;
+    let work = Box::pin(work(&client, &mut hands, request, &job));
+    let ended = interrupt.or(work).await;
     hands.dismiss().await;
     match ended {
         Ok(ended) => print(&ended, &mut context.out),
