@@ -1,5 +1,5 @@
 //! `meshwork queue stats`: reads the figures of all queues, again and again with --watch. How they are drawn
-//! is in [`board`].
+//! is in [`crate::board`].
 
 use std::io::IsTerminal;
 use std::time::Duration;
