@@ -335,7 +335,7 @@ async fn batches_look_again_after_a_while(world: &World) -> Outcome {
 }
 
 /// Claims so many jobs and finishes them in one call.
-async fn finish_all(world: &World, many: usize) -> Outcome {
+pub(super) async fn finish_all(world: &World, many: usize) -> Outcome {
     let jobs = world.take(many).await?;
     let result = |claimed| JobResult {
         claimed,

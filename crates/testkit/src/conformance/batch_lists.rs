@@ -1,4 +1,4 @@
-//! Which batches there are, and how long they are kept.
+//! Which batches there are, how long they are kept, and whose jobs theirs are.
 
 use std::time::Duration;
 
@@ -6,7 +6,8 @@ use meshwork_broker::{BatchState, Retention};
 use meshwork_model::batch::NewBatch;
 use meshwork_model::outcome::FailureKind;
 
-use super::batches::{add, batch_id, open, seal, status};
+use super::batch_ends::finish_all;
+use super::batches::{add, batch_id, counts, open, open_whole, run, seal, status};
 use super::world::{Got, START};
 use super::{Outcome, World, cases, same};
 
@@ -14,6 +15,8 @@ cases![
     batches_are_listed,
     batches_are_forgotten_by_age,
     batches_are_forgotten_by_number,
+    batches_count_nobody_who_is_not_among_them,
+    batches_leave_callbacks_of_others_alone,
 ];
 
 /// First those that go on.
@@ -88,5 +91,31 @@ async fn batches_are_forgotten_by_number(world: &World) -> Outcome {
     let left = world.broker.batches(10).await?;
     let left: Vec<_> = left.iter().map(|batch| batch.id.as_str()).collect();
     same!(left, ["open", "b3"]);
+    Ok(())
+}
+
+/// It may have been counted out before.
+async fn batches_count_nobody_who_is_not_among_them(world: &World) -> Outcome {
+    open(world, "b", &[]).await?;
+    add(world, "b", &["j1", "j2"]).await?;
+    let members = world.keys().members(&batch_id("b")?);
+    world.raw::<()>(&["SREM", &members, "j1"]).await?;
+    finish_all(world, 2).await?;
+    let (total, succeeded, failed, _) = counts(world, "b").await?;
+    same!((total, succeeded, failed), (2, 1, 0));
+    Ok(())
+}
+
+/// A job of the same id may be another's by now.
+async fn batches_leave_callbacks_of_others_alone(world: &World) -> Outcome {
+    open_whole(world, "b").await?;
+    add(world, "b", &["j"]).await?;
+    let done = world.key("done");
+    world
+        .raw::<()>(&["HSET", &done, "mw_callback", "done other"])
+        .await?;
+    seal(world, "b").await?;
+    run(world, "j", true).await?;
+    same!(world.waiting().await?, ["success"]);
     Ok(())
 }
