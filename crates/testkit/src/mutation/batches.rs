@@ -24,11 +24,6 @@ pub(super) const COUNTED: &[Change] = &[
         "if has.ended then return end\n    for _, how",
     ),
     (
-        "counted_out_though_not_in",
-        "redis.call('HINCRBY', BATCHES .. batch, how, gone)",
-        "redis.call('HINCRBY', BATCHES .. batch, how, #of[how])",
-    ),
-    (
         "batch_ends_unsealed",
         "if not has.sealed or redis.call('EXISTS', MEMBERS",
         "if redis.call('EXISTS', MEMBERS",
@@ -92,6 +87,11 @@ pub(super) const COUNTED: &[Change] = &[
 ];
 
 pub(super) const COUNTED_TOGETHER: &[Change] = &[
+    (
+        "counted_out_though_not_in",
+        "redis.call('HINCRBY', BATCHES .. batch, how, gone)",
+        "redis.call('HINCRBY', BATCHES .. batch, how, #of[how])",
+    ),
     (
         "too_many_end_in_one_call",
         "if concluded < MOST_CONCLUDED then",
