@@ -17,7 +17,7 @@ use crate::workspace::{Workspace, in_ci};
 const BUILD: Duration = Duration::from_secs(60 * 60);
 
 /// Every test has to fit into this, on two cores.
-const TESTS: Duration = Duration::from_secs(60 * 60);
+const TESTS: Duration = Duration::from_secs(75 * 60);
 
 /// `cargo` is for cargo, `binaries` for the test binaries.
 pub(crate) fn test(
