@@ -1,7 +1,7 @@
 -- Taking jobs, the long way: those that wish for something, were stored by others, or ran before; and off
 -- queues for which something is set.
 
--- Whether the claim has to write where it ends more than others do: see finish_all.lua.
+-- Whether the claim has to write where it ends more than others do: see finish.lua.
 local function marked(is, attempt) return is.error or is.mw_stop or is.mw_lost or attempt ~= 1 end
 
 local function admit(id, k, g)
