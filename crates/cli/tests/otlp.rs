@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-#[allow(dead_code, reason = "other tests need more of it")]
 mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -53,6 +53,23 @@ pub(super) async fn parking(conn: &Conn) -> Result<Parking, Error> {
     Ok(Parking { conn, client_id })
 }
 
+/// Waits until an id comes to `list` and moves it into `feed`. False if none came in time.
+pub(super) async fn park(
+    parking: &Parking,
+    list: &str,
+    feed: &str,
+    wait: Duration,
+) -> Result<bool, Error> {
+    let wait = wait.min(MAX_WAIT);
+    let mut cmd = redis::cmd("BLMOVE");
+    cmd.arg(list)
+        .arg(feed)
+        .arg("RIGHT")
+        .arg("LEFT")
+        .arg(wait.as_secs_f64());
+    Ok(waited("park", &parking.conn, cmd, wait).await? != Value::Nil)
+}
+
 pub(super) async fn unpark(conn: &Conn, parking: &Parking) -> Result<(), Error> {
     redis::cmd("CLIENT")
         .arg("UNBLOCK")
@@ -84,14 +101,8 @@ impl Broker {
         queue: &str,
         wait: Duration,
     ) -> Result<bool, Error> {
-        let wait = wait.min(MAX_WAIT);
-        let mut cmd = redis::cmd("BLMOVE");
-        cmd.arg(queue)
-            .arg(self.keys.feed(worker, queue))
-            .arg("RIGHT")
-            .arg("LEFT")
-            .arg(wait.as_secs_f64());
-        Ok(waited("park", &parking.conn, cmd, wait).await? != Value::Nil)
+        let feed = self.keys.feed(worker, queue);
+        park(parking, queue, &feed, wait).await
     }
 
     /// Ends a wait on `parking`, if there is one.

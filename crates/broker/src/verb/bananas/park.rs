@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use redis::Value;
-
 use super::Bananas;
 use crate::error::Error;
-use crate::verb::park::{MAX_WAIT, Parking, parking, unpark, waited};
+use crate::verb::park::{Parking, park, parking, unpark};
 
 impl Bananas {
     /// Makes a connection to wait on.
@@ -30,14 +28,8 @@ impl Bananas {
         list: &str,
         wait: Duration,
     ) -> Result<bool, Error> {
-        let wait = wait.min(MAX_WAIT);
-        let mut cmd = redis::cmd("BLMOVE");
-        cmd.arg(list)
-            .arg(self.keys.feed(worker, list))
-            .arg("RIGHT")
-            .arg("LEFT")
-            .arg(wait.as_secs_f64());
-        Ok(waited("park", &parking.conn, cmd, wait).await? != Value::Nil)
+        let feed = self.keys.feed(worker, list);
+        park(parking, list, &feed, wait).await
     }
 
     /// Ends a wait on `parking`, if there is one.
