@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use meshwork_broker::conn::{ConnectError, Target};
-use meshwork_broker::{Broker, Claim, Enqueued, Finished};
+use meshwork_broker::{Broker, Claim, Enqueued, Feeds, Finished};
 use meshwork_model::job::NewJob;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::route::Route;
@@ -30,6 +30,7 @@ async fn run_one(broker: &Broker, worker: &str) -> String {
         queues: &queues,
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want: 1,
         lease: LEASE,
         worker,

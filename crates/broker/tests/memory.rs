@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use meshwork_broker::conn::{Target, TlsFiles};
 use meshwork_broker::{
-    Broker, Cancelled, Claim, Claimed, Clock, Deleted, Failed, Finished, Listener, Released,
+    Broker, Cancelled, Claim, Claimed, Clock, Deleted, Failed, Feeds, Finished, Listener, Released,
     Renewal,
 };
 use meshwork_model::job::NewJob;
@@ -38,6 +38,7 @@ async fn claim(broker: &Broker, queues: &[String], want: usize) -> Vec<Claimed> 
         queues,
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want,
         lease: LEASE,
         worker: WORKER,

@@ -1,42 +1,49 @@
 //! Each way to break a script turns at least one conformance case red: one trial per mutation,
-//! `claim::lease_not_written`. Each says which case noticed. All of them take the better part of an hour: every
-//! twenty-fourth is tried unless `MESHWORK_MUTATIONS=all` or the name of one is said.
+//! `claim::lease_not_written`. Each says which case noticed; `MESHWORK_MUTATIONS=record` keeps that in the
+//! repository, and the next run asks that case first.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use meshwork_testkit::conformance::Engine;
+use meshwork_testkit::mutation::noticed::{self, Noticed};
 use meshwork_testkit::mutation::{Mutation, all};
 use tokio::runtime::Runtime;
 
 /// The engine on which the broken scripts run: the one that is there on every machine.
 const ENGINE: Engine = Engine::Embedded;
 
-/// One of so many is tried in each run of all tests.
-const SHARE: usize = 24;
-
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let all_of_them = std::env::var("MESHWORK_MUTATIONS").is_ok_and(|which| which == "all");
-    let share = if all_of_them || arguments.filter.is_some() {
-        1
-    } else {
-        SHARE
-    };
+    let record = std::env::var("MESHWORK_MUTATIONS").is_ok_and(|what| what == "record");
     let runtime = Arc::new(Runtime::new().expect("threads can be started"));
+    let noticed = Arc::new(Mutex::new(noticed::recorded()));
     let trials = all()
         .into_iter()
-        .step_by(share)
-        .map(|mutation| trial(mutation, Arc::clone(&runtime)))
+        .map(|mutation| trial(mutation, Arc::clone(&runtime), Arc::clone(&noticed)))
         .collect();
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if record {
+        let known = all().iter().map(Mutation::name).collect();
+        keep(&noticed, &known);
+    }
+    conclusion.exit_code()
 }
 
-fn trial(mutation: Mutation, runtime: Arc<Runtime>) -> Trial {
-    let name = format!("{}::{}", mutation.verb.name(), mutation.what);
+/// Those of mutations that are no more are dropped.
+fn keep(noticed: &Mutex<Noticed>, known: &BTreeSet<String>) {
+    let mut noticed = lock(noticed);
+    noticed.retain(|mutation, _| known.contains(mutation));
+    noticed::record(&noticed).expect("the list can be written");
+}
+
+fn trial(mutation: Mutation, runtime: Arc<Runtime>, noticed: Arc<Mutex<Noticed>>) -> Trial {
+    let name = mutation.name();
     Trial::ignorable_test(name.clone(), move || {
+        let first = lock(&noticed).get(&name).cloned();
         runtime.block_on(async {
             let failed = |why| Failed::from(&why);
             let place = ENGINE.place(&name).await.map_err(failed)?;
@@ -44,15 +51,21 @@ fn trial(mutation: Mutation, runtime: Arc<Runtime>) -> Trial {
                 return Ok(Completion::ignored_with(format!("no {}", ENGINE.program())));
             }
             drop(place);
-            match mutation.run_on(ENGINE).await.map_err(failed)? {
+            let caught = mutation.run_on(ENGINE, first.as_deref()).await;
+            match caught.map_err(failed)? {
                 Some(caught) => {
                     // One write, so that lines of trials that run side by side stay whole.
                     let line = format!("{name}: noticed by {}\n", caught.case);
                     std::io::stdout().write_all(line.as_bytes())?;
+                    lock(&noticed).insert(name, caught.case);
                     Ok(Completion::Completed)
                 }
                 None => Err(Failed::from("no case notices")),
             }
         })
     })
+}
+
+fn lock(noticed: &Mutex<Noticed>) -> MutexGuard<'_, Noticed> {
+    noticed.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use meshwork_broker::conn::{Target, TlsFiles};
-use meshwork_broker::{Broker, Claim, Claimed, Error, Finished};
+use meshwork_broker::{Broker, Claim, Claimed, Error, Feeds, Finished};
 use meshwork_model::job::NewJob;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::route::Route;
@@ -37,6 +37,7 @@ async fn claim(broker: &Broker, token: &str) -> Result<Vec<Claimed>, Error> {
         queues: &[queue(broker)],
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want: 1,
         lease: PATIENCE,
         worker: WORKER,

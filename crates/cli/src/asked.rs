@@ -6,7 +6,7 @@ use std::time::Duration;
 use meshwork::JobRequest;
 use meshwork::model::job::OnFailure;
 use meshwork::model::job::limits::MAX_RETRIES;
-use meshwork::model::name::{Group, Instance, JobId, ScriptType};
+use meshwork::model::name::{Group, Instance, JobId, RoutingKey, ScriptType};
 use meshwork::model::route::{Fallback, Priority};
 
 use crate::error::Error;
@@ -24,6 +24,9 @@ pub(crate) struct Asked {
     /// Only workers of this group
     #[arg(long)]
     pub(crate) group: Option<Group>,
+    /// Only workers of this route (seed 4): those of the group that is called so; `default` means what names no group
+    #[arg(long, value_name = "KEY", conflicts_with = "group")]
+    pub(crate) route: Option<RoutingKey>,
     /// An environment variable of the script; may be given several times. NAME alone takes the value that
     /// it has here: do so with secrets, since others see the command line. Not for data: at most 64 KiB
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = value::Env)]
@@ -146,6 +149,9 @@ impl Asked {
         }
         if let Some(group) = &self.group {
             request = request.group(group.clone());
+        }
+        if let Some(route) = &self.route {
+            request = request.route(route);
         }
         request
     }

@@ -25,6 +25,7 @@ mod otlp;
 mod out;
 mod persist;
 mod record;
+mod routing;
 mod script;
 mod single;
 mod target;

@@ -8,7 +8,7 @@ mod common;
 use std::time::Duration;
 
 use common::{Ground, json, names, on_all_data, wait};
-use meshwork_broker::Claim;
+use meshwork_broker::{Claim, Feeds};
 
 on_all_data! {
     fn lines_come_while_the_job_runs(ground: &Ground) {
@@ -23,6 +23,7 @@ on_all_data! {
             queues: &[queue],
             old: &[],
             reverse: false,
+            feeds: Feeds::All,
             want: 1,
             lease: Duration::from_secs(600),
             worker: "w.1.1",

@@ -70,6 +70,46 @@ on_all_data! {
         assert!(done.stderr.contains("prerequisite bad did not finish"), "{}", done.stderr);
     }
 
+    fn routes_are_groups_and_bindings_choose_them(ground: &Ground) {
+        ground.file("bindings.yaml", "bindings:\n  - {route: eu, topic: 'orders.eu.#'}\n  \
+            - {route: large, payload: {/rows: {from: 100}}}\n  - {route: py, name: 'pyth*'}\ndefault: rest\n");
+        ground.file("lines", "{\"payload\": {\"rows\": 100}}\n{\"payload\": 1, \"topic\": \"orders.eu\"}\n\
+            {\"payload\": 1, \"route\": \"own\"}\n{\"payload\": 1}\n");
+        submit(ground, "routed", &["--route", "gpu"]);
+        submit(ground, "plain", &["--route", "default"]);
+        let bound = ["--bindings", "bindings.yaml"];
+        submit(ground, "named", &[&bound[..], &["--type", "python"]].concat());
+        let lines = ["job", "submit", "--jsonl", "lines", "--type", "x", "--bindings", "bindings.yaml"];
+        ground.run(&lines).ok();
+        let queues = waiting(ground).into_iter().map(|(queue, _)| queue.replace("hero:q:work:type:", ""));
+        let mut queues: Vec<_> = queues.collect();
+        queues.sort();
+        let expected = ["osis", "osis:group:gpu", "python:group:py", "x:group:eu", "x:group:large", "x:group:own", "x:group:rest"];
+        assert_eq!(queues, expected);
+        let worker = ground.worker(&["--type", "osis", "--routes", "gpu=3,default=1"]);
+        ground.run(&["job", "wait", "routed"]).ok();
+        ground.run(&["job", "wait", "plain"]).ok();
+        worker.kill();
+    }
+
+    fn routes_that_are_none_are_refused(ground: &Ground) {
+        ground.file("a.rhai", "1");
+        ground.file("bad.yaml", "bindings: [{route: 'team@alpha', name: x}]\n");
+        for (args, words) in [
+            (&["job", "submit", "a.rhai", "--route", "a:b"][..], "routing key"),
+            (&["job", "submit", "a.rhai", "--route", "a", "--group", "b"], "cannot be used with"),
+            (&["job", "submit", "a.rhai", "--topic", "a..b"], "a word of the topic"),
+            (&["job", "submit", "a.rhai", "--bindings", "bad.yaml"], "route of binding 1"),
+            (&["job", "submit", "a.rhai", "--bindings", "none.yaml"], "No such file"),
+            (&["worker", "--type", "osis", "--routes", "a,a"], "stands there twice"),
+            (&["worker", "--type", "osis", "--routes", "a=0"], "no weight"),
+        ] {
+            let done = ground.run(args).exits(2);
+            assert!(done.stderr.contains(words), "{args:?}: {}", done.stderr);
+        }
+        assert_eq!(ground.stored(), "");
+    }
+
     fn what_is_not_there_cannot_be_waited_for(ground: &Ground) {
         ground.file("a.rhai", "1");
         for command in [&["job", "submit"][..], &["run"]] {

@@ -11,7 +11,7 @@ use meshwork::model::outcome::{Failure, FailureKind};
 use meshwork::model::route::Priority;
 use meshwork::model::state::Status;
 use meshwork::{Cancelled, Client, DeadFilter, Deleted, Error, EventFilter, JobRequest, Retried};
-use meshwork_broker::{Claim, Claimed, Failed};
+use meshwork_broker::{Claim, Claimed, Failed, Feeds};
 use meshwork_testkit::eventually;
 use meshwork_testkit::on_each_engine;
 use meshwork_testkit::servers::RealServer;
@@ -55,6 +55,7 @@ async fn claim(client: &Client, token: &str) -> Claimed {
         queues: &[osis(client)],
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want: 1,
         lease: Duration::from_secs(600),
         worker: "w.1.1",

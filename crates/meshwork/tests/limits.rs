@@ -13,7 +13,7 @@ use meshwork::model::route::Priority;
 use meshwork::{
     BulkStop, Cancelled, Client, Enqueued, Error, JobFilter, JobRequest, QueueDepth, RunNow, Waits,
 };
-use meshwork_broker::{Claim, Claimed, Finished};
+use meshwork_broker::{Claim, Claimed, Feeds, Finished};
 use meshwork_testkit::on_each_engine;
 
 /// Long enough for a busy machine, short enough to be told of a hang.
@@ -58,6 +58,7 @@ async fn claim(client: &Client, want: usize) -> Vec<Claimed> {
         queues: &[osis(client)],
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want,
         lease: Duration::from_secs(600),
         worker: "w.1.1",

@@ -15,7 +15,7 @@ use meshwork::model::job::{NewJob, When};
 use meshwork::model::name::JobId;
 use meshwork::model::outcome::{Failure, FailureKind, Report};
 use meshwork::{Client, JobRequest, Monitor, ScheduleRequest, Worker, WorkerHandle};
-use meshwork_broker::Claim;
+use meshwork_broker::{Claim, Feeds};
 use meshwork_testkit::eventually;
 use meshwork_testkit::servers::RealServer;
 use worker_support::{Gate, Scripted, osis, raw};
@@ -312,6 +312,7 @@ async fn workers_go_away(
         queues: &[queue],
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want: 1,
         lease: Duration::from_millis(1),
         worker: "w-1",

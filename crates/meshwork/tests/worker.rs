@@ -6,6 +6,7 @@ mod worker_control;
 mod worker_duty;
 mod worker_holds;
 mod worker_presence;
+mod worker_routes;
 mod worker_support;
 mod worker_turns;
 
@@ -22,6 +23,7 @@ use worker_control::*;
 use worker_duty::*;
 use worker_holds::*;
 use worker_presence::*;
+use worker_routes::*;
 use worker_support::{Gate, Scripted, osis};
 use worker_turns::*;
 
@@ -70,6 +72,10 @@ on_each_engine! {
     what_a_run_says_is_kept_while_it_runs,
     a_paused_queue_holds_up_no_other,
     the_limit_of_a_queue_makes_it_no_slower_than_its_jobs,
+    each_route_has_its_workers,
+    routes_come_one_after_the_other,
+    routes_with_weights_share,
+    bindings_say_where_a_job_goes,
 }
 
 fn worker(client: &Client, runner: &Arc<Scripted>) -> Worker {

@@ -166,7 +166,7 @@ name! {
     Namespace, "namespace", MAX_NAME, |c| word(c) || c == '{' || c == '}', check_hash_tag
 }
 name! {
-    /// Which workers take a job of Bananas (seed 4): those that were given the same key.
+    /// Which workers take a job (seed 4): those that were given the same key.
     RoutingKey, "routing key", MAX_NAME, word
 }
 name! {
@@ -208,6 +208,13 @@ impl Default for Group {
 impl Default for Namespace {
     fn default() -> Self {
         Self("hero".to_owned())
+    }
+}
+
+impl From<&RoutingKey> for Group {
+    /// The pool of workers that takes what is routed so.
+    fn from(key: &RoutingKey) -> Self {
+        Self(key.0.clone())
     }
 }
 

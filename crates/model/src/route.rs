@@ -1,10 +1,16 @@
-//! Where a job goes and where a worker listens (seed 0, sections 2 and 3).
+//! Where a job goes and where a worker listens (seed 0, sections 2 and 3), and how the routing keys of seed 4 say
+//! the same: [`routes`] of a worker, [`bindings`] of a client, over [`topic`]s.
+
+pub mod bindings;
+pub mod routes;
+pub mod topic;
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::keys::hero::Hero;
-use crate::name::{Group, Instance, ScriptType};
+use crate::name::{Group, Instance, RoutingKey, ScriptType};
+use routes::Routes;
 
 /// How urgent a job is (seed 0, section 8). A queue without `:prio` stands with [`Priority::Normal`]:
 /// clients that know of no priorities push there.
@@ -91,6 +97,14 @@ impl Route {
         }
     }
 
+    /// With what a routing key says: `default` is the queue of the type, each other key that group's. An
+    /// instance is kept.
+    #[must_use]
+    pub fn via(self, key: &RoutingKey) -> Self {
+        let group = (!key.is_default()).then(|| key.into());
+        Self { group, ..self }
+    }
+
     /// The list that the job's id is pushed to.
     #[must_use]
     pub fn queue(&self, keys: &Hero) -> String {
@@ -123,35 +137,63 @@ pub struct Listen {
     pub group: Group,
     /// Its name within the group, if jobs may be pinned to it.
     pub instance: Option<Instance>,
+    /// The routes that it takes from, if it was given any: its group's queue, and that of the type, only if they
+    /// are among these.
+    pub routes: Option<Routes>,
 }
 
 impl Listen {
-    /// The lists it takes from, in seed 0's order (section 8): level by level, and within a level instance,
-    /// group, type. A list without `:prio` comes before its like with `:prio:1`.
+    /// The lists it takes from, part by part: one part in seed 0's order (section 8), level by level, and within
+    /// a level instance, group, type; or, with routes, a part for each in seed 4's order, route by route and
+    /// level by level. A list without `:prio` comes before its like with `:prio:1`.
     #[must_use]
-    pub fn queues(&self, keys: &Hero) -> Vec<String> {
-        let shared = self.shared_queues(keys);
-        let of_level = |priority: Priority| {
-            shared.iter().flat_map(move |queue| {
-                let plain = (priority == Priority::Normal).then(|| queue.clone());
-                plain
-                    .into_iter()
-                    .chain([Hero::work_queue_priority(queue, priority)])
-            })
+    pub fn queues(&self, keys: &Hero) -> Vec<Vec<String>> {
+        let Some(routes) = &self.routes else {
+            let of_type = keys.work_queue_type(&self.script_type);
+            let shared = self.instance_queue(keys).into_iter();
+            let shared = shared.chain([self.group_queue(keys, &self.group), of_type]);
+            return vec![by_level(&shared.collect::<Vec<_>>())];
         };
-        Priority::ALL.into_iter().flat_map(of_level).collect()
-    }
-
-    /// The lists without priorities, most specific first: instance, group, type (seed 0, section 3).
-    fn shared_queues(&self, keys: &Hero) -> Vec<String> {
-        let instance = self.instance.iter();
-        let instance = instance
-            .map(|instance| keys.work_queue_instance(&self.script_type, &self.group, instance));
-        let group = keys.work_queue_group(&self.script_type, &self.group);
-        instance
-            .chain([group, keys.work_queue_type(&self.script_type)])
+        let routes = routes.keys().iter();
+        routes
+            .map(|route| by_level(&self.routed(keys, route)))
             .collect()
     }
+
+    /// The lists of a route without priorities: that of the group; for `default`, that of the type too, which is
+    /// where jobs without a route go.
+    fn routed(&self, keys: &Hero, route: &RoutingKey) -> Vec<String> {
+        let group = Group::from(route);
+        let own = (group == self.group).then(|| self.instance_queue(keys));
+        let of_type = route
+            .is_default()
+            .then(|| keys.work_queue_type(&self.script_type));
+        let own = own.flatten().into_iter();
+        own.chain([self.group_queue(keys, &group)])
+            .chain(of_type)
+            .collect()
+    }
+
+    fn instance_queue(&self, keys: &Hero) -> Option<String> {
+        let instance = self.instance.as_ref()?;
+        Some(keys.work_queue_instance(&self.script_type, &self.group, instance))
+    }
+
+    fn group_queue(&self, keys: &Hero, group: &Group) -> String {
+        keys.work_queue_group(&self.script_type, group)
+    }
+}
+
+fn by_level(shared: &[String]) -> Vec<String> {
+    let of_level = |priority: Priority| {
+        shared.iter().flat_map(move |queue| {
+            let plain = (priority == Priority::Normal).then(|| queue.clone());
+            plain
+                .into_iter()
+                .chain([Hero::work_queue_priority(queue, priority)])
+        })
+    };
+    Priority::ALL.into_iter().flat_map(of_level).collect()
 }
 
 /// Where a job goes that is for one worker, if that worker is not there.
@@ -213,6 +255,7 @@ mod tests {
             script_type: "osis".parse().unwrap(),
             group: Group::default(),
             instance: Some("2".parse().unwrap()),
+            routes: None,
         };
         let (inst, group, of_type) = (
             "hero:q:work:type:osis:group:default:inst:2",
@@ -231,7 +274,55 @@ mod tests {
                 .iter()
                 .map(|queue| format!("{queue}:prio:2")),
         );
-        assert_eq!(listen.queues(&Hero::default()), expected);
+        assert_eq!(listen.queues(&Hero::default()), [expected]);
+    }
+
+    #[test]
+    fn with_routes_it_listens_route_by_route() {
+        let listen = Listen {
+            script_type: "osis".parse().unwrap(),
+            group: "gpu".parse().unwrap(),
+            instance: Some("2".parse().unwrap()),
+            routes: Some("gpu,eu,default".parse().unwrap()),
+        };
+        let queues = listen.queues(&Hero::default());
+        let plain: Vec<Vec<_>> = queues
+            .iter()
+            .map(|part| {
+                part.iter()
+                    .filter(|queue| !queue.contains(":prio:"))
+                    .collect()
+            })
+            .collect();
+        let of = |tail: &str| format!("hero:q:work:type:osis{tail}");
+        let (inst, gpu, eu) = (of(":group:gpu:inst:2"), of(":group:gpu"), of(":group:eu"));
+        let (group, of_type) = (of(":group:default"), of(""));
+        assert_eq!(
+            plain,
+            [vec![&inst, &gpu], vec![&eu], vec![&group, &of_type]]
+        );
+        assert_eq!(
+            queues[1],
+            [
+                format!("{eu}:prio:0"),
+                eu.clone(),
+                format!("{eu}:prio:1"),
+                format!("{eu}:prio:2")
+            ]
+        );
+    }
+
+    #[test]
+    fn a_routing_key_is_a_group_and_default_is_none() {
+        let route = Route::to("osis".parse().unwrap());
+        let queue = |key: &str| {
+            route
+                .clone()
+                .via(&key.parse().unwrap())
+                .queue(&Hero::default())
+        };
+        assert_eq!(queue("gpu"), "hero:q:work:type:osis:group:gpu");
+        assert_eq!(queue("default"), "hero:q:work:type:osis");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! claim: take jobs off the queues, each under a lease.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub struct Claim<'a> {
     pub old: &'a [OldList],
     /// The other way round, from the last list to the first.
     pub reverse: bool,
+    /// Into which of this worker's feed lists to look.
+    pub feeds: Feeds<'a>,
     /// How many jobs at most; 0 only hands back what waits in the feed lists.
     pub want: usize,
     /// How long a job is this worker's without a renewal.
@@ -30,6 +33,24 @@ pub struct Claim<'a> {
     pub worker: &'a str,
     /// The fencing token of what is claimed: another one for each call, ever.
     pub token: &'a str,
+}
+
+/// Feed lists of a worker, one for each list that it takes from: what came while it waited lies there.
+#[derive(Debug, Clone, Copy)]
+pub enum Feeds<'a> {
+    /// Those of all lists.
+    All,
+    /// Those of these; of a list that is not taken from, none.
+    Of(&'a BTreeSet<String>),
+}
+
+impl Feeds<'_> {
+    fn has(self, list: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Of(lists) => lists.contains(list),
+        }
+    }
 }
 
 /// A list of the three patterns that seed 0 replaces.
@@ -139,7 +160,12 @@ impl Broker {
     /// The keys and the arguments of a claim, but for the time.
     pub(super) fn push_claim(&self, call: &mut Call<'_>, claim: &Claim<'_>) {
         let lists = claim.lists();
-        for (list, _) in &lists {
+        let fed = (1..).zip(&lists);
+        let fed: Vec<(usize, &str)> = fed
+            .filter(|(_, (list, _))| claim.feeds.has(list))
+            .map(|(place, (list, _))| (place, *list))
+            .collect();
+        for (_, list) in &fed {
             call.push_key(self.keys.feed(claim.worker, list));
         }
         for (list, _) in &lists {
@@ -149,9 +175,9 @@ impl Broker {
         call.push_arg(claim.lease.as_millis() as u64);
         call.push_arg(claim.token);
         call.push_arg(claim.worker);
-        call.push_arg(lists.len());
-        for place in 1..=lists.len() {
-            call.push_arg(place);
+        call.push_arg(fed.len());
+        for (place, _) in &fed {
+            call.push_arg(*place);
         }
         for (place, (list, home)) in (1..).zip(&lists) {
             if list != home {

@@ -47,7 +47,7 @@ mod watch;
 pub use actors::{Actor, ActorPage};
 pub use batch::{BatchCancelled, BatchOpened, BatchSealed, BatchState, BatchStatus, MAX_BATCHES};
 pub use cancel::Cancelled;
-pub use claim::{Claim, Claimed, OldList, Taken};
+pub use claim::{Claim, Claimed, Feeds, OldList, Taken};
 pub use configure::Configured;
 pub use control::{Control, Controlled};
 pub use dead::{DeadCursor, DeadLetter, DeadPage};

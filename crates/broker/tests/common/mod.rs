@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use meshwork_broker::conn::{ConnectError, Target, TlsFiles};
-use meshwork_broker::{Broker, Claim, Claimed, Error};
+use meshwork_broker::{Broker, Claim, Claimed, Error, Feeds};
 use meshwork_model::job::NewJob;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::route::Route;
@@ -32,6 +32,7 @@ pub(crate) async fn claim(broker: &Broker) -> Result<Vec<Claimed>, Error> {
         queues: &[queue(broker)],
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want: 10,
         lease: PATIENCE,
         worker: WORKER,

@@ -11,8 +11,8 @@ use std::time::Duration;
 use meshwork_broker::conn::Conn;
 use meshwork_broker::script::Scripts;
 use meshwork_broker::{
-    Broker, Cancelled, Claim, Claimed, Clock, Error, Failed, Finished, Listener, Released, Renewal,
-    Renewed,
+    Broker, Cancelled, Claim, Claimed, Clock, Error, Failed, Feeds, Finished, Listener, Released,
+    Renewal, Renewed,
 };
 use meshwork_model::job::{Job, NewJob};
 use meshwork_model::keys::hero::Hero;
@@ -244,6 +244,7 @@ impl Life {
                 queues: &self.queues,
                 old: &[],
                 reverse: false,
+                feeds: Feeds::All,
                 want: 3,
                 lease: LEASE,
                 worker: WORKER,

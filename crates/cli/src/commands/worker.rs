@@ -10,6 +10,7 @@ use std::time::Duration;
 use meshwork::metrics::Metrics;
 use meshwork::model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork::model::retry::RetryBackoff;
+use meshwork::model::route::routes::Routes;
 use meshwork::{Client, Retention, Worker};
 use serde::Serialize;
 
@@ -72,6 +73,15 @@ struct Listen {
     /// The group it belongs to
     #[arg(long, default_value = "default")]
     group: Group,
+    /// The routes whose jobs it takes, one after the other, as gpu,default; or in turns by weight, as gpu=3,default=1.
+    /// A job of ours has its group as route; default are those without a group
+    #[arg(
+        long,
+        value_name = "KEY[=WEIGHT],…",
+        env = "WORKER_ROUTING_KEYS",
+        conflicts_with = "group"
+    )]
+    routes: Option<Routes>,
     /// A name of its own within the group, so that jobs can be sent to it alone
     #[arg(long, value_name = "NAME")]
     instance: Option<Instance>,
@@ -133,7 +143,10 @@ enum Event<'a> {
     Listening {
         worker: &'a str,
         types: Vec<&'a str>,
-        group: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        group: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        routes: Option<String>,
         instance: Option<&'a str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         metrics: Option<&'a str>,
@@ -173,8 +186,12 @@ impl Listen {
     }
 
     fn worker(&self, client: &Client) -> Result<Worker, Error> {
-        let mut worker = Worker::new(client)
-            .group(self.group.clone())
+        let worker = Worker::new(client);
+        let mut worker = match &self.routes {
+            Some(routes) => worker.routes(routes.clone()),
+            None => worker.group(self.group.clone()),
+        };
+        worker = worker
             .legacy_ids(self.legacy_ids.iter().cloned())
             .concurrency(self.concurrency.unwrap_or(CONCURRENCY).into())
             .lease(self.lease)
@@ -208,13 +225,15 @@ impl Listen {
         context: &mut Context,
     ) -> Result<(), Error> {
         let types: Vec<_> = self.types.iter().map(ScriptType::as_str).collect();
-        let group = self.group.as_str();
+        let routes = self.routes.as_ref().map(Routes::to_string);
+        let group = routes.is_none().then_some(self.group.as_str());
         let instance = self.instance.as_ref().map(Instance::as_str);
         if context.out.is_json() {
             context.out.json(&Event::Listening {
                 worker,
                 types,
                 group,
+                routes,
                 instance,
                 metrics,
             })?;
@@ -223,8 +242,10 @@ impl Listen {
         let place = instance.map_or_else(String::new, |instance| format!(", instance {instance}"));
         let types = types.join(", ");
         let many = self.concurrency.unwrap_or(CONCURRENCY);
+        let which = routes.map(|routes| format!("routes {routes}"));
+        let which = which.unwrap_or_else(|| format!("group {}", self.group));
         note(format_args!(
-            "listening to {types} of group {group}{place}; {many} jobs at once ({worker})"
+            "listening to {types} of {which}{place}; {many} jobs at once ({worker})"
         ));
         if let Some(metrics) = metrics {
             note(format_args!("metrics at {metrics}"));

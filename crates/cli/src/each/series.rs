@@ -129,6 +129,7 @@ mod tests {
         Asked {
             script_type: None,
             group: None,
+            route: None,
             env: env
                 .iter()
                 .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))

@@ -5,8 +5,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use meshwork_model::batch::Membership;
 use meshwork_model::job::{Invalid, NewJob, OnDuplicate, OnFailure, Unique, Until, When};
-use meshwork_model::name::{BatchId, Group, Instance, JobId, ScriptType};
+use meshwork_model::name::{BatchId, Group, Instance, JobId, RoutingKey, ScriptType};
 use meshwork_model::retry::RetryBackoff;
+use meshwork_model::route::bindings::{Bindings, Subject};
+use meshwork_model::route::topic::Topic;
 use meshwork_model::route::{Fallback, Priority, Route};
 use meshwork_model::trace::TraceContext;
 use serde::Serialize;
@@ -44,6 +46,35 @@ impl JobRequest {
     pub fn group(mut self, group: Group) -> Self {
         self.job.route.group = Some(group);
         self
+    }
+
+    /// For workers of this route only (seed 4): those of the group that is called so; `default` is whichever worker
+    /// of the type takes what names no group.
+    #[must_use]
+    pub fn route(mut self, route: &RoutingKey) -> Self {
+        self.job.route = self.job.route.via(route);
+        self
+    }
+
+    /// For workers of the route that `bindings` say, unless it is for a group or an instance already. They see the
+    /// script type as its name, `topic`, and as payload the input, or the script if there is none, where that is
+    /// JSON.
+    #[must_use]
+    pub fn bound(self, bindings: &Bindings, topic: Option<&Topic>) -> Self {
+        if self.job.route.group.is_some() || self.job.route.instance.is_some() {
+            return self;
+        }
+        let given = self.job.input.as_deref();
+        let given = given.unwrap_or(self.job.script.as_bytes());
+        let payload = bindings
+            .reads_payloads()
+            .then(|| serde_json::from_slice(given).ok());
+        let route = bindings.route(Subject {
+            name: self.job.route.script_type.as_str(),
+            topic,
+            payload: payload.flatten().as_ref(),
+        });
+        self.route(route)
     }
 
     /// For one worker only; the job waits for it, unless it has a [`JobRequest::fallback`].

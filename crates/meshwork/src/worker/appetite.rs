@@ -1,10 +1,10 @@
 //! Appetite: what the pull loop and the feeders tell each other: whether a worker would take an id, from which
 //! lists nothing may be taken for now, and that an id has come.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::lists::base_of;
@@ -28,7 +28,8 @@ struct Want {
 pub(super) struct Appetite {
     want: watch::Sender<Want>,
     claims: watch::Sender<u64>,
-    fed: Notify,
+    /// Lists whose feeders brought an id that no claim has looked for yet.
+    fed: watch::Sender<BTreeSet<String>>,
 }
 
 impl Appetite {
@@ -36,7 +37,7 @@ impl Appetite {
         Self {
             want: watch::Sender::default(),
             claims: watch::Sender::new(0),
-            fed: Notify::new(),
+            fed: watch::Sender::default(),
         }
     }
 
@@ -48,17 +49,22 @@ impl Appetite {
         let _ = want.wait_for(may).await;
     }
 
-    /// An id has come: wakes the pull loop, and returns when it has claimed.
-    pub(super) async fn feed(&self) {
+    /// An id has come from `list`, or may have: wakes the pull loop, and returns when it has claimed.
+    pub(super) async fn feed(&self, list: &str) {
         let mut claims = self.claims.subscribe();
         claims.mark_unchanged();
-        self.fed.notify_one();
+        self.fed.send_modify(|fed| {
+            fed.insert(list.to_owned());
+        });
         let _ = tokio::time::timeout(CLAIM_SOON, claims.changed()).await;
     }
 
-    /// Returns when an id has come.
-    pub(super) async fn fed(&self) {
-        self.fed.notified().await;
+    /// From which lists ids have come since it was asked last, as soon as there is one.
+    pub(super) async fn fed(&self) -> BTreeSet<String> {
+        let mut fed = self.fed.subscribe();
+        // The sender lives as long as `self`.
+        let _ = fed.wait_for(|fed| !fed.is_empty()).await;
+        self.fed.send_replace(BTreeSet::new())
     }
 
     /// A claim is over.

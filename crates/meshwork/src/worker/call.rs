@@ -1,24 +1,28 @@
 //! Call: one exchange with the broker: results of runs that have ended go there, jobs come back. When one is
 //! made, and of what, [`super::pull`] says.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use meshwork_broker::{Backoff, Claim, Finished, Taken, finish};
+use meshwork_broker::{Backoff, Claim, Feeds, Finished, Taken, finish};
 
 use super::Setup;
-use super::lists::Lists;
+use super::lists::{Lists, Turn};
 use super::report::Ran;
 
 /// What a claim asks for.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) want: usize,
-    pub(super) reverse: bool,
+    pub(super) turn: Turn,
     pub(super) lists: Arc<Lists>,
     /// Lists that are left out, since they are held back.
     pub(super) skipped: Vec<String>,
-    /// An id has come through a feeder: it is in none of the lists that are left out.
-    pub(super) fed: bool,
+    /// The lists whose feeders brought an id: none of them is left out.
+    pub(super) fed: BTreeSet<String>,
+    /// Looks into the feeds of all lists.
+    pub(super) sweep: bool,
 }
 
 /// What is sent: results, a claim, or both.
@@ -62,23 +66,21 @@ async fn told(setup: &Setup, call: &Call) -> Told {
         return Ok((broker.finish_all(&results).await?, None));
     };
     let (token, lists) = (setup.identity.token(), &asked.lists);
-    let (mut queues, mut old) = (Vec::new(), Vec::new());
-    let is_asked = |list: &String| !asked.skipped.contains(list);
+    let (mut queues, mut old) = (lists.queues_in(asked.turn), Cow::Borrowed(lists.old()));
     if !asked.skipped.is_empty() {
-        queues.extend(lists.queues().iter().filter(|list| is_asked(list)).cloned());
-        old.extend(
-            lists
-                .old()
-                .iter()
-                .filter(|old| is_asked(&old.list))
-                .cloned(),
-        );
+        queues.to_mut().retain(|list| !asked.skipped.contains(list));
+        old.to_mut()
+            .retain(|old| !asked.skipped.contains(&old.list));
     }
-    let all = asked.skipped.is_empty();
     let claim = Claim {
-        queues: if all { lists.queues() } else { &queues },
-        old: if all { lists.old() } else { &old },
-        reverse: asked.reverse,
+        queues: &queues,
+        old: &old,
+        reverse: asked.turn.reverse,
+        feeds: if asked.sweep {
+            Feeds::All
+        } else {
+            Feeds::Of(&asked.fed)
+        },
         want: asked.want,
         lease: setup.lease,
         worker: setup.identity.worker(),

@@ -171,16 +171,21 @@ async fn feed(
             Ok(came) => {
                 backoff = Backoff::new();
                 if came {
-                    appetite.feed().await;
+                    appetite.feed(&queue).await;
                 }
             }
             Err(error) => {
                 setup.meter.failed("wait", &error);
                 tracing::warn!(%error, queue, "the wait for jobs broke off");
                 parking = None;
+                // An id may have come that the server could not tell of.
+                let again = async {
+                    appetite.feed(&queue).await;
+                    backoff.wait().await;
+                };
                 tokio::select! {
                     () = stop.cancelled() => return,
-                    () = backoff.wait() => {}
+                    () = again => {}
                 }
             }
         }

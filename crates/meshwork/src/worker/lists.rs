@@ -1,15 +1,18 @@
 //! What a worker takes from: the canonical queues of its types, and, while a type migrates, the old lists
 //! after them. Who waits on them is in `feed`.
 
+use std::borrow::Cow;
+
 use meshwork_broker::OldList;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::migration::{Migration, Phase};
-use meshwork_model::name::{ActorId, ScriptType};
+use meshwork_model::name::{ActorId, RoutingKey, ScriptType};
+use meshwork_model::route::routes::Routes;
 use meshwork_model::route::{Listen, Priority};
 
 /// A claim that is the eighth since the last of its kind to bring jobs goes the other way round, so that
 /// what is less urgent gets an eighth of the claims however much else there is.
-const REVERSE_EVERY: u32 = 8;
+const REVERSE_EVERY: usize = 8;
 
 /// A queue without its priority: what is set for a queue holds for all its priorities together.
 pub(super) fn base_of(queue: &str) -> &str {
@@ -55,7 +58,7 @@ impl Places {
             let Some(set) = setting.as_ref().filter(|set| set.phase != Phase::Dual) else {
                 continue;
             };
-            for list in self.old_lists(keys, &listen.script_type, set) {
+            for list in self.old_lists(keys, listen, set) {
                 if old.iter().all(|known| known.list != list) {
                     old.push(OldList {
                         list,
@@ -67,27 +70,34 @@ impl Places {
         Lists::new(self.queues(keys), old)
     }
 
-    /// The canonical queues, level by level for all types together.
-    fn queues(&self, keys: &Hero) -> Vec<String> {
+    /// The routes of all types, if it was given any.
+    pub(super) fn routes(&self) -> Option<&Routes> {
+        self.listens.first()?.routes.as_ref()
+    }
+
+    /// The canonical queues, route by route if there are routes, and level by level for all types together.
+    fn queues(&self, keys: &Hero) -> Vec<Vec<String>> {
         let of_types: Vec<_> = self
             .listens
             .iter()
             .map(|listen| listen.queues(keys))
             .collect();
-        let places = of_types.first().map_or(0, Vec::len);
-        let place = |at: usize| of_types.iter().filter_map(move |queues| queues.get(at));
-        let mut queues: Vec<String> = Vec::new();
-        for queue in (0..places).flat_map(place) {
-            if !queues.contains(queue) {
-                queues.push(queue.clone());
-            }
-        }
-        queues
+        let parts = of_types.first().map_or(0, Vec::len);
+        let part = |at: usize| {
+            let of_types: Vec<_> = of_types.iter().filter_map(|parts| parts.get(at)).collect();
+            let places = of_types.first().map_or(0, |queues| queues.len());
+            let place = |at: usize| of_types.iter().filter_map(move |queues| queues.get(at));
+            (0..places).flat_map(place).cloned().collect()
+        };
+        (0..parts).map(part).collect()
     }
 
-    fn old_lists(&self, keys: &Hero, script_type: &ScriptType, set: &Migration) -> Vec<String> {
+    fn old_lists(&self, keys: &Hero, listen: &Listen, set: &Migration) -> Vec<String> {
         let mut lists = set.lists(&self.legacy_ids);
-        lists.push(keys.legacy_type_queue(script_type));
+        let routes = listen.routes.as_ref();
+        if routes.is_none_or(|routes| routes.keys().iter().any(RoutingKey::is_default)) {
+            lists.push(keys.legacy_type_queue(&listen.script_type));
+        }
         for id in &self.legacy_ids {
             lists.extend([keys.legacy_work_queue(id), keys.legacy_actor_queue(id)]);
         }
@@ -100,12 +110,16 @@ impl Places {
 pub(super) struct Lists {
     names: Vec<String>,
     old: Vec<OldList>,
+    /// How many of the canonical ones are of each route, one route after the other.
+    parts: Vec<usize>,
 }
 
 impl Lists {
-    fn new(mut names: Vec<String>, old: Vec<OldList>) -> Self {
+    fn new(queues: Vec<Vec<String>>, old: Vec<OldList>) -> Self {
+        let parts = queues.iter().map(Vec::len).collect();
+        let mut names = queues.concat();
         names.extend(old.iter().map(|old| old.list.clone()));
-        Self { names, old }
+        Self { names, old, parts }
     }
 
     /// All of them, in their order.
@@ -116,6 +130,30 @@ impl Lists {
     /// The canonical ones.
     pub(super) fn queues(&self) -> &[String] {
         &self.names[..self.names.len() - self.old.len()]
+    }
+
+    /// The canonical ones as `turn` orders them.
+    pub(super) fn queues_in(&self, turn: Turn) -> Cow<'_, [String]> {
+        if turn.first == 0 && !turn.backwards {
+            return Cow::Borrowed(self.queues());
+        }
+        let mut parts = Vec::new();
+        let mut rest = self.queues();
+        for many in &self.parts {
+            let (part, behind) = rest.split_at(*many);
+            parts.push(part);
+            rest = behind;
+        }
+        let first = parts.remove(turn.first);
+        parts.insert(0, first);
+        let ordered = parts.into_iter().flat_map(|part| {
+            let mut part = part.to_vec();
+            if turn.backwards {
+                part.reverse();
+            }
+            part
+        });
+        Cow::Owned(ordered.collect())
     }
 
     /// The old ones, which come after them.
@@ -134,22 +172,40 @@ impl Lists {
     }
 }
 
+/// The order of one claim.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Turn {
+    /// From the last list to the first.
+    pub(super) reverse: bool,
+    /// The place of the route whose lists come before all others.
+    first: usize,
+    /// The lists of each route from the last to the first: the routes take turns by their weights alone.
+    backwards: bool,
+}
+
 /// Which way round claims go.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    brought: u32,
+    /// How many claims have brought jobs.
+    brought: usize,
 }
 
 impl Order {
-    /// Whether the next claim goes from the last list to the first.
-    pub(super) fn is_reverse(&self) -> bool {
-        self.brought + 1 == REVERSE_EVERY
+    /// The order of the next claim.
+    pub(super) fn turn(&self, routes: Option<&Routes>) -> Turn {
+        let other_way = self.brought % REVERSE_EVERY == REVERSE_EVERY - 1;
+        let weighted = routes.filter(|routes| routes.is_weighted());
+        Turn {
+            reverse: other_way && weighted.is_none(),
+            first: weighted.map_or(0, |routes| routes.first(self.brought)),
+            backwards: other_way && weighted.is_some(),
+        }
     }
 
     /// A claim brought so many jobs.
     pub(super) fn note(&mut self, jobs: usize) {
         if jobs > 0 {
-            self.brought = (self.brought + 1) % REVERSE_EVERY;
+            self.brought = self.brought.wrapping_add(1);
         }
     }
 }
@@ -163,6 +219,7 @@ mod tests {
             script_type: name.parse().unwrap(),
             group: meshwork_model::name::Group::default(),
             instance: None,
+            routes: None,
         };
         Places {
             listens: types.iter().map(listen).collect(),
@@ -228,12 +285,64 @@ mod tests {
         let mut order = Order::default();
         let mut reversed = Vec::new();
         for claim in 0..20 {
-            if order.is_reverse() {
+            if order.turn(None).reverse {
                 reversed.push(claim);
             }
             order.note(0);
             order.note(1);
         }
         assert_eq!(reversed, [7, 15]);
+    }
+
+    /// The queues of one type for these routes, without those for other priorities.
+    fn routed(routes: &str, turn: impl Fn(&Routes) -> Turn) -> Vec<String> {
+        let mut places = places(&["osis"], &[]);
+        let routes: Routes = routes.parse().unwrap();
+        places.listens[0].routes = Some(routes.clone());
+        let lists = lists(&places, &[""]);
+        let queues = lists.queues_in(turn(&routes)).into_owned();
+        let plain = queues.into_iter().filter(|queue| !queue.contains(":prio:"));
+        plain
+            .map(|queue| queue.replace("hero:q:work:type:osis", ""))
+            .collect()
+    }
+
+    #[test]
+    fn routes_are_taken_from_in_their_order_or_by_weight() {
+        let after = |claims| move |routes: &Routes| Order { brought: claims }.turn(Some(routes));
+        let strict = [":group:gpu", ":group:eu", ":group:default", ""];
+        for claims in 0..8 {
+            assert_eq!(routed("gpu,eu,default", after(claims)), strict);
+        }
+        let eu_first = [":group:eu", ":group:gpu"];
+        let gpu_first = [":group:gpu", ":group:eu"];
+        for (claims, expected) in [
+            (0, gpu_first),
+            (1, eu_first),
+            (2, gpu_first),
+            (3, gpu_first),
+        ] {
+            assert_eq!(routed("gpu=2,eu=1", after(claims)), expected, "{claims}");
+        }
+    }
+
+    #[test]
+    fn by_weight_the_eighth_claim_turns_each_route_round_and_no_route() {
+        let mut places = places(&["osis"], &[]);
+        let routes: Routes = "gpu=2,eu=1".parse().unwrap();
+        places.listens[0].routes = Some(routes.clone());
+        let lists = lists(&places, &[""]);
+        let turn = Order { brought: 7 }.turn(Some(&routes));
+        assert!(!turn.reverse);
+        let queues = lists.queues_in(turn);
+        let (eu, gpu) = (
+            "hero:q:work:type:osis:group:eu",
+            "hero:q:work:type:osis:group:gpu",
+        );
+        assert_eq!(queues[0], format!("{eu}:prio:2"));
+        assert_eq!(queues[4], format!("{gpu}:prio:2"));
+        assert_eq!(queues.len(), lists.queues().len());
+        let strict = "gpu,eu".parse().unwrap();
+        assert!(Order { brought: 7 }.turn(Some(&strict)).reverse);
     }
 }

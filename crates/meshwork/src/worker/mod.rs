@@ -38,6 +38,7 @@ use meshwork_broker::{Broker, Retention};
 use meshwork_model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::Listen;
+use meshwork_model::route::routes::Routes;
 
 use crate::metrics::Meter;
 use crate::runner::{self, Runner};
@@ -73,6 +74,7 @@ pub struct Worker {
     refused: Option<String>,
     group: Group,
     instance: Option<Instance>,
+    routes: Option<Routes>,
     concurrency: usize,
     lease: Duration,
     grace: Duration,
@@ -93,6 +95,7 @@ impl Worker {
             refused: None,
             group: Group::default(),
             instance: None,
+            routes: None,
             concurrency: CONCURRENCY,
             lease: LEASE,
             grace: GRACE,
@@ -166,6 +169,18 @@ impl Worker {
     #[must_use]
     pub fn instance(mut self, instance: Instance) -> Self {
         self.instance = Some(instance);
+        self
+    }
+
+    /// Takes what is for these routes only, route by route, or in turns by their weights (seed 4): jobs of the group
+    /// that is called as a route is, and for `default` those that name no group. Without routes it takes what is
+    /// for its group and what names none, level by level. Its group is the first route then.
+    #[must_use]
+    pub fn routes(mut self, routes: Routes) -> Self {
+        if let Some(first) = routes.keys().first() {
+            self.group = first.into();
+        }
+        self.routes = Some(routes);
         self
     }
 
@@ -261,6 +276,7 @@ impl Worker {
                 script_type,
                 group: self.group.clone(),
                 instance: self.instance.clone(),
+                routes: self.routes.clone(),
             });
         }
         let places = Places {

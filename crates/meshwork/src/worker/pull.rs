@@ -2,7 +2,7 @@
 //! themselves: a result that is ready goes out at once unless a call is under way, and what becomes ready
 //! meanwhile goes with the next one, which claims for the slots that are free by then.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,13 +19,14 @@ use super::Setup;
 use super::appetite::{Appetite, Holds};
 use super::call::{self, Asked, Call, Landed, Told};
 use super::held::Held;
-use super::lists::Order;
+use super::lists::{Order, Turn};
 use super::report::Ran;
 use super::slot::Ended;
 use super::start::Starter;
 
 /// Between two claims while nothing comes: what no wake-up told of is found then, and what came to a list
-/// that no connection waits on.
+/// that no connection waits on. Between two looks into all feeds too: into one of them an id may have come
+/// whose wait broke off before it told so.
 const SAFETY: Duration = Duration::from_secs(1);
 /// Calls under way at once: while the server does one, the worker makes use of the last.
 const MOST_CALLS: usize = 2;
@@ -71,8 +72,9 @@ pub(super) async fn pull(
         resting: false,
         backoff: Backoff::new(),
         empty: false,
-        fed: false,
+        fed: BTreeSet::new(),
         looked: Instant::now(),
+        swept: None,
         stopping: false,
     };
     pull.run(ended, ends).await;
@@ -101,10 +103,12 @@ struct Pull {
     backoff: Backoff,
     /// The last claim brought less than was wanted.
     empty: bool,
-    /// An id has come through a feeder since the last claim was sent.
-    fed: bool,
+    /// The lists whose feeders have brought an id since the last claim was sent.
+    fed: BTreeSet<String>,
     /// When a claim came back last.
     looked: Instant,
+    /// When one came back last that had looked into the feeds of all lists.
+    swept: Option<Instant>,
     stopping: bool,
 }
 
@@ -138,7 +142,7 @@ impl Pull {
             tokio::select! {
                 Some(landed) = self.flying.next() => self.landed(landed),
                 Some(one) = ended.recv() => self.ended(one),
-                () = self.appetite.fed() => self.fed = true,
+                fed = self.appetite.fed() => self.fed.extend(fed),
                 () = &mut wake, if at.is_some() => {}
                 () = ends.stop.cancelled(), if !self.stopping => self.stopping = true,
                 () = ends.given_up.cancelled(), if self.resting && self.stopping => self.give_up(),
@@ -173,7 +177,7 @@ impl Pull {
             return Some(Call { results, claim });
         }
         let many = self.ready.len() * SECOND_CALL >= self.setup.concurrency;
-        if self.calls > 0 && !self.fed && !many {
+        if self.calls > 0 && self.fed.is_empty() && !many {
             return None;
         }
         let results = self.batch();
@@ -201,25 +205,36 @@ impl Pull {
     /// What to claim beside so many results.
     fn claim(&mut self, results: usize, now: Instant) -> Option<Asked> {
         let want = self.want(results);
-        // What came to a worker that stops is handed back when it leaves.
-        self.fed &= !self.stopping;
+        if self.stopping {
+            // What came to a worker that stops is handed back when it leaves.
+            self.fed.clear();
+        }
         let hungry = !self.empty || self.wakes().is_some_and(|at| at <= now);
-        if !self.fed && (want == 0 || !hungry) {
+        if self.fed.is_empty() && (want == 0 || !hungry) {
             return None;
         }
-        // What came through a feeder may be of a list that is held: then it goes back.
         let fed = std::mem::take(&mut self.fed);
         Some(Asked {
             want,
-            reverse: self.order.is_reverse() && self.claims == 0,
+            turn: self.turn(),
             lists: self.setup.lists(),
-            skipped: if fed {
-                Vec::new()
-            } else {
+            // What came through a feeder may be of a list that is held: then it goes back.
+            skipped: if fed.is_empty() {
                 self.holds.skipped(now)
+            } else {
+                Vec::new()
             },
             fed,
+            sweep: self.swept.is_none_or(|swept| swept + SAFETY <= now),
         })
+    }
+
+    /// The order of the next claim: two that are under way go the usual way round.
+    fn turn(&self) -> Turn {
+        if self.claims > 0 {
+            return Turn::default();
+        }
+        self.order.turn(self.setup.places.routes())
     }
 
     /// How many jobs there is room for when so many results are told.
@@ -251,7 +266,7 @@ impl Pull {
     }
 
     fn is_hungry(&self) -> bool {
-        self.empty && !self.fed && !self.resting && self.claims == 0 && self.want(0) > 0
+        self.empty && self.fed.is_empty() && !self.resting && self.claims == 0 && self.want(0) > 0
     }
 
     fn send(&mut self, call: Call) {
@@ -310,6 +325,9 @@ impl Pull {
         }
         let got = taken.jobs.len();
         self.looked = Instant::now();
+        if asked.sweep {
+            self.swept = Some(self.looked);
+        }
         self.order.note(got);
         let skipped = &asked.skipped;
         self.holds
@@ -363,7 +381,7 @@ impl Pull {
             self.ready.push_front(ran);
         }
         if let Some(asked) = claim {
-            self.fed |= asked.fed;
+            self.fed.extend(asked.fed);
             self.empty = false;
         }
         if !std::mem::replace(&mut self.resting, true) {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use meshwork_broker::finish::Result as JobResult;
 use meshwork_broker::{
-    BatchCancelled, BatchRefusal, BatchState, Claim, Enqueued, Finished, MAX_ITEMS, Retention,
+    BatchCancelled, BatchRefusal, BatchState, Claim, Enqueued, Feeds, Finished, MAX_ITEMS,
+    Retention,
 };
 use meshwork_model::batch::{Callback, NewBatch};
 
@@ -348,6 +349,7 @@ pub(super) async fn finish_all(world: &World, many: usize) -> Outcome {
         queues: &[],
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want: 0,
         lease: LEASE,
         worker: WORKER,

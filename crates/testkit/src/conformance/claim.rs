@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Claim, Error, MAX_ITEMS};
+use meshwork_broker::{Claim, Error, Feeds, MAX_ITEMS};
 use meshwork_model::outcome::FailureKind;
 
 use super::world::{LEASE, LEASE_MS, START, WORKER, ids};
@@ -21,6 +21,7 @@ cases![
     writes_the_fencing_token,
     says_who_has_the_job_and_from_where,
     returns_the_records,
+    returns_the_records_of_others,
     never_runs_a_job_beside_itself,
     never_runs_an_ended_job,
     drops_ids_without_a_job,
@@ -78,6 +79,7 @@ async fn refuses_more_than_a_thousand(world: &World) -> Outcome {
         queues: &[world.queue()],
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want: MAX_ITEMS + 1,
         lease: LEASE,
         worker: WORKER,
@@ -108,6 +110,7 @@ async fn lease_is_as_long_as_asked_for(world: &World) -> Outcome {
         queues: &[world.queue()],
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want: 1,
         lease: Duration::from_millis(1_234),
         worker: WORKER,
@@ -179,6 +182,41 @@ async fn returns_the_records(world: &World) -> Outcome {
     same!(claimed.job.env_vars, job.env_vars);
     same!((claimed.job.retries, claimed.job.timeout), (4, 77));
     same!(claimed.job.route(), Some(job.route));
+    let mut plain = world.job("j2")?;
+    (plain.caller_id, plain.context_id) = ("alice".to_owned(), "home".to_owned());
+    (plain.retries, plain.timeout) = (3, 78);
+    plain.route.instance = Some("7".parse()?);
+    world.put_jobs(std::slice::from_ref(&plain)).await?;
+    let queues = [plain.route.queue(world.keys())];
+    let claimed = world.claim(WORKER, &queues, 1).await?.jobs.remove(0);
+    same!(claimed.job.script, plain.script.as_bytes());
+    same!(
+        (&claimed.job.caller_id, &claimed.job.context_id),
+        (&plain.caller_id, &plain.context_id)
+    );
+    same!((claimed.job.retries, claimed.job.timeout), (3, 78));
+    same!(claimed.job.route(), Some(plain.route));
+    Ok(())
+}
+
+/// As many fields as ours have, but others.
+async fn returns_the_records_of_others(world: &World) -> Outcome {
+    let own = ["status", "script", "script_type", "caller_id"];
+    let values = ["dispatched", "1", "osis", "bob"];
+    let more: Vec<_> = (0..9).map(|n| format!("x{n}")).collect();
+    let fields = own.into_iter().zip(values);
+    let fields: Vec<_> = fields
+        .chain(more.iter().map(|name| (name.as_str(), "y")))
+        .collect();
+    world.put_foreign("j1", &fields).await?;
+    let claimed = world.take_one().await?;
+    same!(
+        (
+            claimed.job.script.as_slice(),
+            claimed.job.caller_id.as_str()
+        ),
+        (b"1".as_slice(), "bob")
+    );
     Ok(())
 }
 
@@ -205,12 +243,19 @@ async fn never_runs_an_ended_job(world: &World) -> Outcome {
     world.finish(&claimed, "42").await?;
     let claimed = world.started("j2").await?;
     world.fail(&claimed, FailureKind::Permanent).await?;
+    // By a worker of another make, which wrote nothing else.
+    world.put(&["j3"]).await?;
+    world
+        .raw::<()>(&["HSET", &world.key("j3"), "status", "finished"])
+        .await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
     let before = world.all().await?;
     world.pass(1);
-    world.push("j1").await?;
-    world.push("j2").await?;
+    for id in ["j1", "j2", "j3"] {
+        world.push(id).await?;
+    }
     let taken = world.claim(WORKER, &[world.queue()], 5).await?;
-    same!((taken.jobs.len(), taken.dropped), (0, 2));
+    same!((taken.jobs.len(), taken.dropped), (0, 3));
     world.unchanged(&before).await
 }
 

@@ -1,6 +1,6 @@
 //! Time: how it is written, whose it is, and what happens when it jumps.
 
-use meshwork_broker::{Claim, Clock, Failed, Finished, Reclaimed};
+use meshwork_broker::{Claim, Clock, Failed, Feeds, Finished, Reclaimed};
 use meshwork_model::outcome::FailureKind;
 
 use super::world::{LEASE, LEASE_MS, START, WORKER};
@@ -140,6 +140,7 @@ async fn the_servers_clock_counts_by_default(world: &World) -> Outcome {
         queues: &[world.queue()],
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want: 1,
         lease: LEASE,
         worker: WORKER,

@@ -114,6 +114,10 @@ async fn who_asked_is_told(world: &World) -> Outcome {
         "delete alice ",
     ];
     same!(told(world, "j1").await?, asked);
+    let mut wishes = world.job("j2")?;
+    wishes.key = Some("k".to_owned());
+    alice.enqueue(&[wishes]).await?;
+    same!(told(world, "j2").await?, ["enqueue alice osis"]);
     Ok(())
 }
 

@@ -1,12 +1,13 @@
 //! Waiting for work: an id that comes to a queue wakes one worker and moves into its feed list, from
 //! where a claim takes it. It is in a list at every moment.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use meshwork_broker::Parking;
+use meshwork_broker::{Claim, Feeds, Parking};
 
 use super::old_side::{migrate, old};
-use super::world::{PATIENCE, WORKER, ids};
+use super::world::{LEASE, PATIENCE, WORKER, ids};
 use super::{Failure, Outcome, World, cases, check, same};
 
 cases![
@@ -24,6 +25,7 @@ cases![
     without_a_slot_all_goes_back,
     ids_without_a_job_are_dropped,
     another_workers_feed_is_not_ours,
+    no_other_feed_is_looked_into,
     a_reply_ends_the_wait_for_it,
     the_record_comes_with_the_reply,
     a_wait_for_a_reply_ends,
@@ -217,6 +219,42 @@ async fn another_workers_feed_is_not_ours(world: &World) -> Outcome {
     feed(world, "w2-b", &["j1"]).await?;
     check!(world.take(5).await?.is_empty());
     same!(world.list(&world.feed("w2-b")).await?, ["j1"]);
+    Ok(())
+}
+
+/// A worker says which of its feeds may hold something. What comes of one goes back to its own queue.
+async fn no_other_feed_is_looked_into(world: &World) -> Outcome {
+    world.put(&["j1", "j2", "j3"]).await?;
+    let queues = [world.queue(), world.queue_of("rhai")];
+    let feeds = [world.feed(WORKER), world.keys().feed(WORKER, &queues[1])];
+    feed(world, WORKER, &["j1"]).await?;
+    for id in ["j2", "j3"] {
+        world.raw::<()>(&["LREM", &queues[0], "0", id]).await?;
+        world.raw::<()>(&["LPUSH", &feeds[1], id]).await?;
+    }
+    let (none, second) = (BTreeSet::new(), BTreeSet::from([queues[1].clone()]));
+    let token = world.token();
+    let claim = |want, lists| Claim {
+        queues: &queues,
+        old: &[],
+        reverse: false,
+        feeds: lists,
+        want,
+        lease: LEASE,
+        worker: WORKER,
+        token: &token,
+    };
+    let take = |want, lists| world.broker.claim(claim(want, lists));
+    check!(take(0, Feeds::Of(&second)).await?.jobs.is_empty());
+    same!(world.list(&queues[1]).await?, ["j2", "j3"]);
+    let moved = ["LMOVE", &queues[1], &feeds[1], "RIGHT", "LEFT"];
+    world.raw::<()>(&moved).await?;
+    let jobs = take(2, Feeds::Of(&second)).await?.jobs;
+    same!(ids(&jobs), ["j2", "j3"]);
+    check!(jobs.iter().all(|claimed| claimed.queue == queues[1]));
+    check!(take(1, Feeds::Of(&none)).await?.jobs.is_empty());
+    same!(world.list(&feeds[0]).await?, ["j1"]);
+    same!(ids(&take(1, Feeds::All).await?.jobs), ["j1"]);
     Ok(())
 }
 

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use meshwork_broker::{Cancelled, Claim, Deleted, Error, Failed, Listener, MAX_ITEMS, Reclaimed};
+use meshwork_broker::{
+    Cancelled, Claim, Deleted, Error, Failed, Feeds, Listener, MAX_ITEMS, Reclaimed,
+};
 use meshwork_model::outcome::FailureKind;
 
 use super::world::{ALIVE_MS, LEASE, LEASE_MS, START, WORKER};
@@ -67,6 +69,7 @@ async fn claim(world: &World, want: usize) -> Result<meshwork_broker::Taken, Fai
         queues: &[world.queue()],
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want,
         lease: LEASE,
         worker: WORKER,

@@ -1,6 +1,6 @@
 //! The migration lock: an id that stands on its old list too is run by the side that takes it off there.
 
-use meshwork_broker::{Claim, Failed, OldList, Taken};
+use meshwork_broker::{Claim, Failed, Feeds, OldList, Taken};
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::route::Priority;
 
@@ -17,6 +17,7 @@ cases![
     a_job_for_some_workers_is_not_for_all_old_ones,
     a_setting_that_is_none_is_passed_over,
     an_old_list_that_is_no_list_is_passed_over,
+    a_watch_that_is_none_is_passed_over,
     our_claim_takes_the_id_off_the_old_list,
     an_id_that_an_old_worker_took_is_left,
     one_that_it_runs_is_left_too,
@@ -42,6 +43,7 @@ async fn claim_both(world: &World, want: usize, reverse: bool) -> Result<Taken, 
         queues: &[world.queue()],
         old: &[old],
         reverse,
+        feeds: Feeds::All,
         want,
         lease: LEASE,
         worker: WORKER,
@@ -75,6 +77,23 @@ async fn without_a_migration_on_one(world: &World) -> Outcome {
     same!(world.list(&old(world)).await?.len(), 0);
     same!(world.field("j1", "mw_lock").await?, None);
     same!(looked_at(world, "j1").await?, None);
+    migrate(world, "dual").await?;
+    let mut other = world.job("j2")?;
+    other.route.script_type = "python".parse()?;
+    world.put_jobs(&[other]).await?;
+    same!(world.list(&old(world)).await?.len(), 0);
+    Ok(())
+}
+
+/// Somebody else's key of that name: the job waits all the same.
+async fn a_watch_that_is_none_is_passed_over(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world
+        .raw::<()>(&["SET", &world.keys().watch(), "x"])
+        .await?;
+    world.put(&["j1"]).await?;
+    same!(world.list(&old(world)).await?, ["j1"]);
+    same!(world.waiting().await?, ["j1"]);
     Ok(())
 }
 
@@ -92,6 +111,12 @@ async fn each_worker_may_have_an_old_list_of_its_own(world: &World) -> Outcome {
         Some(world.key("runner_1"))
     );
     same!(world.field("j2", "mw_lock").await?, None);
+    let pattern = world.key("{worker_id}:old");
+    set(world, "osis", &format!("dual {pattern} {AGE}")).await?;
+    let mut job = world.job("j3")?;
+    job.route.instance = Some("runner_1".parse()?);
+    world.put_jobs(&[job]).await?;
+    same!(world.list(&world.key("runner_1:old")).await?, ["j3"]);
     Ok(())
 }
 
@@ -173,6 +198,9 @@ async fn one_that_it_runs_is_left_too(world: &World) -> Outcome {
     check!(world.take(5).await?.is_empty());
     world.push("j1").await?;
     check!(world.take(5).await?.is_empty());
+    world.push("j1").await?;
+    world.raw::<()>(&["LPUSH", &old(world), "j1"]).await?;
+    check!(world.take(5).await?.is_empty());
     same!(world.status("j1").await?, "started");
     Ok(())
 }
@@ -199,6 +227,12 @@ async fn a_job_taken_from_the_old_list_goes_back_to_its_own_queue(world: &World)
     let taken = claim_both(world, 1, true).await?.jobs;
     same!(ids(&taken), ["j1"]);
     same!(world.field("j1", "mw_queue").await?, Some(world.queue()));
+    let mut urgent = world.job("j2")?;
+    urgent.route.priority = Priority::High;
+    let queue = urgent.route.queue(world.keys());
+    world.put_jobs(&[urgent]).await?;
+    same!(ids(&claim_both(world, 1, true).await?.jobs), ["j2"]);
+    same!(world.field("j2", "mw_queue").await?, Some(queue));
     same!(
         world.fail(&taken[0], FailureKind::Script).await?,
         Failed::Requeued

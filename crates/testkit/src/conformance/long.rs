@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Claim, Controlled, Presence, Retention};
+use meshwork_broker::{Claim, Controlled, Feeds, Presence, Retention};
 
 use super::heavy::{MANY, seed, short};
 use super::old_side::{AGE, migrate, old, pop, write};
@@ -221,6 +221,7 @@ async fn claims_beside_a_long_old_list(world: &World) -> Outcome {
         queues: &[world.queue()],
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want: 501,
         lease: LEASE,
         worker: WORKER,

@@ -48,8 +48,9 @@ async fn three_levels(world: &World) -> Result<Vec<String>, super::Failure> {
         script_type: "osis".parse()?,
         group: Group::default(),
         instance: Some("7".parse()?),
+        routes: None,
     };
-    Ok(listen.queues(world.keys()))
+    Ok(listen.queues(world.keys()).concat())
 }
 
 /// Instance, then group, then type, whichever was pushed first.
@@ -144,9 +145,10 @@ async fn level_by_level_and_within_each_the_most_specific(world: &World) -> Outc
         script_type: "osis".parse()?,
         group: Group::default(),
         instance: Some("7".parse()?),
+        routes: None,
     };
     let taken = world
-        .claim(WORKER, &listen.queues(world.keys()), 20)
+        .claim(WORKER, &listen.queues(world.keys()).concat(), 20)
         .await?;
     same!(ids(&taken.jobs), expected);
     Ok(())

@@ -1,6 +1,6 @@
 //! Replies: who waits for the end of a job is told, and nothing is left behind for ever.
 
-use meshwork_broker::{Claim, Claimed, OldList};
+use meshwork_broker::{Claim, Claimed, Feeds, OldList};
 use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::outcome::FailureKind;
 
@@ -24,14 +24,17 @@ cases![
 #[derive(Debug, Clone, Copy)]
 enum End {
     Finished,
+    /// With something said.
+    Spoke,
     Failed,
     StoppedWaiting,
     StoppedRunning,
     Lost,
 }
 
-const ENDS: [End; 5] = [
+const ENDS: [End; 6] = [
     End::Finished,
+    End::Spoke,
     End::Failed,
     End::StoppedWaiting,
     End::StoppedRunning,
@@ -44,6 +47,11 @@ async fn end(world: &World, id: &str, end: End) -> Result<&'static str, Failure>
         End::Finished => {
             let claimed = world.take_one().await?;
             world.finish(&claimed, "42").await?;
+            Ok("42")
+        }
+        End::Spoke => {
+            let claimed = world.take_one().await?;
+            world.broker.finish(&claimed, b"42", b"said", b"").await?;
             Ok("42")
         }
         End::Failed => {
@@ -191,6 +199,7 @@ async fn claim_old(world: &World, old: &str) -> Result<Vec<Claimed>, Failure> {
         queues: &queues,
         old: &old,
         reverse: false,
+        feeds: Feeds::All,
         want: 5,
         lease: LEASE,
         worker: WORKER,
@@ -245,13 +254,16 @@ async fn clients_of_old_lists_wait_on_the_old_reply_list(world: &World) -> Outco
 /// Wherever the job was taken from.
 async fn our_jobs_reply_where_we_wait(world: &World) -> Outcome {
     let old = format!("{}actor_queue:osis", world.keys().job_prefix());
-    let mut job = world.job("j1")?;
-    job.reply = true;
-    world.put_jobs(&[job]).await?;
-    world
-        .raw::<()>(&["LMOVE", &world.queue(), &old, "LEFT", "LEFT"])
-        .await?;
-    let jobs = claim_old(world, &old).await?;
-    world.finish(&jobs[0], "42").await?;
-    told(world, "j1", "42").await
+    for (id, said) in [("j1", ""), ("j2", "said")] {
+        let mut job = world.job(id)?;
+        job.reply = true;
+        world.put_jobs(&[job]).await?;
+        let moved = ["LMOVE", &world.queue(), &old, "LEFT", "LEFT"];
+        world.raw::<()>(&moved).await?;
+        let jobs = claim_old(world, &old).await?;
+        let (output, said) = (b"42", said.as_bytes());
+        world.broker.finish(&jobs[0], output, said, b"").await?;
+        told(world, id, "42").await?;
+    }
+    Ok(())
 }

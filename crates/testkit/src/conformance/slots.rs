@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Cancelled, Claimed, Deleted, OldList};
+use meshwork_broker::{Cancelled, Claimed, Deleted, Feeds, OldList};
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Priority;
 
@@ -325,6 +325,7 @@ async fn jobs_from_old_lists_need_one_too(world: &World) -> Outcome {
             queues: &[],
             old: &old,
             reverse: false,
+            feeds: Feeds::All,
             want: 5,
             lease: LEASE,
             worker: WORKER,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use meshwork_broker::finish::Result as Done;
-use meshwork_broker::{Claim, Claimed, Exchanged, Taken};
+use meshwork_broker::{Claim, Claimed, Exchanged, Feeds, Taken};
 use meshwork_model::job::{NewJob, When};
 
 use super::World;
@@ -98,6 +98,7 @@ pub(super) async fn exchange(world: &World, ended: &[&Claimed], want: usize) -> 
         queues: &[world.queue()],
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want,
         lease: LEASE,
         worker: WORKER,

@@ -9,7 +9,7 @@ use meshwork_broker::bananas::Bananas;
 use meshwork_broker::conn::Conn;
 use meshwork_broker::script::Scripts;
 use meshwork_broker::{
-    Broker, Claim, Claimed, Clock, Enqueued, Failed, Finished, Listener, Reclaimed, Renewal,
+    Broker, Claim, Claimed, Clock, Enqueued, Failed, Feeds, Finished, Listener, Reclaimed, Renewal,
     Renewed, Taken,
 };
 use meshwork_model::job::{Job, NewJob};
@@ -190,6 +190,7 @@ impl World {
             queues,
             old: &[],
             reverse: false,
+            feeds: Feeds::All,
             want,
             lease: LEASE,
             worker,

@@ -53,7 +53,11 @@ pub(super) const COUNTED: &[Change] = &[
         "      fire(batch, has, 'success', now)\n",
         "",
     ),
-    ("end_not_told", "    fire(batch, has, 'done', now)\n", ""),
+    (
+        "end_of_a_batch_not_told",
+        "    fire(batch, has, 'done', now)\n",
+        "",
+    ),
     (
         "callback_held_back",
         "    redis.call('HDEL', key, 'mw_waiting')\n    redis.call('HSET', key, 'updated_at', iso(now), 'mw_input', input)",

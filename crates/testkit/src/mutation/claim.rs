@@ -215,6 +215,16 @@ pub(super) const CLAIM_ORDER: &[Change] = &[
     ),
     ("feeds_after_the_queues", "and sweep(first, n, places)", ""),
     (
+        "feed_of_another_list",
+        "consider(popped[2], popped[1], places and places[k] or k)",
+        "consider(popped[2], popped[1], k)",
+    ),
+    (
+        "feed_back_to_another_list",
+        "from_feed(KEYS[ask.feeds + i], k, gates[k])",
+        "from_feed(KEYS[ask.feeds + i], i, gates[i])",
+    ),
+    (
         "id_not_removed_from_the_feed",
         "id = redis.call('RPOP', feed)",
         "id = redis.call('LINDEX', feed, -1)",
@@ -307,11 +317,6 @@ pub(super) const CLAIM_LOCKS: &[Change] = &[
         "walks_not_bounded",
         "walked = walked or length > 2 * NEAR",
         "walked = false",
-    ),
-    (
-        "walks_for_feeds_not_bounded",
-        "while looked < MOST and not walked do",
-        "while looked < MOST do",
     ),
     (
         "walks_within_a_call_not_bounded",

@@ -39,7 +39,7 @@ pub(super) const FINISH: &[Change] = &[
         "redis.call('HSET', key, 'status', 'finished', 'updated_at', at)\n  if stdout",
     ),
     (
-        "change_not_dated",
+        "long_end_not_dated",
         "redis.call('HSET', key, 'status', 'finished', 'output', output, 'updated_at', at)\n  if stdout",
         "redis.call('HSET', key, 'status', 'finished', 'output', output)\n  if stdout",
     ),
@@ -155,11 +155,6 @@ pub(super) const FINISH: &[Change] = &[
         "reply_of_a_plain_job_missing",
         "if has[4] ~= '0' then reply({mw_reply = has[4]}, id, output) end",
         "",
-    ),
-    (
-        "reply_of_a_plain_job_not_wanted",
-        "if has[4] ~= '0' then reply",
-        "if true then reply",
     ),
     (
         "end_of_a_plain_job_not_told",
@@ -282,7 +277,7 @@ pub(super) const FAIL: &[Change] = &[
         "'updated_at', iso(now))",
     ),
     (
-        "change_not_dated",
+        "long_end_not_dated",
         "'error', ARGV[4], 'updated_at', iso(now))",
         "'error', ARGV[4])",
     ),

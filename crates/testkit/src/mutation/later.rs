@@ -139,7 +139,7 @@ pub(super) const ENDS: &[Change] = &[
         "redis.pcall('ZADD', ENDED",
         "redis.call('ZADD', ENDED",
     ),
-    ("reply_missing", "  reply(has, id, payload)\n", ""),
+    ("reply_forgotten", "  reply(has, id, payload)\n", ""),
     ("end_not_told", "  event(id, status, by, dead)\n", ""),
     (
         "dependants_not_told",
@@ -254,7 +254,7 @@ pub(super) const ADVANCE_FAILED: &[Change] = &[
         "' did not finish', now, 'failed', id, true,",
     ),
     (
-        "who_did_it_not_told",
+        "which_failed_not_told",
         "' did not finish', now, nil, id, true,",
         "' did not finish', now, nil, '', true,",
     ),

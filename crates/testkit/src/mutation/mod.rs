@@ -12,6 +12,7 @@ mod ends;
 mod keys;
 mod later;
 mod migrate;
+pub mod noticed;
 mod returns;
 mod schedules;
 mod settings;
@@ -193,6 +194,12 @@ fn wished() -> &'static [(Verb, &'static [Change], &'static [&'static str])] {
 }
 
 impl Mutation {
+    /// As `claim::lease_not_written`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}::{}", self.verb.name(), self.what)
+    }
+
     /// The scripts with this one broken.
     ///
     /// # Errors
@@ -214,18 +221,25 @@ impl Mutation {
         }))
     }
 
-    /// Runs the suite with the broken script until a case notices. `None`: none did.
+    /// Runs the suite with the broken script until a case notices, the case called `first` before all others.
+    /// `None`: none did.
     ///
     /// # Errors
     /// When the script cannot be broken, or the engine is not there.
-    pub async fn run_on(&self, engine: Engine) -> Result<Option<Caught>, Failure> {
+    pub async fn run_on(
+        &self,
+        engine: Engine,
+        first: Option<&str>,
+    ) -> Result<Option<Caught>, Failure> {
         let scripts = self.scripts()?;
-        for (group, case) in self.cases() {
+        let mut cases: Vec<_> = self.cases().collect();
+        cases.sort_by_key(|(group, case)| Some(case_name(group, case).as_str()) != first);
+        for (group, case) in cases {
             let place = engine.place(self.what).await?;
             let place = place.ok_or_else(|| Failure::new(format!("no {}", engine.program())))?;
             if let Err(failure) = case.run_on(&place, scripts.clone()).await {
                 return Ok(Some(Caught {
-                    case: format!("{}::{}", group.name, case.name),
+                    case: case_name(group, case),
                     failure,
                 }));
             }
@@ -252,5 +266,26 @@ impl Mutation {
         light
             .into_iter()
             .flat_map(|group| group.cases.iter().map(move |case| (group, case)))
+    }
+}
+
+fn case_name(group: &Group, case: &Case) -> String {
+    format!("{}::{}", group.name, case.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// A script that has changed under its mutation, or two that share a name, are told in a second.
+    #[test]
+    fn each_has_a_name_of_its_own_and_a_text_to_break() {
+        let mut names = BTreeSet::new();
+        for mutation in all() {
+            assert!(names.insert(mutation.name()), "{} twice", mutation.name());
+            mutation.scripts().expect("the text is there once");
+        }
     }
 }

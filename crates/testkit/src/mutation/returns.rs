@@ -220,7 +220,7 @@ pub(super) const RECLAIM_FEEDS: &[Change] = &[
         "",
     ),
     (
-        "bound_removed",
+        "bound_of_feeds_removed",
         "local MOST_MOVED = 1000",
         "local MOST_MOVED = 1000000",
     ),

@@ -158,7 +158,7 @@ pub(super) const HOLD: &[Change] = &[
         "local expires, name = now,",
     ),
     (
-        "nobody_looks",
+        "nobody_looks_at_one_that_waits",
         "  redis.pcall('ZADD', WATCH, whole(math.min(expires, now + LOOK_EVERY)), id)\n",
         "",
     ),
@@ -251,7 +251,7 @@ pub(super) const DOUBLE: &[Change] = &[
         "",
     ),
     (
-        "pushed_to_the_wrong_end",
+        "double_to_the_wrong_end",
         "pushed('LPUSH', list, id)",
         "pushed('RPUSH', list, id)",
     ),
@@ -261,18 +261,18 @@ pub(super) const DOUBLE: &[Change] = &[
         "",
     ),
     (
-        "queue_not_written",
+        "queue_of_a_double_not_written",
         "'mw_lock', list, 'mw_queue', queue)",
         "'mw_lock', list)",
     ),
     (
-        "nobody_looks",
+        "nobody_looks_at_a_double",
         "  redis.pcall('ZADD', WATCH, 'LT', whole(now + after), id)\n",
         "",
     ),
     ("looked_at_at_once", "whole(now + after)", "whole(now)"),
     (
-        "a_key_like_the_watch_ends_the_call",
+        "a_key_like_the_watch_ends_the_double_push",
         "redis.pcall('ZADD', WATCH, 'LT',",
         "redis.call('ZADD', WATCH, 'LT',",
     ),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
-use meshwork_broker::{Broker, Cancelled, Claim, Claimed, Enqueued};
+use meshwork_broker::{Broker, Cancelled, Claim, Claimed, Enqueued, Feeds};
 use meshwork_model::job::{Job, NewJob};
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::{JobId, Namespace};
@@ -210,6 +210,7 @@ impl Ground {
                     queues: &[self.queue()],
                     old: &[],
                     reverse: false,
+                    feeds: Feeds::All,
                     want: 1,
                     lease: LEASE,
                     worker: "w1",

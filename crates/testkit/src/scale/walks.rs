@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use meshwork_broker::{Broker, Claim};
+use meshwork_broker::{Broker, Claim, Feeds};
 use meshwork_model::job::NewJob;
 use meshwork_model::route::Route;
 
@@ -163,6 +163,7 @@ impl Migrating {
                 queues: &[self.ground.queue()],
                 old: &[],
                 reverse: false,
+                feeds: Feeds::All,
                 want: 1,
                 lease: Duration::from_secs(3600),
                 worker: "w1",

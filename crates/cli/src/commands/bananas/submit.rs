@@ -11,6 +11,7 @@ use super::{Side, print};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::routing::Routing;
 use crate::value;
 
 /// Submit a job and print its id
@@ -18,6 +19,8 @@ use crate::value;
 pub(crate) struct Submit {
     #[command(flatten)]
     side: Side,
+    #[command(flatten)]
+    routing: Routing,
     /// The name of the handler that it is for
     name: String,
     /// What the handler is given, JSON
@@ -66,6 +69,7 @@ impl Submit {
         if let Some(id) = self.id {
             request = request.id(id);
         }
+        let request = self.routing.bind_bananas(request);
         let client = self.side.client(context).await?;
         let id = client.submit(request).await?;
         if let Some(patience) = self.wait {

@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::out::note;
+use crate::routing::Routing;
 use crate::script::Script;
 use crate::wishes::Wishes;
 use crate::{hands, value};
@@ -36,6 +37,7 @@ pub(crate) struct All {
     pub(crate) asked: Asked,
     pub(crate) wishes: Wishes,
     pub(crate) given: Given,
+    pub(crate) routing: Routing,
 }
 
 /// Why lines are no jobs; nothing was submitted.
@@ -70,6 +72,8 @@ struct Line {
     script_type: Option<String>,
     id: Option<String>,
     group: Option<String>,
+    route: Option<String>,
+    topic: Option<String>,
     instance: Option<String>,
     fallback: Option<String>,
     priority: Option<String>,
@@ -342,7 +346,8 @@ impl All {
         if let Some(path) = line.log_path {
             request = request.log_path(path);
         }
-        Ok(request)
+        let topic = line.topic.as_deref().map(parse).transpose()?;
+        Ok(self.routing.bind(request, topic.as_ref()))
     }
 
     /// What the line runs, or what all run.
@@ -371,6 +376,12 @@ impl All {
 fn places(mut request: JobRequest, line: &Line) -> Result<JobRequest, String> {
     if let Some(group) = &line.group {
         request = request.group(parse(group)?);
+    }
+    if let Some(route) = &line.route {
+        if line.group.is_some() {
+            return Err("it has a group and a route: give one".to_owned());
+        }
+        request = request.route(&parse(route)?);
     }
     if let Some(instance) = &line.instance {
         request = request.instance(parse(instance)?);

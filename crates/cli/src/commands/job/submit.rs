@@ -13,13 +13,14 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::hands;
 use crate::out::note;
+use crate::routing::Routing;
 use crate::script::Script;
 use crate::wishes::Wishes;
 
 /// Submit a job and print its id, or many at once
 ///
 /// With --jsonl, each line of a file is a job, an object of JSON: script or payload (any JSON, for a handler),
-/// and type, id, group, instance, priority, input, env, timeout, retries, backoff, depends_on, exclusive,
+/// and type, id, group, route, topic, instance, priority, input, env, timeout, retries, backoff, depends_on, exclusive,
 /// caller, context, key, at, in, unique, unique_for, unique_until, on_duplicate, debounce and throttle as the
 /// options of these names. What a line does not say, the command line says for all. All lines are checked
 /// before the first job is stored; then each has a line in answer.
@@ -37,6 +38,8 @@ pub(crate) struct Submit {
     wishes: Wishes,
     #[command(flatten)]
     given: Given,
+    #[command(flatten)]
+    routing: Routing,
     /// The open batch that it belongs to
     #[arg(long, value_name = "BATCH", help_heading = "The job")]
     batch: Option<BatchId>,
@@ -89,6 +92,7 @@ impl Submit {
             asked: self.asked,
             wishes: self.wishes,
             given: self.given,
+            routing: self.routing,
         }
     }
 
@@ -101,6 +105,6 @@ impl Submit {
         if let Some(id) = self.id {
             request = request.id(id);
         }
-        Ok(request)
+        Ok(self.routing.bind(request, None))
     }
 }

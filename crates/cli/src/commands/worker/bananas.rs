@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::model::name::RoutingKey;
+use meshwork::model::route::routes::Routes;
 use meshwork::source::bananas::{Foreign, MAX_CONCURRENCY, Worker, WorkerHandle};
 use serde::Serialize;
 
@@ -40,15 +41,6 @@ enum Others {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "With --schema bananas")]
 pub(super) struct Bananas {
-    /// The routes whose jobs it takes, in this order
-    #[arg(
-        long,
-        value_name = "KEY",
-        env = "WORKER_ROUTING_KEYS",
-        value_delimiter = ',',
-        default_value = "default"
-    )]
-    routes: Vec<RoutingKey>,
     /// What runs jobs of a name: a script that ends in .py or .rhai; may be given several times
     #[arg(long = "handler", value_name = "NAME=FILE", value_parser = handler)]
     handlers: Vec<(String, PathBuf)>,
@@ -116,8 +108,9 @@ impl Bananas {
             Some(jobs) => jobs.into(),
             None => concurrency()?,
         };
+        let routes = listen.routes.clone().unwrap_or_default();
         let mut worker = Worker::new(&client)
-            .routes(self.routes.iter().cloned())
+            .routes(routes.keys().iter().cloned())
             .concurrency(concurrency)
             .timeout(self.job_timeout)
             .max_retries(self.max_retries)
@@ -135,7 +128,7 @@ impl Bananas {
         }
         let worker = worker.start().await?;
         tokio::select! {
-            () = worker.registered() => self.tell(&worker, concurrency, context)?,
+            () = worker.registered() => tell(&worker, &routes, concurrency, context)?,
             _ = interrupt.heard() => {}
         }
         interrupt.heard().await;
@@ -152,27 +145,27 @@ impl Bananas {
         }
         Ok(Exit::DONE)
     }
+}
 
-    /// Says that it listens.
-    fn tell(
-        &self,
-        worker: &WorkerHandle,
-        concurrency: usize,
-        context: &mut Context,
-    ) -> Result<(), Error> {
-        let routes: Vec<_> = self.routes.iter().map(RoutingKey::as_str).collect();
-        if context.out.is_json() {
-            context.out.json(&Event::Listening {
-                worker: worker.name(),
-                routes,
-                lists: worker.lists(),
-            })?;
-            return Ok(context.out.flush()?);
-        }
-        let (routes, name) = (routes.join(", "), worker.name());
-        note(format_args!(
-            "listening to jobs of Bananas for {routes}; {concurrency} jobs at once ({name})"
-        ));
-        Ok(())
+/// Says that it listens.
+fn tell(
+    worker: &WorkerHandle,
+    routes: &Routes,
+    concurrency: usize,
+    context: &mut Context,
+) -> Result<(), Error> {
+    let routes: Vec<_> = routes.keys().iter().map(RoutingKey::as_str).collect();
+    if context.out.is_json() {
+        context.out.json(&Event::Listening {
+            worker: worker.name(),
+            routes,
+            lists: worker.lists(),
+        })?;
+        return Ok(context.out.flush()?);
     }
+    let (routes, name) = (routes.join(", "), worker.name());
+    note(format_args!(
+        "listening to jobs of Bananas for {routes}; {concurrency} jobs at once ({name})"
+    ));
+    Ok(())
 }

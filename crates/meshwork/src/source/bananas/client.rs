@@ -9,6 +9,8 @@ use meshwork_model::bananas::{NewJob, Outcome, Peer, Record, Status};
 use meshwork_model::keys::bananas::Bananas as Keys;
 use meshwork_model::name::{JobId, RoutingKey};
 use meshwork_model::route::Priority;
+use meshwork_model::route::bindings::{Bindings, Subject};
+use meshwork_model::route::topic::Topic;
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -74,6 +76,24 @@ impl Request {
     pub fn route(mut self, route: RoutingKey) -> Self {
         self.job.route = Some(route);
         self
+    }
+
+    /// For workers of the route that `bindings` say, unless it names one.
+    #[must_use]
+    pub fn bound(self, bindings: &Bindings, topic: Option<&Topic>) -> Self {
+        if self.job.route.is_some() {
+            return self;
+        }
+        let given = &self.job.payload;
+        let payload = bindings
+            .reads_payloads()
+            .then(|| serde_json::from_str(given).ok());
+        let route = bindings.route(Subject {
+            name: &self.job.name,
+            topic,
+            payload: payload.flatten().as_ref(),
+        });
+        self.route(route.clone())
     }
 
     /// What it is for, in words.

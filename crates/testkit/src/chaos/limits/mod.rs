@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
-use meshwork_broker::{Broker, Claim};
+use meshwork_broker::{Broker, Claim, Feeds};
 use meshwork_model::keys::hero::Hero;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -223,6 +223,7 @@ async fn take(
         queues: &[Sort::Slots.queue(broker)?],
         old: &[],
         reverse: false,
+        feeds: Feeds::All,
         want: jobs,
         lease: LEASE,
         worker: "judge",

@@ -1,0 +1,240 @@
+//! Routes: the routing keys of a worker (seed 4), strictly one after the other or by weight. What a key means
+//! for the lists of a schema is said where that schema's keys are.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::name::{NameError, RoutingKey};
+
+/// The most routes of one worker: it waits on some lists for each.
+pub const MAX_ROUTES: usize = 32;
+/// The largest weight.
+pub const MAX_WEIGHT: u16 = 100;
+
+/// The routes that a worker takes from. `gpu,default`: what is for `gpu` comes before all that is for `default`.
+/// `gpu=3,default`: of four claims that find jobs, three look at `gpu` first, so neither starves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Routes {
+    keys: Vec<RoutingKey>,
+    /// Which of them comes first in one claim after the other; strictly the first if there is one turn.
+    turns: Vec<usize>,
+}
+
+/// Why routes were refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidRoutes {
+    /// There is none.
+    #[error("a worker needs a route: name one, as `default`")]
+    None,
+    /// There are too many.
+    #[error("{0} routes are too many for one worker: at most {MAX_ROUTES} are allowed")]
+    TooMany(usize),
+    /// One stands there twice.
+    #[error("the route `{0}` stands there twice: name it once")]
+    Twice(RoutingKey),
+    /// A weight is none.
+    #[error("`{text}` is no weight for the route `{route}`: give a number from 1 to {MAX_WEIGHT}")]
+    Weight {
+        /// Whose.
+        route: RoutingKey,
+        /// What was given.
+        text: String,
+    },
+    /// A name is none.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+impl Routes {
+    /// These, strictly one after the other.
+    ///
+    /// # Errors
+    /// If there is none, there are more than [`MAX_ROUTES`], or one stands there twice.
+    pub fn strict(keys: impl IntoIterator<Item = RoutingKey>) -> Result<Self, InvalidRoutes> {
+        let keys = checked(keys.into_iter().collect())?;
+        let turns = vec![0];
+        Ok(Self { keys, turns })
+    }
+
+    /// These, each first in so many of as many claims as all weights make together.
+    ///
+    /// # Errors
+    /// As [`Self::strict`], and if a weight is not from 1 to [`MAX_WEIGHT`].
+    pub fn weighted(
+        routes: impl IntoIterator<Item = (RoutingKey, u16)>,
+    ) -> Result<Self, InvalidRoutes> {
+        let (keys, weights): (Vec<_>, Vec<_>) = routes.into_iter().unzip();
+        for (route, weight) in keys.iter().zip(&weights) {
+            if !(1..=MAX_WEIGHT).contains(weight) {
+                return Err(InvalidRoutes::Weight {
+                    route: route.clone(),
+                    text: weight.to_string(),
+                });
+            }
+        }
+        let (keys, turns) = (checked(keys)?, spread(&weights));
+        Ok(Self { keys, turns })
+    }
+
+    /// All of them, in their order.
+    #[must_use]
+    pub fn keys(&self) -> &[RoutingKey] {
+        &self.keys
+    }
+
+    /// Whether they take turns, rather than come strictly one after the other.
+    #[must_use]
+    pub fn is_weighted(&self) -> bool {
+        self.turns.len() > 1
+    }
+
+    /// The place of the one that comes first in this claim, counted from 0, when so many have brought jobs
+    /// before. Those behind it follow in their order.
+    #[must_use]
+    pub fn first(&self, claims: usize) -> usize {
+        self.turns[claims % self.turns.len()]
+    }
+}
+
+fn checked(keys: Vec<RoutingKey>) -> Result<Vec<RoutingKey>, InvalidRoutes> {
+    if keys.is_empty() {
+        return Err(InvalidRoutes::None);
+    }
+    if keys.len() > MAX_ROUTES {
+        return Err(InvalidRoutes::TooMany(keys.len()));
+    }
+    let twice = (1..keys.len()).find(|at| keys[..*at].contains(&keys[*at]));
+    match twice {
+        Some(at) => Err(InvalidRoutes::Twice(keys[at].clone())),
+        None => Ok(keys),
+    }
+}
+
+/// The places by weight, spread out evenly (smooth weighted round robin): a a b a, not a a a b.
+fn spread(weights: &[u16]) -> Vec<usize> {
+    let all: i64 = weights.iter().map(|weight| i64::from(*weight)).sum();
+    let mut due = vec![0; weights.len()];
+    let mut turn = |_| {
+        for (due, weight) in due.iter_mut().zip(weights) {
+            *due += i64::from(*weight);
+        }
+        let most = due.iter().copied().max().unwrap_or_default();
+        let first = due.iter().position(|due| *due == most).unwrap_or_default();
+        due[first] -= all;
+        first
+    };
+    (0..all).map(&mut turn).collect()
+}
+
+impl Default for Routes {
+    fn default() -> Self {
+        Self {
+            keys: vec![RoutingKey::default()],
+            turns: vec![0],
+        }
+    }
+}
+
+impl FromStr for Routes {
+    type Err = InvalidRoutes;
+
+    /// `gpu,default`, or `gpu=3,default=1`; a weight that is not said is 1.
+    fn from_str(text: &str) -> Result<Self, InvalidRoutes> {
+        let mut routes = Vec::new();
+        let mut is_weighted = false;
+        for part in text.split(',').map(str::trim) {
+            let Some((key, weight)) = part.split_once('=') else {
+                routes.push((part.parse()?, 1));
+                continue;
+            };
+            let route: RoutingKey = key.trim().parse()?;
+            let weight = weight.trim().parse().map_err(|_| InvalidRoutes::Weight {
+                route: route.clone(),
+                text: weight.trim().to_owned(),
+            })?;
+            is_weighted = true;
+            routes.push((route, weight));
+        }
+        if is_weighted {
+            Self::weighted(routes)
+        } else {
+            Self::strict(routes.into_iter().map(|(key, _)| key))
+        }
+    }
+}
+
+impl fmt::Display for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, key) in self.keys.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{key}")?;
+            if self.is_weighted() {
+                let weight = self.turns.iter().filter(|first| **first == at).count();
+                write!(f, "={weight}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn firsts(text: &str, claims: usize) -> Vec<usize> {
+        let routes: Routes = text.parse().unwrap();
+        (0..claims).map(|claim| routes.first(claim)).collect()
+    }
+
+    #[test]
+    fn without_weights_the_first_is_always_first() {
+        assert_eq!(firsts("gpu,default", 5), [0; 5]);
+        assert_eq!(firsts("default", 2), [0; 2]);
+    }
+
+    #[test]
+    fn by_weight_they_take_turns_that_are_spread_out() {
+        assert_eq!(firsts("a=3,b", 8), [0, 0, 1, 0, 0, 0, 1, 0]);
+        assert_eq!(firsts("a=1,b=1,c=2", 4), [2, 0, 1, 2]);
+        for (weights, at, times) in [("a=100,b=1", 1, 1), ("a=7,b=5,c=4", 2, 4)] {
+            let all = weights.parse::<Routes>().unwrap().turns.len();
+            let firsts = firsts(weights, all);
+            let found = firsts.iter().filter(|first| **first == at).count();
+            assert_eq!(found, times, "{weights}");
+        }
+    }
+
+    #[test]
+    fn they_are_written_as_they_are_read() {
+        for text in ["gpu,default", "gpu=3,default=1", "default"] {
+            assert_eq!(text.parse::<Routes>().unwrap().to_string(), text);
+        }
+        assert_eq!(
+            " gpu , eu = 2 ".parse::<Routes>().unwrap().to_string(),
+            "gpu=1,eu=2"
+        );
+        assert_eq!(Routes::default(), "default".parse().unwrap());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, word) in [
+            ("", "empty"),
+            ("gpu,", "empty"),
+            ("a:b", "routing key"),
+            ("gpu,gpu", "`gpu` stands there twice"),
+            ("gpu=0", "`0` is no weight"),
+            ("gpu=101", "1 to 100"),
+            ("gpu=-1", "`-1`"),
+            ("gpu=x,eu", "`x`"),
+            ("gpu=", "`` is no weight for the route `gpu`"),
+        ] {
+            let said = text.parse::<Routes>().unwrap_err().to_string();
+            assert!(said.contains(word), "{text}: {said}");
+        }
+        assert_eq!(Routes::strict([]), Err(InvalidRoutes::None));
+        let many = (0..33).map(|at| format!("r{at}").parse().unwrap());
+        assert_eq!(Routes::strict(many), Err(InvalidRoutes::TooMany(33)));
+    }
+}

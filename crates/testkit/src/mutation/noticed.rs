@@ -1,0 +1,35 @@
+//! Which case noticed each mutation when it was last recorded: it is tried first, which makes seconds of an hour.
+//! Nothing is decided by it: what a case does not notice any more, the others are asked.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{fs, io};
+
+const RECORDED: &str = include_str!("noticed.txt");
+
+/// A mutation, as `claim::lease_not_written`, and the case that noticed it, as `claim::pops_the_id`.
+pub type Noticed = BTreeMap<String, String>;
+
+/// What was recorded when this was built.
+#[must_use]
+pub fn recorded() -> Noticed {
+    let line = |line: &str| {
+        let (mutation, case) = line.split_once(' ')?;
+        Some((mutation.to_owned(), case.to_owned()))
+    };
+    RECORDED.lines().filter_map(line).collect()
+}
+
+/// Writes `noticed` where the next build reads it.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn record(noticed: &Noticed) -> io::Result<()> {
+    let mut text = String::new();
+    for (mutation, case) in noticed {
+        let _ = writeln!(text, "{mutation} {case}");
+    }
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/mutation/noticed.txt");
+    fs::write(file, text)
+}
