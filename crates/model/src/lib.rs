@@ -2,7 +2,7 @@
 //!
 //! What a job is ([`job`]), where it goes ([`route`]), which changes of its status are legal ([`state`]) and
 //! what every Redis key is called ([`keys`]); how queues are limited ([`queue`]); when a job runs again and
-//! again ([`schedule`]). What Bananas writes and reads is in [`bananas`].
+//! again ([`schedule`]). What Bananas writes and reads is in [`bananas`], what Nooble4 does in [`nooble`].
 
 pub mod bananas;
 pub mod batch;
@@ -10,6 +10,7 @@ pub mod job;
 pub mod keys;
 pub mod migration;
 pub mod name;
+pub mod nooble;
 pub mod outcome;
 pub mod queue;
 pub mod retry;

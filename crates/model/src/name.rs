@@ -239,6 +239,12 @@ impl Namespace {
         Self("bananas".to_owned())
     }
 
+    /// The first part of every name of Nooble4.
+    #[must_use]
+    pub fn nooble() -> Self {
+        Self("nooble4".to_owned())
+    }
+
     /// What is in its braces: all keys of the namespace lie in one slot of a Redis Cluster then.
     #[must_use]
     pub fn hash_tag(&self) -> Option<&str> {

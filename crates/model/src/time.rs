@@ -11,7 +11,7 @@ const DAY_MS: i64 = 86_400_000;
 #[must_use]
 pub fn iso(ms: u64) -> String {
     let ms = i64::try_from(ms).unwrap_or(i64::MAX);
-    let (year, month, day) = date(ms / DAY_MS);
+    let (year, month, day) = date_of(ms / DAY_MS);
     let (seconds, thousandths) = (ms % DAY_MS / 1000, ms % 1000);
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
     format!(
@@ -21,7 +21,7 @@ pub fn iso(ms: u64) -> String {
 }
 
 /// A day since 1970 as year, month and day; years begin in March here, so that a leap day is the last.
-fn date(day: i64) -> (i64, i64, i64) {
+pub(crate) fn date_of(day: i64) -> (i64, i64, i64) {
     let day = day + TO_1970;
     let (era, of_era) = (day.div_euclid(ERA), day.rem_euclid(ERA));
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -53,20 +53,31 @@ pub fn parse_iso(text: &str) -> Option<u64> {
         Some((date, time)) => (date, time.strip_suffix('Z')?),
         None => (text, "00:00:00"),
     };
-    let [year, month, of_month] = numbers(date, '-', [4, 2, 2])?;
+    let days = parse_date(date)?;
     let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
-    let [hours, minutes, seconds] = numbers(time, ':', [2, 2, 2])?;
+    let [hours, minutes, seconds] = parse_clock(time)?;
     let digits = fraction.bytes().all(|c| c.is_ascii_digit());
     let three = fraction.bytes().chain([b'0'; 3]).take(3);
     let thousandths = three.fold(0, |sum, c| sum * 10 + i64::from(c) - i64::from(b'0'));
-    let days = day(year, month, of_month);
-    // A date that the calendar does not have is another one when it comes back.
-    let sound = digits && self::date(days) == (year, month, of_month);
-    if !sound || hours > 23 || minutes > 59 || seconds > 59 {
+    if !digits {
         return None;
     }
     let ms = days * DAY_MS + ((hours * 60 + minutes) * 60 + seconds) * 1000 + thousandths;
     u64::try_from(ms).ok()
+}
+
+/// The days from 1970 to a date as `2026-01-31`.
+pub(crate) fn parse_date(text: &str) -> Option<i64> {
+    let [year, month, of_month] = numbers(text, '-', [4, 2, 2])?;
+    let days = day(year, month, of_month);
+    // A date that the calendar does not have is another one when it comes back.
+    (date_of(days) == (year, month, of_month)).then_some(days)
+}
+
+/// Hours, minutes and seconds as `12:00:00`.
+pub(crate) fn parse_clock(text: &str) -> Option<[i64; 3]> {
+    let [hours, minutes, seconds] = numbers(text, ':', [2, 2, 2])?;
+    (hours < 24 && minutes < 60 && seconds < 60).then_some([hours, minutes, seconds])
 }
 
 /// Three numbers of so many digits each.

@@ -2,3 +2,4 @@
 
 pub mod bananas;
 pub mod hero;
+pub mod nooble;

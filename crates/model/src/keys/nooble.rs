@@ -1,0 +1,325 @@
+//! The names of Nooble4 (seed 1, `nooble4:…`), in both of its dialects, and those of our own beside them.
+//!
+//! Services, events and contexts are any text there: nothing is checked or escaped, and `:` passes through.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::name::Namespace;
+
+use super::hero::ScriptName;
+
+/// The environment when none is said. (Nooble4's own services are started with `ENVIRONMENT=development`
+/// unless they are told otherwise.)
+pub const DEFAULT_ENVIRONMENT: &str = "dev";
+/// Stands where Nooble4 writes the id of one call, in the name of a callback list that all calls share.
+const ANY_CALL: &str = "00000000-0000-0000-0000-000000000000";
+
+/// Which of its two wires a deployment of Nooble4 speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// Its code: actions in streams with a consumer group.
+    #[default]
+    Streams,
+    /// Its standard as it was written down (seed 1): actions in lists.
+    Lists,
+}
+
+impl Dialect {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Streams => "streams",
+            Self::Lists => "lists",
+        }
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A word that is no dialect.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no dialect of Nooble4: give `streams` or `lists`")]
+pub struct UnknownDialect(String);
+
+impl FromStr for Dialect {
+    type Err = UnknownDialect;
+
+    fn from_str(word: &str) -> Result<Self, UnknownDialect> {
+        let mut all = [Self::Streams, Self::Lists].into_iter();
+        all.find(|it| it.as_str() == word)
+            .ok_or_else(|| UnknownDialect(word.to_owned()))
+    }
+}
+
+/// Builds the names of one deployment of Nooble4.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueManager {
+    prefix: Namespace,
+    environment: String,
+    dialect: Dialect,
+}
+
+/// The keys that one queue of actions or callbacks has beside itself.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct QueueKeys {
+    /// The stream, or the list.
+    pub queue: String,
+    /// What failed and waits for its next run (a sorted set by time, milliseconds).
+    pub delayed: String,
+    /// What every key of a message's failed and lost runs begins with; its digest follows.
+    pub tries: String,
+    /// Which workers take from a list, by the time at which each counts as gone (a sorted set, milliseconds).
+    pub workers: String,
+    /// What every list of what one worker has in hand begins with; the worker's name follows.
+    pub processing: String,
+    /// What failed for good (a stream).
+    pub dead: String,
+}
+
+impl QueueManager {
+    /// Names under `prefix` (Nooble4's is `nooble4`) in an environment; none and an empty one are
+    /// [`DEFAULT_ENVIRONMENT`].
+    #[must_use]
+    pub fn new(prefix: Namespace, environment: Option<&str>, dialect: Dialect) -> Self {
+        let environment = environment.filter(|it| !it.is_empty());
+        Self {
+            prefix,
+            environment: environment.unwrap_or(DEFAULT_ENVIRONMENT).to_owned(),
+            dialect,
+        }
+    }
+
+    /// The first part of every name.
+    #[must_use]
+    pub fn prefix(&self) -> &Namespace {
+        &self.prefix
+    }
+
+    /// The second part of every name.
+    #[must_use]
+    pub fn environment(&self) -> &str {
+        &self.environment
+    }
+
+    /// The dialect that is spoken.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn of(&self, service: &str, context: Option<&str>, rest: &str) -> String {
+        let (prefix, environment) = (&self.prefix, &self.environment);
+        match context.filter(|it| !it.is_empty()) {
+            Some(context) => format!("{prefix}:{environment}:{service}:{context}:{rest}"),
+            None => format!("{prefix}:{environment}:{service}:{rest}"),
+        }
+    }
+
+    /// Where a service takes its actions: `{service}:streams:main`, or the list `{service}[:{context}]:actions`.
+    /// (The context of a stream is ours: Nooble4's code knows none.)
+    #[must_use]
+    pub fn actions(&self, service: &str, context: Option<&str>) -> String {
+        let rest = match self.dialect {
+            Dialect::Streams => "streams:main",
+            Dialect::Lists => "actions",
+        };
+        self.of(service, context, rest)
+    }
+
+    /// The consumer group of a service, the same in all its streams: `{service}-group`.
+    #[must_use]
+    pub fn group(service: &str) -> String {
+        format!("{service}-group")
+    }
+
+    /// The list to which one call is answered.
+    #[must_use]
+    pub fn response(
+        &self,
+        client: &str,
+        action_type: &str,
+        correlation_id: &str,
+        context: Option<&str>,
+    ) -> String {
+        let action_type = self.word(action_type);
+        let rest = format!("responses:{action_type}:{correlation_id}");
+        self.of(client, context, &rest)
+    }
+
+    /// The list to which all calls of one process are answered.
+    #[must_use]
+    pub fn responses(&self, client: &str, process: &str) -> String {
+        self.of(client, None, &format!("responses:mw:{process}"))
+    }
+
+    /// The list to which the callbacks of one event go; with the id of a call, those of that call alone.
+    /// Nooble4's code writes an id always; where its list is shared, one of zeros stands there.
+    #[must_use]
+    pub fn callback(
+        &self,
+        client: &str,
+        event: &str,
+        correlation_id: Option<&str>,
+        context: Option<&str>,
+    ) -> String {
+        let rest = match self.dialect {
+            Dialect::Streams => {
+                let call = correlation_id.unwrap_or(ANY_CALL);
+                format!("callbacks:{}:{call}", self.word(event))
+            }
+            Dialect::Lists => format!("callbacks:{event}"),
+        };
+        self.of(client, context, &rest)
+    }
+
+    /// The channel on which a service announces an event.
+    #[must_use]
+    pub fn notifications(&self, origin: &str, event: &str, context: Option<&str>) -> String {
+        self.of(origin, context, &format!("notifications:{event}"))
+    }
+
+    /// What failed for good of a service's actions: `{service}[:{context}]:actions:dead_letter`.
+    #[must_use]
+    pub fn dead_letter(&self, service: &str, context: Option<&str>) -> String {
+        self.of(service, context, "actions:dead_letter")
+    }
+
+    /// All keys of a service's queue of actions.
+    #[must_use]
+    pub fn action_keys(&self, service: &str, context: Option<&str>) -> QueueKeys {
+        let dead = self.dead_letter(service, context);
+        Self::beside(self.actions(service, context), dead)
+    }
+
+    /// All keys of a list of callbacks.
+    #[must_use]
+    pub fn callback_keys(&self, client: &str, event: &str) -> QueueKeys {
+        let list = self.callback(client, event, None, None);
+        let dead = format!("{list}:dead_letter");
+        Self::beside(list, dead)
+    }
+
+    fn beside(queue: String, dead: String) -> QueueKeys {
+        QueueKeys {
+            delayed: format!("{queue}:mw:delayed"),
+            tries: format!("{queue}:mw:tries:"),
+            workers: format!("{queue}:mw:workers"),
+            processing: format!("{queue}:mw:processing:"),
+            dead,
+            queue,
+        }
+    }
+
+    /// The callback that a service waits for under this id: what it asked, and what it wants to know again.
+    #[must_use]
+    pub fn asked(&self, client: &str, correlation_id: &str) -> String {
+        self.of(client, None, &format!("mw:asked:{correlation_id}"))
+    }
+
+    /// How the actions of all services went (a stream).
+    #[must_use]
+    pub fn trace(&self) -> String {
+        let (prefix, environment) = (&self.prefix, &self.environment);
+        format!("{prefix}:{environment}:mw:trace")
+    }
+
+    /// The names that scripts use without being given them in each call.
+    #[must_use]
+    pub fn script_names(&self) -> Vec<ScriptName> {
+        // What never is: scripts ask for it where a cluster may be moving the slot.
+        vec![("LEASES", format!("{}:mw:none", self.prefix))]
+    }
+
+    /// An action type or an event within a name: the streams dialect writes `_` for its dots.
+    fn word(&self, text: &str) -> String {
+        match self.dialect {
+            Dialect::Streams => text.replace('.', "_"),
+            Dialect::Lists => text.to_owned(),
+        }
+    }
+}
+
+impl QueueKeys {
+    /// The list of what one worker has in hand.
+    #[must_use]
+    pub fn processing_of(&self, worker: &str) -> String {
+        format!("{}{worker}", self.processing)
+    }
+}
+
+/// The service that an action type names: what stands before its first dot.
+#[must_use]
+pub fn service_of(action_type: &str) -> &str {
+    action_type.split('.').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(dialect: Dialect) -> QueueManager {
+        QueueManager::new(Namespace::nooble(), None, dialect)
+    }
+
+    #[test]
+    fn dead_letters_stand_where_the_seed_says() {
+        for dialect in [Dialect::Streams, Dialect::Lists] {
+            let names = names(dialect);
+            let dead = names.dead_letter("management", None);
+            assert_eq!(dead, "nooble4:dev:management:actions:dead_letter");
+            let dead = names.action_keys("management", Some("t1")).dead;
+            assert_eq!(dead, "nooble4:dev:management:t1:actions:dead_letter");
+        }
+    }
+
+    #[test]
+    fn a_list_that_calls_share_looks_like_one_of_a_call() {
+        let event = "ingestion.embedding_result";
+        let shared = names(Dialect::Streams).callback("i", event, None, None);
+        let expected = format!("nooble4:dev:i:callbacks:ingestion_embedding_result:{ANY_CALL}");
+        assert_eq!(shared, expected);
+        let shared = names(Dialect::Lists).callback("i", event, None, None);
+        assert_eq!(shared, "nooble4:dev:i:callbacks:ingestion.embedding_result");
+    }
+
+    #[test]
+    fn a_stream_may_have_a_context_and_keeps_its_group() {
+        let stream = names(Dialect::Streams).actions("a", Some("t1"));
+        assert_eq!(stream, "nooble4:dev:a:t1:streams:main");
+        assert_eq!(QueueManager::group("a"), "a-group");
+    }
+
+    #[test]
+    fn our_own_keys_are_none_of_theirs() {
+        let names = names(Dialect::Streams);
+        let keys = names.action_keys("a", None);
+        for own in [&keys.delayed, &keys.tries, &keys.workers, &keys.processing] {
+            assert!(own.starts_with("nooble4:dev:a:streams:main:mw:"), "{own}");
+        }
+        assert!(keys.processing_of("w").ends_with(":mw:processing:w"));
+        assert!(names.trace().starts_with("nooble4:dev:mw:"));
+        assert!(names.asked("a", "c").contains(":a:mw:asked:"));
+    }
+
+    #[test]
+    fn a_dialect_is_a_word() {
+        assert_eq!("lists".parse(), Ok(Dialect::Lists));
+        assert_eq!("streams".parse(), Ok(Dialect::default()));
+        let said = "kafka".parse::<Dialect>().unwrap_err().to_string();
+        assert!(
+            said.contains("kafka") && said.contains("`streams`"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_service_is_the_first_word_of_a_type() {
+        assert_eq!(["a.b.c", "a", ".b"].map(service_of), ["a", "a", ""]);
+    }
+}

@@ -1,0 +1,167 @@
+//! An action: what one service asks of another, and what it is told back by a callback.
+
+use super::config;
+use super::fields::{Fields, InvalidEnvelope, id, object, text, timestamp};
+use super::{Data, Fresh, Writer};
+use crate::keys::nooble::Dialect;
+
+/// An action. Ids are UUIDs in small letters; in the dialect of lists, tenant, user and session are any text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// The message's own id.
+    pub action_id: String,
+    /// What is asked: the service, a dot, and what it is to do.
+    pub action_type: String,
+    /// When it was written.
+    pub timestamp: String,
+    /// Whose it is. (Streams: must be there.)
+    pub tenant_id: Option<String>,
+    /// The conversation that it belongs to. (Streams: must be there.)
+    pub session_id: Option<String>,
+    /// The whole request of a user that it is a step of. (Streams: must be there; lists have none.)
+    pub task_id: Option<String>,
+    /// The user.
+    pub user_id: Option<String>,
+    /// The agent. (Streams: must be there; lists have none.)
+    pub agent_id: Option<String>,
+    /// Which service asks. (Streams: must be there.)
+    pub origin_service: Option<String>,
+    /// What ties an answer to its question.
+    pub correlation_id: Option<String>,
+    /// The trace that all of a task's messages belong to.
+    pub trace_id: Option<String>,
+    /// The list that the answer goes to.
+    pub callback_queue_name: Option<String>,
+    /// With it, the answer is an action of this type; without, a [`super::Response`].
+    pub callback_action_type: Option<String>,
+    /// Settings for who carries a conversation. (Streams only, as the other two.)
+    pub execution_config: Option<Data>,
+    /// Settings for who asks a model.
+    pub query_config: Option<Data>,
+    /// Settings for who searches.
+    pub rag_config: Option<Data>,
+    /// What it is about, an object.
+    pub data: Data,
+    /// What else there is to say, an object.
+    pub metadata: Option<Data>,
+    /// Fields that Nooble4 does not know. (Lists drop them.)
+    pub extra: Vec<(String, Data)>,
+}
+
+impl Action {
+    /// Reads one. What it may leave out, and does, comes from `fresh`.
+    ///
+    /// # Errors
+    /// If Nooble4's model would refuse it: everything that is wrong with it.
+    pub fn read(bytes: &[u8], dialect: Dialect, fresh: Fresh) -> Result<Self, InvalidEnvelope> {
+        let mut from = Fields::read("action", bytes, dialect)?;
+        let of_streams = dialect == Dialect::Streams;
+        let now = fresh.now;
+        let action_id = from.or("action_id", id, || fresh.action_id);
+        let action_type = from.required("action_type", text);
+        let timestamp = from.or("timestamp", timestamp, || now);
+        let (tenant_id, session_id, task_id, user_id, agent_id, origin_service);
+        if of_streams {
+            tenant_id = from.required("tenant_id", id);
+            session_id = from.required("session_id", id);
+            task_id = from.required("task_id", id);
+            user_id = from.maybe("user_id", id);
+            agent_id = from.required("agent_id", id);
+            origin_service = from.required("origin_service", text);
+        } else {
+            tenant_id = from.maybe("tenant_id", text);
+            session_id = from.maybe("session_id", text);
+            user_id = from.maybe("user_id", text);
+            origin_service = from.maybe("origin_service", text);
+            (task_id, agent_id) = (None, None);
+        }
+        let correlation_id = from.maybe("correlation_id", id);
+        let trace = |value| match value {
+            super::Json::Null => Ok(None),
+            value => id(value).map(Some),
+        };
+        let trace_id = from.or("trace_id", trace, || Some(fresh.trace_id));
+        let callback_queue_name = from.maybe("callback_queue_name", text);
+        let callback_action_type = from.maybe("callback_action_type", text);
+        let [execution_config, query_config, rag_config] =
+            config::ALL.map(
+                |(name, config)| match from.take(name).filter(|_| of_streams) {
+                    None | Some(super::Json::Null) => None,
+                    Some(value) => {
+                        let read = config.read(value);
+                        let read = read.map_err(|faults| from.faults_of(name, faults));
+                        read.ok().map(Data)
+                    }
+                },
+            );
+        let data = from.required("data", object);
+        let metadata = |value| match value {
+            super::Json::Null => Ok(None),
+            value => object(value).map(Some),
+        };
+        let metadata = from.or("metadata", metadata, || Some(Data::empty()));
+        let extra = from.rest()?;
+        Ok(Self {
+            action_id: action_id.unwrap_or_default(),
+            action_type: action_type.unwrap_or_default(),
+            timestamp: timestamp.unwrap_or_default(),
+            tenant_id,
+            session_id,
+            task_id,
+            user_id,
+            agent_id,
+            origin_service,
+            correlation_id,
+            trace_id: trace_id.flatten(),
+            callback_queue_name,
+            callback_action_type,
+            execution_config,
+            query_config,
+            rag_config,
+            data: data.unwrap_or_else(Data::empty),
+            metadata: metadata.flatten(),
+            extra: if of_streams { extra } else { Vec::new() },
+        })
+    }
+
+    /// As Nooble4's model writes it.
+    #[must_use]
+    pub fn write(&self, dialect: Dialect) -> String {
+        let mut to = Writer::new();
+        to.text("action_id", &self.action_id);
+        to.text("action_type", &self.action_type);
+        to.text("timestamp", &self.timestamp);
+        to.maybe_text("tenant_id", self.tenant_id.as_deref());
+        let (user, session) = (self.user_id.as_deref(), self.session_id.as_deref());
+        match dialect {
+            Dialect::Streams => {
+                to.maybe_text("session_id", session);
+                to.maybe_text("task_id", self.task_id.as_deref());
+                to.maybe_text("user_id", user);
+                to.maybe_text("agent_id", self.agent_id.as_deref());
+            }
+            Dialect::Lists => {
+                to.maybe_text("user_id", user);
+                to.maybe_text("session_id", session);
+            }
+        }
+        to.maybe_text("origin_service", self.origin_service.as_deref());
+        to.maybe_text("correlation_id", self.correlation_id.as_deref());
+        to.maybe_text("trace_id", self.trace_id.as_deref());
+        to.maybe_text("callback_queue_name", self.callback_queue_name.as_deref());
+        to.maybe_text("callback_action_type", self.callback_action_type.as_deref());
+        if dialect == Dialect::Streams {
+            to.maybe("execution_config", self.execution_config.as_ref());
+            to.maybe("query_config", self.query_config.as_ref());
+            to.maybe("rag_config", self.rag_config.as_ref());
+        }
+        to.raw("data", self.data.text());
+        to.maybe("metadata", self.metadata.as_ref());
+        if dialect == Dialect::Streams {
+            for (name, value) in &self.extra {
+                to.raw(name, value.text());
+            }
+        }
+        to.done()
+    }
+}

@@ -1,0 +1,191 @@
+//! Actions of Nooble4 (seed 1), which its services send each other: what is asked ([`Action`]) and answered
+//! ([`Response`]), as its models read and write them in either dialect. Ids and times that a reader has to make up
+//! are given to it, since nothing here knows a clock.
+
+mod action;
+mod config;
+mod fields;
+mod id;
+mod json;
+mod response;
+mod time;
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use action::Action;
+pub use fields::{Fault, InvalidEnvelope};
+pub use id::uuid;
+pub use response::{ErrorDetail, Response};
+pub use time::micros;
+
+use json::Json;
+
+/// What a reader puts where an envelope says nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fresh {
+    /// A new id for the message.
+    pub action_id: String,
+    /// A new id for the trace.
+    pub trace_id: String,
+    /// The time, as [`micros`] writes it.
+    pub now: String,
+}
+
+/// A value in JSON, as text: numbers of any size and the order of names stay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Data(String);
+
+/// Why something is no data of an action.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidData {
+    /// It cannot be written as JSON.
+    #[error("the data cannot be written as JSON: {0}")]
+    Unwritable(#[source] serde_json::Error),
+    /// It is JSON, and no object.
+    #[error("data is an object of JSON: give names and values between braces, not {0}")]
+    NoObject(&'static str),
+    /// It is no JSON.
+    #[error("the data is no JSON")]
+    NoJson,
+}
+
+impl Data {
+    /// Nothing: `{}`.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self("{}".to_owned())
+    }
+
+    /// An object.
+    ///
+    /// # Errors
+    /// If it cannot be written as JSON, or is no object there.
+    pub fn of(value: &(impl Serialize + ?Sized)) -> Result<Self, InvalidData> {
+        let text = serde_json::to_string(value).map_err(InvalidData::Unwritable)?;
+        match text.as_bytes().first() {
+            // Large numbers are written in another way than theirs.
+            Some(b'{') if text.contains("e+") => Self::parse(&text),
+            Some(b'{') => Ok(Self(text)),
+            _ => Err(InvalidData::NoObject(kind(&text))),
+        }
+    }
+
+    /// An object from its text.
+    ///
+    /// # Errors
+    /// If the text is no JSON, or no object.
+    pub fn parse(text: &str) -> Result<Self, InvalidData> {
+        match Json::read(text) {
+            Some(value @ Json::Object(_)) => Ok(Self(value.text())),
+            Some(value) => Err(InvalidData::NoObject(kind(&value.text()))),
+            None => Err(InvalidData::NoJson),
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// As a type of the caller's.
+    ///
+    /// # Errors
+    /// If it is not of that type.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.0)
+    }
+}
+
+impl fmt::Display for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a text of JSON is, in words.
+fn kind(text: &str) -> &'static str {
+    match text.as_bytes().first() {
+        Some(b'[') => "a list",
+        Some(b'"') => "a text",
+        Some(b'n') => "null",
+        Some(b't' | b'f') => "true or false",
+        _ => "a number",
+    }
+}
+
+/// Writes an object of which the values are texts, or JSON already.
+struct Writer(String);
+
+impl Writer {
+    fn new() -> Self {
+        Self(String::from("{"))
+    }
+
+    fn name(&mut self, name: &str) {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        json::write_text(name, &mut self.0);
+        self.0.push(':');
+    }
+
+    fn text(&mut self, name: &str, value: &str) {
+        self.name(name);
+        json::write_text(value, &mut self.0);
+    }
+
+    fn raw(&mut self, name: &str, value: &str) {
+        self.name(name);
+        self.0.push_str(value);
+    }
+
+    fn maybe_text(&mut self, name: &str, value: Option<&str>) {
+        match value {
+            Some(value) => self.text(name, value),
+            None => self.raw(name, "null"),
+        }
+    }
+
+    fn maybe(&mut self, name: &str, value: Option<&Data>) {
+        self.raw(name, value.map_or("null", Data::text));
+    }
+
+    fn done(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn data_is_an_object() {
+        let one: HashMap<_, _> = [("a", 1e300)].into_iter().collect();
+        assert_eq!(Data::of(&one).unwrap().text(), r#"{"a":1e300}"#);
+        for (bad, said) in [
+            ("[]", "a list"),
+            ("\"x\"", "a text"),
+            ("null", "null"),
+            ("1", "a number"),
+            ("true", "true or false"),
+        ] {
+            let error = Data::parse(bad).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+        let error = Data::of("x").unwrap_err();
+        assert!(matches!(error, InvalidData::NoObject("a text")));
+        assert!(matches!(Data::parse("{"), Err(InvalidData::NoJson)));
+        let data = Data::parse(" {\"a\": NaN} ").unwrap();
+        assert_eq!(data.text(), "{\"a\":null}");
+        assert_eq!(data.read::<HashMap<String, ()>>().unwrap().len(), 1);
+    }
+}

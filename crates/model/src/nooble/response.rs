@@ -1,0 +1,182 @@
+//! A response: how an action went, told to who waits for it.
+
+use super::fields::{Fault, Fields, InvalidEnvelope, id, object, text, timestamp, truth};
+use super::json::Json;
+use super::{Data, Fresh, Writer};
+use crate::keys::nooble::Dialect;
+
+/// What an action failed with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorDetail {
+    /// Its kind, for programs.
+    pub error_type: String,
+    /// Which of that kind.
+    pub error_code: Option<String>,
+    /// What happened, for people.
+    pub message: String,
+    /// What else is known, an object.
+    pub details: Option<Data>,
+}
+
+/// A response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// The message's own id: not that of the action which it answers.
+    pub action_id: String,
+    /// The correlation id of what it answers.
+    pub correlation_id: String,
+    /// The trace of what it answers.
+    pub trace_id: String,
+    /// The task of what it answers. (Lists have none of this and the next two.)
+    pub task_id: Option<String>,
+    /// Whose it is.
+    pub tenant_id: Option<String>,
+    /// The conversation.
+    pub session_id: Option<String>,
+    /// When it was written.
+    pub timestamp: String,
+    /// What came of it, an object.
+    pub data: Option<Data>,
+    /// Why it failed; without, it succeeded.
+    pub error: Option<ErrorDetail>,
+    /// Fields that Nooble4 does not know. (Lists drop them.)
+    pub extra: Vec<(String, Data)>,
+}
+
+impl Response {
+    /// Whether the action succeeded.
+    #[must_use]
+    pub fn success(&self) -> bool {
+        self.error.is_none()
+    }
+
+    /// Reads one. What it may leave out, and does, comes from `fresh`.
+    ///
+    /// # Errors
+    /// If Nooble4's model would refuse it: everything that is wrong with it.
+    pub fn read(bytes: &[u8], dialect: Dialect, fresh: Fresh) -> Result<Self, InvalidEnvelope> {
+        let mut from = Fields::read("response", bytes, dialect)?;
+        let of_streams = dialect == Dialect::Streams;
+        let action_id = match dialect {
+            Dialect::Streams => from.or("action_id", id, || fresh.action_id),
+            Dialect::Lists => from.required("action_id", id),
+        };
+        let correlation_id = from.required("correlation_id", id);
+        let trace_id = from.required("trace_id", id);
+        let mut of_task = |name| of_streams.then(|| from.required(name, id)).flatten();
+        let [task_id, tenant_id, session_id] =
+            ["task_id", "tenant_id", "session_id"].map(&mut of_task);
+        let success = from.required("success", truth);
+        let timestamp = from.or("timestamp", timestamp, || fresh.now);
+        let data = from.maybe("data", object);
+        let error = match from.take("error") {
+            None | Some(Json::Null) => None,
+            Some(value) => {
+                let read = ErrorDetail::read(value);
+                let read = read.map_err(|faults| from.faults_of("error", faults));
+                read.ok()
+            }
+        };
+        // Theirs looks at the whole when its parts are sound.
+        let extra = from.rest()?;
+        if success != Some(error.is_none()) {
+            let fault = Fault {
+                field: String::new(),
+                kind: "value_error",
+            };
+            return Err(InvalidEnvelope {
+                what: "response",
+                faults: vec![fault],
+            });
+        }
+        Ok(Self {
+            action_id: action_id.unwrap_or_default(),
+            correlation_id: correlation_id.unwrap_or_default(),
+            trace_id: trace_id.unwrap_or_default(),
+            task_id,
+            tenant_id,
+            session_id,
+            timestamp: timestamp.unwrap_or_default(),
+            data,
+            error,
+            extra: if of_streams { extra } else { Vec::new() },
+        })
+    }
+
+    /// As Nooble4's model writes it.
+    #[must_use]
+    pub fn write(&self, dialect: Dialect) -> String {
+        let mut to = Writer::new();
+        to.text("action_id", &self.action_id);
+        to.text("correlation_id", &self.correlation_id);
+        to.text("trace_id", &self.trace_id);
+        if dialect == Dialect::Streams {
+            to.maybe_text("task_id", self.task_id.as_deref());
+            to.maybe_text("tenant_id", self.tenant_id.as_deref());
+            to.maybe_text("session_id", self.session_id.as_deref());
+        }
+        to.raw("success", if self.success() { "true" } else { "false" });
+        to.text("timestamp", &self.timestamp);
+        to.maybe("data", self.data.as_ref());
+        match &self.error {
+            Some(error) => to.raw("error", &error.write()),
+            None => to.raw("error", "null"),
+        }
+        if dialect == Dialect::Streams {
+            for (name, value) in &self.extra {
+                to.raw(name, value.text());
+            }
+        }
+        to.done()
+    }
+}
+
+impl ErrorDetail {
+    /// An error of a type and a code, in words.
+    #[must_use]
+    pub fn new(error_type: &str, error_code: &str, message: &str) -> Self {
+        Self {
+            error_type: error_type.to_owned(),
+            error_code: Some(error_code.to_owned()),
+            message: message.to_owned(),
+            details: Some(Data::empty()),
+        }
+    }
+
+    /// As Nooble4's model writes it.
+    #[must_use]
+    pub fn write(&self) -> String {
+        let mut to = Writer::new();
+        to.text("error_type", &self.error_type);
+        to.maybe_text("error_code", self.error_code.as_deref());
+        to.text("message", &self.message);
+        to.maybe("details", self.details.as_ref());
+        to.done()
+    }
+
+    fn read(value: Json) -> Result<Self, Vec<Fault>> {
+        let Json::Object(fields) = value else {
+            let field = String::new();
+            let kind = "model_type";
+            return Err(vec![Fault { field, kind }]);
+        };
+        let mut from = Fields::within(fields);
+        let error_type = from.required("error_type", text);
+        let error_code = from.maybe("error_code", text);
+        let message = from.required("message", text);
+        let maybe = |value| match value {
+            Json::Null => Ok(None),
+            value => object(value).map(Some),
+        };
+        let details = from.or("details", maybe, || Some(Data::empty()));
+        match (from.ends().1, error_type, message) {
+            (faults, Some(error_type), Some(message)) if faults.is_empty() => Ok(Self {
+                error_type,
+                error_code,
+                message,
+                details: details.flatten(),
+            }),
+            (faults, ..) => Err(faults),
+        }
+    }
+}
