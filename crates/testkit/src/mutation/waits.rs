@@ -237,13 +237,18 @@ pub(super) const HOLD: &[Change] = &[
 pub(super) const DOUBLE: &[Change] = &[
     (
         "pinned_jobs_for_all_old_workers",
-        "if pinned and (own == ':' or string.sub(list or '', -#own) ~= own) then return end",
+        "if pinned and not named and (own == ':' or string.sub(list or '', -#own) ~= own) then return end",
         "",
     ),
     (
         "pinned_jobs_for_no_old_worker",
-        "if pinned and (own == ':' or string.sub(list or '', -#own) ~= own) then return end",
+        "if pinned and not named and (own == ':' or string.sub(list or '', -#own) ~= own) then return end",
         "if pinned then return end",
+    ),
+    (
+        "lists_of_workers_not_known",
+        "return list, after, phase, from",
+        "return list, after, phase",
     ),
     (
         "not_pushed_to_the_old_list",
