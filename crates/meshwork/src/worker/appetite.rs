@@ -25,7 +25,7 @@ struct Want {
 
 /// What the pull loop and the feeders tell each other.
 #[derive(Debug)]
-pub(super) struct Appetite {
+pub(crate) struct Appetite {
     want: watch::Sender<Want>,
     claims: watch::Sender<u64>,
     /// Lists whose feeders brought an id that no claim has looked for yet.
@@ -33,7 +33,7 @@ pub(super) struct Appetite {
 }
 
 impl Appetite {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             want: watch::Sender::default(),
             claims: watch::Sender::new(0),
@@ -42,7 +42,7 @@ impl Appetite {
     }
 
     /// Returns when slots are free, the last claim found the queues empty, and `list` is not held back.
-    pub(super) async fn hungry_for(&self, list: &str) {
+    pub(crate) async fn hungry_for(&self, list: &str) {
         let mut want = self.want.subscribe();
         let may = |want: &Want| want.hungry && !want.held.contains(list);
         // The sender lives as long as `self`.
@@ -50,7 +50,7 @@ impl Appetite {
     }
 
     /// An id has come from `list`, or may have: wakes the pull loop, and returns when it has claimed.
-    pub(super) async fn feed(&self, list: &str) {
+    pub(crate) async fn feed(&self, list: &str) {
         let mut claims = self.claims.subscribe();
         claims.mark_unchanged();
         self.fed.send_modify(|fed| {
@@ -60,7 +60,7 @@ impl Appetite {
     }
 
     /// From which lists ids have come since it was asked last, as soon as there is one.
-    pub(super) async fn fed(&self) -> BTreeSet<String> {
+    pub(crate) async fn fed(&self) -> BTreeSet<String> {
         let mut fed = self.fed.subscribe();
         // The sender lives as long as `self`.
         let _ = fed.wait_for(|fed| !fed.is_empty()).await;
@@ -68,12 +68,12 @@ impl Appetite {
     }
 
     /// A claim is over.
-    pub(super) fn claimed(&self) {
+    pub(crate) fn claimed(&self) {
         self.claims.send_modify(|claims| *claims += 1);
     }
 
     /// Tells the feeders whether to wait for ids.
-    pub(super) fn tell(&self, hungry: bool) {
+    pub(crate) fn tell(&self, hungry: bool) {
         self.want.send_if_modified(|want| {
             let changed = want.hungry != hungry;
             want.hungry = hungry;

@@ -43,6 +43,7 @@ use meshwork_model::route::routes::Routes;
 use crate::metrics::Meter;
 use crate::runner::{self, Runner};
 use crate::{Client, Error};
+pub(crate) use appetite::Appetite;
 use duty::Due;
 pub use handle::WorkerHandle;
 pub(crate) use identity::Identity;

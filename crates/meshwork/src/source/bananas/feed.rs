@@ -33,7 +33,7 @@ pub(super) async fn feed(state: Arc<State>, list: String) {
         };
         backoff = Backoff::new();
         if came {
-            state.feed().await;
+            state.appetite.feed(&list).await;
         }
     }
 }

@@ -48,7 +48,7 @@ async fn free(state: &State, slots: &Arc<Semaphore>) -> Option<Vec<OwnedSemaphor
             biased;
             () = state.stop.cancelled() => return None,
             slot = Arc::clone(slots).acquire_owned() => break slot.ok()?,
-            () = state.fed() => {
+            _ = state.appetite.fed() => {
                 if let Err(error) = claim(state, 0).await {
                     tracing::warn!(%error, "what came for no free slot waits for the next claim");
                 }
@@ -72,7 +72,7 @@ async fn claim(state: &State, want: usize) -> Result<Taken, meshwork_broker::Err
         token: &setup.identity.token(),
     };
     let taken = setup.broker.claim(claim).await;
-    state.claimed();
+    state.appetite.claimed();
     taken
 }
 
@@ -91,11 +91,11 @@ fn start(state: &Arc<State>, running: &TaskTracker, taken: Taken, free: Vec<Owne
 
 /// Waits until an id comes, or for a while.
 async fn rest(state: &State) {
-    state.tell_hungry(true);
+    state.appetite.tell(true);
     tokio::select! {
-        () = state.fed() => {}
+        _ = state.appetite.fed() => {}
         () = tokio::time::sleep(SAFETY) => {}
         () = state.stop.cancelled() => {}
     }
-    state.tell_hungry(false);
+    state.appetite.tell(false);
 }

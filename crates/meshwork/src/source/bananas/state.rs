@@ -1,5 +1,5 @@
-//! What the parts of a worker share: what it was started with, the jobs that it has in hand, and what the loop that
-//! takes jobs and the connections that wait for them tell each other.
+//! What the parts of a worker share: what it was started with, the jobs that it has in hand, and from which lists nothing
+//! is taken for a while.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,21 +8,19 @@ use std::time::Duration;
 use meshwork_broker::bananas::{Bananas, Claimed};
 use meshwork_model::bananas::Peer;
 use meshwork_model::name::RoutingKey;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Foreign;
 use super::handlers::Handlers;
 use crate::runner::{StopReason, StopSignal};
-use crate::worker::Identity;
+use crate::worker::{Appetite, Identity};
 
 /// So often a lease is renewed while it lasts.
 const RENEWALS: u32 = 3;
 /// After a job was left where it stood, nothing is taken from such lists for so long: it would come again and again.
 const PLAIN_RESTS: Duration = Duration::from_secs(1);
-/// How long a connection that brought an id waits for the claim before it waits for the next one.
-const CLAIM_SOON: Duration = Duration::from_secs(1);
 
 /// What a worker was started with.
 pub(super) struct Setup {
@@ -53,10 +51,8 @@ pub(super) struct InHand {
 pub(super) struct State {
     pub(super) setup: Setup,
     in_hand: Mutex<HashMap<Vec<u8>, InHand>>,
-    /// Slots are free, and the last claim found the lists empty.
-    hungry: watch::Sender<bool>,
-    claims: watch::Sender<u64>,
-    fed: Notify,
+    /// What the loop that takes jobs and the connections that wait for them tell each other.
+    pub(super) appetite: Appetite,
     /// Until when the server counts this worker as alive.
     pub(super) alive: watch::Sender<Option<Instant>>,
     /// Until when nothing is taken from lists without a route.
@@ -73,9 +69,7 @@ impl State {
         Self {
             setup,
             in_hand: Mutex::default(),
-            hungry: watch::Sender::new(false),
-            claims: watch::Sender::new(0),
-            fed: Notify::new(),
+            appetite: Appetite::new(),
             alive: watch::Sender::new(None),
             rests: watch::Sender::new(None),
             listening: tokio::sync::Mutex::new(true),
@@ -162,22 +156,12 @@ impl State {
             .collect()
     }
 
-    /// Whether ids are wanted.
-    pub(super) fn tell_hungry(&self, hungry: bool) {
-        self.hungry.send_if_modified(|was| {
-            let changed = *was != hungry;
-            *was = hungry;
-            changed
-        });
-    }
-
     /// Returns when ids of a list are wanted and the server knows that this worker lives for longer than a wait
     /// lasts.
     pub(super) async fn may_wait(&self, list: &str) {
-        let (mut hungry, mut alive) = (self.hungry.subscribe(), self.alive.subscribe());
+        let mut alive = self.alive.subscribe();
         loop {
-            // The senders live as long as `self`.
-            let _ = hungry.wait_for(|hungry| *hungry).await;
+            self.appetite.hungry_for(list).await;
             if let Some(until) = self.rests(list) {
                 tokio::time::sleep_until(until).await;
                 continue;
@@ -186,25 +170,8 @@ impl State {
             if until.is_some_and(|until| until > Instant::now() + self.park_for()) {
                 return;
             }
+            // The sender lives as long as `self`.
             let _ = alive.changed().await;
         }
-    }
-
-    /// An id has come: wakes the loop, and returns when it has claimed.
-    pub(super) async fn feed(&self) {
-        let mut claims = self.claims.subscribe();
-        claims.mark_unchanged();
-        self.fed.notify_one();
-        let _ = tokio::time::timeout(CLAIM_SOON, claims.changed()).await;
-    }
-
-    /// Returns when an id has come.
-    pub(super) async fn fed(&self) {
-        self.fed.notified().await;
-    }
-
-    /// A claim is over.
-    pub(super) fn claimed(&self) {
-        self.claims.send_modify(|claims| *claims += 1);
     }
 }
