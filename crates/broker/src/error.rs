@@ -37,6 +37,9 @@ pub enum Error {
     /// The job of Bananas was refused; nothing was written.
     #[error(transparent)]
     InvalidBananas(meshwork_model::bananas::InvalidJob),
+    /// The cron schedule of Bananas' jobs was refused; nothing was written.
+    #[error(transparent)]
+    InvalidCron(meshwork_model::bananas::InvalidCron),
     /// Too much for one call.
     #[error("{verb} takes at most {most} items in one call, not {given}")]
     TooMany {

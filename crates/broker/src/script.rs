@@ -66,6 +66,9 @@ pub enum Verb {
     BananasStrays,
     BananasAdopt,
     BananasLeave,
+    BananasCrons,
+    BananasCron,
+    BananasFire,
 }
 
 /// What all scripts begin with, and what those add that need it.
@@ -145,7 +148,7 @@ const STOP_TTL_MS: u64 = 60_000;
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 46] = [
         Self::Enqueue,
         Self::Claim,
         Self::Renew,
@@ -189,6 +192,9 @@ impl Verb {
         Self::BananasStrays,
         Self::BananasAdopt,
         Self::BananasLeave,
+        Self::BananasCrons,
+        Self::BananasCron,
+        Self::BananasFire,
     ];
 
     /// The verb as a word.
@@ -248,6 +254,9 @@ impl Verb {
             Self::BananasStrays => ("bananas_strays", include_str!("lua/bananas/strays.lua")),
             Self::BananasAdopt => ("bananas_adopt", include_str!("lua/bananas/adopt.lua")),
             Self::BananasLeave => ("bananas_leave", include_str!("lua/leave.lua")),
+            Self::BananasCrons => ("bananas_crons", include_str!("lua/bananas/crons.lua")),
+            Self::BananasCron => ("bananas_cron", include_str!("lua/bananas/cron.lua")),
+            Self::BananasFire => ("bananas_fire", include_str!("lua/bananas/fire.lua")),
         }
     }
 
@@ -288,7 +297,7 @@ impl Verb {
             Self::Migrate => Libs::All(&[TOLD]),
             Self::Renew | Self::Log | Self::Present | Self::Leave | Self::Due => Libs::All(&[]),
             Self::BananasReclaim => Libs::All(&[BANANAS, FEEDS]),
-            Self::BananasLeave => Libs::All(&[]),
+            Self::BananasLeave | Self::BananasCrons | Self::BananasCron => Libs::All(&[]),
             _ => Libs::All(&[BANANAS]),
         }
     }
@@ -329,7 +338,9 @@ impl Verb {
             | Self::Log
             | Self::Schedule
             | Self::Tick
-            | Self::BananasEnqueue => "",
+            | Self::BananasEnqueue
+            | Self::BananasCron
+            | Self::BananasFire => "",
             _ => ALLOW_OOM,
         }
     }

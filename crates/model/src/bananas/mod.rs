@@ -2,6 +2,7 @@
 //! its own way. A record is never written anew: an edit changes the spans of the fields that it is about, and
 //! all else stays byte for byte, fields that we do not know and numbers of any size included.
 
+mod cron;
 mod dead;
 mod draft;
 mod new;
@@ -11,13 +12,14 @@ mod record;
 mod span;
 mod time;
 
+pub use cron::{Cron, InvalidCron, MAX_CRONS};
 pub use dead::{corrupted, missing};
 pub use draft::{Draft, Piece};
 pub use new::{InvalidJob, MAX_PAYLOAD, NewJob};
 pub use outcome::Outcome;
 pub use peer::Peer;
 pub use record::{Corrupt, Record};
-pub use time::{micros, score};
+pub use time::{micros, read as read_time, score, seconds};
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::draft::{Draft, Piece};
 use super::span::Object;
-use super::{Status, pause};
+use super::{Status, pause, time};
 use crate::name::RoutingKey;
 use crate::route::Priority;
 
@@ -114,6 +114,15 @@ impl Record {
         match self.word("routing_key") {
             none if none.is_empty() => Some(RoutingKey::default()),
             key => key.parse().ok(),
+        }
+    }
+
+    /// Whether it was written before a time that is written as in results; false where either cannot be told.
+    #[must_use]
+    pub fn is_before(&self, end: &str) -> bool {
+        match (time::read(&self.word("updated_at")), time::read(end)) {
+            (Some(written), Some(end)) => written < end,
+            _ => false,
         }
     }
 
@@ -280,6 +289,23 @@ mod tests {
         assert_eq!((dead.attempts(), pause), (2, None));
         assert_eq!(dead.status(), Some(Status::Failed));
         assert_eq!(dead.word("error"), "again");
+    }
+
+    #[test]
+    fn a_record_tells_what_it_is_older_than() {
+        let at = "2026-11-20T11:33:57Z";
+        for (written, before) in [
+            ("2026-11-20T11:33:56.999999+00:00", true),
+            ("2026-11-20T11:33:56.999999999Z", true),
+            ("2026-11-20T11:33:57.000001Z", false),
+            ("2026-11-20T11:33:56", false),
+            ("0001-01-01T00:00:00Z", false),
+            ("", false),
+        ] {
+            let record = read(&format!("{{\"updated_at\":\"{written}\"}}"));
+            assert_eq!(record.is_before(at), before, "{written}");
+            assert!(!record.is_before("soon"));
+        }
     }
 
     #[test]

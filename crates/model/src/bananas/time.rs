@@ -9,6 +9,22 @@ pub fn micros(ms: u64) -> String {
     text + "000Z"
 }
 
+/// The same in whole seconds, as results and the state of cron schedules have it.
+#[must_use]
+pub fn seconds(ms: u64) -> String {
+    let mut text = crate::time::iso(ms);
+    text.truncate(text.len() - ".000Z".len());
+    text + "Z"
+}
+
+/// Any of the times that Bananas' programs write as milliseconds since 1970; nothing for one without a zone, and for
+/// what is before 1970, which is how Go writes none.
+#[must_use]
+pub fn read(text: &str) -> Option<u64> {
+    let time: jiff::Timestamp = text.parse().ok()?;
+    u64::try_from(time.as_millisecond()).ok()
+}
+
 /// Milliseconds since 1970 as seconds, the score of a job that waits for its time.
 #[must_use]
 pub fn score(ms: u64) -> String {
@@ -28,6 +44,21 @@ mod tests {
     #[test]
     fn six_digits() {
         assert_eq!(micros(951_782_399_999), "2000-02-28T23:59:59.999000Z");
+    }
+
+    #[test]
+    fn all_makes_are_read() {
+        assert_eq!(seconds(951_782_399_999), "2000-02-28T23:59:59Z");
+        for (text, ms) in [
+            ("2000-02-28T23:59:59.999Z", Some(951_782_399_999)),
+            ("2000-02-28T23:59:59.999123456Z", Some(951_782_399_999)),
+            ("2000-02-29T01:59:59+02:00", Some(951_782_399_000)),
+            ("2000-02-28T23:59:59", None),
+            ("0001-01-01T00:00:00Z", None),
+            ("soon", None),
+        ] {
+            assert_eq!(read(text), ms, "{text}");
+        }
     }
 
     #[test]

@@ -144,13 +144,21 @@ impl Bananas {
     /// How far a cron schedule is, a hash: `bananas:schedules:{schedule}`.
     #[must_use]
     pub fn schedule(&self, name: &ScheduleName) -> String {
-        format!("{}:schedules:{name}", self.prefix)
+        format!("{}{name}", self.schedule_prefix())
+    }
+
+    fn schedule_prefix(&self) -> String {
+        format!("{}:schedules:", self.prefix)
+    }
+
+    fn schedule_lock_prefix(&self) -> String {
+        format!("{}:schedule_lock:", self.prefix)
     }
 
     /// Who runs a slot of it right now, a string: `bananas:schedule_lock:{schedule}`.
     #[must_use]
     pub fn schedule_lock(&self, name: &ScheduleName) -> String {
-        format!("{}:schedule_lock:{name}", self.prefix)
+        format!("{}{name}", self.schedule_lock_prefix())
     }
 
     fn own(&self, name: &str) -> String {
@@ -201,6 +209,12 @@ impl Bananas {
         self.own("seen")
     }
 
+    /// The cron schedules that ours keep, by name (a hash of JSON). How far each is, [`Self::schedule`] says.
+    #[must_use]
+    pub fn crons(&self) -> String {
+        self.own("cron")
+    }
+
     /// The names that scripts use without being given them in each call.
     #[must_use]
     pub fn script_names(&self) -> Vec<ScriptName> {
@@ -211,12 +225,15 @@ impl Bananas {
             ("PROCESSING", self.processing()),
             ("DEAD", self.dead()),
             ("SCHEDULED", self.scheduled()),
+            ("SCHEDULE", self.schedule_prefix()),
+            ("SCHEDULE_LOCK", self.schedule_lock_prefix()),
             ("LEASES", self.lease()),
             ("HELD", self.held()),
             ("FEEDS", self.feeds()),
             ("FEED", self.own("feed:")),
             ("ROUTES", self.routes()),
             ("SEEN", self.seen()),
+            ("CRONS", self.crons()),
             // How many workers a job has lost (strings).
             ("LOST", self.own("lost:")),
         ]
@@ -298,7 +315,7 @@ mod tests {
     fn our_own_keys_are_none_of_theirs() {
         let keys = Bananas::default();
         let names = keys.script_names();
-        for (name, key) in names.iter().skip(6) {
+        for (name, key) in names.iter().skip(8) {
             assert!(key.starts_with("bananas:mw:"), "{name}");
         }
         assert!(keys.feed("w", "q").starts_with("bananas:mw:feed:w q"));

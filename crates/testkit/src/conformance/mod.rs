@@ -189,6 +189,7 @@ pub const GROUPS: &[Group] = &[
     group("bananas_reclaim", bananas::reclaim::CASES),
     group("bananas_promote", bananas::promote::CASES),
     group("bananas_strays", bananas::strays::CASES),
+    group("bananas_cron", bananas::cron::CASES),
     Group {
         name: "heavy",
         cases: heavy::CASES,

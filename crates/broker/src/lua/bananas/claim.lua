@@ -2,8 +2,8 @@
 -- that run. What the job is, the caller finds out: no script reads a record.
 -- KEYS    per list: the list, this process' feed list for it
 -- ARGV    now, most, lease in ms, token
--- Returns per job: id, place of its list from 1, workers lost so far, what its record is, its record; the number
---         of ids that ours run already, 1 if there may be more, the time
+-- Returns per job: id, place of its list from 1, workers lost so far, what its record is, its record, when it was done
+--         if its result says that it is; the number of ids that ours run already, 1 if there may be more, the time
 local MOST = 1000 -- ids looked at in one call
 local MOST_BYTES = 8388608 -- of records in one answer
 local now, want = clock(ARGV[1]), tonumber(ARGV[2])
@@ -25,7 +25,10 @@ local function admit(id, k)
   want = want - 1
   bytes = bytes + #record
   local lost = tonumber(redis.call('GET', LOST .. id) or '') or 0
-  taken[#taken + 1] = {id, (k + 1) / 2, lost, state, record}
+  -- Bananas' scheduler may push a job that is done, with a record from before.
+  local result = redis.pcall('HMGET', RESULT .. id, 'status', 'completed_at')
+  local done = result[1] == 'completed' and result[2] or ''
+  taken[#taken + 1] = {id, (k + 1) / 2, lost, state, record, done}
 end
 
 local function more() return want > 0 and looked < MOST and bytes < MOST_BYTES end

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use meshwork_model::bananas::Status;
 use redis::{FromRedisValue, ParsingError, Value};
 
 use super::{Bananas, Found};
@@ -37,9 +38,23 @@ pub struct Claimed {
     pub lost: u32,
     /// What it is.
     pub found: Found,
+    /// When it was done, as its result says it, if that says that it is.
+    pub done_at: Option<String>,
 }
 
 impl Claimed {
+    /// Whether it is done already: its record says so, or the result does and the record is from before. Bananas'
+    /// scheduler moves what it has read a moment ago, and writes the record as it was then. Ids that are used again
+    /// are none of this, and neither is the empty id, which Bananas' cron gives to all its jobs.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        let Found::Job(record) = &self.found else {
+            return false;
+        };
+        let ended = self.done_at.as_ref().filter(|_| !self.id.is_empty());
+        record.status() == Some(Status::Completed) || ended.is_some_and(|at| record.is_before(at))
+    }
+
     /// Its id as text, for people.
     #[must_use]
     pub fn id(&self) -> String {
@@ -60,7 +75,7 @@ pub struct Taken {
     pub at_ms: u64,
 }
 
-type Row = (Vec<u8>, usize, u32, String, Vec<u8>);
+type Row = (Vec<u8>, usize, u32, String, Vec<u8>, String);
 
 struct Answer(Vec<Row>, usize, bool, u64);
 
@@ -92,7 +107,7 @@ impl Bananas {
         call.push_arg(claim.lease.as_millis() as u64);
         call.push_arg(claim.token);
         let Answer(rows, dropped, more, at_ms) = call.run(&self.conn).await?;
-        let claimed = |(id, place, lost, state, text): Row| Claimed {
+        let claimed = |(id, place, lost, state, text, done_at): Row| Claimed {
             id,
             list: claim
                 .lists
@@ -102,6 +117,7 @@ impl Bananas {
             token: claim.token.to_owned(),
             lost,
             found: Found::read(&state, text),
+            done_at: Some(done_at).filter(|time| !time.is_empty()),
         };
         Ok(Taken {
             jobs: rows.into_iter().map(claimed).collect(),

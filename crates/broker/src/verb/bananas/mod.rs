@@ -2,6 +2,7 @@
 //! read and changed here, and a script puts the changed one in its place only if it is still the one that was read.
 
 mod claim;
+mod cron;
 mod enqueue;
 mod inspect;
 mod move_to;
@@ -20,6 +21,7 @@ use meshwork_model::keys::bananas::Bananas as Keys;
 use redis::{FromRedisValue, ParsingError, Value};
 
 pub use claim::{Claim, Claimed, Taken};
+pub use cron::{Crons, Kept, KeptCron};
 pub use enqueue::Enqueued;
 pub use inspect::{Depth, Depths};
 pub use move_to::Moved;

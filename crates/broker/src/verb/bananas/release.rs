@@ -1,6 +1,8 @@
 //! release: hand a job back at no cost.
 
-use super::{Bananas, Claimed};
+use meshwork_model::bananas::Status;
+
+use super::{Bananas, Claimed, Found, push_draft};
 use crate::error::Error;
 use crate::script::Verb;
 
@@ -11,7 +13,7 @@ pub enum Back {
     Next,
     /// To the list that it came from, as the last one.
     Last,
-    /// Nowhere: it is done already, and somebody pushed its id twice.
+    /// Nowhere: it is done already, and somebody pushed its id twice. Its record says so then.
     Nowhere,
 }
 
@@ -21,18 +23,27 @@ impl Bananas {
     /// # Errors
     /// If the server does not take the call.
     pub async fn release(&self, claimed: &Claimed, to: Back) -> Result<bool, Error> {
-        let to = match to {
+        let word = match to {
             Back::Next => "next",
             Back::Last => "last",
             Back::Nowhere => "nowhere",
         };
-        let done: u8 = self
+        let ended = match &claimed.found {
+            Found::Job(record)
+                if to == Back::Nowhere && record.status() != Some(Status::Completed) =>
+            {
+                Some(record.completed())
+            }
+            _ => None,
+        };
+        let mut call = self
             .call(Verb::BananasRelease)
             .arg(claimed.id.as_slice())
             .arg(&claimed.token)
-            .arg(to)
-            .run(&self.conn)
-            .await?;
+            .arg(word)
+            .arg(claimed.found.digest());
+        push_draft(&mut call, ended.as_ref());
+        let done: u8 = call.run(&self.conn).await?;
         Ok(done == 1)
     }
 }

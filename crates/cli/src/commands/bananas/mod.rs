@@ -3,6 +3,7 @@
 mod dead;
 mod get;
 mod queues;
+mod schedule;
 mod submit;
 mod wait;
 
@@ -27,6 +28,9 @@ pub(crate) enum BananasCommand {
     Get(get::Get),
     Queues(queues::Queues),
     Dead(dead::Dead),
+    /// Keep cron schedules in Redis; any worker with --schema bananas runs their slots
+    #[command(subcommand)]
+    Schedule(schedule::ScheduleCommand),
 }
 
 impl BananasCommand {
@@ -37,6 +41,7 @@ impl BananasCommand {
             Self::Get(get) => get.run(context).await,
             Self::Queues(queues) => queues.run(context).await,
             Self::Dead(dead) => dead.run(context).await,
+            Self::Schedule(schedule) => Box::pin(schedule.run(context)).await,
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::bananas::{Bananas, Depths, Enqueued, Found};
+use meshwork_broker::bananas::{Bananas, Depths, Enqueued, Found, Kept, KeptCron};
 use meshwork_broker::conn::{Target, TlsFiles};
-use meshwork_model::bananas::{NewJob, Outcome, Peer, Record, Status};
+use meshwork_model::bananas::{Cron, MAX_CRONS, NewJob, Outcome, Peer, Record, Status};
 use meshwork_model::keys::bananas::Bananas as Keys;
-use meshwork_model::name::{JobId, RoutingKey};
+use meshwork_model::name::{JobId, RoutingKey, ScheduleName};
 use meshwork_model::route::Priority;
 use meshwork_model::route::bindings::{Bindings, Subject};
 use meshwork_model::route::topic::Topic;
@@ -222,6 +222,46 @@ impl Client {
         Ok(self.broker.result(id.as_str()).await?)
     }
 
+    /// Keeps a cron schedule in Redis, whose slots workers of ours run unless they are told to leave what waits for
+    /// its time to others. Its first slot is the next one from now on. True if it stands in the place of another one.
+    ///
+    /// # Errors
+    /// If its job could not be run, it is never due, there is one of its name and it is not to be replaced, there are
+    /// as many as there may be, or the server does not take the call.
+    pub async fn keep_schedule(&self, cron: &Cron, replace: bool) -> Result<bool, Error> {
+        let name = || cron.name.clone();
+        match self.broker.keep_cron(cron, replace).await? {
+            Kept::Added => Ok(false),
+            Kept::Replaced => Ok(true),
+            Kept::Exists => Err(Error::ScheduleExists { name: name() }),
+            Kept::Full => Err(Error::ScheduleRefused {
+                name: name(),
+                why: format!("there are {MAX_CRONS} already"),
+            }),
+        }
+    }
+
+    /// Forgets a cron schedule; jobs that it has asked for stay.
+    ///
+    /// # Errors
+    /// If there is none of that name, or the server does not take the call.
+    pub async fn forget_schedule(&self, name: &ScheduleName) -> Result<(), Error> {
+        match self.broker.forget_cron(name).await? {
+            true => Ok(()),
+            false => Err(Error::NoSchedule { name: name.clone() }),
+        }
+    }
+
+    /// The cron schedules that are kept in Redis, by name.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn schedules(&self) -> Result<Vec<KeptCron>, Error> {
+        let mut all = self.broker.crons().await?.all;
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(all)
+    }
+
     /// How much waits where.
     ///
     /// # Errors
@@ -241,6 +281,7 @@ impl Client {
     }
 }
 
-fn new_id() -> JobId {
+/// A UUID v4, as the clients make it.
+pub(super) fn new_id() -> JobId {
     JobId::foreign(uuid::Uuid::new_v4().to_string())
 }

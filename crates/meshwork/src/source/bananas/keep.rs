@@ -9,6 +9,7 @@ use meshwork_broker::{Backoff, Error};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use super::client::new_id;
 use super::state::State;
 
 /// Between two looks at what has come due: clients of Bananas wake nobody.
@@ -74,6 +75,7 @@ async fn keep(state: &State) {
                 let Err(error) = tokio::select! {
                     failed = renew(&broker, state) => failed,
                     failed = look(&broker, state) => failed,
+                    failed = crons(&broker, state) => failed,
                     failed = strays(&broker, state) => failed,
                 };
                 tracing::warn!(%error, "keeping what runs failed; connecting again");
@@ -151,6 +153,25 @@ async fn look(broker: &Bananas, state: &State) -> Result<Never, Error> {
         }
         let next = due.next.unwrap_or(LOOK_EVERY);
         tokio::time::sleep(next.clamp(LOOK_SOON, LOOK_EVERY)).await;
+    }
+}
+
+/// Runs the slots of cron schedules that are due.
+async fn crons(broker: &Bananas, state: &State) -> Result<Never, Error> {
+    if !state.setup.scheduler {
+        std::future::pending::<()>().await;
+    }
+    let mut ticks = interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let crons = within("crons", state.setup.lease, broker.crons()).await?;
+        for kept in crons.due() {
+            let fired = broker.fire(kept, crons.now, new_id(), state.setup.peer);
+            if within("fire", state.setup.lease, fired).await? {
+                tracing::debug!(schedule = %kept.name, "its job waits");
+            }
+        }
     }
 }
 

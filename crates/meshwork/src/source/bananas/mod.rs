@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::bananas::Bananas;
-pub use meshwork_broker::bananas::{Depth, Depths};
+pub use meshwork_broker::bananas::{Depth, Depths, KeptCron};
 use meshwork_model::bananas::{DEFAULT_MAX_RETRIES, Peer};
 use meshwork_model::name::RoutingKey;
 
@@ -32,7 +32,7 @@ const CONCURRENCY: usize = 10;
 /// The most.
 pub const MAX_CONCURRENCY: usize = 1000;
 /// How long a run may take, unless it is said: Bananas' own time.
-const JOB_TIMEOUT: Duration = Duration::from_secs(300);
+pub const JOB_TIMEOUT: Duration = Duration::from_secs(300);
 /// How long a job is a worker's without a renewal.
 const LEASE: Duration = Duration::from_secs(10);
 /// How long a worker that stops waits for what it runs: Bananas' own time.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use meshwork_broker::bananas::{Back, Claimed, Found, Moved};
 use meshwork_broker::{Backoff, Error};
-use meshwork_model::bananas::{Record, Status};
+use meshwork_model::bananas::Record;
 use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use tokio::time::Instant;
@@ -39,7 +39,7 @@ pub(super) async fn run(state: &State, in_hand: &InHand) {
         return fail(state, in_hand, &poison, false, Duration::ZERO).await;
     }
     // Somebody pushed it twice; an id is taken off a list once.
-    if record.status() == Some(Status::Completed) {
+    if claimed.is_done() {
         tracing::debug!(job = claimed.id(), "it is done already");
         return back(state, claimed, Back::Nowhere).await;
     }

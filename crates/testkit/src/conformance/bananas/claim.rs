@@ -13,6 +13,7 @@ cases![
     gives_what_is_there,
     any_bytes_are_an_id,
     drops_what_ours_run,
+    tells_what_is_done,
     takes_what_came_to_it_first,
     hands_back_what_it_does_not_want,
     passes_over_what_is_no_list,
@@ -36,6 +37,35 @@ async fn route_by_route_the_most_urgent_first(world: &World) -> Outcome {
         same!(job.list, lists[at]);
     }
     same!(side.list(&lists[8]).await?, ["j8"]);
+    Ok(())
+}
+
+/// A scheduler of Bananas that read a record before the job ran writes it as it was, and pushes the job again.
+async fn tells_what_is_done(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let from_before =
+        "{\"name\":\"n\",\"status\":\"scheduled\",\"updated_at\":\"2023-11-14T22:13:19Z\"}";
+    let of_now = from_before.replace(":19Z", ":20.5Z");
+    for (id, status, record, done) in [
+        ("j1", "completed", from_before, true),
+        ("j2", "completed", &of_now, false),
+        ("j3", "failed", from_before, false),
+        ("j4", "", from_before, false),
+        // Bananas' cron gives no other id to any of its jobs.
+        ("", "completed", from_before, false),
+    ] {
+        let (key, at) = (side.keys().result(id), "2023-11-14T22:13:20Z");
+        let result = ["HSET", &key, "status", status, "completed_at", at];
+        world.raw::<()>(&result).await?;
+        side.put_text(id, record).await?;
+        let claimed = side.take_one().await?;
+        same!((id, claimed.is_done()), (id, done));
+        let told = claimed.done_at.as_deref();
+        same!(told, Some(at).filter(|_| status == "completed"));
+    }
+    side.set(&side.keys().result("odd"), "x").await?;
+    side.put_text("odd", "{}").await?;
+    same!(side.take_one().await?.done_at, None);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Jobs of Bananas: one file per verb. What a case has to hand is [`Side`].
 
 pub(super) mod claim;
+pub(super) mod cron;
 pub(super) mod enqueue;
 pub(super) mod fail;
 pub(super) mod finish;

@@ -7,6 +7,7 @@ cases![
     goes_back_as_the_next_or_the_last,
     costs_nothing,
     what_is_done_already_stands_nowhere,
+    a_record_that_has_changed_stays,
     refuses_another_token,
     no_list_any_more_changes_nothing,
 ];
@@ -42,10 +43,27 @@ async fn costs_nothing(world: &World) -> Outcome {
 async fn what_is_done_already_stands_nowhere(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
-    let record = side.record("j1").await?;
     check!(side.verbs.release(&claimed, Back::Nowhere).await?);
     check!(side.list(&side.plain()).await?.is_empty());
+    check!(side.says("j1", "\"status\":\"completed\"").await?);
+    same!(side.ttl(&side.keys().job("j1")).await?, 86_400);
+    side.idle().await?;
+    // Then again, as two schedulers push it.
+    side.push(&side.plain(), "j1").await?;
+    let (claimed, record) = (side.take_one().await?, side.record("j1").await?);
+    check!(claimed.is_done());
+    check!(side.verbs.release(&claimed, Back::Nowhere).await?);
     same!(side.record("j1").await?, record);
+    side.idle().await
+}
+
+/// Somebody has use for the id again.
+async fn a_record_that_has_changed_stays(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = side.started("j1").await?;
+    side.set(&side.keys().job("j1"), "{}").await?;
+    check!(side.verbs.release(&claimed, Back::Nowhere).await?);
+    same!(side.record("j1").await?.as_deref(), Some("{}"));
     side.idle().await
 }
 

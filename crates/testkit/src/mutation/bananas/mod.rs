@@ -1,5 +1,6 @@
 //! Changes of the scripts for jobs of Bananas.
 
+mod crons;
 mod ends;
 mod runs;
 
@@ -22,4 +23,7 @@ pub(super) const ALL: &[(Verb, &[Change], &[&str])] = &[
     (Verb::BananasPromote, ends::PROMOTE, &[]),
     (Verb::BananasStrays, ends::STRAYS, &[]),
     (Verb::BananasAdopt, ends::ADOPT, &["bananas_strays"]),
+    (Verb::BananasCrons, crons::CRONS, &["bananas_cron"]),
+    (Verb::BananasCron, crons::CRON, &[]),
+    (Verb::BananasFire, crons::FIRE, &["bananas_cron"]),
 ];

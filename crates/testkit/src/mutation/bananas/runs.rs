@@ -146,6 +146,21 @@ pub(super) const CLAIM: &[Change] = &[
         "tonumber(redis.call('GET', LOST .. id) or '') or 0",
         "0",
     ),
+    (
+        "end_not_told",
+        "result[1] == 'completed' and result[2] or ''",
+        "''",
+    ),
+    (
+        "failure_is_told_as_an_end",
+        "result[1] == 'completed' and result[2] or ''",
+        "result[2] or ''",
+    ),
+    (
+        "result_of_another_kind_ends_all",
+        "redis.pcall('HMGET', RESULT",
+        "redis.call('HMGET', RESULT",
+    ),
     ("odd_is_missing", "return 'odd', ''", "return 'missing', ''"),
     ("missing_is_odd", "return 'missing', ''", "return 'odd', ''"),
     (
@@ -228,6 +243,17 @@ pub(super) const RELEASE: &[Change] = &[
         "if true then",
     ),
     ("still_held", "let_go(id)\nreturn 1", "return 1"),
+    (
+        "done_not_written",
+        "redis.call('SET', JOB .. id, done, 'PX', COMPLETED_FOR)",
+        "",
+    ),
+    ("done_for_ever", ", done, 'PX', COMPLETED_FOR)", ", done)"),
+    (
+        "changed_is_written_over",
+        "digest(look(id)) == ARGV[5]",
+        "true",
+    ),
     (
         "no_list_loses_it",
         "redis.call(ARGV[4]",

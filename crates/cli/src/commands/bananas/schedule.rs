@@ -1,0 +1,208 @@
+//! `meshwork bananas schedule`.
+
+use meshwork::model::bananas::{Cron, NewJob, seconds};
+use meshwork::model::name::{JobId, RoutingKey, ScheduleName};
+use meshwork::model::route::Priority;
+use meshwork::model::schedule::cron::Cron as Expression;
+use meshwork::model::schedule::timing::{Rhythm, Timing};
+use meshwork::model::schedule::zone::Zone;
+use serde::Serialize;
+
+use super::Side;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::{Column, Table, note};
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum ScheduleCommand {
+    Add(Box<Add>),
+    List(List),
+    Remove(Remove),
+}
+
+impl ScheduleCommand {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        match self {
+            Self::Add(add) => add.run(context).await,
+            Self::List(list) => list.run(context).await,
+            Self::Remove(remove) => remove.run(context).await,
+        }
+    }
+}
+
+/// Add a schedule: a job is submitted whenever it is due
+///
+/// A program of Bananas that has a schedule of the same name goes by the same state: each slot runs once. Of slots
+/// that nobody ran, one is made up for.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Add {
+    #[command(flatten)]
+    side: Side,
+    /// Its name
+    schedule: ScheduleName,
+    /// When: a cron expression, as '30 2 * * MON-FRI'
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    cron: Expression,
+    /// Whose clock the expression means: an IANA time zone, as Europe/Brussels
+    #[arg(long, value_name = "ZONE", default_value_t)]
+    tz: Zone,
+    /// The name of the handler that its jobs are for
+    name: String,
+    /// What the handler is given, JSON
+    #[arg(default_value = "{}")]
+    payload: String,
+    /// high, normal or low
+    #[arg(long, default_value = "normal")]
+    priority: Priority,
+    /// Only workers of this route take its jobs: 1 to 64 of A-Z a-z 0-9 _ -
+    #[arg(long, value_name = "KEY")]
+    route: Option<RoutingKey>,
+    /// What its jobs are for, in words
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    description: String,
+    /// How often a job of it may run in all
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    max_retries: u32,
+    /// Take the place of a schedule of that name
+    #[arg(long)]
+    replace: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Added<'a> {
+    name: &'a str,
+    replaced: bool,
+}
+
+impl Add {
+    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let id = JobId::foreign(String::new());
+        let mut job = NewJob::new(id, self.name, self.payload);
+        job.priority = self.priority;
+        job.route = self.route;
+        job.description = self.description;
+        job.max_retries = self.max_retries;
+        let timing = Timing {
+            zone: self.tz,
+            ..Timing::new(Rhythm::Cron(self.cron))
+        };
+        let name = self.schedule;
+        let cron = Cron { name, timing, job };
+        let client = self.side.client(context).await?;
+        let replaced = client.keep_schedule(&cron, self.replace).await?;
+        let name = cron.name.as_str();
+        if context.out.is_json() {
+            context.out.json(&Added { name, replaced })?;
+        } else {
+            let word = if replaced { "replaced" } else { "added" };
+            context.out.line(format_args!("{name} {word}"))?;
+        }
+        Ok(Exit::DONE)
+    }
+}
+
+/// List the schedules by name
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    side: Side,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    schedule: String,
+    cron: Option<String>,
+    zone: Option<String>,
+    name: Option<String>,
+    route: Option<String>,
+    next_run: Option<String>,
+    last_run: Option<String>,
+    run_count: u64,
+    trouble: Option<String>,
+}
+
+impl List {
+    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let client = self.side.client(context).await?;
+        let columns = [
+            "schedule", "cron", "zone", "job", "next", "last", "runs", "",
+        ];
+        let mut table = Table::new(columns.map(Column::text));
+        for kept in client.schedules().await? {
+            let cron = kept.cron.as_ref().ok();
+            let route = cron.and_then(|cron| cron.job.route.as_ref());
+            let line = Line {
+                schedule: kept.name.to_string(),
+                cron: cron.map(|cron| cron.timing.rhythm.to_string()),
+                zone: cron.map(|cron| cron.timing.zone.to_string()),
+                name: cron.map(|cron| cron.job.name.clone()),
+                route: route.map(ToString::to_string),
+                next_run: kept.next.map(seconds),
+                last_run: Some(kept.last_run).filter(|time| !time.is_empty()),
+                run_count: kept.runs,
+                trouble: kept.cron.as_ref().err().map(ToString::to_string),
+            };
+            if context.out.is_json() {
+                context.out.json(&line)?;
+                continue;
+            }
+            let known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+            table.row([
+                line.schedule,
+                known(line.cron),
+                known(line.zone),
+                known(line.name),
+                known(line.next_run),
+                known(line.last_run),
+                line.run_count.to_string(),
+                line.trouble.unwrap_or_default(),
+            ]);
+        }
+        if !context.out.is_json() {
+            context.out.table(table)?;
+        }
+        Ok(Exit::DONE)
+    }
+}
+
+/// Forget schedules; jobs that they have asked for stay
+#[derive(Debug, clap::Args)]
+pub(crate) struct Remove {
+    #[command(flatten)]
+    side: Side,
+    /// Their names
+    #[arg(required = true, value_name = "SCHEDULE")]
+    schedules: Vec<ScheduleName>,
+}
+
+#[derive(Debug, Serialize)]
+struct Removed<'a> {
+    name: &'a str,
+    result: &'static str,
+}
+
+impl Remove {
+    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let client = self.side.client(context).await?;
+        let mut exit = Exit::DONE;
+        for name in &self.schedules {
+            let result = match client.forget_schedule(name).await {
+                Ok(()) => "removed",
+                Err(error @ meshwork::Error::NoSchedule { .. }) => {
+                    note(format_args!("error: {error}"));
+                    exit = exit.or(Exit::NO_JOB);
+                    "missing"
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if context.out.is_json() {
+                let name = name.as_str();
+                context.out.json(&Removed { name, result })?;
+            } else if result == "removed" {
+                context.out.line(format_args!("{name} removed"))?;
+            }
+        }
+        Ok(exit)
+    }
+}
