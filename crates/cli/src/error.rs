@@ -50,6 +50,8 @@ pub(crate) enum Error {
     Interrupted(#[from] Interrupted),
     #[error(transparent)]
     Handler(#[from] meshwork::source::bananas::HandlerError),
+    #[error(transparent)]
+    Config(#[from] crate::commands::ConfigError),
     #[error("WORKER_CONCURRENCY is {0:?}: give a whole number from 1 to 1000")]
     Concurrency(String),
     #[error("no job of {of} has ended for {waited:?}; they go on")]
@@ -75,7 +77,7 @@ impl Error {
             Self::Target(TargetError::Meshwork(error)) => exit_of(error),
             Self::Target(_) | Self::Script(_) | Self::Input(_) => Exit::USAGE,
             Self::OldList(_) | Self::Queue(_) | Self::Usage(_) => Exit::USAGE,
-            Self::Handler(_) | Self::Concurrency(_) => Exit::USAGE,
+            Self::Handler(_) | Self::Config(_) | Self::Concurrency(_) => Exit::USAGE,
             Self::Jsonl(JsonlError::Changed { .. }) => Exit::FAILED,
             Self::Jsonl(_) => Exit::USAGE,
             Self::Migrate(error) => exit_of_migration(error),
@@ -161,7 +163,9 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         E::Broker(BrokerError::Schedule(_) | BrokerError::ScheduleOver { .. }) => Exit::USAGE,
         E::Broker(BrokerError::ScheduleBusy { .. }) => Exit::FAILED,
         E::Overlaps { .. } | E::ScheduleRefused { .. } | E::Unreadable(_) => Exit::FAILED,
-        E::Broker(BrokerError::Setting(_) | BrokerError::InvalidBananas(_)) => Exit::USAGE,
+        E::Broker(
+            BrokerError::Setting(_) | BrokerError::InvalidBananas(_) | BrokerError::InvalidCron(_),
+        ) => Exit::USAGE,
         E::Failed { .. }
         | E::Payload { .. }
         | E::QueueFull { .. }

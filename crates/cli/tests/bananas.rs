@@ -4,7 +4,10 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{Ground, eventually, json, on_all_data};
+use meshwork_testkit::servers::{Tool, need};
 use rustix::process::Signal;
 
 const COUNT: &str = "let items = parse_json(INPUT).items; items.len()";
@@ -91,6 +94,167 @@ fn bananas_own_names_are_heard() {
     assert_eq!(start(&["--routes", "default"]), json("[\"default\"]"));
 }
 
+/// What a file says; what is said otherwise goes before it.
+#[test]
+fn a_file_says_what_a_worker_is_to_do() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    std::fs::create_dir(ground.path("handlers")).unwrap();
+    ground.file("handlers/count.rhai", COUNT);
+    ground.file(
+        "worker.yaml",
+        "worker:\n  routing_keys: [gpu, eu-1]\n  handlers: [count, other]\n",
+    );
+    let config = ["--schema", "bananas", "--config", "worker.yaml"];
+    let other = ["--handler", "other=handlers/count.rhai"];
+    let routes = |more: &[&str]| {
+        let args = [&["worker", "--json"], &config[..], &other, more].concat();
+        let mut worker = ground.start(&args);
+        let event = json(&worker.line());
+        let submit = [
+            "bananas",
+            "submit",
+            "count",
+            "{\"items\":[1,2]}",
+            "--wait",
+            "60",
+        ];
+        let done = ground.run(&[&submit[..], &["--route", "eu-1"]].concat());
+        assert_eq!(done.ok().stdout.trim(), "2");
+        worker.signal(Signal::TERM);
+        worker.ended().ok();
+        event["routes"].clone()
+    };
+    assert_eq!(routes(&[]), json("[\"gpu\",\"eu-1\"]"));
+    assert_eq!(routes(&["--routes", "eu-1"]), json("[\"eu-1\"]"));
+    let said = ground
+        .run(&[&["worker"], &config[..]].concat())
+        .exits(2)
+        .stderr;
+    assert!(
+        said.contains("worker.yaml") && said.contains("other"),
+        "{said}"
+    );
+}
+
+/// The three workers of the seed, from the folder of examples: each takes what is for it, and one helps another.
+#[test]
+fn the_workers_of_the_seed_run() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    let Some(python) = need(Tool::Python) else {
+        return;
+    };
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bananas");
+    let start = |name: &str| {
+        let config = examples.join(name);
+        let args = [
+            "worker",
+            "--json",
+            "--schema",
+            "bananas",
+            "--config",
+            config.to_str().unwrap(),
+        ];
+        let mut command = ground.command(&args);
+        command.env("MESHWORK_PYTHON", &python);
+        let mut worker = common::Running::start(command);
+        (json(&worker.line())["routes"].clone(), worker)
+    };
+    let run = |name: &str, payload: &str, route: &str| {
+        let submit = [
+            "bananas", "submit", name, payload, "--route", route, "--wait", "60",
+        ];
+        ground.run(&submit).ok().stdout.trim().to_owned()
+    };
+    let stop = |worker: common::Running| {
+        worker.signal(Signal::TERM);
+        worker.ended().ok();
+    };
+    let (routes, gpu) = start("gpu.yaml");
+    assert_eq!(routes, json("[\"gpu\"]"));
+    let points = "{\"points\":[[0,1],[1,3],[2,5]]}";
+    let line = json(&run("train_model", points, "gpu"));
+    assert_eq!(line, json("{\"slope\":2.0,\"intercept\":1.0}"));
+    stop(gpu);
+    let (routes, default) = start("default.yaml");
+    assert_eq!(routes, json("[\"default\",\"gpu\"]"));
+    let (_, email) = start("email.yaml");
+    assert_eq!(run("process_data", "{\"numbers\":[1,2,3]}", "default"), "6");
+    let mail = run(
+        "send_email",
+        "{\"to\":\"a@example.com\",\"subject\":\"Hello\"}",
+        "email",
+    );
+    assert!(mail.contains("Subject: Hello"), "{mail}");
+    let size = json(&run(
+        "process_image",
+        "{\"width\":2560,\"height\":1440}",
+        "gpu",
+    ));
+    assert_eq!(size, json("{\"width\":1280,\"height\":720}"));
+    stop(default);
+    stop(email);
+}
+
+/// A schedule is kept, runs its slots, and is forgotten.
+#[test]
+fn a_schedule_runs() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    let add = [
+        "bananas",
+        "schedule",
+        "add",
+        "often",
+        "count",
+        "{\"items\":[1,2]}",
+        "--cron",
+        "* * * * * *",
+    ];
+    ground.run(&add).ok();
+    ground.run(&add).exits(2);
+    ground
+        .run(&[&add[..], &["--replace", "--json"]].concat())
+        .ok();
+    let worker = started(&ground, &[]);
+    let listed = || {
+        ground
+            .run(&["bananas", "schedule", "list", "--json"])
+            .ok()
+            .json()
+    };
+    let runs = |least: u64| {
+        eventually("a slot runs", || {
+            listed()["run_count"].as_u64().filter(|runs| *runs >= least)
+        })
+    };
+    let (first, line) = (runs(1), listed());
+    assert_eq!(
+        (&line["cron"], &line["name"]),
+        (&json("\"* * * * * *\""), &json("\"count\""))
+    );
+    assert!(
+        line["last_run"].is_string() && line["next_run"].is_string(),
+        "{line}"
+    );
+    assert!(runs(first + 1) > first);
+    ground.run(&["bananas", "schedule", "remove", "often"]).ok();
+    ground
+        .run(&["bananas", "schedule", "remove", "often"])
+        .exits(5);
+    let rows = ground
+        .run(&["bananas", "schedule", "list", "--json"])
+        .ok()
+        .stdout;
+    assert_eq!(rows, "");
+    worker.signal(Signal::TERM);
+    worker.ended().ok();
+}
+
 /// Each is refused before anything is done, with its name.
 #[test]
 fn what_cannot_be_meant_is_refused() {
@@ -111,6 +275,28 @@ fn what_cannot_be_meant_is_refused() {
         ),
         ([&bananas[..], &["--job-timeout", "soon"]].concat(), "90s"),
         ([&bananas[..], &["--like", "rust"]].concat(), "go-routed"),
+        (
+            [&bananas[..], &["--config", "none.yaml"]].concat(),
+            "none.yaml",
+        ),
+        (
+            vec![
+                "bananas",
+                "schedule",
+                "add",
+                "a",
+                "a",
+                "--cron",
+                "0 0 30 2 *",
+            ],
+            "30 2",
+        ),
+        (
+            vec![
+                "bananas", "schedule", "add", "a", "a", "{", "--cron", "@daily",
+            ],
+            "no JSON",
+        ),
         (vec!["bananas", "submit", "a", "{no json"], "no JSON"),
         (vec!["bananas", "submit", ""], "no name"),
         (

@@ -1,6 +1,7 @@
 //! `meshwork worker`: the options of one that is started. Those that are there are listed in [`list`].
 
 mod bananas;
+mod config;
 mod list;
 
 use std::net::SocketAddr;
@@ -15,6 +16,7 @@ use meshwork::{Client, Retention, Worker};
 use serde::Serialize;
 
 use bananas::{Bananas, Schema};
+pub(crate) use config::ConfigError;
 
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Served};

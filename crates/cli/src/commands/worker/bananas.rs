@@ -1,14 +1,17 @@
 //! `meshwork worker --schema bananas`: what only jobs of Bananas need, by its own names too.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use meshwork::model::bananas::DEFAULT_MAX_RETRIES;
 use meshwork::model::name::RoutingKey;
 use meshwork::model::route::routes::Routes;
-use meshwork::source::bananas::{Foreign, MAX_CONCURRENCY, Worker, WorkerHandle};
+use meshwork::source::bananas::{Foreign, JOB_TIMEOUT, MAX_CONCURRENCY, Worker, WorkerHandle};
 use serde::Serialize;
 
 use super::Listen;
+use super::config::Config;
 use crate::commands::bananas::Side;
 use crate::context::Context;
 use crate::error::Error;
@@ -44,13 +47,16 @@ pub(super) struct Bananas {
     /// What runs jobs of a name: a script that ends in .py or .rhai; may be given several times
     #[arg(long = "handler", value_name = "NAME=FILE", value_parser = handler)]
     handlers: Vec<(String, PathBuf)>,
-    /// How long a run may take: 5m, 90s
-    #[arg(long, value_name = "TIME", env = "JOB_TIMEOUT", default_value = "5m",
-          value_parser = value::span)]
-    job_timeout: Duration,
-    /// How many runs a job gets whose record does not say it
-    #[arg(long, value_name = "N", env = "MAX_RETRIES", default_value_t = 3)]
-    max_retries: u32,
+    /// A file of settings, YAML, that says `worker:` with routing_keys, handlers, concurrency, job_timeout and
+    /// max_retries; what is said here or in the environment goes before it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// How long a run may take: 5m, 90s [default: 5m]
+    #[arg(long, value_name = "TIME", env = "JOB_TIMEOUT", value_parser = value::span)]
+    job_timeout: Option<Duration>,
+    /// How many runs a job gets whose record does not say it [default: 3]
+    #[arg(long, value_name = "N", env = "MAX_RETRIES")]
+    max_retries: Option<u32>,
     /// What becomes of jobs for another route that stand on a list without one, while no worker of ours is there
     /// for them; while one is, they go to the list of their route
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Others::Run)]
@@ -74,14 +80,17 @@ fn handler(text: &str) -> Result<(String, PathBuf), String> {
     Ok((name.to_owned(), PathBuf::from(file)))
 }
 
-/// How many jobs run at once where it is not said.
-fn concurrency() -> Result<usize, Error> {
+/// How many jobs run at once as the environment says it.
+fn concurrency() -> Result<Option<usize>, Error> {
     let Some(text) = std::env::var_os("WORKER_CONCURRENCY") else {
-        return Ok(super::CONCURRENCY.into());
+        return Ok(None);
     };
     let number = text.to_str().and_then(|text| text.parse().ok());
     let number = number.filter(|number| (1..=MAX_CONCURRENCY).contains(number));
-    number.ok_or_else(|| Error::Concurrency(text.to_string_lossy().into_owned()))
+    match number {
+        Some(number) => Ok(Some(number)),
+        None => Err(Error::Concurrency(text.to_string_lossy().into_owned())),
+    }
 }
 
 /// What is printed as JSON.
@@ -103,17 +112,13 @@ impl Bananas {
     /// Runs the worker until it is told to stop.
     pub(super) async fn run(&self, listen: &Listen, context: &mut Context) -> Result<Exit, Error> {
         let interrupt = Interrupt::listen()?;
+        let settings = self.settings(listen)?;
         let client = interrupt.or(self.side.client(context)).await?;
-        let concurrency = match listen.concurrency {
-            Some(jobs) => jobs.into(),
-            None => concurrency()?,
-        };
-        let routes = listen.routes.clone().unwrap_or_default();
         let mut worker = Worker::new(&client)
-            .routes(routes.keys().iter().cloned())
-            .concurrency(concurrency)
-            .timeout(self.job_timeout)
-            .max_retries(self.max_retries)
+            .routes(settings.routes.keys().iter().cloned())
+            .concurrency(settings.concurrency)
+            .timeout(settings.job_timeout)
+            .max_retries(settings.max_retries)
             .lease(listen.lease)
             .grace(listen.grace)
             .peer(self.side.peer)
@@ -123,12 +128,12 @@ impl Bananas {
                 Others::Run => Foreign::Run,
                 Others::Leave => Foreign::Leave,
             });
-        for (name, path) in &self.handlers {
+        for (name, path) in &settings.handlers {
             worker = worker.script(name, path)?;
         }
         let worker = worker.start().await?;
         tokio::select! {
-            () = worker.registered() => tell(&worker, &routes, concurrency, context)?,
+            () = worker.registered() => settings.tell(&worker, context)?,
             _ = interrupt.heard() => {}
         }
         interrupt.heard().await;
@@ -145,27 +150,64 @@ impl Bananas {
         }
         Ok(Exit::DONE)
     }
+
+    /// What the command line says, else the environment, else the file, else Bananas.
+    fn settings(&self, listen: &Listen) -> Result<Settings, Error> {
+        let given: Vec<&str> = self.handlers.iter().map(|(name, _)| &**name).collect();
+        let config = match &self.config {
+            Some(path) => Config::read(path, &given)?,
+            None => Config::default(),
+        };
+        let mut handlers = config.handlers;
+        handlers.extend(self.handlers.iter().cloned());
+        let routes = listen.routes.clone().or(config.routes);
+        let concurrency = match listen.concurrency {
+            Some(jobs) => Some(jobs.into()),
+            None => concurrency()?.or(config.concurrency),
+        };
+        Ok(Settings {
+            routes: routes.unwrap_or_default(),
+            handlers,
+            concurrency: concurrency.unwrap_or(super::CONCURRENCY.into()),
+            job_timeout: self
+                .job_timeout
+                .or(config.job_timeout)
+                .unwrap_or(JOB_TIMEOUT),
+            max_retries: self
+                .max_retries
+                .or(config.max_retries)
+                .unwrap_or(DEFAULT_MAX_RETRIES),
+        })
+    }
 }
 
-/// Says that it listens.
-fn tell(
-    worker: &WorkerHandle,
-    routes: &Routes,
+/// What a worker is to do, whoever said it.
+struct Settings {
+    routes: Routes,
+    handlers: BTreeMap<String, PathBuf>,
     concurrency: usize,
-    context: &mut Context,
-) -> Result<(), Error> {
-    let routes: Vec<_> = routes.keys().iter().map(RoutingKey::as_str).collect();
-    if context.out.is_json() {
-        context.out.json(&Event::Listening {
-            worker: worker.name(),
-            routes,
-            lists: worker.lists(),
-        })?;
-        return Ok(context.out.flush()?);
+    job_timeout: Duration,
+    max_retries: u32,
+}
+
+impl Settings {
+    /// Says that it listens.
+    fn tell(&self, worker: &WorkerHandle, context: &mut Context) -> Result<(), Error> {
+        let keys = self.routes.keys().iter();
+        let routes: Vec<_> = keys.map(RoutingKey::as_str).collect();
+        if context.out.is_json() {
+            context.out.json(&Event::Listening {
+                worker: worker.name(),
+                routes,
+                lists: worker.lists(),
+            })?;
+            return Ok(context.out.flush()?);
+        }
+        let (routes, name) = (routes.join(", "), worker.name());
+        note(format_args!(
+            "listening to jobs of Bananas for {routes}; {} jobs at once ({name})",
+            self.concurrency
+        ));
+        Ok(())
     }
-    let (routes, name) = (routes.join(", "), worker.name());
-    note(format_args!(
-        "listening to jobs of Bananas for {routes}; {concurrency} jobs at once ({name})"
-    ));
-    Ok(())
 }

@@ -1,0 +1,5 @@
+"""Adds up numbers."""
+import json
+import sys
+
+result = sum(json.load(sys.stdin)["numbers"])
