@@ -1,5 +1,5 @@
-//! The long forms of tests, built for release: `fuzz`, `scale`, `bench`, `chaos` and `legacy` of the test
-//! kit.
+//! The long forms of tests, built for release: `fuzz`, `scale`, `bench`, `chaos`, `legacy` and `bananas` of the
+//! test kit.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(6 * 3600);
 
 pub(crate) fn run(workspace: &Workspace, binary: &str, rest: &[String]) -> Result<(), Failure> {
     let tools = tools::prepare(workspace, true);
-    if matches!(binary, "chaos" | "legacy") {
+    if matches!(binary, "chaos" | "legacy" | "bananas") {
         let mut build = workspace.cargo(&["build", "--release", "--bin", "meshwork"]);
         process::run(&mut build, LIMIT)?;
     }

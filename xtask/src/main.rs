@@ -66,6 +66,12 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },
+    /// Let Bananas and ours work side by side, kill ours, and count (options: --help)
+    #[command(disable_help_flag = true)]
+    Bananas {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
     /// Let a type migrate with old and new workers and clients at work, and count (options: --help)
     #[command(disable_help_flag = true)]
     Legacy {
@@ -103,6 +109,7 @@ fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
         Chore::Scale { rest } => long::run(&workspace, "scale", rest),
         Chore::Bench { rest } => long::run(&workspace, "bench", rest),
         Chore::Chaos { rest } => long::run(&workspace, "chaos", rest),
+        Chore::Bananas { rest } => long::run(&workspace, "bananas", rest),
         Chore::Legacy { rest } => long::run(&workspace, "legacy", rest),
     }
 }

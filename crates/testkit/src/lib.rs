@@ -2,6 +2,8 @@
 //!
 //! Nothing here is part of a product; no crate depends on it but for its tests.
 
+mod account;
+pub mod bananas;
 pub mod bench;
 pub mod chaos;
 pub mod conformance;
@@ -10,6 +12,7 @@ mod eventually;
 pub mod fakes;
 pub mod faulty;
 pub mod fuzz;
+mod kept;
 pub mod legacy;
 pub mod mutation;
 pub mod scale;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-mod peers;
+mod replay;
 mod support;
 mod table;
 mod worker;

@@ -1,11 +1,14 @@
 //! The worker: jobs run, fail, run again, are handed back, and find their way.
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use meshwork::model::bananas::Peer;
+use meshwork::model::bananas::{Cron, NewJob, Peer};
+use meshwork::model::name::JobId;
+use meshwork::model::schedule::timing::Timing;
 use meshwork::runner::Context;
 use meshwork::source::bananas::{Foreign, Request, Worker};
 use meshwork_testkit::eventually;
@@ -355,6 +358,57 @@ async fn a_job_waits_for_its_time() {
         assert!(began.elapsed() >= Duration::from_millis(1_400));
     }
     worker.stop().await;
+}
+
+/// Slot by slot, with one worker or two.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schedule_asks_for_jobs() {
+    let Some(ground) = Ground::open().await else {
+        return;
+    };
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let note = move |word: String, context: Context| {
+        let _ = started.send((word, context.job_id));
+        async { Ok::<_, String>(()) }
+    };
+    let worker = || ground.worker().handle("note", note.clone());
+    let (one, two) = (
+        worker().start().await.unwrap(),
+        worker().start().await.unwrap(),
+    );
+    let mut job = NewJob::new(JobId::foreign(String::new()), "note", "\"tick\"");
+    job.description = "often".to_owned();
+    let cron = Cron {
+        name: "often".parse().unwrap(),
+        timing: Timing::new("* * * * * *".parse().unwrap()),
+        job,
+    };
+    ground.client.keep_schedule(&cron, false).await.unwrap();
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let (word, id) = starts.recv().await.unwrap();
+        assert_eq!(word, "tick");
+        ids.push(id);
+    }
+    ground.client.forget_schedule(&cron.name).await.unwrap();
+    let state: HashMap<String, String> = ground.say(&["HGETALL", "bananas:schedules:often"]).await;
+    let runs: usize = state["run_count"].parse().unwrap();
+    eventually("all of its jobs end", BOUND, async || {
+        let records: Vec<String> = ground.say(&["KEYS", "bananas:result:*"]).await;
+        (records.len() == runs).then_some(())
+    })
+    .await;
+    for id in ids {
+        assert!(
+            ground
+                .record(&id)
+                .await
+                .contains("\"description\":\"often\"")
+        );
+    }
+    one.stop().await;
+    two.stop().await;
+    ground.quiet().await;
 }
 
 /// Theirs take up to 3.8 s for it. The bound says only that nobody polls: the figure is in docs/bananas.md.

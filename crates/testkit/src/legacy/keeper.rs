@@ -10,6 +10,7 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 use super::LegacyError;
 use super::client::Batch;
 use super::orders::{Account, Orders};
+use crate::kept::Kept;
 
 /// The programs.
 #[derive(Clone, Debug)]
@@ -18,17 +19,6 @@ pub(super) struct Programs {
     pub(super) meshwork: PathBuf,
     /// The test kit's own `legacy`, which is the old worker, the old client, and a worker of ours.
     pub(super) legacy: PathBuf,
-}
-
-/// A process that is killed when dropped.
-pub(super) struct Kept(pub(super) Child);
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
 }
 
 /// A kind of process of the old world.

@@ -1,13 +1,14 @@
 //! What the processes of the world are told, and the files in which they say what they do: these are
 //! outside of Redis, so that nothing that goes wrong there can change the account.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rustix::process::{Signal, getpid, kill_process};
+
+use crate::account;
 
 /// What every process is told.
 #[derive(Clone, Debug, clap::Args)]
@@ -97,18 +98,12 @@ impl Account {
 
     /// Adds a line, whole or not at all.
     pub(super) fn add(self, dir: &Path, line: &str) -> io::Result<()> {
-        let path = dir.join(self.name());
-        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
-        file.write_all(format!("{line}\n").as_bytes())
+        account::add(&dir.join(self.name()), line)
     }
 
     /// All its lines.
     pub(super) fn read(self, dir: &Path) -> io::Result<Vec<String>> {
-        match fs::read_to_string(dir.join(self.name())) {
-            Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
+        account::read(&dir.join(self.name()))
     }
 }
 

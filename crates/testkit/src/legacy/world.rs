@@ -15,10 +15,11 @@ use tempfile::TempDir;
 
 use super::client::{Batch, fields};
 use super::judge::Report;
-use super::keeper::{BATCH, Kept, Programs, Role, keep, ours};
+use super::keeper::{BATCH, Programs, Role, keep, ours};
 use super::orders::{Account, Orders};
 use super::{LegacyError, OldList, Plan, TYPE};
 use crate::eventually;
+use crate::kept::Kept;
 use crate::servers::{RealServer, Tool, find};
 
 /// Old workers.

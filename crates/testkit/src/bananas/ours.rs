@@ -1,0 +1,97 @@
+//! Our worker and our client, each in a process of its own. The worker's handlers write a start down instead of doing
+//! anything, so that thousands of jobs take seconds.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use meshwork::runner::Context;
+use meshwork::source::bananas::{Client, Request, Worker};
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::BananasError;
+use super::orders::{Account, BOOM, Batch, LATE, Orders, Shift, now, submitted};
+
+/// How long our client waits for a job.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+async fn client(orders: &Orders) -> Result<Client, BananasError> {
+    Ok(Client::open(&orders.url).await?.like(orders.make))
+}
+
+/// Works until SIGTERM.
+///
+/// # Errors
+/// When there is no server, or the system gives no signals.
+pub async fn work(orders: &Orders, shift: &Shift) -> Result<(), BananasError> {
+    let mut term = signal(SignalKind::terminate()).map_err(BananasError::io("signals"))?;
+    let client = client(orders).await?;
+    let mut routes = Vec::new();
+    for route in &shift.routes {
+        routes.push(route.parse()?);
+    }
+    let worker = Worker::new(&client)
+        .handle("work", handler(orders, false))
+        .handle("flaky", handler(orders, true))
+        .routes(routes)
+        .concurrency(shift.slots)
+        .peer(orders.make)
+        .start()
+        .await?;
+    term.recv().await;
+    worker.stop().await;
+    Ok(())
+}
+
+/// Writes the start down; of a flaky job the first run fails.
+fn handler(
+    orders: &Orders,
+    flaky: bool,
+) -> impl Fn(Value, Context) -> std::future::Ready<Result<Value, String>> + Send + Sync + 'static {
+    let (dir, name): (PathBuf, String) = (orders.dir.clone(), orders.name.clone());
+    move |payload, context| {
+        let line = format!("{} {name}", context.job_id);
+        let noted = Account::Starts.add(&dir, &line);
+        std::future::ready(match noted {
+            Err(error) => Err(error.to_string()),
+            Ok(()) if flaky && context.attempt == 1 => Err(BOOM.to_owned()),
+            Ok(()) => Ok(payload),
+        })
+    }
+}
+
+/// Submits a batch.
+///
+/// # Errors
+/// When the server or the files fail it.
+pub async fn submit(orders: &Orders, batch: &Batch) -> Result<(), BananasError> {
+    let client = client(orders).await?;
+    for wish in batch.wishes(true) {
+        let mut request = Request::new(&wish.name, &json!({"n": wish.number}))?
+            .id(wish.id.parse()?)
+            .priority(wish.priority.parse().unwrap_or_default());
+        if wish.route != "default" {
+            request = request.route(wish.route.parse()?);
+        }
+        if wish.later {
+            request = request.at_ms(u64::try_from((now() + LATE).as_millis()).unwrap_or(u64::MAX));
+        }
+        let id = client.submit(request).await?;
+        let list = if wish.later { "later" } else { "at-once" };
+        submitted(
+            orders,
+            &wish,
+            &format!("{list}:{}:{}", wish.route, wish.priority),
+        )?;
+        if wish.waited_for {
+            let outcome = client.wait(&id, PATIENCE).await?;
+            let saw = if outcome.succeeded {
+                "completed"
+            } else {
+                "failed"
+            };
+            Account::Answers.add(&orders.dir, &format!("{id} {saw}"))?;
+        }
+    }
+    Ok(())
+}

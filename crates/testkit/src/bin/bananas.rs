@@ -1,0 +1,114 @@
+//! `cargo xtask bananas`: clients, workers and schedulers of Bananas and ours on one server, each a process, and a
+//! count of what came out. The same program is each of theirs, and our client and worker.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use meshwork_testkit::bananas::{
+    BananasError, Batch, Orders, Plan, Scenario, Shift, play, schedule, submit_as_ours,
+    submit_as_theirs, work_as_ours, work_as_theirs,
+};
+use meshwork_testkit::chaos::meshwork_binary;
+
+/// Let Bananas and ours work side by side, kill ours, and count
+#[derive(Parser)]
+#[command(name = "cargo xtask bananas", args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    role: Option<Role>,
+    /// our-worker, their-worker, both, kill, stop or timeout [default: each in turn]
+    #[arg(long, value_parser = Scenario::from_name)]
+    scenario: Option<Scenario>,
+    /// How many jobs, in each of the first three
+    #[arg(long, default_value_t = 10_000)]
+    jobs: u64,
+    /// How many kills, stops and runs over their time, in each of the others
+    #[arg(long, default_value_t = 100)]
+    kills: u64,
+}
+
+#[derive(Subcommand)]
+enum Role {
+    /// A client of theirs
+    #[command(hide = true)]
+    Client {
+        #[command(flatten)]
+        orders: Orders,
+        #[command(flatten)]
+        batch: Batch,
+    },
+    /// Our client
+    #[command(hide = true)]
+    OurClient {
+        #[command(flatten)]
+        orders: Orders,
+        #[command(flatten)]
+        batch: Batch,
+    },
+    /// A worker of theirs
+    #[command(hide = true)]
+    Worker {
+        #[command(flatten)]
+        orders: Orders,
+        #[command(flatten)]
+        shift: Shift,
+    },
+    /// Our worker
+    #[command(hide = true)]
+    OurWorker {
+        #[command(flatten)]
+        orders: Orders,
+        #[command(flatten)]
+        shift: Shift,
+    },
+    /// A scheduler of theirs
+    #[command(hide = true)]
+    Scheduler(Orders),
+}
+
+#[tokio::main]
+#[allow(clippy::print_stderr, reason = "it is a command")]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match &arguments.role {
+        None => Box::pin(all(&arguments)).await,
+        Some(Role::Client { orders, batch }) => submit_as_theirs(orders, batch).map(|()| true),
+        Some(Role::OurClient { orders, batch }) => {
+            Box::pin(submit_as_ours(orders, batch)).await.map(|()| true)
+        }
+        Some(Role::Worker { orders, shift }) => work_as_theirs(orders, shift).map(|()| true),
+        Some(Role::OurWorker { orders, shift }) => {
+            Box::pin(work_as_ours(orders, shift)).await.map(|()| true)
+        }
+        Some(Role::Scheduler(orders)) => schedule(orders).map(|()| true),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("bananas: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// True if all scenarios hold.
+#[allow(clippy::print_stdout, reason = "it is a command")]
+async fn all(arguments: &Arguments) -> Result<bool, BananasError> {
+    let plan = Plan {
+        meshwork: meshwork_binary()?,
+        bananas: std::env::current_exe()?,
+        jobs: arguments.jobs,
+        kills: arguments.kills,
+    };
+    let scenarios = arguments
+        .scenario
+        .map_or(Scenario::ALL.to_vec(), |one| vec![one]);
+    let mut hold = true;
+    for scenario in scenarios {
+        let report = play(&plan, scenario).await?;
+        println!("{report}");
+        hold &= report.holds();
+    }
+    Ok(hold)
+}
