@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_util::future::BoxFuture;
-use meshwork_broker::conn::{Conn, Transport};
+use meshwork_broker::conn::{Conn, Ear, Transport};
 use redis::aio::ConnectionLike;
 use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
@@ -141,6 +141,10 @@ impl Transport for Faulty {
                 }
             }
         })
+    }
+
+    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
+        Box::pin(self.inner.ear())
     }
 
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {

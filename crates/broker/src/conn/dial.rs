@@ -8,6 +8,7 @@ use redis::{
     RedisResult, TlsCertificates,
 };
 
+use super::Ear;
 use super::target::{Server, TargetError};
 use crate::error::timed_out;
 
@@ -67,6 +68,13 @@ impl Dial {
         let introduced = tokio::time::timeout(within, introduce(&mut connection)).await;
         introduced.unwrap_or_else(|_| Err(timed_out()))?;
         Ok(connection)
+    }
+
+    /// A new connection that hears what others publish.
+    pub(super) async fn ear(&self, addr: &ConnectionAddr, within: Duration) -> RedisResult<Ear> {
+        let client = self.client(addr)?;
+        let made = tokio::time::timeout(within, client.get_async_pubsub()).await;
+        made.unwrap_or_else(|_| Err(timed_out())).map(Ear::server)
     }
 
     fn client(&self, addr: &ConnectionAddr) -> RedisResult<Client> {

@@ -10,14 +10,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::future::BoxFuture;
 use meshwork_embedded::{Handle, Opened, Options, Owner, Socket};
-use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::aio::{ConnectionLike, MultiplexedConnection, PubSub};
 use redis::{
     AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, RedisFuture, RedisResult, Value,
 };
 
 use super::dial::introduce;
 use super::socket::{Dedicate, Wire};
-use super::{CALL_TIMEOUT, Conn, ConnectError, Transport, in_time, only_looks};
+use super::{CALL_TIMEOUT, Conn, ConnectError, Ear, Transport, in_time, only_looks};
 use session::Sessions;
 
 /// The shared connection of one process to one data directory.
@@ -122,6 +122,14 @@ async fn connect(socket: &Socket) -> RedisResult<MultiplexedConnection> {
     tokio::spawn(driver);
     introduce(&mut connection).await?;
     Ok(connection)
+}
+
+/// A connection to the owner that hears what others publish.
+async fn hear(socket: &Socket) -> RedisResult<Ear> {
+    let stream = socket.connect().await?;
+    let info = RedisConnectionInfo::default();
+    let made = PubSub::new(&info, stream);
+    Ok(Ear::server(in_time(Some(CALL_TIMEOUT), made).await?))
 }
 
 impl Directory {
@@ -231,6 +239,10 @@ impl Transport for Shared {
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
         Arc::clone(&self.0).dedicated()
     }
+
+    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
+        Arc::clone(&self.0).ear()
+    }
 }
 
 impl Dedicate for Directory {
@@ -242,6 +254,17 @@ impl Dedicate for Directory {
             };
             self.recovered(&made).await;
             Ok(Wire::conn(made?, self))
+        })
+    }
+
+    fn ear(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Ear>> {
+        Box::pin(async move {
+            let made = match self.way() {
+                Way::Here(here) => return here.sessions.ear().await,
+                Way::There(there) => hear(&there.socket).await,
+            };
+            self.recovered(&made).await;
+            made
         })
     }
 }

@@ -4,6 +4,7 @@
 mod check;
 mod dial;
 mod directory;
+mod ear;
 mod locate;
 mod remote;
 mod socket;
@@ -21,6 +22,7 @@ use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult,
 use crate::error::timed_out;
 pub use check::Unfit;
 pub(crate) use dial::CLIENT_NAME;
+pub use ear::Ear;
 pub(crate) use target::Security;
 pub use target::{Server, Target, TargetError, TlsFiles};
 
@@ -82,6 +84,9 @@ pub trait Transport: Send + Sync + 'static {
     /// A connection of its own for a command that waits: it has no time limit, and holds nobody else up.
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>>;
 
+    /// A connection of its own that hears what others publish.
+    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>>;
+
     /// The selected database.
     fn db(&self) -> i64 {
         0
@@ -140,6 +145,14 @@ impl Conn {
     /// If it cannot be made.
     pub async fn dedicated(&self) -> RedisResult<Self> {
         self.0.dedicated().await
+    }
+
+    /// A connection of its own that hears what others publish.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub async fn ear(&self) -> RedisResult<Ear> {
+        self.0.ear().await
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::locate::{Found, Locator};
 use super::socket::{Dedicate, Wire};
 use super::target::Server;
-use super::{CALL_TIMEOUT, Conn, ConnectError, Transport, check, gone, only_looks};
+use super::{CALL_TIMEOUT, Conn, ConnectError, Ear, Transport, check, gone, only_looks};
 use crate::backoff::Backoff;
 use crate::error::{passes, timed_out};
 
@@ -296,6 +296,10 @@ impl Dedicate for Remote {
             Ok(Wire::conn(found.connection, Arc::new(origin)))
         })
     }
+
+    fn ear(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Ear>> {
+        Box::pin(async move { self.locator.ear().await })
+    }
 }
 
 /// What a dedicated connection knows of its origin.
@@ -308,6 +312,10 @@ struct Branch {
 impl Dedicate for Branch {
     fn dedicated(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Conn>> {
         Arc::clone(&self.remote).dedicated()
+    }
+
+    fn ear(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Ear>> {
+        Arc::clone(&self.remote).ear()
     }
 
     fn moved(&self) -> BoxFuture<'_, ()> {
@@ -367,6 +375,10 @@ impl Transport for Shared {
 
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
         Arc::clone(&self.0).dedicated()
+    }
+
+    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
+        Arc::clone(&self.0).ear()
     }
 
     fn db(&self) -> i64 {

@@ -6,12 +6,15 @@ use futures_util::future::BoxFuture;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisFuture, RedisResult, Value};
 
-use super::{Conn, Transport, gone};
+use super::{Conn, Ear, Transport, gone};
 
 /// Where connections for commands that wait come from.
 pub(super) trait Dedicate: Send + Sync + 'static {
     /// Another one.
     fn dedicated(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Conn>>;
+
+    /// One that hears what others publish.
+    fn ear(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Ear>>;
 
     /// Returns when the data is somewhere else than it was when the connection was made, although the
     /// connection may not have noticed: its server hangs.
@@ -61,6 +64,10 @@ impl Transport for Wire {
 
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
         Arc::clone(&self.origin).dedicated()
+    }
+
+    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
+        Arc::clone(&self.origin).ear()
     }
 
     fn db(&self) -> i64 {

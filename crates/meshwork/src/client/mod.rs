@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::conn::{Target, TlsFiles};
-use meshwork_broker::{Broker, Deleted, JobPage, MAX_ITEMS, Retried, RunNow, Waits};
+use meshwork_broker::{Broker, Deleted, JobPage, MAX_ITEMS, Parking, Retried, RunNow, Waits};
 use meshwork_model::job::Job;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::JobId;
@@ -28,6 +28,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Error;
+use crate::lot::Lot;
 pub use batch::{Batch, BatchRequest};
 pub use dead::DeadFilter;
 pub use events::{EventFilter, EventFollower, EventPage};
@@ -36,7 +37,6 @@ pub use name::local_name;
 pub use request::JobRequest;
 pub use schedule::{ScheduleHandle, ScheduleRequest};
 pub use select::{BulkStop, JobFilter};
-use wait::ParkingLot;
 
 /// How long a call is repeated while the server is away or the connection breaks.
 const REPEAT_FOR: Duration = Duration::from_secs(15);
@@ -45,7 +45,7 @@ const REPEAT_FOR: Duration = Duration::from_secs(15);
 #[derive(Debug, Clone)]
 pub struct Client {
     broker: Broker,
-    lot: Arc<ParkingLot>,
+    lot: Arc<Lot<Parking>>,
 }
 
 impl Client {

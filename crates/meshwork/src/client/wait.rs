@@ -3,41 +3,22 @@
 //! The record decides, never the reply: a worker of another make may write only the hash, and a reply may
 //! have been taken by somebody else.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use meshwork_broker::{Backoff, Broker, Parking};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use super::Client;
 use crate::Error;
+use crate::lot::Space;
 
-/// Connections of one client that wait on replies at the same time; who comes after asks again and again.
-const MAX_PARKED: usize = 16;
 /// How long one wait on the reply list lasts before the record is looked at.
 const SLICE: Duration = Duration::from_secs(1);
 /// Between two looks at a record whose worker may write no reply: at first, and at most.
 const POLL: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(250));
-
-/// Connections to wait on, kept for the next wait.
-#[derive(Debug)]
-pub(super) struct ParkingLot {
-    spaces: Semaphore,
-    idle: Mutex<Vec<Parking>>,
-}
-
-impl Default for ParkingLot {
-    fn default() -> Self {
-        Self {
-            spaces: Semaphore::new(MAX_PARKED),
-            idle: Mutex::default(),
-        }
-    }
-}
 
 /// How much of a record is read: while the job runs, not what may be large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,31 +27,7 @@ enum Part {
     Whole,
 }
 
-/// One connection out of the lot, and the right to use it.
-struct Space<'a> {
-    lot: &'a ParkingLot,
-    parking: Option<Parking>,
-    _permit: SemaphorePermit<'a>,
-}
-
-impl ParkingLot {
-    /// A connection, if one is free or may be made.
-    async fn enter(&self, broker: &Broker) -> Option<Space<'_>> {
-        let permit = self.spaces.try_acquire().ok()?;
-        let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
-        let parking = match idle {
-            Some(parking) => parking,
-            None => broker.parking().await.ok()?,
-        };
-        Some(Space {
-            lot: self,
-            parking: Some(parking),
-            _permit: permit,
-        })
-    }
-}
-
-impl Space<'_> {
+impl Space<'_, Parking> {
     /// Waits for the reply, for `time` at most, and says whether it came, and with it what the record is then, if
     /// that is to be read. None if the connection broke.
     async fn wait(
@@ -80,7 +37,7 @@ impl Space<'_> {
         time: Duration,
         read: bool,
     ) -> Option<(bool, Option<Job>)> {
-        let parking = self.parking.take()?;
+        let parking = self.connection.take()?;
         let waited = match read {
             true => broker.await_result(&parking, id, time).await,
             false => broker
@@ -90,21 +47,13 @@ impl Space<'_> {
         };
         match waited {
             Ok(waited) => {
-                self.parking = Some(parking);
+                self.connection = Some(parking);
                 Some(waited)
             }
             Err(error) => {
                 tracing::debug!(%error, "a wait for a reply broke off");
                 None
             }
-        }
-    }
-}
-
-impl Drop for Space<'_> {
-    fn drop(&mut self) {
-        if let (Some(parking), Ok(mut idle)) = (self.parking.take(), self.lot.idle.lock()) {
-            idle.push(parking);
         }
     }
 }
@@ -117,7 +66,7 @@ impl Client {
     /// goes on.
     pub async fn wait(&self, id: &JobId, patience: Duration) -> Result<Job, Error> {
         let until = Instant::now() + patience;
-        let mut space: Option<Space<'_>> = None;
+        let mut space: Option<Space<'_, Parking>> = None;
         let (mut pause, mut part) = (POLL.0, Part::Summary);
         // Most jobs end soon: the record is read with the first reply. Later it is not read in vain.
         let (mut first, mut known) = (true, None);
@@ -141,7 +90,7 @@ impl Client {
                 });
             }
             if job.reply && space.is_none() {
-                space = self.lot.enter(&self.broker).await;
+                space = self.lot.enter(async || self.broker.parking().await).await;
             }
             let waited = match &mut space {
                 Some(space) => {

@@ -5,4 +5,5 @@
 mod replay;
 mod support;
 mod table;
+mod waits;
 mod worker;

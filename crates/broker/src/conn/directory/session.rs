@@ -8,7 +8,7 @@ use meshwork_embedded::{Handle, Session};
 use redis::{Arg, Cmd, Pipeline, RedisFuture, RedisResult, Value};
 
 use super::super::dial::introduction;
-use super::super::{Conn, Transport};
+use super::super::{Conn, Ear, Transport};
 use super::reply;
 
 /// How many sessions that nobody uses are kept: more calls than that at once are rare, and a session is
@@ -73,6 +73,10 @@ impl Transport for Sessions {
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
         Box::pin(async move { Ok(Conn::new(Own::new(&self.handle).await?)) })
     }
+
+    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
+        Box::pin(async move { Ok(Ear::engine(self.handle.session())) })
+    }
 }
 
 /// One session that is the same for all calls: `CLIENT ID` means the one that waits.
@@ -110,6 +114,10 @@ impl Transport for Own {
 
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
         Box::pin(async move { Ok(Conn::new(Self::new(&self.handle).await?)) })
+    }
+
+    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
+        Box::pin(async move { Ok(Ear::engine(self.handle.session())) })
     }
 }
 

@@ -12,7 +12,7 @@ use redis::{Cmd, ConnectionAddr, FromRedisValue, RedisResult};
 
 use super::dial::{CONNECT_TIMEOUT, Dial};
 use super::target::{Kind, Server};
-use super::{ConnectError, in_time};
+use super::{ConnectError, Ear, in_time};
 use cluster::Cluster;
 use sentinel::Sentinel;
 
@@ -93,15 +93,24 @@ impl Locator {
         }
     }
 
-    /// A new connection to where the data is.
-    pub(super) async fn connect(&self) -> RedisResult<Found> {
+    /// A new connection that hears what is published where the data is.
+    pub(super) async fn ear(&self) -> RedisResult<Ear> {
         let addr = self.locate().await?;
-        let within = if self.is_fixed() {
+        self.dial.ear(&addr, self.patience()).await
+    }
+
+    fn patience(&self) -> Duration {
+        if self.is_fixed() {
             CONNECT_TIMEOUT
         } else {
             ASK_TIMEOUT
-        };
-        let mut connection = self.dial.connect(&addr, within).await?;
+        }
+    }
+
+    /// A new connection to where the data is.
+    pub(super) async fn connect(&self) -> RedisResult<Found> {
+        let addr = self.locate().await?;
+        let mut connection = self.dial.connect(&addr, self.patience()).await?;
         if matches!(self.kind, Finder::Sentinel(_)) {
             sentinel::verify(&mut connection, &addr).await?;
         }

@@ -5,6 +5,7 @@ mod claim;
 mod cron;
 mod enqueue;
 mod inspect;
+mod listen;
 mod move_to;
 mod park;
 mod promote;

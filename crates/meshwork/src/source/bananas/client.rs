@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::bananas::{Bananas, Depths, Enqueued, Found, Kept, KeptCron};
-use meshwork_broker::conn::{Target, TlsFiles};
+use meshwork_broker::conn::{Ear, Target, TlsFiles};
 use meshwork_model::bananas::{Cron, MAX_CRONS, NewJob, Outcome, Peer, Record, Status};
 use meshwork_model::keys::bananas::Bananas as Keys;
 use meshwork_model::name::{JobId, RoutingKey, ScheduleName};
@@ -15,15 +15,19 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::Error;
+use crate::lot::{Lot, Space};
 
-/// Between two looks at a result that is not there yet: at first, and at most.
+/// Between two looks at a result that is not there yet, where no connection hears of it: at first, and at most.
 const POLL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
+/// Between two looks where one does: a worker of another make may say nothing, as when a job is corrupt.
+const SLICE: Duration = Duration::from_secs(1);
 
 /// A client; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Client {
     broker: Bananas,
     peer: Peer,
+    lot: Arc<Lot<Ear>>,
 }
 
 /// A job to be submitted.
@@ -132,8 +136,11 @@ impl Client {
     /// A client over a broker.
     #[must_use]
     pub fn new(broker: Bananas) -> Self {
-        let peer = Peer::default();
-        Self { broker, peer }
+        Self {
+            broker,
+            peer: Peer::default(),
+            lot: Arc::default(),
+        }
     }
 
     /// Writes and pushes as this make of client does (default: the one in Go, which pushes jobs of the route
@@ -168,19 +175,67 @@ impl Client {
     /// If there is neither record nor result, or it has not ended after `patience`.
     pub async fn wait(&self, id: &JobId, patience: Duration) -> Result<Outcome, Error> {
         let until = Instant::now() + patience;
+        if let Some(outcome) = self.ended(id).await? {
+            return Ok(outcome);
+        }
+        let mut space = self.listening(id).await;
         let mut pause = POLL.0;
-        loop {
+        let ended = loop {
+            // What was said before somebody listened is seen here.
             if let Some(outcome) = self.ended(id).await? {
-                return Ok(outcome);
+                break Ok(outcome);
             }
-            if Instant::now() + pause >= until {
-                return Err(Error::NotEnded {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break Err(Error::NotEnded {
                     id: id.clone(),
                     waited: patience,
                 });
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(POLL.1);
+            if !self.hears(&mut space, SLICE.min(left)).await {
+                tokio::time::sleep(pause.min(left)).await;
+                pause = (pause * 2).min(POLL.1);
+            }
+        };
+        if let Some(mut ear) = space.as_mut().and_then(|space| space.connection.take())
+            && self.broker.hush(&mut ear, id.as_str()).await.is_ok()
+            && let Some(space) = &mut space
+        {
+            space.connection = Some(ear);
+        }
+        ended
+    }
+
+    /// A connection that listens for the result of a job, if one is free and the user may.
+    async fn listening(&self, id: &JobId) -> Option<Space<'_, Ear>> {
+        let mut space = self.lot.enter(async || self.broker.ear().await).await?;
+        let mut ear = space.connection.take()?;
+        match self.broker.listen(&mut ear, id.as_str()).await {
+            Ok(()) => {
+                space.connection = Some(ear);
+                Some(space)
+            }
+            Err(error) => {
+                tracing::debug!(%error, job = %id, "not told of the result; it is asked for");
+                None
+            }
+        }
+    }
+
+    /// Waits for a word, for `time` at most. False if there is no connection that hears.
+    async fn hears(&self, space: &mut Option<Space<'_, Ear>>, time: Duration) -> bool {
+        let Some(ear) = space.as_mut().and_then(|space| space.connection.as_mut()) else {
+            return false;
+        };
+        match tokio::time::timeout(time, self.broker.told(ear)).await {
+            Ok(Ok(())) | Err(_) => true,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "a wait for a result broke off");
+                if let Some(space) = space {
+                    space.connection = None;
+                }
+                false
+            }
         }
     }
 
