@@ -4,6 +4,7 @@
 mod constants;
 #[cfg(test)]
 mod tests;
+mod verb;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,64 +13,13 @@ use meshwork_model::bananas;
 use meshwork_model::job::limits::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
 use meshwork_model::keys::bananas::Bananas;
 use meshwork_model::keys::hero::{Hero, ScriptName};
+use meshwork_model::keys::nooble::QueueManager;
 use redis::Script;
 
 use crate::Error;
 use crate::conn::Conn;
 use constants::Constants;
-
-/// A script's name; the same word names the Rust function, the file and the conformance cases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "each is described by the function of its name")]
-pub enum Verb {
-    Enqueue,
-    Claim,
-    Renew,
-    Log,
-    Finish,
-    Exchange,
-    Fail,
-    Release,
-    Reclaim,
-    Promote,
-    Settle,
-    Watch,
-    Adopt,
-    Prune,
-    Control,
-    Migrate,
-    Present,
-    Leave,
-    Cancel,
-    Retry,
-    Delete,
-    Schedule,
-    Due,
-    Tick,
-    OpenBatch,
-    SealBatch,
-    CancelBatch,
-    TendBatches,
-    Configure,
-    RunNow,
-    BananasEnqueue,
-    BananasClaim,
-    BananasRenew,
-    BananasFinish,
-    BananasFail,
-    BananasRelease,
-    BananasMove,
-    BananasReclaim,
-    BananasDue,
-    BananasPromote,
-    BananasStrays,
-    BananasAdopt,
-    BananasLeave,
-    BananasCrons,
-    BananasCron,
-    BananasFire,
-}
+pub use verb::{Schema, Verb};
 
 /// What all scripts begin with, and what those add that need it.
 const BASE: &str = include_str!("lua/lib/base.lua");
@@ -97,6 +47,7 @@ const PUT: &str = include_str!("lua/lib/put.lua");
 const ACCEPT: &str = include_str!("lua/lib/accept.lua");
 const FEEDS: &str = include_str!("lua/lib/feeds.lua");
 const BANANAS: &str = include_str!("lua/lib/bananas.lua");
+const NOOBLE: &str = include_str!("lua/lib/nooble.lua");
 const RECHECK: &str = include_str!("lua/lib/recheck.lua");
 const PLACES: &str = include_str!("lua/lib/places.lua");
 const OLD: &str = include_str!("lua/lib/old.lua");
@@ -147,119 +98,6 @@ const WATCH_AFTER_MS: u64 = 30_000;
 const STOP_TTL_MS: u64 = 60_000;
 
 impl Verb {
-    /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 46] = [
-        Self::Enqueue,
-        Self::Claim,
-        Self::Renew,
-        Self::Log,
-        Self::Finish,
-        Self::Exchange,
-        Self::Fail,
-        Self::Release,
-        Self::Reclaim,
-        Self::Promote,
-        Self::Settle,
-        Self::Watch,
-        Self::Adopt,
-        Self::Prune,
-        Self::Control,
-        Self::Migrate,
-        Self::Present,
-        Self::Leave,
-        Self::Cancel,
-        Self::Retry,
-        Self::Delete,
-        Self::Schedule,
-        Self::Due,
-        Self::Tick,
-        Self::OpenBatch,
-        Self::SealBatch,
-        Self::CancelBatch,
-        Self::TendBatches,
-        Self::Configure,
-        Self::RunNow,
-        Self::BananasEnqueue,
-        Self::BananasClaim,
-        Self::BananasRenew,
-        Self::BananasFinish,
-        Self::BananasFail,
-        Self::BananasRelease,
-        Self::BananasMove,
-        Self::BananasReclaim,
-        Self::BananasDue,
-        Self::BananasPromote,
-        Self::BananasStrays,
-        Self::BananasAdopt,
-        Self::BananasLeave,
-        Self::BananasCrons,
-        Self::BananasCron,
-        Self::BananasFire,
-    ];
-
-    /// The verb as a word.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        self.parts().0
-    }
-
-    /// Whether it is about jobs of Bananas.
-    #[must_use]
-    pub const fn is_bananas(self) -> bool {
-        self as usize >= Self::BananasEnqueue as usize
-    }
-
-    const fn parts(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Enqueue => ("enqueue", include_str!("lua/enqueue.lua")),
-            Self::Claim => ("claim", include_str!("lua/claim.lua")),
-            Self::Renew => ("renew", include_str!("lua/renew.lua")),
-            Self::Log => ("log", include_str!("lua/log.lua")),
-            Self::Finish => ("finish", include_str!("lua/finish.lua")),
-            Self::Exchange => ("exchange", include_str!("lua/exchange.lua")),
-            Self::Fail => ("fail", include_str!("lua/fail.lua")),
-            Self::Release => ("release", include_str!("lua/release.lua")),
-            Self::Reclaim => ("reclaim", include_str!("lua/reclaim.lua")),
-            Self::Promote => ("promote", include_str!("lua/promote.lua")),
-            Self::Settle => ("settle", include_str!("lua/settle.lua")),
-            Self::Watch => ("watch", include_str!("lua/watch.lua")),
-            Self::Adopt => ("adopt", include_str!("lua/adopt.lua")),
-            Self::Prune => ("prune", include_str!("lua/prune.lua")),
-            Self::Control => ("control", include_str!("lua/control.lua")),
-            Self::Migrate => ("migrate", include_str!("lua/migrate.lua")),
-            Self::Present => ("present", include_str!("lua/present.lua")),
-            Self::Leave => ("leave", include_str!("lua/leave.lua")),
-            Self::Cancel => ("cancel", include_str!("lua/cancel.lua")),
-            Self::Retry => ("retry", include_str!("lua/retry.lua")),
-            Self::Delete => ("delete", include_str!("lua/delete.lua")),
-            Self::Schedule => ("schedule", include_str!("lua/schedule.lua")),
-            Self::Due => ("due", include_str!("lua/due.lua")),
-            Self::Tick => ("tick", include_str!("lua/tick.lua")),
-            Self::OpenBatch => ("open_batch", include_str!("lua/open_batch.lua")),
-            Self::SealBatch => ("seal_batch", include_str!("lua/seal_batch.lua")),
-            Self::CancelBatch => ("cancel_batch", include_str!("lua/cancel_batch.lua")),
-            Self::TendBatches => ("tend_batches", include_str!("lua/tend_batches.lua")),
-            Self::Configure => ("configure", include_str!("lua/configure.lua")),
-            Self::RunNow => ("run_now", include_str!("lua/run_now.lua")),
-            Self::BananasEnqueue => ("bananas_enqueue", include_str!("lua/bananas/enqueue.lua")),
-            Self::BananasClaim => ("bananas_claim", include_str!("lua/bananas/claim.lua")),
-            Self::BananasRenew => ("bananas_renew", include_str!("lua/bananas/renew.lua")),
-            Self::BananasFinish => ("bananas_finish", include_str!("lua/bananas/finish.lua")),
-            Self::BananasFail => ("bananas_fail", include_str!("lua/bananas/fail.lua")),
-            Self::BananasRelease => ("bananas_release", include_str!("lua/bananas/release.lua")),
-            Self::BananasMove => ("bananas_move", include_str!("lua/bananas/move.lua")),
-            Self::BananasReclaim => ("bananas_reclaim", include_str!("lua/bananas/reclaim.lua")),
-            Self::BananasDue => ("bananas_due", include_str!("lua/bananas/due.lua")),
-            Self::BananasPromote => ("bananas_promote", include_str!("lua/bananas/promote.lua")),
-            Self::BananasStrays => ("bananas_strays", include_str!("lua/bananas/strays.lua")),
-            Self::BananasAdopt => ("bananas_adopt", include_str!("lua/bananas/adopt.lua")),
-            Self::BananasLeave => ("bananas_leave", include_str!("lua/leave.lua")),
-            Self::BananasCrons => ("bananas_crons", include_str!("lua/bananas/crons.lua")),
-            Self::BananasCron => ("bananas_cron", include_str!("lua/bananas/cron.lua")),
-            Self::BananasFire => ("bananas_fire", include_str!("lua/bananas/fire.lua")),
-        }
-    }
-
     const fn libs(self) -> Libs {
         match self {
             Self::Enqueue | Self::OpenBatch | Self::Tick => STORING,
@@ -297,7 +135,18 @@ impl Verb {
             Self::Migrate => Libs::All(&[TOLD]),
             Self::Renew | Self::Log | Self::Present | Self::Leave | Self::Due => Libs::All(&[]),
             Self::BananasReclaim => Libs::All(&[BANANAS, FEEDS]),
-            Self::BananasLeave | Self::BananasCrons | Self::BananasCron => Libs::All(&[]),
+            Self::BananasLeave
+            | Self::BananasCrons
+            | Self::BananasCron
+            | Self::NoobleRenew
+            | Self::NoobleTrim
+            | Self::NoobleLeave => Libs::All(&[]),
+            Self::NoobleFinish
+            | Self::NoobleFail
+            | Self::NoobleRelease
+            | Self::NoobleReclaim
+            | Self::NooblePromote
+            | Self::NoobleReplay => Libs::All(&[NOOBLE]),
             _ => Libs::All(&[BANANAS]),
         }
     }
@@ -340,11 +189,22 @@ impl Verb {
             | Self::Tick
             | Self::BananasEnqueue
             | Self::BananasCron
-            | Self::BananasFire => "",
+            | Self::BananasFire
+            | Self::NoobleReplay => "",
             _ => ALLOW_OOM,
         }
     }
 }
+
+/// Entries of the trace of actions kept, more or less: some megabytes.
+const MOST_TRACED: u64 = 50_000;
+/// How long the trace stays after the last action, in milliseconds (one day).
+const TRACED_FOR_MS: u64 = 86_400_000;
+/// Dead letters of one queue of actions kept, more or less.
+const MOST_DEAD: u64 = 10_000;
+/// How long failed and lost runs of an action are remembered, in milliseconds (one day): far longer than the
+/// longest pause between two.
+const TRIES_FOR_MS: u64 = 86_400_000;
 
 /// All scripts.
 #[derive(Debug, Clone)]
@@ -369,19 +229,21 @@ impl Scripts {
 
     /// The scripts for the keys of one namespace.
     pub(crate) fn named(&self, keys: &Hero) -> Named {
-        self.of(false, constants(keys.script_names()))
+        self.of(Schema::Hero, constants(keys.script_names()))
     }
 
     /// Those for jobs of Bananas.
     pub(crate) fn named_bananas(&self, keys: &Bananas) -> Named {
-        self.of(true, constants(keys.script_names()))
+        self.of(Schema::Bananas, constants(keys.script_names()))
     }
 
-    fn of(&self, bananas: bool, constants: Constants) -> Named {
-        let scripts = self
-            .0
-            .iter()
-            .filter(|(verb, _)| verb.is_bananas() == bananas);
+    /// Those for actions of Nooble4.
+    pub(crate) fn named_nooble(&self, names: &QueueManager) -> Named {
+        self.of(Schema::Nooble, constants(names.script_names()))
+    }
+
+    fn of(&self, schema: Schema, constants: Constants) -> Named {
+        let scripts = self.0.iter().filter(|(verb, _)| verb.schema() == schema);
         let script = |(verb, source): &(Verb, String)| {
             let text = format!("{}{}", verb.flags(), constants.put_into(source));
             (*verb, Script::new(&text))
@@ -408,6 +270,10 @@ fn constants(keys: Vec<ScriptName>) -> Constants {
         ("DEAD_FOR", ms(bananas::DEAD_FOR)),
         ("RESULT_FOR", ms(bananas::RESULT_FOR)),
         ("FAILURE_FOR", ms(bananas::FAILURE_FOR)),
+        ("MOST_TRACED", MOST_TRACED),
+        ("TRACED_FOR", TRACED_FOR_MS),
+        ("MOST_DEAD", MOST_DEAD),
+        ("TRIES_FOR", TRIES_FOR_MS),
     ];
     let bounds = bounds
         .into_iter()

@@ -115,6 +115,27 @@ pub fn bananas_rights(prefix: &Namespace) -> String {
     format!("~{prefix}:* &{channels}* {}", commands.join(" "))
 }
 
+/// What actions of Nooble4 need besides.
+const NOOBLE_COMMANDS: [&str; 10] = [
+    "blmpop",
+    "publish",
+    "xack",
+    "xclaim",
+    "xdel",
+    "xgroup",
+    "xinfo",
+    "xpending",
+    "xreadgroup",
+    "xtrim",
+];
+
+/// The rules for `ACL SETUSER` that such a user needs besides for actions of Nooble4 under `prefix`.
+#[must_use]
+pub fn nooble_rights(prefix: &Namespace) -> String {
+    let commands = NOOBLE_COMMANDS.map(|command| format!("+{command}"));
+    format!("~{prefix}:* &{prefix}:* {}", commands.join(" "))
+}
+
 /// The commands that this user may not say, or not of the namespace's keys. None if the server does not tell.
 pub(super) async fn denied(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>> {
     let key = keys.lease();
@@ -195,7 +216,7 @@ fn way(facts: &Facts) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::Verb;
+    use crate::script::{Schema, Verb};
 
     /// What scripts say is in no other list.
     #[test]
@@ -209,8 +230,13 @@ mod tests {
                         .next()
                         .unwrap_or_default();
                     let said = said.to_lowercase();
+                    let besides = match verb.schema() {
+                        Schema::Hero => &[][..],
+                        Schema::Bananas => &BANANAS_COMMANDS,
+                        Schema::Nooble => &NOOBLE_COMMANDS,
+                    };
                     let among = COMMANDS.iter().any(|command| name(command) == said)
-                        || (verb.is_bananas() && BANANAS_COMMANDS.contains(&said.as_str()));
+                        || besides.contains(&said.as_str());
                     assert!(among, "{verb:?} says {said}");
                 }
             }
@@ -224,6 +250,13 @@ mod tests {
             "ACL SETUSER meshwork {}\n",
             bananas_rights(&Namespace::bananas())
         );
+        assert!(page.contains(&rule), "{rule}");
+    }
+
+    #[test]
+    fn the_documentation_gives_the_same_rights_for_actions() {
+        let page = include_str!("../../../../docs/actions.md");
+        let rule = nooble_rights(&Namespace::nooble());
         assert!(page.contains(&rule), "{rule}");
     }
 

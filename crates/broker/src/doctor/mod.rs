@@ -16,7 +16,7 @@ use meshwork_model::name::Namespace;
 use serde::Serialize;
 
 use crate::conn::{Conn, ConnectError, Target};
-pub use access::{bananas_rights, rights};
+pub use access::{bananas_rights, nooble_rights, rights};
 use facts::Facts;
 
 /// How bad a finding is.

@@ -1,16 +1,28 @@
 //! The scripts fit together: each finds its own, knows all names that it uses, and says what it takes.
 
+use meshwork_model::keys::nooble::Dialect;
+use meshwork_model::name::Namespace;
+
 use super::*;
+
+fn names() -> QueueManager {
+    QueueManager::new(Namespace::nooble(), None, Dialect::default())
+}
 
 #[test]
 fn each_verb_finds_its_own_script() {
     let scripts = Scripts::altered(|verb, _| verb.name().to_owned());
     let hero = scripts.named(&Hero::default());
     let bananas = scripts.named_bananas(&Bananas::default());
+    let nooble = scripts.named_nooble(&names());
     for (at, verb) in Verb::ALL.into_iter().enumerate() {
         assert_eq!(verb as usize, at, "{verb:?}");
         let text = format!("{}{}\n", verb.flags(), verb.name());
-        let named = if verb.is_bananas() { &bananas } else { &hero };
+        let named = match verb.schema() {
+            Schema::Hero => &hero,
+            Schema::Bananas => &bananas,
+            Schema::Nooble => &nooble,
+        };
         assert_eq!(
             named.get(verb).get_hash(),
             Script::new(&text).get_hash(),
@@ -23,8 +35,14 @@ fn each_verb_finds_its_own_script() {
 fn each_script_uses_no_name_that_it_is_not_given() {
     let hero = constants(Hero::default().script_names());
     let bananas = constants(Bananas::default().script_names());
+    let nooble = constants(names().script_names());
     for verb in Verb::ALL {
-        let known = if verb.is_bananas() { &bananas } else { &hero }.names();
+        let known = match verb.schema() {
+            Schema::Hero => &hero,
+            Schema::Bananas => &bananas,
+            Schema::Nooble => &nooble,
+        };
+        let known = known.names();
         let source = verb.source();
         let code = source
             .lines()

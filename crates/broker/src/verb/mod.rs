@@ -22,6 +22,7 @@ mod leave;
 mod log;
 mod logs;
 mod migrate;
+pub mod nooble;
 mod outcome;
 mod park;
 mod present;

@@ -23,7 +23,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    fn read((id, parts): (String, Vec<Vec<u8>>)) -> Self {
+    pub(super) fn read((id, parts): (String, Vec<Vec<u8>>)) -> Self {
         Self { id, parts }
     }
 

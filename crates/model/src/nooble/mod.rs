@@ -12,8 +12,9 @@ mod time;
 
 use std::fmt;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 pub use action::Action;
 pub use fields::{Fault, InvalidEnvelope};
@@ -98,6 +99,21 @@ impl Data {
     /// If it is not of that type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(&self.0)
+    }
+}
+
+impl Serialize for Data {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = serde_json::from_str::<&RawValue>(&self.0);
+        raw.map_err(serde::ser::Error::custom)?
+            .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Data {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(Box::<str>::from(raw).into()))
     }
 }
 
@@ -187,5 +203,10 @@ mod tests {
         let data = Data::parse(" {\"a\": NaN} ").unwrap();
         assert_eq!(data.text(), "{\"a\":null}");
         assert_eq!(data.read::<HashMap<String, ()>>().unwrap().len(), 1);
+        let whole: Data = Data::parse("{\"a\":12345678901234567890123}").unwrap();
+        let within: HashMap<String, Data> = [("d".to_owned(), whole)].into_iter().collect();
+        let written = Data::of(&within).unwrap();
+        assert_eq!(written.text(), "{\"d\":{\"a\":12345678901234567890123}}");
+        assert_eq!(written.read::<HashMap<String, Data>>().unwrap(), within);
     }
 }

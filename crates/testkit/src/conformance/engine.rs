@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
-use meshwork_broker::doctor::{bananas_rights, rights};
+use meshwork_broker::doctor::{bananas_rights, nooble_rights, rights};
 use meshwork_embedded::Handle;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
@@ -158,7 +158,7 @@ async fn restricted(test: &str) -> Result<Option<Ways>, Failure> {
     };
     // Cases have namespaces of their own behind the tag.
     let tag = HASH_TAG.parse()?;
-    let rules = [rights(&tag), bananas_rights(&tag)].join(" ");
+    let rules = [rights(&tag), bananas_rights(&tag), nooble_rights(&tag)].join(" ");
     let rule = format!("on >{USER} {rules} ~{HASH_TAG}* &{HASH_TAG}*");
     let words = ["ACL", "SETUSER", USER].into_iter().chain(rule.split(' '));
     database.server.say::<()>(&Vec::from_iter(words))?;

@@ -49,6 +49,7 @@ mod locks;
 mod log;
 mod long;
 mod migrate;
+mod nooble;
 mod odd_keys;
 mod old_side;
 mod order;
@@ -190,9 +191,24 @@ pub const GROUPS: &[Group] = &[
     group("bananas_promote", bananas::promote::CASES),
     group("bananas_strays", bananas::strays::CASES),
     group("bananas_cron", bananas::cron::CASES),
+    group("nooble_receive", nooble::receive::CASES),
+    group("nooble_finish", nooble::finish::CASES),
+    group("nooble_fail", nooble::fail::CASES),
+    group("nooble_release", nooble::release::CASES),
+    group("nooble_renew", nooble::renew::CASES),
+    group("nooble_reclaim", nooble::reclaim::CASES),
+    group("nooble_promote", nooble::promote::CASES),
+    group("nooble_trim", nooble::trim::CASES),
+    group("nooble_leave", nooble::leave::CASES),
+    group("nooble_replay", nooble::replay::CASES),
     Group {
         name: "heavy",
         cases: heavy::CASES,
+        heavy: true,
+    },
+    Group {
+        name: "nooble_heavy",
+        cases: nooble::heavy::CASES,
         heavy: true,
     },
     Group {

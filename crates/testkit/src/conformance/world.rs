@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use meshwork_broker::bananas::Bananas;
 use meshwork_broker::conn::Conn;
+use meshwork_broker::nooble::Nooble;
 use meshwork_broker::script::Scripts;
 use meshwork_broker::{
     Broker, Claim, Claimed, Clock, Enqueued, Failed, Feeds, Finished, Listener, Reclaimed, Renewal,
@@ -15,6 +16,7 @@ use meshwork_broker::{
 use meshwork_model::job::{Job, NewJob};
 use meshwork_model::keys::bananas::Bananas as BananasKeys;
 use meshwork_model::keys::hero::Hero;
+use meshwork_model::keys::nooble::{Dialect, QueueManager};
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Route;
@@ -112,6 +114,14 @@ impl World {
             .with_scripts(&self.scripts))
     }
 
+    /// The verbs for actions of Nooble4, whose keys have the same beginning here.
+    pub(super) fn nooble(&self, dialect: Dialect) -> Got<Nooble> {
+        let names = QueueManager::new(self.namespace.parse()?, None, dialect);
+        Ok(Nooble::new(self.broker.conn().clone(), names)
+            .with_clock(Clock::Manual(Arc::clone(&self.hand)))
+            .with_scripts(&self.scripts))
+    }
+
     pub(super) fn keys(&self) -> &Hero {
         self.broker.keys()
     }
@@ -123,6 +133,11 @@ impl World {
     /// Sets the clock.
     pub(super) fn at(&self, ms: u64) {
         self.hand.store(ms, Ordering::SeqCst);
+    }
+
+    /// Where the clock stands.
+    pub(super) fn now(&self) -> u64 {
+        self.hand.load(Ordering::SeqCst)
     }
 
     /// Moves the clock.

@@ -12,6 +12,7 @@ mod ends;
 mod keys;
 mod later;
 mod migrate;
+mod nooble;
 pub mod noticed;
 mod returns;
 mod schedules;
@@ -21,7 +22,7 @@ mod starts;
 mod waits;
 mod wishes;
 
-use meshwork_broker::script::{Scripts, Verb};
+use meshwork_broker::script::{Schema, Scripts, Verb};
 
 use crate::conformance::{Case, Engine, Failure, GROUPS, Group};
 
@@ -107,6 +108,7 @@ pub fn all() -> Vec<Mutation> {
         .map(|(verb, changes)| (*verb, *changes, &[][..]));
     far.chain(wished().iter().copied())
         .chain(bananas::ALL.iter().copied())
+        .chain(nooble::ALL.iter().copied())
         .flat_map(|(verb, changes, near)| {
             let mutation = move |(what, find, replace): &Change| Mutation {
                 verb,
@@ -252,8 +254,16 @@ impl Mutation {
     fn cases(&self) -> impl Iterator<Item = (&'static Group, &'static Case)> {
         let (own, near) = (self.verb.name(), self.near);
         let of_a_verb = |group: &Group| Verb::ALL.iter().any(|verb| verb.name() == group.name);
-        // What is about Bananas only those cases notice that are, and the other way round.
-        let kin = move |group: &Group| group.name.starts_with("bananas_") == self.verb.is_bananas();
+        // What is about one wire only those cases notice that are about it too.
+        let kin = move |group: &Group| {
+            let of = |beginning| group.name.starts_with(beginning);
+            let schema = match () {
+                () if of("bananas_") => Schema::Bananas,
+                () if of("nooble_") => Schema::Nooble,
+                () => Schema::Hero,
+            };
+            schema == self.verb.schema()
+        };
         let rank = move |group: &&Group| match near.iter().position(|name| *name == group.name) {
             Some(at) => at,
             None if !kin(group) => near.len() + 3,

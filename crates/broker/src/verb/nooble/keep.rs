@@ -1,0 +1,141 @@
+//! renew, reclaim, promote, trim and leave: what keeps messages from being lost, run twice, or piling up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::report::hand;
+use super::{Nooble, Received, Source};
+use crate::error::Error;
+use crate::script::Verb;
+use crate::verb::{MAX_ITEMS, at_most};
+
+/// The longest that one wait for a message lasts. A worker that is gone is looked after for as long, since a message
+/// may come to it until then.
+pub const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// What was taken over.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Reclaimed {
+    /// Messages that are this worker's now.
+    pub messages: Vec<Received>,
+    /// Where to look from next time.
+    pub next: String,
+}
+
+type Row = (String, u64, u32, Vec<Vec<u8>>);
+
+impl Nooble {
+    /// Keeps what a worker has in hand of a queue for `alive`: messages by id and how often they were given. Returns the ids of what is not its any more (of a
+    /// stream; of a list, the report says so).
+    ///
+    /// # Errors
+    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    pub async fn renew(
+        &self,
+        worker: &str,
+        source: &Source,
+        held: &[(String, u64)],
+        alive: Duration,
+    ) -> Result<Vec<String>, Error> {
+        at_most("renew", MAX_ITEMS, held.len())?;
+        let mut call = self.call(Verb::NoobleRenew, source);
+        call.push_key(&source.keys.workers);
+        call.push_arg(worker);
+        call.push_arg(alive.as_millis() as u64);
+        for (id, given) in held.iter().filter(|_| source.group.is_some()) {
+            call.push_arg(id);
+            call.push_arg(given);
+        }
+        call.run(&self.conn).await
+    }
+
+    /// Takes over up to `most` messages that workers of ours had in hand who were not heard of for `idle`; and of
+    /// workers of another make if `others` is given, for that long: these do not say that they are alive. What is
+    /// `next` in the answer is `from` in the next call, at first `-`.
+    ///
+    /// # Errors
+    /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call.
+    pub async fn reclaim(
+        &self,
+        worker: &str,
+        source: &Arc<Source>,
+        most: usize,
+        (idle, others): (Duration, Option<Duration>),
+        from: &str,
+    ) -> Result<Reclaimed, Error> {
+        at_most("reclaim", MAX_ITEMS, most)?;
+        let mut call = self.call(Verb::NoobleReclaim, source);
+        call.push_key(hand(source, worker));
+        call.push_key(&source.keys.workers);
+        call.push_arg(worker);
+        call.push_arg(most);
+        call.push_arg(idle.as_millis() as u64);
+        call.push_arg(others.map_or(-1, |age| age.as_millis() as i64));
+        call.push_arg(from);
+        call.push_arg(MAX_WAIT.as_millis() as u64);
+        call.push_arg(&source.keys.tries);
+        call.push_arg(&source.keys.processing);
+        let (rows, next): (Vec<Row>, String) = match call.run(&self.conn).await {
+            // Nothing was given to a group that is not there.
+            Err(Error::Call { source: error, .. }) if is_no_group(&error) => {
+                self.prepare(source).await?;
+                Default::default()
+            }
+            told => told?,
+        };
+        let received =
+            |(id, given, lost, fields): Row| Received::new(source, id, (given, lost), fields);
+        Ok(Reclaimed {
+            messages: rows.into_iter().map(received).collect(),
+            next: if next.is_empty() {
+                "-".to_owned()
+            } else {
+                next
+            },
+        })
+    }
+
+    /// Puts back what failed and whose pause is over. Returns how many, and when the next one is due.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn promote(&self, source: &Source) -> Result<(usize, Option<Duration>), Error> {
+        let mut call = self.call(Verb::NooblePromote, source);
+        call.push_key(&source.keys.delayed);
+        call.push_arg(MAX_ITEMS);
+        let (moved, next): (usize, f64) = call.run(&self.conn).await?;
+        let next = u64::try_from(next as i64).ok().map(Duration::from_millis);
+        Ok((moved, next))
+    }
+
+    /// Deletes from a stream what all its groups have done with, except what is younger than `keep`. Returns how many
+    /// it deleted; of a list there is nothing to delete.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn trim(&self, source: &Source, keep: Duration) -> Result<usize, Error> {
+        if source.group.is_none() {
+            return Ok(0);
+        }
+        let call = self.scripts.call(Verb::NoobleTrim).key(source.queue());
+        let call = call.arg(self.clock.argument()).arg(keep.as_millis() as u64);
+        call.run(&self.conn).await
+    }
+
+    /// Forgets a worker that takes no more. False if it has something in hand: that is taken over when its time is
+    /// up.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn leave(&self, worker: &str, source: &Source) -> Result<bool, Error> {
+        let mut call = self.call(Verb::NoobleLeave, source);
+        call.push_key(hand(source, worker));
+        call.push_key(&source.keys.workers);
+        call.push_arg(worker);
+        Ok(call.run::<u8>(&self.conn).await? == 1)
+    }
+}
+
+fn is_no_group(error: &redis::RedisError) -> bool {
+    error.code() == Some("NOGROUP") || error.to_string().contains("NOGROUP")
+}

@@ -1,0 +1,225 @@
+//! fail: an action that failed runs again after a pause; or it is answered so, and a dead letter.
+
+use meshwork_broker::nooble::{End, Failed};
+
+use super::super::world::START;
+use super::{Outcome, Side, W1, W2, World, cases, check, same, to};
+
+cases![
+    waits_for_its_next_run,
+    pauses_double_up_to_the_longest,
+    the_last_run_is_answered_and_a_dead_letter,
+    one_run_may_be_all,
+    an_answer_that_no_list_takes_goes_nowhere,
+    runs_are_remembered_for_a_day,
+    two_that_are_alike_wait_both,
+    tells_the_trace_when_it_is_over,
+    forgets_what_was_asked_when_it_is_over,
+    who_is_told_needs_no_dead_letter,
+    refuses_another_worker,
+    a_dead_letter_keeps_every_byte,
+];
+
+async fn waits_for_its_next_run(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m 1").await?;
+        let (asked, trace, replies) = (side.asked(), side.trace(), side.replies());
+        let end = End {
+            asked: Some(&asked),
+            trace: Some((&trace, &[("a", "b")])),
+            ..to(&replies, "r1")
+        };
+        world.raw::<()>(&["SET", &asked, "x"]).await?;
+        same!(side.fail(&got, 3, end).await?, Failed::Again(1));
+        side.is_over().await?;
+        check!(!side.exists(&side.replies()).await?);
+        check!(!side.exists(&side.trace()).await?);
+        check!(side.exists(&asked).await?);
+        same!(side.dead().await?, []);
+        let delayed = &side.source.keys().delayed;
+        let waits: Vec<(String, u64)> = world
+            .raw(&["ZRANGE", delayed, "0", "-1", "WITHSCORES"])
+            .await?;
+        same!(waits.len(), 1);
+        check!(waits[0].0.ends_with(" m 1"));
+        same!(waits[0].1, START + 1_000);
+    }
+    Ok(())
+}
+
+async fn pauses_double_up_to_the_longest(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        side.send(&["m1"]).await?;
+        for (run, pause) in [(1, 1_000), (2, 2_000), (3, 3_000), (4, 3_000)] {
+            let got = side.receive().await?;
+            same!(
+                side.fail(&got, 9, End::default()).await?,
+                Failed::Again(run)
+            );
+            world.pass(pause - 1);
+            same!(side.verbs.promote(&side.source).await?.0, 0);
+            world.pass(1);
+            same!(side.verbs.promote(&side.source).await?.0, 1);
+        }
+    }
+    Ok(())
+}
+
+async fn the_last_run_is_answered_and_a_dead_letter(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        world.at(START);
+        side.send(&["m1"]).await?;
+        let got = side.receive().await?;
+        same!(side.fail(&got, 2, End::default()).await?, Failed::Again(1));
+        world.pass(1_000);
+        side.verbs.promote(&side.source).await?;
+        let got = side.receive().await?;
+        let told = side.fail(&got, 2, to(&side.replies(), "r1")).await?;
+        same!(told, Failed::Failed);
+        same!(world.list(&side.replies()).await?, ["r1"]);
+        same!(side.ttl(&side.replies()).await?, 600);
+        let word = |text: &str| text.to_owned();
+        same!(
+            side.dead().await?,
+            [(word("m1"), word("boom"), 2, START + 1_000)]
+        );
+        check!(!side.exists(&side.tries("m1")).await?);
+        check!(!side.exists(&side.source.keys().delayed).await?);
+        side.is_over().await?;
+        world.raw::<()>(&["DEL", &side.source.keys().dead]).await?;
+    }
+    Ok(())
+}
+
+async fn one_run_may_be_all(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        for most in [0, 1] {
+            let got = side.started("m1").await?;
+            same!(side.fail(&got, most, End::default()).await?, Failed::Failed);
+            check!(!side.exists(&side.replies()).await?);
+        }
+    }
+    Ok(())
+}
+
+async fn an_answer_that_no_list_takes_goes_nowhere(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        world.raw::<()>(&["SET", &side.replies(), "x"]).await?;
+        let got = side.started("m1").await?;
+        let told = side.fail(&got, 1, to(&side.replies(), "r1")).await?;
+        same!(told, Failed::Unanswered);
+        same!(side.dead().await?.len(), 1);
+        side.is_over().await?;
+        world.raw::<()>(&["DEL", &side.source.keys().dead]).await?;
+    }
+    Ok(())
+}
+
+async fn runs_are_remembered_for_a_day(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        side.fail(&got, 2, End::default()).await?;
+        same!(side.ttl(&side.tries("m1")).await?, 86_400);
+    }
+    Ok(())
+}
+
+async fn two_that_are_alike_wait_both(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        side.send(&["m1", "m1"]).await?;
+        for got in side.receive_as(W1, 2).await? {
+            side.fail(&got, 9, End::default()).await?;
+        }
+        let delayed = &side.source.keys().delayed;
+        same!(world.raw::<usize>(&["ZCARD", delayed]).await?, 2);
+    }
+    Ok(())
+}
+
+async fn tells_the_trace_when_it_is_over(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        let trace = side.trace();
+        world.raw::<()>(&["DEL", &trace]).await?;
+        let end = End {
+            trace: Some((&trace, &[("action", "a1")])),
+            ..End::default()
+        };
+        side.fail(&got, 1, end).await?;
+        let told = side.verbs.traced(&trace, None, 10).await?;
+        same!(told.len(), 1);
+        same!(told[0].1, [("action".to_owned(), "a1".to_owned())]);
+    }
+    Ok(())
+}
+
+async fn forgets_what_was_asked_when_it_is_over(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        let asked = side.asked();
+        world.raw::<()>(&["SET", &asked, "x"]).await?;
+        let end = End {
+            asked: Some(&asked),
+            ..End::default()
+        };
+        side.fail(&got, 1, end).await?;
+        check!(!side.exists(&asked).await?);
+        check!(!side.exists(&side.tries("m1")).await?);
+    }
+    Ok(())
+}
+
+async fn who_is_told_needs_no_dead_letter(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        same!(
+            side.refuse(&got, to(&side.replies(), "r1")).await?,
+            Failed::Failed
+        );
+        same!(world.list(&side.replies()).await?, ["r1"]);
+        check!(!side.exists(&side.source.keys().dead).await?);
+        side.is_over().await?;
+    }
+    Ok(())
+}
+
+async fn refuses_another_worker(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        side.send(&["m1"]).await?;
+        let got = side.receive_as(W2, 1).await?;
+        let before = world.all().await?;
+        let told = side.fail(&got[0], 3, to(&side.replies(), "r1")).await?;
+        same!(told, Failed::Stale);
+        world.unchanged(&before).await?;
+    }
+    Ok(())
+}
+
+async fn a_dead_letter_keeps_every_byte(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        side.verbs.prepare(&side.source).await?;
+        let mut cmd = match side.is_stream() {
+            true => redis::cmd("XADD"),
+            false => redis::cmd("LPUSH"),
+        };
+        cmd.arg(side.queue());
+        if side.is_stream() {
+            cmd.arg("*").arg("data");
+        }
+        let bytes = b"{\"a\":\"\xff\0\r\n\"}".to_vec();
+        let sent: Result<redis::Value, _> =
+            cmd.arg(&bytes).query_async(&mut world.conn().clone()).await;
+        sent?;
+        let got = side.receive().await?;
+        side.fail(&got, 2, End::default()).await?;
+        world.pass(1_000);
+        side.verbs.promote(&side.source).await?;
+        let got = side.receive().await?;
+        side.fail(&got, 2, End::default()).await?;
+        let dead = side.verbs.dead(&side.source, None, 10).await?;
+        same!(dead.letters[0].message, bytes);
+        same!(dead.letters[0].runs, 2);
+        world.raw::<()>(&["DEL", &side.source.keys().dead]).await?;
+    }
+    Ok(())
+}

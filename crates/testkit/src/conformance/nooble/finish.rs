@@ -1,0 +1,238 @@
+//! finish: the answer and the acknowledgement are one step, by the worker that has the message.
+
+use meshwork_broker::nooble::{End, Finished};
+
+use super::{Outcome, Side, W1, W2, World, cases, check, same, to};
+
+cases![
+    answers_and_acknowledges,
+    without_an_answer_nothing_is_written,
+    an_answer_waits_as_long_as_it_is_said,
+    answers_stand_in_their_order,
+    an_answer_that_no_list_takes_goes_nowhere,
+    forgets_what_was_asked_and_what_failed,
+    tells_the_trace,
+    a_trace_of_another_kind_holds_up_nothing,
+    refuses_another_worker,
+    refuses_what_was_taken_over,
+    refuses_what_came_again,
+    said_twice_it_answers_once,
+    of_two_that_are_alike_one_is_left,
+    a_stream_that_is_gone_answers_nothing,
+];
+
+async fn answers_and_acknowledges(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        same!(side.hand(W1).await?, ["m1"]);
+        let told = side
+            .verbs
+            .finish(W1, &got, to(&side.replies(), "r1"))
+            .await?;
+        same!(told, Finished::Finished);
+        same!(world.list(&side.replies()).await?, ["r1"]);
+        side.is_over().await?;
+    }
+    Ok(())
+}
+
+async fn without_an_answer_nothing_is_written(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        same!(
+            side.verbs.finish(W1, &got, End::default()).await?,
+            Finished::Finished
+        );
+        check!(!side.exists(&side.replies()).await?);
+        side.is_over().await?;
+    }
+    Ok(())
+}
+
+async fn an_answer_waits_as_long_as_it_is_said(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        side.verbs
+            .finish(W1, &got, to(&side.replies(), "r1"))
+            .await?;
+        same!(side.ttl(&side.replies()).await?, 600);
+    }
+    Ok(())
+}
+
+async fn answers_stand_in_their_order(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        for answer in ["r1", "r2"] {
+            let got = side.started("m1").await?;
+            side.verbs
+                .finish(W1, &got, to(&side.replies(), answer))
+                .await?;
+        }
+        same!(world.list(&side.replies()).await?, ["r1", "r2"]);
+    }
+    Ok(())
+}
+
+async fn an_answer_that_no_list_takes_goes_nowhere(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let replies = side.replies();
+        world.raw::<()>(&["SET", &replies, "x"]).await?;
+        let got = side.started("m1").await?;
+        let told = side.verbs.finish(W1, &got, to(&replies, "r1")).await?;
+        same!(told, Finished::Unanswered);
+        same!(world.raw::<String>(&["GET", &replies]).await?, "x");
+        same!(side.ttl(&replies).await?, 0);
+        side.is_over().await?;
+    }
+    Ok(())
+}
+
+async fn forgets_what_was_asked_and_what_failed(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        let (asked, tries) = (side.asked(), side.tries("m1"));
+        world.raw::<()>(&["SET", &asked, "x"]).await?;
+        world.raw::<()>(&["HSET", &tries, "runs", "1"]).await?;
+        let end = End {
+            asked: Some(&asked),
+            ..End::default()
+        };
+        side.verbs.finish(W1, &got, end).await?;
+        check!(!side.exists(&asked).await?);
+        check!(!side.exists(&tries).await?);
+    }
+    Ok(())
+}
+
+async fn tells_the_trace(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        let (trace, replies) = (side.trace(), side.replies());
+        world.raw::<()>(&["DEL", &trace]).await?;
+        let end = End {
+            trace: Some((&trace, &[("action", "a1"), ("how", "well")])),
+            ..to(&replies, "r1")
+        };
+        side.verbs.finish(W1, &got, end).await?;
+        let told = side.verbs.traced(&trace, None, 10).await?;
+        let word = |text: &str| text.to_owned();
+        same!(told.len(), 1);
+        same!(
+            told[0].1,
+            [(word("action"), word("a1")), (word("how"), word("well"))]
+        );
+        same!(side.ttl(&trace).await?, 86_400);
+    }
+    Ok(())
+}
+
+async fn a_trace_of_another_kind_holds_up_nothing(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let trace = side.trace();
+        world.raw::<()>(&["SET", &trace, "x"]).await?;
+        let got = side.started("m1").await?;
+        let end = End {
+            trace: Some((&trace, &[("action", "a1")])),
+            ..End::default()
+        };
+        same!(side.verbs.finish(W1, &got, end).await?, Finished::Finished);
+        side.is_over().await?;
+    }
+    Ok(())
+}
+
+async fn refuses_another_worker(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        let before = world.all().await?;
+        let told = side
+            .verbs
+            .finish(W2, &got, to(&side.replies(), "r1"))
+            .await?;
+        same!(told, Finished::Stale);
+        world.unchanged(&before).await?;
+    }
+    Ok(())
+}
+
+async fn refuses_what_was_taken_over(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        side.lose(std::slice::from_ref(&got)).await?;
+        let taken = side.reclaim(1).await?;
+        same!(taken.len(), 1);
+        let told = side
+            .verbs
+            .finish(W1, &got, to(&side.replies(), "r1"))
+            .await?;
+        same!(told, Finished::Stale);
+        let told = side
+            .verbs
+            .finish(W2, &taken[0], to(&side.replies(), "r2"))
+            .await?;
+        same!(told, Finished::Finished);
+        same!(world.list(&side.replies()).await?, ["r2"]);
+    }
+    Ok(())
+}
+
+/// A worker that slept gets its own message once more: the run before is not the one that counts.
+async fn refuses_what_came_again(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    let got = side.started("m1").await?;
+    let words = ["XCLAIM", side.queue(), super::GROUP, W1, "0", &got.id];
+    world.raw::<()>(&words).await?;
+    let told = side
+        .verbs
+        .finish(W1, &got, to(&side.replies(), "r1"))
+        .await?;
+    same!(told, Finished::Stale);
+    check!(!side.exists(&side.replies()).await?);
+    Ok(())
+}
+
+async fn said_twice_it_answers_once(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        side.verbs
+            .finish(W1, &got, to(&side.replies(), "r1"))
+            .await?;
+        let before = world.all().await?;
+        let told = side
+            .verbs
+            .finish(W1, &got, to(&side.replies(), "r1"))
+            .await?;
+        same!(told, Finished::Stale);
+        world.unchanged(&before).await?;
+    }
+    Ok(())
+}
+
+async fn of_two_that_are_alike_one_is_left(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        side.send(&["m1", "m1"]).await?;
+        let got = side.receive_as(W1, 2).await?;
+        same!(got.len(), 2);
+        side.verbs.finish(W1, &got[0], End::default()).await?;
+        same!(side.hand(W1).await?, ["m1"]);
+        same!(
+            side.verbs.finish(W1, &got[1], End::default()).await?,
+            Finished::Finished
+        );
+        side.is_over().await?;
+    }
+    Ok(())
+}
+
+async fn a_stream_that_is_gone_answers_nothing(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    let got = side.started("m1").await?;
+    world.raw::<()>(&["DEL", side.queue()]).await?;
+    let told = side
+        .verbs
+        .finish(W1, &got, to(&side.replies(), "r1"))
+        .await?;
+    same!(told, Finished::Stale);
+    check!(!side.exists(&side.replies()).await?);
+    Ok(())
+}

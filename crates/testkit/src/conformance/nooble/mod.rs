@@ -1,0 +1,286 @@
+//! Actions of Nooble4: one file per verb, each case on a stream and on a list. What a case has to hand is [`Side`].
+
+pub(super) mod fail;
+pub(super) mod finish;
+pub(super) mod heavy;
+pub(super) mod leave;
+pub(super) mod promote;
+pub(super) mod receive;
+pub(super) mod reclaim;
+pub(super) mod release;
+pub(super) mod renew;
+pub(super) mod replay;
+pub(super) mod trim;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::nooble::{Answer, End, Failed, Failure as Wrong, Nooble, Received, Source};
+use meshwork_model::keys::nooble::Dialect;
+
+use super::world::{Got, LEASE, LEASE_MS};
+use super::{Failure, Outcome, World, cases, check, same};
+
+/// The service of most cases.
+const SERVICE: &str = "demo";
+/// Its group.
+const GROUP: &str = "demo-group";
+/// The workers of most cases; the first receives where a case does not say who.
+const W1: &str = "mw.w1";
+const W2: &str = "mw.w2";
+/// For how long answers wait.
+const WAITS: Duration = Duration::from_secs(600);
+/// The pause after the first failure.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The longest one.
+const LONGEST: Duration = Duration::from_secs(3);
+
+/// The verbs for one queue, shortened, and what lies there.
+pub(super) struct Side<'a> {
+    world: &'a World,
+    verbs: Nooble,
+    source: Arc<Source>,
+    dialect: Dialect,
+}
+
+impl<'a> Side<'a> {
+    /// A queue in each dialect.
+    fn both(world: &'a World) -> Got<[Self; 2]> {
+        Ok([
+            Self::of(world, Dialect::Streams)?,
+            Self::of(world, Dialect::Lists)?,
+        ])
+    }
+
+    fn of(world: &'a World, dialect: Dialect) -> Got<Self> {
+        let verbs = world.nooble(dialect)?;
+        let source = verbs.actions(SERVICE, None);
+        Ok(Self {
+            world,
+            verbs,
+            source,
+            dialect,
+        })
+    }
+
+    fn is_stream(&self) -> bool {
+        self.dialect == Dialect::Streams
+    }
+
+    fn queue(&self) -> &str {
+        self.source.queue()
+    }
+
+    /// A list that answers go to.
+    fn replies(&self) -> String {
+        self.verbs
+            .names()
+            .response("tester", "demo.run", self.dialect.as_str(), None)
+    }
+
+    fn trace(&self) -> String {
+        self.verbs.names().trace()
+    }
+
+    fn asked(&self) -> String {
+        self.verbs.names().asked("tester", self.dialect.as_str())
+    }
+
+    /// Sends messages, as a client does.
+    async fn send(&self, messages: &[&str]) -> Outcome {
+        self.verbs.prepare(&self.source).await?;
+        for message in messages {
+            self.verbs.send(self.queue(), message, None).await?;
+        }
+        Ok(())
+    }
+
+    async fn receive_as(&self, worker: &str, most: usize) -> Got<Vec<Received>> {
+        Ok(self.verbs.receive(worker, &self.source, most).await?)
+    }
+
+    async fn receive(&self) -> Got<Received> {
+        let mut got = self.receive_as(W1, 1).await?;
+        got.pop().ok_or_else(|| Failure::new("nothing came"))
+    }
+
+    /// Sends a message, and the first worker has it.
+    async fn started(&self, message: &str) -> Got<Received> {
+        self.send(&[message]).await?;
+        self.receive().await
+    }
+
+    /// Fails with the error `boom`.
+    async fn fail(&self, of: &Received, most_runs: u32, end: End<'_>) -> Got<Failed> {
+        let failure = Wrong {
+            error: "boom",
+            most_runs,
+            pause: PAUSE,
+            longest_pause: LONGEST,
+            token: &self.world.token(),
+        };
+        Ok(self.verbs.fail(W1, of, failure, end).await?)
+    }
+
+    /// Fails for good, without an error for the dead letters.
+    async fn refuse(&self, of: &Received, end: End<'_>) -> Got<Failed> {
+        let failure = Wrong {
+            error: "",
+            most_runs: 1,
+            pause: PAUSE,
+            longest_pause: LONGEST,
+            token: &self.world.token(),
+        };
+        Ok(self.verbs.fail(W1, of, failure, end).await?)
+    }
+
+    /// Both workers say that they are there, and then the first was not heard of for a lease.
+    async fn lose(&self, held: &[Received]) -> Outcome {
+        self.renew(W1, &[]).await?;
+        self.world.pass(LEASE_MS);
+        self.renew(W2, &[]).await?;
+        for one in held.iter().filter(|_| self.is_stream()) {
+            self.idle(&one.id, LEASE_MS).await?;
+        }
+        Ok(())
+    }
+
+    /// A message was given to its worker so long ago.
+    async fn idle(&self, id: &str, ms: u64) -> Outcome {
+        let consumer = self.pending().await?;
+        let consumer = consumer.iter().find(|one| one.0 == id);
+        let consumer = consumer.map(|one| one.1.clone()).unwrap_or_default();
+        let ms = ms.to_string();
+        self.world
+            .raw(&[
+                "XCLAIM",
+                self.queue(),
+                GROUP,
+                &consumer,
+                "0",
+                id,
+                "IDLE",
+                &ms,
+                "JUSTID",
+            ])
+            .await
+    }
+
+    async fn renew(&self, worker: &str, held: &[Received]) -> Got<Vec<String>> {
+        let held: Vec<_> = held.iter().map(|one| (one.id.clone(), one.given)).collect();
+        Ok(self.verbs.renew(worker, &self.source, &held, LEASE).await?)
+    }
+
+    /// Takes over for the second worker.
+    async fn reclaim(&self, most: usize) -> Got<Vec<Received>> {
+        let idle = (LEASE, None);
+        let taken = self
+            .verbs
+            .reclaim(W2, &self.source, most, idle, "-")
+            .await?;
+        Ok(taken.messages)
+    }
+
+    /// What a stream's group was given: id, worker, ms since, how often.
+    async fn pending(&self) -> Got<Vec<(String, String, u64, u64)>> {
+        let words = ["XPENDING", self.queue(), GROUP, "-", "+", "1000"];
+        self.world.raw(&words).await
+    }
+
+    /// What a worker has in hand.
+    async fn hand(&self, worker: &str) -> Got<Vec<String>> {
+        if !self.is_stream() {
+            let list = self.source.keys().processing_of(worker);
+            return self.world.list(&list).await;
+        }
+        let pending = self.pending().await?.into_iter();
+        let ids: Vec<_> = pending
+            .filter(|one| one.1 == worker)
+            .map(|one| one.0)
+            .collect();
+        let mut messages = Vec::new();
+        for id in ids {
+            messages.extend(self.messages(&id, &id).await?);
+        }
+        Ok(messages)
+    }
+
+    async fn messages(&self, from: &str, to: &str) -> Got<Vec<String>> {
+        let words = ["XRANGE", self.queue(), from, to];
+        let entries: Vec<(String, Vec<String>)> = self.world.raw(&words).await?;
+        Ok(entries
+            .into_iter()
+            .filter_map(|mut one| one.1.pop())
+            .collect())
+    }
+
+    /// What stands in the queue and is in nobody's hand, the next one first.
+    async fn waiting(&self) -> Got<Vec<String>> {
+        if !self.is_stream() {
+            return self.world.list(self.queue()).await;
+        }
+        let mut all = self.messages("-", "+").await?;
+        for worker in [W1, W2] {
+            for message in self.hand(worker).await? {
+                all.retain(|it| *it != message);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Nothing stands in the queue, and nothing is in a hand.
+    async fn is_over(&self) -> Outcome {
+        same!(self.waiting().await?, Vec::<String>::new());
+        for worker in [W1, W2] {
+            same!(self.hand(worker).await?, Vec::<String>::new());
+        }
+        if self.is_stream() {
+            same!(self.pending().await?.len(), 0);
+        }
+        Ok(())
+    }
+
+    /// The dead letters: message, error, runs, when.
+    async fn dead(&self) -> Got<Vec<(String, String, u32, u64)>> {
+        let dead = self.verbs.dead(&self.source, None, 100).await?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let row = |it: meshwork_broker::nooble::DeadAction| {
+            (text(it.message), it.error, it.runs, it.at_ms)
+        };
+        Ok(dead.letters.into_iter().map(row).collect())
+    }
+
+    /// The key that tells of failed and lost runs of a message.
+    fn tries(&self, message: &str) -> String {
+        let digest = sha1_smol::Sha1::from(message).digest();
+        format!("{}{digest}", self.source.keys().tries)
+    }
+
+    /// What is left of a key's life, in whole seconds, rounded up.
+    async fn ttl(&self, key: &str) -> Got<i64> {
+        let ms: i64 = self.world.raw(&["PTTL", key]).await?;
+        Ok((ms + 999).div_euclid(1000))
+    }
+
+    async fn exists(&self, key: &str) -> Got<bool> {
+        Ok(self.world.raw::<u8>(&["EXISTS", key]).await? == 1)
+    }
+}
+
+/// An answer to a list.
+fn to<'a>(list: &'a str, message: &'a str) -> End<'a> {
+    End {
+        answer: Some(Answer {
+            list,
+            message,
+            waits: WAITS,
+        }),
+        ..End::default()
+    }
+}
+
+/// The messages, as text.
+fn texts(received: &[Received]) -> Vec<String> {
+    let text = |one: &Received| String::from_utf8_lossy(one.bytes()).into_owned();
+    received.iter().map(text).collect()
+}

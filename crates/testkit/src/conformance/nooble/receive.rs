@@ -1,0 +1,222 @@
+//! receive: messages come in their order, each to one worker, and what holds them is made again.
+
+use std::time::Duration;
+
+use meshwork_broker::nooble::{Asked, MAX_WAIT};
+
+use super::super::world::PATIENCE;
+use super::{GROUP, Outcome, Side, W1, W2, World, cases, check, same, texts};
+
+cases![
+    the_oldest_comes_first,
+    each_comes_to_one,
+    what_stood_there_before_the_group_comes_too,
+    what_comes_while_one_waits,
+    a_wait_ends,
+    a_group_that_is_gone_is_made_again,
+    a_stream_that_is_deleted_is_made_again,
+    an_entry_without_a_message_comes_too,
+    a_queue_of_another_kind_is_an_error,
+    a_queue_may_be_made_again,
+    callbacks_come_from_a_list,
+    what_was_asked_is_kept_for_so_long,
+    answers_come_together,
+    what_is_in_the_hand_is_told,
+];
+
+async fn the_oldest_comes_first(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        side.send(&["m1", "m2", "m3"]).await?;
+        same!(texts(&side.receive_as(W1, 2).await?), ["m1", "m2"]);
+        same!(texts(&side.receive_as(W1, 2).await?), ["m3"]);
+        same!(side.receive_as(W1, 2).await?, []);
+    }
+    Ok(())
+}
+
+async fn each_comes_to_one(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        side.send(&["m1", "m2"]).await?;
+        same!(texts(&side.receive_as(W1, 1).await?), ["m1"]);
+        same!(texts(&side.receive_as(W2, 5).await?), ["m2"]);
+        same!(side.hand(W1).await?, ["m1"]);
+        same!(side.hand(W2).await?, ["m2"]);
+    }
+    Ok(())
+}
+
+async fn what_stood_there_before_the_group_comes_too(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    side.verbs.send(side.queue(), "m1", None).await?;
+    side.verbs.prepare(&side.source).await?;
+    same!(texts(&side.receive_as(W1, 1).await?), ["m1"]);
+    Ok(())
+}
+
+async fn what_comes_while_one_waits(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        side.send(&[]).await?;
+        let parking = side.verbs.parking().await?;
+        let wait = side.verbs.wait(&parking, W1, &side.source, PATIENCE);
+        let (got, sent) = tokio::join!(wait, side.verbs.send(side.queue(), "m1", None));
+        sent?;
+        same!(texts(got?.as_slice()), ["m1"]);
+        same!(side.hand(W1).await?, ["m1"]);
+    }
+    Ok(())
+}
+
+async fn a_wait_ends(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        side.send(&[]).await?;
+        let parking = side.verbs.parking().await?;
+        let soon = Duration::from_millis(10);
+        same!(
+            side.verbs.wait(&parking, W1, &side.source, soon).await?,
+            None
+        );
+        let wait = side.verbs.wait(&parking, W1, &side.source, 2 * MAX_WAIT);
+        let ended = async {
+            // The wait may have reached the server only after the word to end it.
+            loop {
+                if let Err(error) = side.verbs.unpark(&parking).await {
+                    return error;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            got = wait => same!(got?, None),
+            error = ended => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+async fn a_group_that_is_gone_is_made_again(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    side.send(&["m1"]).await?;
+    world
+        .raw::<()>(&["XGROUP", "DESTROY", side.queue(), GROUP])
+        .await?;
+    same!(side.receive_as(W1, 1).await?, []);
+    same!(texts(&side.receive_as(W1, 1).await?), ["m1"]);
+    Ok(())
+}
+
+async fn a_stream_that_is_deleted_is_made_again(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    side.send(&[]).await?;
+    world.raw::<()>(&["DEL", side.queue()]).await?;
+    let parking = side.verbs.parking().await?;
+    same!(
+        side.verbs
+            .wait(&parking, W1, &side.source, PATIENCE)
+            .await?,
+        None
+    );
+    side.verbs.send(side.queue(), "m1", None).await?;
+    let got = side
+        .verbs
+        .wait(&parking, W1, &side.source, PATIENCE)
+        .await?;
+    same!(texts(got.as_slice()), ["m1"]);
+    Ok(())
+}
+
+async fn an_entry_without_a_message_comes_too(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    side.send(&[]).await?;
+    world
+        .raw::<()>(&["XADD", side.queue(), "*", "other", "x"])
+        .await?;
+    world
+        .raw::<()>(&["XADD", side.queue(), "*", "other", "x", "data", "m2"])
+        .await?;
+    let got = side.receive_as(W1, 2).await?;
+    same!(got[0].message, None);
+    same!(texts(&got[1..]), ["m2"]);
+    Ok(())
+}
+
+async fn a_queue_of_another_kind_is_an_error(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        world.raw::<()>(&["SET", side.queue(), "x"]).await?;
+        check!(side.receive_as(W1, 1).await.is_err());
+        let parking = side.verbs.parking().await?;
+        check!(
+            side.verbs
+                .wait(&parking, W1, &side.source, PATIENCE)
+                .await
+                .is_err()
+        );
+        check!(side.verbs.prepare(&side.source).await.is_err() == side.is_stream());
+    }
+    Ok(())
+}
+
+async fn a_queue_may_be_made_again(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        side.send(&["m1"]).await?;
+        side.verbs.prepare(&side.source).await?;
+        same!(side.waiting().await?, ["m1"]);
+    }
+    Ok(())
+}
+
+async fn callbacks_come_from_a_list(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let source = side.verbs.callbacks("tester", "tester.done");
+        world.raw::<()>(&["LPUSH", source.queue(), "c1"]).await?;
+        side.verbs.prepare(&source).await?;
+        let got = side.verbs.receive(W1, &source, 1).await?;
+        same!(texts(&got), ["c1"]);
+        same!(world.list(&source.keys().processing_of(W1)).await?, ["c1"]);
+    }
+    Ok(())
+}
+
+async fn what_was_asked_is_kept_for_so_long(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        side.send(&[]).await?;
+        let key = side.asked();
+        let asked = Asked {
+            key: &key,
+            record: "{}",
+            stays: Duration::from_secs(60),
+        };
+        side.verbs.send(side.queue(), "m1", Some(asked)).await?;
+        same!(side.verbs.asked(&key).await?.as_deref(), Some("{}"));
+        same!(side.ttl(&key).await?, 60);
+        same!(side.waiting().await?, ["m1"]);
+        same!(side.verbs.asked(&side.replies()).await?, None);
+    }
+    Ok(())
+}
+
+async fn answers_come_together(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    let list = side.replies();
+    world.raw::<()>(&["LPUSH", &list, "r1", "r2"]).await?;
+    let parking = side.verbs.parking().await?;
+    let got = side.verbs.replies(&parking, &list, PATIENCE).await?;
+    same!(got, [b"r1", b"r2"]);
+    let soon = Duration::from_millis(10);
+    same!(side.verbs.replies(&parking, &list, soon).await?.len(), 0);
+    world.raw::<()>(&["LPUSH", &list, "r3"]).await?;
+    side.verbs.forget_replies(&list).await?;
+    check!(!side.exists(&list).await?);
+    Ok(())
+}
+
+/// What came when the connection broke, nobody else knows of.
+async fn what_is_in_the_hand_is_told(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        side.send(&["m1", "m2", "m3"]).await?;
+        side.receive_as(W1, 2).await?;
+        let told = side.verbs.in_hand(W1, &side.source).await?;
+        let expected: &[&str] = if side.is_stream() { &[] } else { &["m1", "m2"] };
+        same!(texts(&told), expected);
+    }
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! renew: what a worker has in hand stays its own.
+
+use super::super::world::{LEASE_MS, START};
+use super::{Outcome, Side, W1, W2, World, cases, check, same};
+
+cases![
+    a_worker_on_a_list_is_there_for_so_long,
+    a_message_of_a_stream_was_given_just_now,
+    what_was_taken_over_is_told,
+    what_is_over_is_told,
+    a_stream_has_no_list_of_workers,
+];
+
+async fn a_worker_on_a_list_is_there_for_so_long(world: &World) -> Outcome {
+    let [_, side] = Side::both(world)?;
+    world.pass(7);
+    same!(side.renew(W1, &[]).await?, Vec::<String>::new());
+    let workers = &side.source.keys().workers;
+    let until: u64 = world.raw(&["ZSCORE", workers, W1]).await?;
+    same!(until, START + 7 + LEASE_MS);
+    Ok(())
+}
+
+async fn a_message_of_a_stream_was_given_just_now(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    let got = side.started("m1").await?;
+    side.idle(&got.id, 60_000).await?;
+    let held = [got];
+    same!(side.renew(W1, &held).await?, Vec::<String>::new());
+    let pending = side.pending().await?;
+    check!(pending[0].2 < 30_000);
+    same!(pending[0].3, 1);
+    same!(side.reclaim(1).await?, []);
+    Ok(())
+}
+
+async fn what_was_taken_over_is_told(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    let got = [side.started("m1").await?, side.started("m2").await?];
+    side.lose(&got[..1]).await?;
+    let taken = side.reclaim(2).await?;
+    same!(taken.len(), 1);
+    same!(side.renew(W1, &got).await?, [got[0].id.clone()]);
+    // The other one's stays, and its own again is another run.
+    same!(side.hand(W2).await?, ["m1"]);
+    let words = ["XCLAIM", side.queue(), super::GROUP, W1, "0", &got[1].id];
+    world.raw::<()>(&words).await?;
+    same!(side.renew(W1, &got[1..]).await?, [got[1].id.clone()]);
+    Ok(())
+}
+
+async fn what_is_over_is_told(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    let got = [side.started("m1").await?];
+    side.verbs.release(W1, &got[0]).await?;
+    same!(side.renew(W1, &got).await?, [got[0].id.clone()]);
+    world.raw::<()>(&["DEL", side.queue()]).await?;
+    same!(side.renew(W1, &got).await?, [got[0].id.clone()]);
+    Ok(())
+}
+
+async fn a_stream_has_no_list_of_workers(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    side.send(&[]).await?;
+    side.renew(W1, &[]).await?;
+    check!(!side.exists(&side.source.keys().workers).await?);
+    Ok(())
+}

@@ -1,0 +1,237 @@
+//! Changes of what ends actions of Nooble4, and of what begins them anew.
+
+use super::Change;
+
+pub(super) const FINISH: &[Change] = &[
+    (
+        "whose_it_is_not_asked",
+        "if not holds() then return 'stale' end",
+        "",
+    ),
+    (
+        "a_list_is_not_asked",
+        "return redis.call('LPOS', KEYS[2], ARGV[6]) and true",
+        "return true",
+    ),
+    (
+        "any_run_of_it_counts",
+        " and whole(given[1][4]) == ARGV[5]",
+        "",
+    ),
+    (
+        "any_worker_counts",
+        "ARGV[4], ARGV[4], 1, ARGV[3])",
+        "ARGV[4], ARGV[4], 1)",
+    ),
+    (
+        "a_stream_that_is_gone_is_an_error",
+        "redis.pcall('XPENDING', KEYS[1]",
+        "redis.call('XPENDING', KEYS[1]",
+    ),
+    (
+        "all_that_are_alike_go",
+        "redis.call('LREM', KEYS[2], 1, ARGV[6])",
+        "redis.call('LREM', KEYS[2], 0, ARGV[6])",
+    ),
+    (
+        "stays_in_the_hand",
+        "redis.call('LREM', KEYS[2], 1, ARGV[6])",
+        "return",
+    ),
+    (
+        "not_acknowledged",
+        "    redis.call('XACK', KEYS[1], ARGV[2], ARGV[4])\n",
+        "",
+    ),
+    (
+        "stays_in_the_stream",
+        "    redis.call('XDEL', KEYS[1], ARGV[4])\n",
+        "",
+    ),
+    (
+        "nothing_is_a_answer_too",
+        "if text == '' then return true end",
+        "",
+    ),
+    (
+        "not_answered",
+        "local told = answer(KEYS[4], ARGV[7], ARGV[8])",
+        "local told = true",
+    ),
+    (
+        "the_latest_answer_is_the_next",
+        "redis.pcall('LPUSH', list, text)",
+        "redis.pcall('RPUSH', list, text)",
+    ),
+    (
+        "what_is_no_list_ends_the_call",
+        "type(redis.pcall('LPUSH'",
+        "type(redis.call('LPUSH'",
+    ),
+    (
+        "what_is_no_list_gets_an_end",
+        "~= 'number' then return false end",
+        "~= 'number' then redis.call('PEXPIRE', list, ms) return false end",
+    ),
+    (
+        "answers_stay_for_ever",
+        "  redis.call('PEXPIRE', list, ms)\n",
+        "",
+    ),
+    (
+        "unanswered_not_told",
+        "return told and 'finished' or 'unanswered'",
+        "return 'finished'",
+    ),
+    ("trace_not_told", "note(KEYS[6], 9)\n", ""),
+    (
+        "trace_stays_for_ever",
+        "  redis.pcall('PEXPIRE', key, TRACED_FOR)\n",
+        "",
+    ),
+    (
+        "trace_of_another_kind_ends_the_call",
+        "redis.pcall('XADD', key",
+        "redis.call('XADD', key",
+    ),
+    (
+        "tries_not_forgotten",
+        "'DEL', KEYS[3], KEYS[5]",
+        "'DEL', KEYS[5]",
+    ),
+    (
+        "asked_not_forgotten",
+        "'DEL', KEYS[3], KEYS[5]",
+        "'DEL', KEYS[3]",
+    ),
+    ("not_let_go", "KEYS[5])\nlet_go()\n", "KEYS[5])\n"),
+];
+
+pub(super) const FAIL: &[Change] = &[
+    (
+        "clock_ignored",
+        "if given ~= '0' then return tonumber(given) end",
+        "",
+    ),
+    (
+        "whose_it_is_not_asked",
+        "if not holds() then return {'stale', 0} end",
+        "",
+    ),
+    ("runs_not_counted", "'runs', 1)\n", "'runs', 0)\n"),
+    (
+        "runs_remembered_for_ever",
+        "redis.call('PEXPIRE', KEYS[3], TRIES_FOR)\n",
+        "",
+    ),
+    (
+        "one_run_too_many",
+        "if runs < tonumber(ARGV[9])",
+        "if runs <= tonumber(ARGV[9])",
+    ),
+    ("pauses_do_not_grow", " * 2 ^ (runs - 1)", ""),
+    ("pauses_begin_doubled", "2 ^ (runs - 1)", "2 ^ runs"),
+    (
+        "pauses_have_no_end",
+        "math.min(tonumber(ARGV[10]) * 2 ^ (runs - 1), tonumber(ARGV[11]))",
+        "tonumber(ARGV[10]) * 2 ^ (runs - 1)",
+    ),
+    ("no_pause", "whole(now + pause)", "whole(now)"),
+    (
+        "two_that_are_alike_are_one",
+        "ARGV[13] .. ' ' .. ARGV[6]",
+        "'t ' .. ARGV[6]",
+    ),
+    (
+        "stays_in_its_hand_while_it_waits",
+        "  let_go()\n  return {'again', runs}",
+        "  return {'again', runs}",
+    ),
+    (
+        "answered_although_it_runs_again",
+        "  let_go()\n  return {'again', runs}",
+        "  answer(KEYS[4], ARGV[7], ARGV[8])\n  let_go()\n  return {'again', runs}",
+    ),
+    (
+        "who_is_told_has_a_dead_letter",
+        "if ARGV[12] ~= '' then",
+        "if true then",
+    ),
+    ("no_dead_letter", "if ARGV[12] ~= '' then", "if false then"),
+    (
+        "dead_letter_without_message",
+        "'data', ARGV[6], 'error'",
+        "'data', '', 'error'",
+    ),
+    (
+        "dead_letter_without_error",
+        "'error', ARGV[12]",
+        "'error', ''",
+    ),
+    (
+        "dead_letter_without_runs",
+        "'runs', runs,\n",
+        "'runs', 0,\n",
+    ),
+    (
+        "dead_letter_at_another_time",
+        "'at', whole(now)",
+        "'at', whole(now + 1)",
+    ),
+    (
+        "failure_not_answered",
+        "local told = answer(KEYS[4], ARGV[7], ARGV[8])",
+        "local told = true",
+    ),
+    (
+        "unanswered_not_told",
+        "told and 'failed' or 'unanswered'",
+        "'failed'",
+    ),
+    ("trace_not_told", "note(KEYS[6], 14)\n", ""),
+    (
+        "tries_not_forgotten",
+        "'DEL', KEYS[3], KEYS[5]",
+        "'DEL', KEYS[5]",
+    ),
+    (
+        "asked_not_forgotten",
+        "'DEL', KEYS[3], KEYS[5]",
+        "'DEL', KEYS[3]",
+    ),
+    ("not_let_go", "KEYS[5])\nlet_go()\n", "KEYS[5])\n"),
+];
+
+pub(super) const RELEASE: &[Change] = &[
+    (
+        "whose_it_is_not_asked",
+        "if not holds() then return 0 end",
+        "",
+    ),
+    ("not_put_back", "put(KEYS[1], ARGV[6])\n", ""),
+    ("not_let_go", "ARGV[6])\nlet_go()\n", "ARGV[6])\n"),
+    (
+        "the_last_of_a_list",
+        "redis.call('RPUSH', queue, message)",
+        "redis.call('LPUSH', queue, message)",
+    ),
+    (
+        "a_stream_does_not_get_it",
+        "  else redis.call('XADD', queue, '*', 'data', message) end",
+        "  end",
+    ),
+];
+
+pub(super) const REPLAY: &[Change] = &[
+    (
+        "what_is_not_there_is_an_error",
+        "if not entry then return 0 end",
+        "",
+    ),
+    ("not_put_back", "put(KEYS[1], entry[2][2])\n", ""),
+    (
+        "stays_a_dead_letter",
+        "redis.call('XDEL', KEYS[2], ARGV[3])\n",
+        "",
+    ),
+];

@@ -1,0 +1,236 @@
+//! Changes of what keeps messages of Nooble4.
+
+use super::Change;
+
+pub(super) const RENEW: &[Change] = &[
+    (
+        "clock_ignored",
+        "if given ~= '0' then return tonumber(given) end",
+        "",
+    ),
+    (
+        "no_worker_is_there",
+        "  redis.call('ZADD', KEYS[2], whole(clock(ARGV[1]) + tonumber(ARGV[4])), ARGV[3])\n",
+        "",
+    ),
+    ("a_worker_is_there_for_no_time", " + tonumber(ARGV[4])", ""),
+    (
+        "workers_of_a_stream_are_listed",
+        "if ARGV[2] == '' then",
+        "if true then",
+    ),
+    (
+        "a_message_is_not_renewed",
+        "    redis.call('XCLAIM', KEYS[1], ARGV[2], ARGV[3], 0, id, 'JUSTID')\n",
+        "",
+    ),
+    ("a_renewal_counts_as_a_run", ", id, 'JUSTID')", ", id)"),
+    (
+        "anothers_is_taken",
+        "if not given.err and given[1] and whole(given[1][4]) == ARGV[i + 1] then",
+        "if true then",
+    ),
+    (
+        "another_run_of_it_counts",
+        " and whole(given[1][4]) == ARGV[i + 1]",
+        "",
+    ),
+    (
+        "a_stream_that_is_gone_is_an_error",
+        "redis.pcall('XPENDING', KEYS[1]",
+        "redis.call('XPENDING', KEYS[1]",
+    ),
+    ("what_is_gone_not_told", "    gone[#gone + 1] = id\n", ""),
+];
+
+pub(super) const RECLAIM: &[Change] = &[
+    (
+        "clock_ignored",
+        "if given ~= '0' then return tonumber(given) end",
+        "",
+    ),
+    ("losses_not_counted", "'lost', 1)", "'lost', 0)"),
+    (
+        "losses_remembered_for_ever",
+        "  redis.call('PEXPIRE', key, TRIES_FOR)\n",
+        "",
+    ),
+    (
+        "who_is_there_is_robbed",
+        "'-inf', whole(now), 'WITHSCORES'",
+        "'-inf', '+inf', 'WITHSCORES'",
+    ),
+    ("its_own_list_is_taken", ", gone[i] ~= ARGV[3]", ", true"),
+    (
+        "more_than_wanted_of_a_list",
+        "while more and #taken < most do",
+        "while more do",
+    ),
+    (
+        "the_youngest_first",
+        "KEYS[2], 'RIGHT', 'LEFT')",
+        "KEYS[2], 'LEFT', 'LEFT')",
+    ),
+    (
+        "forgotten_too_early",
+        "tonumber(gone[i + 1]) + tonumber(ARGV[8]) <= now",
+        "true",
+    ),
+    (
+        "forgotten_with_something_in_hand",
+        " and redis.call('EXISTS', hand) == 0",
+        "",
+    ),
+    (
+        "never_forgotten",
+        " then redis.call('ZREM', KEYS[3], gone[i]) end",
+        " then more = false end",
+    ),
+    (
+        "what_is_renewed_is_taken",
+        "'IDLE', idle, ARGV[7]",
+        "ARGV[7]",
+    ),
+    (
+        "always_from_the_beginning",
+        "'IDLE', idle, ARGV[7], '+'",
+        "'IDLE', idle, '-', '+'",
+    ),
+    (
+        "more_than_wanted_of_a_stream",
+        "    if #taken == most then return one[1] end\n",
+        "",
+    ),
+    (
+        "others_are_robbed",
+        "string.sub(one[2], 1, #OURS) == OURS or",
+        "true or",
+    ),
+    (
+        "others_are_robbed_too_early",
+        "others >= 0 and one[3] >= others",
+        "others >= 0",
+    ),
+    (
+        "others_are_never_adopted",
+        "others >= 0 and one[3] >= others",
+        "false",
+    ),
+    ("anothers_run_is_proof", "one[4] + 1", "one[4]"),
+    (
+        "what_was_deleted_is_given",
+        "    if entry then\n",
+        "    if may then\n      entry = entry or {one[1], {}}\n",
+    ),
+    (
+        "does_not_say_where_it_stopped",
+        "'(' .. found[#found][1]",
+        "'-'",
+    ),
+];
+
+pub(super) const PROMOTE: &[Change] = &[
+    (
+        "clock_ignored",
+        "if given ~= '0' then return tonumber(given) end",
+        "",
+    ),
+    (
+        "what_is_not_due_goes_too",
+        "'-inf', whole(now), 'LIMIT'",
+        "'-inf', '+inf', 'LIMIT'",
+    ),
+    (
+        "what_begins_with_a_word_loses_it",
+        "string.find(member, ' ', 1, true) + 1)",
+        "string.find(member, ' [^ ]*$') + 1)",
+    ),
+    ("waits_on", "  redis.call('ZREM', KEYS[2], member)\n", ""),
+    (
+        "not_put_back",
+        "  put(KEYS[1], string.sub(member, string.find(member, ' ', 1, true) + 1))\n",
+        "",
+    ),
+    (
+        "the_next_one_not_told",
+        "next[2] and math.max(0, tonumber(next[2]) - now) or -1",
+        "-1",
+    ),
+    (
+        "the_next_one_too_late",
+        "tonumber(next[2]) - now",
+        "tonumber(next[2])",
+    ),
+    (
+        "what_is_next_of_a_list_is_last",
+        "redis.call('RPUSH', queue, message)",
+        "redis.call('LPUSH', queue, message)",
+    ),
+];
+
+pub(super) const TRIM: &[Change] = &[
+    (
+        "clock_ignored",
+        "if given ~= '0' then return tonumber(given) end",
+        "",
+    ),
+    ("what_is_young_goes_too", " - tonumber(ARGV[2])", ""),
+    (
+        "no_group_is_an_error",
+        "redis.pcall('XINFO'",
+        "redis.call('XINFO'",
+    ),
+    (
+        "without_a_group_all_goes",
+        "if groups.err or #groups == 0 then return 0 end",
+        "if groups.err then return 0 end",
+    ),
+    (
+        "what_is_in_hand_goes",
+        "  if has.pending > 0 then reached = redis.call('XPENDING', KEYS[1], has.name)[2] end\n",
+        "",
+    ),
+    (
+        "another_group_is_not_asked",
+        "if before(reached, from) then from = reached end",
+        "if has.pending > 0 then from = reached end",
+    ),
+    (
+        "ids_are_texts",
+        "tonumber(ms) < tonumber(than_ms)",
+        "ms < than_ms",
+    ),
+    (
+        "nothing_goes",
+        "redis.call('XTRIM', KEYS[1], 'MINID', '~', from, 'LIMIT', MOST_TRIMMED)",
+        "0",
+    ),
+];
+
+pub(super) const LEAVE: &[Change] = &[
+    (
+        "forgotten_with_something_of_a_list",
+        "  if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end\n",
+        "",
+    ),
+    (
+        "never_forgotten_on_a_list",
+        "return redis.call('ZREM', KEYS[3], ARGV[3])",
+        "return 1",
+    ),
+    (
+        "forgotten_with_something_of_a_stream",
+        "if given.err or given[1] then",
+        "if given.err then",
+    ),
+    (
+        "a_stream_that_is_gone_is_an_error",
+        "redis.pcall('XPENDING'",
+        "redis.call('XPENDING'",
+    ),
+    (
+        "never_forgotten_on_a_stream",
+        "redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[2], ARGV[3])\n",
+        "",
+    ),
+];
