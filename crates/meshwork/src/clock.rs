@@ -10,14 +10,19 @@ pub(crate) fn now_iso() -> String {
 
 /// The time of this host, in milliseconds since 1970: for what is asked without a server.
 #[must_use]
+pub fn host_ms() -> u64 {
+    host_micros() / 1000
+}
+
+/// The same in microseconds.
 #[allow(
     clippy::disallowed_methods,
     reason = "the one place that asks the host what time it is"
 )]
-pub fn host_ms() -> u64 {
+pub(crate) fn host_micros() -> u64 {
     let since = std::time::SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     })
 }
 

@@ -139,6 +139,11 @@ fn stopped() -> Report {
     Report::failed(Failure::stopped())
 }
 
+/// An error in words, with what caused it.
+pub(crate) fn told(error: &(dyn std::error::Error + 'static)) -> String {
+    handler::failed(error).message
+}
+
 /// What a panic says, as far as it is text.
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();

@@ -40,8 +40,8 @@ pub enum HandlerError {
 }
 
 /// What runs jobs of one name.
-pub(super) struct Entry {
-    pub(super) runner: AnyRunner,
+pub(in crate::source) struct Entry {
+    pub(in crate::source) runner: AnyRunner,
     /// The script; none for a function.
     script: Option<Vec<u8>>,
 }
@@ -49,7 +49,7 @@ pub(super) struct Entry {
 impl Entry {
     /// The job as its runtime takes it: a function finds the payload where scripts have their text, a script finds
     /// it where scripts find their input.
-    pub(super) fn job(&self, id: &str, payload: &str) -> Job {
+    pub(in crate::source) fn job(&self, id: &str, payload: &str) -> Job {
         let payload = payload.as_bytes().to_vec();
         let fields = match &self.script {
             None => vec![(field::SCRIPT.to_owned(), payload)],
@@ -62,7 +62,7 @@ impl Entry {
     }
 
     /// What a run gave, as JSON: a script may give any text.
-    pub(super) fn result(&self, output: Vec<u8>) -> Option<String> {
+    pub(in crate::source) fn result(&self, output: Vec<u8>) -> Option<String> {
         if self.script.is_none() {
             return String::from_utf8(output).ok();
         }
@@ -81,15 +81,19 @@ impl Entry {
 
 /// The handlers of a worker, by name.
 #[derive(Default)]
-pub(super) struct Handlers(HashMap<String, Entry>);
+pub(in crate::source) struct Handlers(HashMap<String, Entry>);
 
 impl Handlers {
-    pub(super) fn add(&mut self, name: &str, runner: AnyRunner) {
+    pub(in crate::source) fn add(&mut self, name: &str, runner: AnyRunner) {
         let script = None;
         self.0.insert(name.to_owned(), Entry { runner, script });
     }
 
-    pub(super) fn add_script(&mut self, name: &str, path: &Path) -> Result<(), HandlerError> {
+    pub(in crate::source) fn add_script(
+        &mut self,
+        name: &str,
+        path: &Path,
+    ) -> Result<(), HandlerError> {
         let ending = path.extension().and_then(|ending| ending.to_str());
         let script_type = match ending {
             Some("py") => "python",
@@ -113,7 +117,7 @@ impl Handlers {
         Ok(())
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Entry> {
+    pub(in crate::source) fn get(&self, name: &str) -> Option<&Entry> {
         self.0.get(name)
     }
 }

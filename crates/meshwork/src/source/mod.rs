@@ -1,3 +1,13 @@
-//! Workers for the jobs of other systems, over the runtimes of ours: one folder for each system.
+//! Workers for what other systems ask for, over the runtimes of ours: one folder for each system.
 
 pub mod bananas;
+mod handlers;
+pub mod nooble;
+mod thread;
+
+use std::sync::Arc;
+
+use crate::runner::Runner;
+
+/// A runner, however it came.
+type AnyRunner = Arc<dyn Runner>;

@@ -10,11 +10,12 @@ use tokio_util::sync::DropGuard;
 use tokio_util::task::TaskTracker;
 
 use super::feed::feed;
-use super::keep::Keeper;
+use super::keep;
 use super::pull::pull;
 use super::run::back;
 use super::state::State;
 use crate::Error;
+use crate::source::thread::Thread;
 
 /// How long a stopping worker waits for its parked connections to come back.
 const UNPARK: Duration = Duration::from_secs(2);
@@ -26,12 +27,12 @@ pub struct WorkerHandle {
     pull: JoinHandle<()>,
     feeders: Vec<JoinHandle<()>>,
     running: TaskTracker,
-    keeper: Keeper,
+    keeper: Thread,
     stop: DropGuard,
 }
 
 pub(super) fn start(state: Arc<State>) -> Result<WorkerHandle, Error> {
-    let keeper = Keeper::start(Arc::clone(&state))?;
+    let keeper = keep::start(Arc::clone(&state))?;
     let running = TaskTracker::new();
     let pull = tokio::spawn(pull(Arc::clone(&state), running.clone()));
     let lists = state.setup.lists.iter().cloned();

@@ -7,60 +7,19 @@ use std::time::Duration;
 use meshwork_broker::bananas::{Bananas, Reclaimed, Renewal};
 use meshwork_broker::{Backoff, Error};
 use tokio::time::{Instant, MissedTickBehavior, interval};
-use tokio_util::sync::CancellationToken;
 
 use super::client::new_id;
 use super::state::State;
+use crate::source::thread::Thread;
 
 /// Between two looks at what has come due: clients of Bananas wake nobody.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The shortest time between two looks.
 const LOOK_SOON: Duration = Duration::from_millis(5);
 
-/// A running keeper.
-pub(super) struct Keeper {
-    end: CancellationToken,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Keeper {
-    /// Starts the thread.
-    pub(super) fn start(state: Arc<State>) -> std::io::Result<Self> {
-        let end = CancellationToken::new();
-        let ended = end.clone();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let thread = std::thread::Builder::new()
-            .name("meshwork-keep".to_owned())
-            .spawn(move || {
-                runtime.block_on(async {
-                    tokio::select! {
-                        () = keep(&state) => {}
-                        () = ended.cancelled() => {}
-                    }
-                });
-            })?;
-        let thread = Some(thread);
-        Ok(Self { end, thread })
-    }
-
-    /// Ends it; returns when the thread is gone.
-    pub(super) async fn end(mut self) {
-        self.end.cancel();
-        if let Some(thread) = self.thread.take() {
-            let joined = tokio::task::spawn_blocking(move || thread.join()).await;
-            if !matches!(joined, Ok(Ok(()))) {
-                tracing::error!("the thread that keeps what runs panicked");
-            }
-        }
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.end.cancel();
-    }
+/// Starts it.
+pub(super) fn start(state: Arc<State>) -> std::io::Result<Thread> {
+    Thread::start(async move { keep(&state).await })
 }
 
 /// What never comes.

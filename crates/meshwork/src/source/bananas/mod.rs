@@ -4,7 +4,6 @@
 mod client;
 mod feed;
 mod handle;
-mod handlers;
 mod keep;
 mod pull;
 mod run;
@@ -18,13 +17,13 @@ pub use meshwork_broker::bananas::{Depth, Depths, KeptCron};
 use meshwork_model::bananas::{DEFAULT_MAX_RETRIES, Peer};
 use meshwork_model::name::RoutingKey;
 
-use crate::runner::{self, Handler, Runner};
+use super::handlers::Handlers;
+use crate::runner::{self, Handler};
 use crate::{Error, local_name};
 
+pub use super::handlers::{HandlerError, UnknownScript};
 pub use client::{Client, Request};
 pub use handle::WorkerHandle;
-use handlers::Handlers;
-pub use handlers::{HandlerError, UnknownScript};
 use state::{Setup, State};
 
 /// Jobs that run at once, unless it is said: Bananas' own number.
@@ -231,6 +230,3 @@ impl std::fmt::Debug for Worker {
             .finish_non_exhaustive()
     }
 }
-
-/// A runner, however it came.
-type AnyRunner = Arc<dyn Runner>;

@@ -13,9 +13,9 @@ use meshwork_model::outcome::{Failure, FailureKind, Report};
 use tokio::time::Instant;
 
 use super::Foreign;
-use super::handlers::Entry;
 use super::state::{InHand, State};
 use crate::runner::{Run, StopReason};
+use crate::source::handlers::Entry;
 
 /// How long after its time a runner may take to return before it is cut off.
 const CUT_OFF: Duration = Duration::from_secs(5);

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Foreign;
-use super::handlers::Handlers;
 use crate::runner::{StopReason, StopSignal};
+use crate::source::handlers::Handlers;
 use crate::worker::{Appetite, Identity};
 
 /// So often a lease is renewed while it lasts.

@@ -1,0 +1,189 @@
+//! What an action is answered with, and where that goes.
+
+use std::time::Duration;
+
+use meshwork_model::keys::nooble::{Dialect, QueueManager};
+use meshwork_model::nooble::{Action, Data, ErrorDetail, Response};
+
+use super::context::Expects;
+use super::handler::{Given, Input};
+use super::request::{new_id, now};
+use super::{ANSWER_WAITS, WAITS_FOR_CALLBACK};
+
+/// An answer on its way.
+pub(super) struct Reply {
+    pub(super) list: String,
+    pub(super) message: String,
+    pub(super) waits: Duration,
+}
+
+/// Whether somebody waits for the answer at this moment: a caller, who decides himself whether to call again.
+pub(super) fn is_call(action: &Action) -> bool {
+    list(action).is_some() && action.callback_action_type.is_none()
+}
+
+fn list(action: &Action) -> Option<&str> {
+    action
+        .callback_queue_name
+        .as_deref()
+        .filter(|list| !list.is_empty())
+}
+
+/// The answer to an action, if it asks for one.
+pub(super) fn to(
+    action: &Action,
+    service: &str,
+    names: &QueueManager,
+    given: &Given,
+    expects: Option<Expects>,
+) -> Option<Reply> {
+    let list = list(action)?.to_owned();
+    // One that lies in another slot of a cluster no script could reach.
+    let tag = names.prefix().hash_tag();
+    if tag.is_some_and(|tag| !list.contains(&format!("{{{tag}}}"))) {
+        tracing::warn!(
+            list,
+            "no answer: the list lies in another slot of the cluster"
+        );
+        return None;
+    }
+    let dialect = names.dialect();
+    let (message, waits) = match &action.callback_action_type {
+        None => (response(action, given).write(dialect), ANSWER_WAITS),
+        Some(event) => {
+            let callback = callback(action, event, service, given, expects);
+            (callback.write(dialect), WAITS_FOR_CALLBACK)
+        }
+    };
+    Some(Reply {
+        list,
+        message,
+        waits,
+    })
+}
+
+fn response(action: &Action, given: &Given) -> Response {
+    // Who gave no id to know the answer by has named a list that only this answer goes to.
+    let or_own = |id: &Option<String>| id.clone().unwrap_or_else(|| action.action_id.clone());
+    Response {
+        action_id: new_id(),
+        correlation_id: or_own(&action.correlation_id),
+        trace_id: or_own(&action.trace_id),
+        task_id: action.task_id.clone(),
+        tenant_id: action.tenant_id.clone(),
+        session_id: action.session_id.clone(),
+        timestamp: now(),
+        data: given.as_ref().ok().cloned(),
+        error: given.as_ref().err().map(|error| error.detail.clone()),
+        extra: Vec::new(),
+    }
+}
+
+fn callback(
+    action: &Action,
+    event: &str,
+    service: &str,
+    given: &Given,
+    expects: Option<Expects>,
+) -> Action {
+    let data = match given {
+        Ok(data) => data.clone(),
+        Err(error) => {
+            let text = format!(
+                "{{\"error\":{},\"status\":\"failure\"}}",
+                error.detail.write()
+            );
+            Data::parse(&text).unwrap_or_else(|_| Data::empty())
+        }
+    };
+    let (list, event_of_answer) = expects.map(|it| (it.list, it.event)).unzip();
+    Action {
+        action_id: new_id(),
+        action_type: event.to_owned(),
+        timestamp: now(),
+        user_id: None,
+        origin_service: Some(service.to_owned()),
+        callback_queue_name: list,
+        callback_action_type: event_of_answer,
+        execution_config: None,
+        query_config: None,
+        rag_config: None,
+        data,
+        metadata: Some(Data::empty()),
+        extra: Vec::new(),
+        ..action.clone()
+    }
+}
+
+/// What a callback says: what was asked for went well, or it failed.
+pub(super) fn read(action: &Action) -> Input {
+    #[derive(serde::Deserialize)]
+    struct Failure {
+        status: String,
+        error: Detail,
+    }
+    #[derive(serde::Deserialize)]
+    struct Detail {
+        error_type: String,
+        error_code: Option<String>,
+        message: String,
+        details: Option<serde_json::Value>,
+    }
+    match action.data.read::<Failure>() {
+        Ok(failure) if failure.status == "failure" => Input::Failed(ErrorDetail {
+            error_type: failure.error.error_type,
+            error_code: failure.error.error_code,
+            message: failure.error.message,
+            details: failure.error.details.and_then(|it| Data::of(&it).ok()),
+        }),
+        _ => Input::Data(action.data.clone()),
+    }
+}
+
+/// The answer to what is no action, as far as it says where that goes and by which ids it is known.
+pub(super) fn salvage(bytes: &[u8], names: &QueueManager, error: &ErrorDetail) -> Option<Reply> {
+    #[derive(serde::Deserialize)]
+    struct Parts {
+        callback_queue_name: String,
+        callback_action_type: Option<String>,
+        correlation_id: String,
+        trace_id: String,
+        task_id: Option<String>,
+        tenant_id: Option<String>,
+        session_id: Option<String>,
+    }
+    use meshwork_model::nooble::uuid;
+    let parts: Parts = serde_json::from_slice(bytes).ok()?;
+    let of_streams = names.dialect() == Dialect::Streams;
+    let id = |id: Option<String>| match of_streams {
+        true => uuid(&id?),
+        false => None,
+    };
+    let [task_id, tenant_id, session_id] =
+        [parts.task_id, parts.tenant_id, parts.session_id].map(id);
+    if of_streams && (task_id.is_none() || tenant_id.is_none() || session_id.is_none()) {
+        return None;
+    }
+    let in_slot = |tag: &str| parts.callback_queue_name.contains(&format!("{{{tag}}}"));
+    let reachable = names.prefix().hash_tag().is_none_or(in_slot);
+    if !reachable || parts.callback_action_type.is_some() || parts.callback_queue_name.is_empty() {
+        return None;
+    }
+    let response = Response {
+        action_id: new_id(),
+        correlation_id: uuid(&parts.correlation_id)?,
+        trace_id: uuid(&parts.trace_id)?,
+        task_id,
+        tenant_id,
+        session_id,
+        timestamp: now(),
+        data: None,
+        error: Some(error.clone()),
+        extra: Vec::new(),
+    };
+    Some(Reply {
+        list: parts.callback_queue_name,
+        message: response.write(names.dialect()),
+        waits: ANSWER_WAITS,
+    })
+}

@@ -1,0 +1,254 @@
+//! A client for actions: sends them, calls and waits for the answer, asks for callbacks, publishes notifications.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use meshwork_broker::conn::{Target, TlsFiles};
+use meshwork_broker::nooble::{Asked, Nooble};
+use meshwork_model::keys::nooble::{Dialect, QueueManager, service_of};
+use meshwork_model::name::Namespace;
+use meshwork_model::nooble::{Action, Data, Response};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::DropGuard;
+
+use super::replies::{self, Replies};
+use super::request::{Request, new_id, now};
+use super::{Error, WAITS_FOR_CALLBACK};
+
+/// A client of one service; cheap to clone, all clones share their connections.
+#[derive(Clone)]
+pub struct Client {
+    broker: Nooble,
+    service: Arc<str>,
+    calls: Arc<Calls>,
+}
+
+struct Calls {
+    replies: Arc<Replies>,
+    /// Reads the answers from the first call on, until the last client is dropped.
+    reader: OnceLock<DropGuard>,
+}
+
+/// What was asked for with a callback: it is kept in Redis until the callback has come, so that whoever takes that,
+/// after a restart too, knows what it is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AskedFor {
+    /// The id of the message that asked.
+    pub action_id: String,
+    /// What was asked.
+    pub action_type: String,
+    /// When.
+    pub timestamp: String,
+    /// What the caller wants to know again.
+    pub remembers: serde_json::Value,
+}
+
+impl Client {
+    /// Connects to the server at `url`, as the service of this name, with the prefix `nooble4`, the environment
+    /// that `ENVIRONMENT` says (else `dev`), and the dialect of streams.
+    ///
+    /// # Errors
+    /// If the URL is wrong, nobody answers there, or the server is not fit.
+    pub async fn open(url: &str, service: &str) -> Result<Self, Error> {
+        let environment = std::env::var("ENVIRONMENT").ok();
+        let names = QueueManager::new(
+            Namespace::nooble(),
+            environment.as_deref(),
+            Dialect::default(),
+        );
+        let target = Target::parse(url, TlsFiles::default())?;
+        Ok(Self::new(Nooble::connect(&target, names).await?, service))
+    }
+
+    /// A client over a broker.
+    #[must_use]
+    pub fn new(broker: Nooble, service: &str) -> Self {
+        let list = broker.names().responses(service, &new_id());
+        Self {
+            service: service.into(),
+            calls: Arc::new(Calls {
+                replies: Arc::new(Replies::new(list)),
+                reader: OnceLock::new(),
+            }),
+            broker,
+        }
+    }
+
+    /// What it sends its calls through.
+    #[must_use]
+    pub fn broker(&self) -> &Nooble {
+        &self.broker
+    }
+
+    /// The service in whose name it sends.
+    #[must_use]
+    pub fn service(&self) -> &str {
+        &self.service
+    }
+
+    fn names(&self) -> &QueueManager {
+        self.broker.names()
+    }
+
+    /// Sends an action and waits for nothing. Gives the message's id.
+    ///
+    /// # Errors
+    /// If the server does not take it.
+    pub async fn send(&self, request: Request) -> Result<String, Error> {
+        let Request {
+            action, context, ..
+        } = request;
+        self.put(action, context.as_deref(), None).await
+    }
+
+    async fn put(
+        &self,
+        mut action: Action,
+        context: Option<&str>,
+        asked: Option<Asked<'_>>,
+    ) -> Result<String, Error> {
+        action.origin_service = Some(self.service.to_string());
+        let names = self.names();
+        let queue = names.actions(service_of(&action.action_type), context);
+        let message = action.write(names.dialect());
+        self.broker.send(&queue, &message, asked).await?;
+        Ok(action.action_id)
+    }
+
+    /// Sends an action and waits for its answer, good or bad. An answer that comes later is dropped.
+    ///
+    /// # Errors
+    /// If the server does not take it, or no answer comes in time.
+    pub async fn call(&self, request: Request, wait: Duration) -> Result<Response, Error> {
+        let Request {
+            mut action,
+            context,
+            own_list,
+        } = request;
+        let id = action.correlation_id.get_or_insert_with(new_id).clone();
+        let (action_type, action_id) = (action.action_type.clone(), action.action_id.clone());
+        let no_answer = || Error::NoAnswer {
+            action_type,
+            action_id,
+            waited: wait,
+        };
+        if own_list {
+            let list = self
+                .names()
+                .response(&self.service, &action.action_type, &id, None);
+            action.callback_queue_name = Some(list.clone());
+            self.put(action, context.as_deref(), None).await?;
+            let came = self.calls.replies.of_one(&self.broker, &list, wait).await?;
+            return came.ok_or_else(no_answer);
+        }
+        let replies = &self.calls.replies;
+        let reader = || replies::read(self.broker.clone(), Arc::clone(replies));
+        self.calls.reader.get_or_init(reader);
+        let waiting = replies.expect(&id)?;
+        action.callback_queue_name = Some(replies.list.clone());
+        self.put(action, context.as_deref(), None).await?;
+        waiting.answer(wait).await.ok_or_else(no_answer)
+    }
+
+    /// The same, for an answer of a type.
+    ///
+    /// # Errors
+    /// As [`Self::call`]; and if the action failed, or its answer is not of that type.
+    pub async fn ask<Out: DeserializeOwned>(
+        &self,
+        request: Request,
+        wait: Duration,
+    ) -> Result<Out, Error> {
+        let action_type = request.action.action_type.clone();
+        let response = self.call(request, wait).await?;
+        if let Some(error) = response.error {
+            return Err(Error::Failed { action_type, error });
+        }
+        let data = response.data.unwrap_or_else(Data::empty);
+        data.read().map_err(|source| Error::Answer {
+            action_type,
+            source,
+        })
+    }
+
+    /// Sends an action whose answer comes as an action of the type `event`, to whichever process of this service
+    /// listens for that ([`super::Service::on_callback`]), also after a restart. What is to be known again then goes
+    /// with it. Gives the correlation id.
+    ///
+    /// # Errors
+    /// If the server does not take it.
+    pub async fn send_with_callback(
+        &self,
+        request: Request,
+        event: &str,
+        remembers: &(impl Serialize + ?Sized),
+    ) -> Result<String, Error> {
+        let Request {
+            mut action,
+            context,
+            own_list,
+        } = request;
+        let id = action.correlation_id.get_or_insert_with(new_id).clone();
+        let (list, record) = self.expects(&action, event, remembers, &id, own_list)?;
+        action.callback_queue_name = Some(list);
+        action.callback_action_type = Some(event.to_owned());
+        let asked = Asked {
+            key: &self.names().asked(&self.service, &id),
+            record: &record,
+            stays: WAITS_FOR_CALLBACK,
+        };
+        self.put(action, context.as_deref(), Some(asked)).await?;
+        Ok(id)
+    }
+
+    /// The list of a callback, and the record of what was asked for.
+    pub(super) fn expects(
+        &self,
+        action: &Action,
+        event: &str,
+        remembers: &(impl Serialize + ?Sized),
+        id: &str,
+        own_list: bool,
+    ) -> Result<(String, String), Error> {
+        let unwritable = meshwork_model::nooble::InvalidData::Unwritable;
+        let asked = AskedFor {
+            action_id: action.action_id.clone(),
+            action_type: action.action_type.clone(),
+            timestamp: now(),
+            remembers: serde_json::to_value(remembers).map_err(unwritable)?,
+        };
+        let names = self.names();
+        let one = own_list.then_some(id);
+        let context = one.filter(|_| names.dialect() == Dialect::Lists);
+        let list = names.callback(&self.service, event, one, context);
+        let record = serde_json::to_string(&asked).map_err(unwritable)?;
+        Ok((list, record))
+    }
+
+    /// Publishes a notification of this service: whoever listens at the moment hears it. Gives how many did.
+    ///
+    /// # Errors
+    /// If the server does not take it.
+    pub async fn notify(&self, event: &str, request: Request) -> Result<usize, Error> {
+        let Request {
+            mut action,
+            context,
+            ..
+        } = request;
+        action.origin_service = Some(self.service.to_string());
+        let names = self.names();
+        let channel = names.notifications(&self.service, event, context.as_deref());
+        let message = action.write(names.dialect());
+        Ok(self.broker.notify(&channel, &message).await?)
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("service", &self.service)
+            .finish_non_exhaustive()
+    }
+}

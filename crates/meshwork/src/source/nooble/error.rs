@@ -1,0 +1,119 @@
+//! What can go wrong when an action is sent, and what a handler may say.
+
+use std::fmt;
+use std::time::Duration;
+
+use meshwork_broker::conn::{ConnectError, TargetError};
+use meshwork_model::nooble::{Data, ErrorDetail, InvalidData};
+
+/// The type and the code of an error of a handler that says nothing else: Nooble4's own.
+pub(super) const PROCESSING: (&str, &str) = ("ProcessingError", "HANDLER_EXECUTION_ERROR");
+
+/// Why a call did not bring what it was made for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no connection.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The URL is wrong.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The server did not take a call.
+    #[error(transparent)]
+    Broker(#[from] meshwork_broker::Error),
+    /// The data is no object of JSON.
+    #[error(transparent)]
+    Data(#[from] InvalidData),
+    /// No answer came in time. The action may still be dealt with; its answer will be dropped.
+    #[error(
+        "no answer to {action_type} (action {action_id}) after {waited:?}: is a service there that takes it?"
+    )]
+    NoAnswer {
+        /// What was asked.
+        action_type: String,
+        /// The message's id.
+        action_id: String,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// The action failed.
+    #[error("{action_type} failed: {}", .error.message)]
+    Failed {
+        /// What was asked.
+        action_type: String,
+        /// What it failed with.
+        error: ErrorDetail,
+    },
+    /// The answer is not of the type that was expected.
+    #[error("the answer to {action_type} does not fit its type: {source}")]
+    Answer {
+        /// What was asked.
+        action_type: String,
+        /// Where it does not fit.
+        source: serde_json::Error,
+    },
+    /// More calls wait than one client may have under way.
+    #[error("{most} calls wait for their answers already: wait for some of them first")]
+    TooMany {
+        /// The bound.
+        most: usize,
+    },
+    /// There is no thread for a service.
+    #[error("a service cannot be started: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// An error of a handler that says what the other side is told. Any other error is told as a `ProcessingError`
+/// with the code `HANDLER_EXECUTION_ERROR`.
+#[derive(Debug, Clone)]
+pub struct ActionError {
+    pub(super) detail: ErrorDetail,
+    pub(super) again: bool,
+}
+
+impl ActionError {
+    /// An error of a type and a code, for programs, in words, for people. The action runs again if it has runs left.
+    #[must_use]
+    pub fn new(error_type: &str, error_code: &str, message: &str) -> Self {
+        Self {
+            detail: ErrorDetail::new(error_type, error_code, message),
+            again: true,
+        }
+    }
+
+    /// With more for programs, an object.
+    #[must_use]
+    pub fn details(mut self, details: Data) -> Self {
+        self.detail.details = Some(details);
+        self
+    }
+
+    /// Another run would not help.
+    #[must_use]
+    pub fn permanent(self) -> Self {
+        Self {
+            again: false,
+            ..self
+        }
+    }
+
+    /// What any error of a handler is told as.
+    pub(super) fn of(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
+        match error.downcast::<Self>() {
+            Ok(own) => *own,
+            Err(other) => {
+                let message = crate::runner::told(&*other);
+                Self::new(PROCESSING.0, PROCESSING.1, &message)
+            }
+        }
+    }
+}
+
+impl fmt::Display for ActionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail.message)
+    }
+}
+
+impl std::error::Error for ActionError {}

@@ -1,0 +1,110 @@
+//! A running service, and how it stops.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::task::JoinHandle;
+use tokio_util::sync::DropGuard;
+
+use super::Error;
+use super::pull::{promote, pull, take_over, trim};
+use super::run::release;
+use super::state::State;
+use crate::source::thread::Thread;
+
+/// How long a stopping service waits for its parked connections to come back.
+const UNPARK: Duration = Duration::from_secs(2);
+
+/// A running service. Dropped without [`ServiceHandle::stop`], it takes no more, and what it runs is taken over by
+/// others when its time is up.
+pub struct ServiceHandle {
+    state: Arc<State>,
+    tasks: Vec<JoinHandle<()>>,
+    keeper: Thread,
+    stop: DropGuard,
+}
+
+pub(super) fn start(state: Arc<State>) -> Result<ServiceHandle, Error> {
+    let keeper = super::keep::start(Arc::clone(&state))?;
+    let mut tasks = Vec::new();
+    for queue in &state.setup.queues {
+        let parts = || (Arc::clone(&state), queue.clone());
+        let (shared, queue_of) = parts();
+        tasks.push(tokio::spawn(pull(shared, queue_of)));
+        let (shared, queue_of) = parts();
+        tasks.push(tokio::spawn(take_over(shared, queue_of)));
+        let (shared, queue_of) = parts();
+        tasks.push(tokio::spawn(promote(shared, queue_of)));
+        let (shared, queue_of) = parts();
+        tasks.push(tokio::spawn(trim(shared, queue_of)));
+    }
+    Ok(ServiceHandle {
+        tasks,
+        keeper,
+        stop: state.stop.clone().drop_guard(),
+        state,
+    })
+}
+
+impl ServiceHandle {
+    /// The name under which it takes messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.state.setup.worker
+    }
+
+    /// The queues that it takes from.
+    pub fn queues(&self) -> impl Iterator<Item = &str> {
+        self.state
+            .setup
+            .queues
+            .iter()
+            .map(|queue| queue.source.queue())
+    }
+
+    /// Returns when it is known to the server, and takes messages.
+    pub async fn registered(&self) {
+        self.state.known().await;
+    }
+
+    /// Stops it in order: it takes no more, waits for what it runs as long as its grace allows, and hands the rest
+    /// back at no cost. Returns how many messages it handed back.
+    pub async fn stop(self) -> usize {
+        let Self {
+            state,
+            tasks,
+            keeper,
+            stop,
+        } = self;
+        drop(stop);
+        if tokio::time::timeout(UNPARK, join_all(tasks)).await.is_err() {
+            tracing::warn!("a wait for messages has not ended; what it brings is taken over later");
+        }
+        state.running.close();
+        let grace = state.setup.grace;
+        let _ = tokio::time::timeout(grace, state.running.wait()).await;
+        let left = state.all();
+        for in_hand in &left {
+            release(&state, in_hand).await;
+            in_hand.lost.cancel();
+        }
+        state.running.wait().await;
+        keeper.end().await;
+        let setup = &state.setup;
+        for queue in &setup.queues {
+            if let Err(error) = setup.broker.leave(&setup.worker, &queue.source).await {
+                tracing::warn!(%error, "not forgotten; that ends by itself");
+            }
+        }
+        left.len()
+    }
+}
+
+impl std::fmt::Debug for ServiceHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServiceHandle")
+            .field("name", &self.name())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,247 @@
+//! Handlers: functions from the data of an action to that of its answer, and scripts that do the same.
+
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use meshwork_model::nooble::{Data, ErrorDetail, InvalidData};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+
+use super::context::ActionContext;
+use super::error::{ActionError, PROCESSING};
+use crate::runner::{Run, StopReason, StopSignal};
+use crate::source::handlers::{Entry, HandlerError, Handlers as Scripts};
+
+/// What a handler gives: the data of the answer.
+pub(super) type Given = Result<Data, ActionError>;
+
+/// A handler, whatever its types.
+pub(super) trait Act: Send + Sync + 'static {
+    fn act(&self, input: Input, context: ActionContext) -> BoxFuture<'static, Given>;
+}
+
+/// What came.
+pub(super) enum Input {
+    /// The data of an action, or of a callback that went well.
+    Data(Data),
+    /// A callback that says that the action failed.
+    Failed(ErrorDetail),
+}
+
+/// A function that deals with actions: `Fn(In, ActionContext) -> impl Future<Output = Result<Out, E>>`. `In` is read
+/// from the action's data, `Out` written as the answer's (`()` is an empty one), and `E` is an error or text.
+/// `Signature` is found by the compiler.
+pub trait ActionHandler<Signature>: Send + Sync + 'static {
+    /// Calls it.
+    #[doc(hidden)]
+    fn call(
+        &self,
+        data: Data,
+        context: ActionContext,
+    ) -> BoxFuture<'static, Result<Data, ActionError>>;
+}
+
+/// A function that deals with callbacks: as [`ActionHandler`], but that what it takes is `Result<In, ErrorDetail>`,
+/// since what was asked for may have failed.
+pub trait CallbackHandler<Signature>: Send + Sync + 'static {
+    /// Calls it.
+    #[doc(hidden)]
+    fn call(
+        &self,
+        data: Result<Data, ErrorDetail>,
+        context: ActionContext,
+    ) -> BoxFuture<'static, Result<Data, ActionError>>;
+}
+
+impl<F, Fut, In, Out, E> ActionHandler<(In, Out, E)> for F
+where
+    F: Fn(In, ActionContext) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Out, E>> + Send + 'static,
+    In: DeserializeOwned,
+    Out: Serialize,
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    fn call(&self, data: Data, context: ActionContext) -> BoxFuture<'static, Given> {
+        match read(&data) {
+            Ok(input) => {
+                let run = self(input, context);
+                Box::pin(async move { given(run.await.map_err(Into::into)) })
+            }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+}
+
+impl<F, Fut, In, Out, E> CallbackHandler<(In, Out, E)> for F
+where
+    F: Fn(Result<In, ErrorDetail>, ActionContext) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Out, E>> + Send + 'static,
+    In: DeserializeOwned,
+    Out: Serialize,
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    fn call(
+        &self,
+        data: Result<Data, ErrorDetail>,
+        context: ActionContext,
+    ) -> BoxFuture<'static, Given> {
+        let input = match data {
+            Ok(data) => read(&data).map(Ok),
+            Err(failed) => Ok(Err(failed)),
+        };
+        match input {
+            Ok(input) => {
+                let run = self(input, context);
+                Box::pin(async move { given(run.await.map_err(Into::into)) })
+            }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+}
+
+fn read<In: DeserializeOwned>(data: &Data) -> Result<In, ActionError> {
+    data.read().map_err(|error| {
+        let message = format!("the data is not what the handler takes: {error}");
+        ActionError::new("ValidationError", "INVALID_DATA", &message).permanent()
+    })
+}
+
+/// What a function gave, as the data of an answer.
+fn given<Out: Serialize>(out: Result<Out, Box<dyn std::error::Error + Send + Sync>>) -> Given {
+    let out = out.map_err(ActionError::of)?;
+    match Data::of(&out) {
+        Err(InvalidData::NoObject("null")) => Ok(Data::empty()),
+        given => given.map_err(|error| no_data(&error.to_string())),
+    }
+}
+
+/// What a handler gave is no data.
+fn no_data(why: &str) -> ActionError {
+    let message = format!("what the handler gave is no answer: {why}");
+    ActionError::new(PROCESSING.0, PROCESSING.1, &message).permanent()
+}
+
+struct Typed<H, S>(H, PhantomData<fn(S)>);
+struct TypedCallback<H, S>(H, PhantomData<fn(S)>);
+
+impl<H: ActionHandler<S>, S: 'static> Act for Typed<H, S> {
+    fn act(&self, input: Input, context: ActionContext) -> BoxFuture<'static, Given> {
+        match input {
+            Input::Data(data) => self.0.call(data, context),
+            // Only callbacks are told of failures.
+            Input::Failed(_) => self.0.call(Data::empty(), context),
+        }
+    }
+}
+
+impl<H: CallbackHandler<S>, S: 'static> Act for TypedCallback<H, S> {
+    fn act(&self, input: Input, context: ActionContext) -> BoxFuture<'static, Given> {
+        let data = match input {
+            Input::Data(data) => Ok(data),
+            Input::Failed(error) => Err(error),
+        };
+        self.0.call(data, context)
+    }
+}
+
+/// A script: it finds the data where scripts find their input, and its result is the answer's data.
+struct Script {
+    name: String,
+    scripts: Arc<Scripts>,
+    timeout: Duration,
+}
+
+impl Act for Script {
+    fn act(&self, input: Input, context: ActionContext) -> BoxFuture<'static, Given> {
+        let (scripts, name) = (Arc::clone(&self.scripts), self.name.clone());
+        let deadline = Instant::now() + self.timeout;
+        Box::pin(async move {
+            let data = match input {
+                Input::Data(data) => data,
+                Input::Failed(_) => Data::empty(),
+            };
+            match scripts.get(&name) {
+                Some(entry) => script(entry, &data, &context, deadline).await,
+                None => Err(no_data("there is no such script")),
+            }
+        })
+    }
+}
+
+async fn script(entry: &Entry, data: &Data, context: &ActionContext, deadline: Instant) -> Given {
+    let job = entry.job(&context.action.action_id, data.text());
+    let mut run = Run::new(Arc::new(job), deadline);
+    let stop = StopSignal::default();
+    run.stop = stop.clone();
+    let runs = entry.runner.run(run);
+    tokio::pin!(runs);
+    let report = tokio::select! {
+        report = &mut runs => report,
+        () = context.stop.cancelled() => {
+            stop.stop(StopReason::Lost);
+            runs.await
+        }
+    };
+    match report.result {
+        Ok(output) => match entry.result(output) {
+            None => Ok(Data::empty()),
+            Some(text) => Data::parse(&text).map_err(|error| no_data(&error.to_string())),
+        },
+        Err(failure) => {
+            let error = ActionError::new(PROCESSING.0, PROCESSING.1, &failure.message);
+            Err(match failure.kind.retryable() {
+                true => error,
+                false => error.permanent(),
+            })
+        }
+    }
+}
+
+/// The handlers of a service, by the type of actions.
+#[derive(Default)]
+pub(super) struct Registry {
+    acts: HashMap<String, Arc<dyn Act>>,
+    scripts: Scripts,
+    scripted: Vec<String>,
+}
+
+impl Registry {
+    pub(super) fn add<H: ActionHandler<S>, S: 'static>(&mut self, name: &str, handler: H) {
+        let act = Arc::new(Typed(handler, PhantomData));
+        self.acts.insert(name.to_owned(), act);
+    }
+
+    pub(super) fn add_callback<H: CallbackHandler<S>, S: 'static>(
+        &mut self,
+        name: &str,
+        handler: H,
+    ) {
+        let act = Arc::new(TypedCallback(handler, PhantomData));
+        self.acts.insert(name.to_owned(), act);
+    }
+
+    pub(super) fn add_script(&mut self, name: &str, path: &Path) -> Result<(), HandlerError> {
+        self.scripts.add_script(name, path)?;
+        self.scripted.push(name.to_owned());
+        Ok(())
+    }
+
+    /// With the scripts, which may take so long.
+    pub(super) fn ready(self, timeout: Duration) -> HashMap<String, Arc<dyn Act>> {
+        let (mut acts, scripts) = (self.acts, Arc::new(self.scripts));
+        for name in self.scripted {
+            let act = Script {
+                name: name.clone(),
+                scripts: Arc::clone(&scripts),
+                timeout,
+            };
+            acts.insert(name, Arc::new(act));
+        }
+        acts
+    }
+}

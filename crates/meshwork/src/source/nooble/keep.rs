@@ -1,0 +1,73 @@
+//! Keep: a thread with a runtime and a connection of its own, so that no handler, however busy, can starve it. It
+//! says that the service is there, and renews what it has in hand.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::nooble::Nooble;
+use meshwork_broker::{Backoff, Error, MAX_ITEMS};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::state::State;
+use crate::source::thread::Thread;
+
+/// Starts it.
+pub(super) fn start(state: Arc<State>) -> std::io::Result<Thread> {
+    Thread::start(async move { keep(&state).await })
+}
+
+/// Keeps for ever, over a connection that is made again whenever it breaks.
+async fn keep(state: &State) {
+    let mut backoff = Backoff::new();
+    loop {
+        match state.setup.broker.dedicated().await {
+            Ok(broker) => {
+                if let Err(error) = renew(&broker, state).await {
+                    tracing::warn!(%error, "keeping what runs failed; connecting again");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "no connection to keep what runs"),
+        }
+        backoff.wait().await;
+    }
+}
+
+async fn renew(broker: &Nooble, state: &State) -> Result<(), Error> {
+    let setup = &state.setup;
+    let mut ticks = interval(state.beat());
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut loaded = false;
+    loop {
+        ticks.tick().await;
+        let began = Instant::now();
+        for queue in &setup.queues {
+            let held = state.held(&queue.source);
+            // One that has nothing in hand says that it is there.
+            let parts = held
+                .chunks(MAX_ITEMS)
+                .chain(held.is_empty().then_some(&[][..]));
+            for part in parts {
+                let renewed = broker.renew(&setup.worker, &queue.source, part, setup.lease);
+                let gone = within("renew", state.beat(), renewed).await?;
+                state.lose(&queue.source, &gone);
+            }
+        }
+        state.alive.send_replace(Some(began + setup.lease));
+        if !loaded {
+            // Once per connection, since a server that was restarted has forgotten them.
+            within("load", setup.lease, broker.load()).await?;
+            loaded = true;
+        }
+    }
+}
+
+/// A call that may not take longer than `most`.
+async fn within<T>(
+    verb: &'static str,
+    most: Duration,
+    call: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::time::timeout(most, call)
+        .await
+        .unwrap_or_else(|_| Err(Error::timed_out(verb)))
+}

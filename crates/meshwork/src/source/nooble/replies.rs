@@ -1,0 +1,179 @@
+//! The answers to calls: one list for all calls of a client, read over one connection and told apart by their
+//! correlation ids; and lists for single calls, over a bounded number of connections.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use meshwork_broker::nooble::Nooble;
+use meshwork_broker::{Backoff, Parking};
+use meshwork_model::nooble::Response;
+use tokio::sync::{Semaphore, oneshot};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::Error;
+use super::request::fresh;
+
+/// The most calls of one client under way: beyond, their callers are told so.
+const MAX_CALLS: usize = 100_000;
+/// The most connections on which calls wait that have lists of their own; the next ones wait for one of these.
+const MAX_PARKED: usize = 8;
+/// How long one wait for answers lasts: a client that is dropped stops reading after it at the latest.
+const SLICE: Duration = Duration::from_secs(5);
+
+/// Who waits for which answer.
+pub(super) struct Replies {
+    /// The list that answers come to.
+    pub(super) list: String,
+    waiting: Mutex<HashMap<String, oneshot::Sender<Response>>>,
+    /// Connections for lists of single calls.
+    spaces: Semaphore,
+    idle: Mutex<Vec<Parking>>,
+}
+
+/// One call that waits; it is forgotten when this is dropped.
+pub(super) struct Waiting<'a> {
+    replies: &'a Replies,
+    id: String,
+    answer: oneshot::Receiver<Response>,
+}
+
+impl Replies {
+    pub(super) fn new(list: String) -> Self {
+        Self {
+            list,
+            waiting: Mutex::default(),
+            spaces: Semaphore::new(MAX_PARKED),
+            idle: Mutex::default(),
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<Response>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to wait for the answer with this correlation id.
+    pub(super) fn expect(&self, id: &str) -> Result<Waiting<'_>, Error> {
+        let mut waiting = self.waiting();
+        if waiting.len() >= MAX_CALLS {
+            return Err(Error::TooMany { most: MAX_CALLS });
+        }
+        let (told, answer) = oneshot::channel();
+        waiting.insert(id.to_owned(), told);
+        let id = id.to_owned();
+        Ok(Waiting {
+            replies: self,
+            id,
+            answer,
+        })
+    }
+
+    /// Hands an answer to who waits for it; what comes too late is dropped.
+    fn take(&self, message: &[u8], broker: &Nooble) {
+        let dialect = broker.names().dialect();
+        match Response::read(message, dialect, fresh()) {
+            Ok(response) => match self.waiting().remove(&response.correlation_id) {
+                // Who has given up meanwhile takes it no more.
+                Some(told) => drop(told.send(response)),
+                None => {
+                    let id = response.correlation_id;
+                    tracing::info!(correlation_id = id, "dropped an answer that comes too late");
+                }
+            },
+            Err(error) => tracing::warn!(%error, "dropped an answer that is none"),
+        }
+    }
+
+    /// Waits for the answer on a list of one call. None if none came in time.
+    pub(super) async fn of_one(
+        &self,
+        broker: &Nooble,
+        list: &str,
+        wait: Duration,
+    ) -> Result<Option<Response>, Error> {
+        let until = tokio::time::Instant::now() + wait;
+        let Ok(Ok(_permit)) = tokio::time::timeout_at(until, self.spaces.acquire()).await else {
+            return Ok(None);
+        };
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let parked = idle().pop();
+        let parking = match parked {
+            Some(parking) => parking,
+            None => broker.parking().await?,
+        };
+        // 0 would be for ever.
+        let left = until.saturating_duration_since(tokio::time::Instant::now());
+        let wait = left.max(Duration::from_millis(1));
+        let came = broker.replies(&parking, list, wait).await?;
+        idle().push(parking);
+        let dialect = broker.names().dialect();
+        let read = |message: &Vec<u8>| Response::read(message, dialect, fresh());
+        for message in &came {
+            match read(message) {
+                Ok(response) => return Ok(Some(response)),
+                Err(error) => tracing::warn!(%error, "dropped an answer that is none"),
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Waiting<'_> {
+    /// The answer; None if none comes in time.
+    pub(super) async fn answer(mut self, wait: Duration) -> Option<Response> {
+        let answer = tokio::time::timeout(wait, &mut self.answer).await;
+        answer.ok()?.ok()
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.replies.waiting().remove(&self.id);
+    }
+}
+
+/// Starts to read the list of answers; it is read until the guard is dropped, and forgotten then.
+pub(super) fn read(broker: Nooble, replies: Arc<Replies>) -> DropGuard {
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            () = keep_reading(&broker, &replies) => {}
+            () = stopped.cancelled() => {}
+        }
+        if let Err(error) = broker.forget_replies(&replies.list).await {
+            tracing::debug!(%error, "the list of answers ends by itself");
+        }
+    });
+    stop.drop_guard()
+}
+
+async fn keep_reading(broker: &Nooble, replies: &Replies) {
+    let mut backoff = Backoff::new();
+    let mut parking: Option<Parking> = None;
+    loop {
+        let came = match &parking {
+            Some(parking) => broker.replies(parking, &replies.list, SLICE).await,
+            None => match broker.parking().await {
+                Ok(made) => {
+                    parking = Some(made);
+                    continue;
+                }
+                Err(error) => Err(error),
+            },
+        };
+        match came {
+            Ok(came) => {
+                backoff = Backoff::new();
+                for message in came {
+                    replies.take(&message, broker);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the wait for answers broke off");
+                parking = None;
+                backoff.wait().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What a client asks for, and the ids that belong together.
+
+use meshwork_model::keys::nooble::Dialect;
+use meshwork_model::nooble::{Action, Data, Fresh, InvalidData, micros};
+use serde::Serialize;
+
+use crate::clock::host_micros;
+
+/// The ids that all messages of one task have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ids {
+    /// Whose it is.
+    pub tenant_id: String,
+    /// The conversation.
+    pub session_id: String,
+    /// The whole request of a user. (Not on the wire of lists.)
+    pub task_id: String,
+    /// The agent. (Not on the wire of lists.)
+    pub agent_id: String,
+    /// The user, if there is one.
+    pub user_id: Option<String>,
+    /// The trace.
+    pub trace_id: String,
+}
+
+impl Default for Ids {
+    /// Each a new UUID; no user.
+    fn default() -> Self {
+        Self {
+            tenant_id: new_id(),
+            session_id: new_id(),
+            task_id: new_id(),
+            agent_id: new_id(),
+            user_id: None,
+            trace_id: new_id(),
+        }
+    }
+}
+
+impl Ids {
+    /// Those of an action; what it does not say is new.
+    #[must_use]
+    pub fn of(action: &Action) -> Self {
+        let or_new = |id: &Option<String>| id.clone().unwrap_or_else(new_id);
+        Self {
+            tenant_id: or_new(&action.tenant_id),
+            session_id: or_new(&action.session_id),
+            task_id: or_new(&action.task_id),
+            agent_id: or_new(&action.agent_id),
+            user_id: action.user_id.clone(),
+            trace_id: or_new(&action.trace_id),
+        }
+    }
+}
+
+/// An action to be sent.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub(super) action: Action,
+    pub(super) context: Option<String>,
+    pub(super) own_list: bool,
+}
+
+impl Request {
+    /// Asks the service before the first dot of `action_type` for what stands after it; `data` is an object in JSON.
+    ///
+    /// # Errors
+    /// If `data` is none.
+    pub fn new(action_type: &str, data: &(impl Serialize + ?Sized)) -> Result<Self, InvalidData> {
+        Ok(Self::with_data(action_type, Data::of(data)?))
+    }
+
+    /// The same with data that is JSON already; its numbers and the order of its names stay.
+    #[must_use]
+    pub fn with_data(action_type: &str, data: Data) -> Self {
+        let ids = Ids::default();
+        Self {
+            action: Action {
+                action_id: new_id(),
+                action_type: action_type.to_owned(),
+                timestamp: now(),
+                tenant_id: Some(ids.tenant_id),
+                session_id: Some(ids.session_id),
+                task_id: Some(ids.task_id),
+                user_id: None,
+                agent_id: Some(ids.agent_id),
+                origin_service: None,
+                correlation_id: None,
+                trace_id: Some(ids.trace_id),
+                callback_queue_name: None,
+                callback_action_type: None,
+                execution_config: None,
+                query_config: None,
+                rag_config: None,
+                data,
+                metadata: Some(Data::empty()),
+                extra: Vec::new(),
+            },
+            context: None,
+            own_list: false,
+        }
+    }
+
+    /// Belongs to this task, with all ids that say so.
+    #[must_use]
+    pub fn ids(mut self, ids: Ids) -> Self {
+        let action = &mut self.action;
+        action.tenant_id = Some(ids.tenant_id);
+        action.session_id = Some(ids.session_id);
+        action.task_id = Some(ids.task_id);
+        action.agent_id = Some(ids.agent_id);
+        action.user_id = ids.user_id;
+        action.trace_id = Some(ids.trace_id);
+        self
+    }
+
+    /// With a correlation id of the caller's (default: a new one where an answer is asked for).
+    #[must_use]
+    pub fn correlation_id(mut self, id: &str) -> Self {
+        self.action.correlation_id = Some(id.to_owned());
+        self
+    }
+
+    /// With what else there is to say.
+    #[must_use]
+    pub fn metadata(mut self, metadata: Data) -> Self {
+        self.action.metadata = Some(metadata);
+        self
+    }
+
+    /// With settings for who searches (streams only), as Nooble4's RAGConfig writes them.
+    #[must_use]
+    pub fn rag_config(mut self, config: Data) -> Self {
+        self.action.rag_config = Some(config);
+        self
+    }
+
+    /// With settings for who asks a model (streams only), as Nooble4's QueryConfig writes them.
+    #[must_use]
+    pub fn query_config(mut self, config: Data) -> Self {
+        self.action.query_config = Some(config);
+        self
+    }
+
+    /// Goes to the queue that the service has for this context, as a tenant's.
+    #[must_use]
+    pub fn context(mut self, context: &str) -> Self {
+        self.context = Some(context.to_owned());
+        self
+    }
+
+    /// Is answered to a list of its own, as Nooble4's clients are, not to one that all calls share.
+    #[must_use]
+    pub fn own_list(mut self) -> Self {
+        self.own_list = true;
+        self
+    }
+
+    /// The id of the message.
+    #[must_use]
+    pub fn action_id(&self) -> &str {
+        &self.action.action_id
+    }
+}
+
+/// A new UUID.
+pub(super) fn new_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+/// The time of this host, as Nooble4 writes it.
+pub(super) fn now() -> String {
+    micros(host_micros())
+}
+
+/// What a reader puts where an envelope says nothing.
+pub(super) fn fresh() -> Fresh {
+    Fresh {
+        action_id: new_id(),
+        trace_id: new_id(),
+        now: now(),
+    }
+}
+
+/// The trace and the span that an action is, as `traceparent` says them: the span's id are the first 64 bits of
+/// the action's.
+pub(super) fn traceparent(action: &Action) -> Option<String> {
+    let digits = |id: &str| id.replace('-', "");
+    let trace = digits(action.trace_id.as_deref()?);
+    Some(format!("00-{trace}-{}-01", span(&action.action_id)))
+}
+
+/// The id of the span that an action is.
+pub(super) fn span(action_id: &str) -> String {
+    action_id.replace('-', "").chars().take(16).collect()
+}
+
+/// Whether the dialect's wire has a place for the task.
+pub(super) fn task_of(action: &Action, dialect: Dialect) -> &str {
+    let task = action
+        .task_id
+        .as_deref()
+        .filter(|_| dialect == Dialect::Streams);
+    task.or(action.trace_id.as_deref()).unwrap_or_default()
+}

@@ -1,0 +1,353 @@
+//! Run: what becomes of one message, from its bytes to its report.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use meshwork_broker::nooble::{Answer, End, Failed, Failure, Finished};
+use meshwork_broker::{Backoff, Error};
+use meshwork_model::job::limits::MAX_LOST;
+use meshwork_model::nooble::Action;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{self, Reply};
+use super::client::AskedFor;
+use super::context::ActionContext;
+use super::error::{ActionError, PROCESSING};
+use super::handler::{Given, Input};
+use super::request::{fresh, new_id, now, span, task_of};
+use super::state::{InHand, State};
+
+/// How long a handler may go on after it was told to stop before it is cut off.
+const CUT_OFF: Duration = Duration::from_secs(1);
+/// The longest error that is kept, in bytes: what is longer belongs in a log.
+const MAX_ERROR: usize = 16 * 1024;
+
+/// A message that was read, and what it is told with when it ends.
+struct Task<'a> {
+    state: &'a State,
+    in_hand: &'a InHand,
+    action: Arc<Action>,
+    /// The key of the record of what was asked for, of a callback.
+    asked: Option<String>,
+    began: (String, Instant),
+}
+
+/// Deals with a message.
+pub(super) async fn run(state: &State, in_hand: &InHand, is_callback: bool) {
+    let setup = &state.setup;
+    let received = &in_hand.received;
+    let names = setup.broker.names();
+    if received.message.is_none() {
+        let what = "it has no field `data`";
+        return Box::pin(poison(state, in_hand, what)).await;
+    }
+    let action = match Action::read(received.bytes(), names.dialect(), fresh()) {
+        Ok(action) => Arc::new(action),
+        Err(error) => return Box::pin(poison(state, in_hand, &error.to_string())).await,
+    };
+    let (mut asked, mut record) = (None, None);
+    if is_callback {
+        let id = action.correlation_id.as_deref().unwrap_or_default();
+        let key = names.asked(setup.client.service(), id);
+        let Some(text) = asked_for(state, in_hand, &key).await else {
+            return;
+        };
+        record = serde_json::from_str::<AskedFor>(&text).ok();
+        asked = Some(key);
+    }
+    let task = Task {
+        state,
+        in_hand,
+        asked,
+        began: (now(), Instant::now()),
+        action,
+    };
+    Box::pin(task.run(record, is_callback)).await;
+}
+
+/// The record of what a callback answers. Where there is none, nobody asked for it, or it was told before: it is
+/// dropped.
+async fn asked_for(state: &State, in_hand: &InHand, key: &str) -> Option<String> {
+    let broker = &state.setup.broker;
+    let found = until(in_hand, "asked", || broker.asked(key)).await?;
+    if found.is_none() {
+        tracing::info!(
+            key,
+            "dropped a callback that nobody waits for, or that was told before"
+        );
+        let worker = &state.setup.worker;
+        until(in_hand, "finish", || {
+            broker.finish(worker, &in_hand.received, End::default())
+        })
+        .await;
+    }
+    found
+}
+
+/// What is no action is a dead letter, and told to who asked, if it says who that is.
+async fn poison(state: &State, in_hand: &InHand, what: &str) {
+    let setup = &state.setup;
+    let queue = in_hand.received.source.queue();
+    tracing::warn!(queue, what, "a dead letter: it is no action");
+    let error = ActionError::new("ValidationError", "INVALID_ACTION", what);
+    let names = setup.broker.names();
+    let reply = answer::salvage(in_hand.received.bytes(), names, &error.detail);
+    let token = new_id();
+    let failure = Failure {
+        error: cut(what),
+        most_runs: 0,
+        pause: Duration::ZERO,
+        longest_pause: Duration::ZERO,
+        token: &token,
+    };
+    let end = End {
+        answer: reply.as_ref().map(answer_of),
+        ..End::default()
+    };
+    until(in_hand, "fail", || {
+        setup
+            .broker
+            .fail(&setup.worker, &in_hand.received, failure, end)
+    })
+    .await;
+}
+
+impl Task<'_> {
+    async fn run(self, record: Option<AskedFor>, is_callback: bool) {
+        let setup = &self.state.setup;
+        let lost = self.in_hand.received.lost;
+        if lost >= MAX_LOST {
+            let message = format!("lost: {lost} services went away while they dealt with it");
+            let error = ActionError::new("ProcessingError", "LOST", &message).permanent();
+            return self.fail(error, true).await;
+        }
+        let Some(handler) = setup.handlers.get(&self.action.action_type) else {
+            let message = format!("No handler for {}", self.action.action_type);
+            tracing::warn!(action_id = self.action.action_id, "{message}");
+            let error = ActionError::new(PROCESSING.0, PROCESSING.1, &message).permanent();
+            return self.fail(error, false).await;
+        };
+        let stop = CancellationToken::new();
+        let action = Arc::clone(&self.action);
+        let context = ActionContext::new(action, record, setup.client.clone(), stop.clone());
+        let input = match is_callback {
+            true => answer::read(&self.action),
+            false => Input::Data(self.action.data.clone()),
+        };
+        let act = handler.act(input, context.clone());
+        match self.execute(act, &stop).await {
+            // It is run elsewhere already.
+            None => {}
+            Some(Ok(data)) => self.finish(&Ok(data), &context).await,
+            Some(Err(error)) => self.fail(error, false).await,
+        }
+    }
+
+    /// Runs the handler to its end, or to the end of its time. None if the message is not this service's any more.
+    async fn execute(
+        &self,
+        act: impl Future<Output = Given>,
+        stop: &CancellationToken,
+    ) -> Option<Given> {
+        let timeout = self.state.setup.timeout;
+        let act = AssertUnwindSafe(act).catch_unwind();
+        tokio::pin!(act);
+        let panicked = |_| {
+            let what = "the handler panicked; see the service's log";
+            Err(ActionError::new(PROCESSING.0, PROCESSING.1, what))
+        };
+        tokio::select! {
+            biased;
+            given = &mut act => return Some(given.unwrap_or_else(panicked)),
+            () = tokio::time::sleep(timeout) => {}
+            () = self.in_hand.lost.cancelled() => {
+                stop.cancel();
+                let _ = tokio::time::timeout(CUT_OFF, act).await;
+                return None;
+            }
+        }
+        stop.cancel();
+        if let Ok(given) = tokio::time::timeout(CUT_OFF, act).await {
+            // What it has done just now, it has done.
+            return Some(given.unwrap_or_else(panicked));
+        }
+        let message = format!("it took longer than {timeout:?}");
+        Some(Err(ActionError::new(
+            "TimeoutError",
+            "HANDLER_TIMEOUT",
+            &message,
+        )))
+    }
+
+    async fn finish(&self, given: &Given, context: &ActionContext) {
+        let setup = &self.state.setup;
+        let (names, service) = (setup.broker.names(), setup.client.service());
+        let reply = answer::to(&self.action, service, names, given, context.expected());
+        let trace = self.trace("done", "");
+        let (key, entry) = (names.trace(), pairs(&trace));
+        let end = self.end(reply.as_ref(), &key, &entry);
+        let told = until(self.in_hand, "finish", || {
+            setup
+                .broker
+                .finish(&setup.worker, &self.in_hand.received, end)
+        });
+        if told.await == Some(Finished::Unanswered) {
+            self.unanswered();
+        }
+    }
+
+    async fn fail(&self, error: ActionError, bury: bool) {
+        let setup = &self.state.setup;
+        let (names, service) = (setup.broker.names(), setup.client.service());
+        let is_call = answer::is_call(&self.action);
+        let runs = if is_call { setup.call_runs } else { setup.runs };
+        let text = error.detail.message.clone();
+        let again = error.again;
+        let reply = answer::to(&self.action, service, names, &Err(error), None);
+        let trace = self.trace("failed", &text);
+        let (key, entry) = (names.trace(), pairs(&trace));
+        let end = self.end(reply.as_ref(), &key, &entry);
+        let token = new_id();
+        let failure = Failure {
+            // A caller is told, and decides; all else would be gone.
+            error: if is_call && !bury { "" } else { told(&text) },
+            most_runs: if again { runs } else { 0 },
+            pause: setup.pause,
+            longest_pause: setup.longest_pause,
+            token: &token,
+        };
+        let (action_id, action_type) = (&self.action.action_id, &self.action.action_type);
+        let said = until(self.in_hand, "fail", || {
+            setup
+                .broker
+                .fail(&setup.worker, &self.in_hand.received, failure, end)
+        });
+        match said.await {
+            Some(Failed::Unanswered) => self.unanswered(),
+            Some(Failed::Again(runs)) => {
+                tracing::info!(
+                    action_id,
+                    action_type,
+                    runs,
+                    error = text,
+                    "it failed, and runs again"
+                );
+            }
+            Some(Failed::Failed) => {
+                tracing::warn!(action_id, action_type, error = text, "it failed for good");
+            }
+            Some(Failed::Stale) | None => {}
+        }
+    }
+
+    fn unanswered(&self) {
+        let list = &self.action.callback_queue_name;
+        tracing::warn!(?list, "the answer went nowhere: the key is no list");
+    }
+
+    fn end<'a>(
+        &'a self,
+        reply: Option<&'a Reply>,
+        key: &'a str,
+        entry: &'a [(&'a str, &'a str)],
+    ) -> End<'a> {
+        End {
+            answer: reply.map(answer_of),
+            asked: self.asked.as_deref(),
+            trace: Some((key, entry)),
+        }
+    }
+
+    /// What the trace is told of it.
+    fn trace(&self, how: &str, error: &str) -> Vec<(&'static str, String)> {
+        #[derive(serde::Deserialize)]
+        struct Metadata {
+            traceparent: Option<String>,
+        }
+        let (setup, action) = (&self.state.setup, &self.action);
+        let metadata = action.metadata.as_ref();
+        let metadata = metadata.and_then(|it| it.read::<Metadata>().ok());
+        let parent = metadata.and_then(|it| it.traceparent).unwrap_or_default();
+        let parent = parent.split('-').nth(2).unwrap_or_default().to_owned();
+        let of = |id: &Option<String>| id.clone().unwrap_or_default();
+        let dialect = setup.broker.names().dialect();
+        vec![
+            ("task", task_of(action, dialect).to_owned()),
+            ("action", action.action_id.clone()),
+            ("type", action.action_type.clone()),
+            ("span", span(&action.action_id)),
+            ("parent", parent),
+            ("from", of(&action.origin_service)),
+            ("service", setup.client.service().to_owned()),
+            ("correlation", of(&action.correlation_id)),
+            ("trace", of(&action.trace_id)),
+            ("asked", action.timestamp.clone()),
+            ("began", self.began.0.clone()),
+            ("took_ms", self.began.1.elapsed().as_millis().to_string()),
+            ("how", how.to_owned()),
+            ("error", cut(error).to_owned()),
+        ]
+    }
+}
+
+fn pairs<'a>(entry: &'a [(&'static str, String)]) -> Vec<(&'a str, &'a str)> {
+    let pair = |(name, value): &'a (&'static str, String)| (*name, value.as_str());
+    entry.iter().map(pair).collect()
+}
+
+fn answer_of(reply: &Reply) -> Answer<'_> {
+    Answer {
+        list: &reply.list,
+        message: &reply.message,
+        waits: reply.waits,
+    }
+}
+
+/// An error as it stands among the dead letters: never nothing.
+fn told(error: &str) -> &str {
+    match error {
+        "" => "it says not why",
+        error => cut(error),
+    }
+}
+
+fn cut(error: &str) -> &str {
+    let mut end = error.len().min(MAX_ERROR);
+    while !error.is_char_boundary(end) {
+        end -= 1;
+    }
+    &error[..end]
+}
+
+/// Hands a message back; should that fail, it is taken over later.
+pub(super) async fn release(state: &State, in_hand: &InHand) {
+    let setup = &state.setup;
+    if let Err(error) = setup.broker.release(&setup.worker, &in_hand.received).await {
+        tracing::warn!(%error, "not handed back; another service takes it over");
+    }
+}
+
+/// Says something again and again while the server may hear it a little later and the message is this service's.
+async fn until<T, F>(in_hand: &InHand, what: &'static str, tell: impl Fn() -> F) -> Option<T>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let mut backoff = Backoff::new();
+    loop {
+        match tell().await {
+            Ok(told) => return Some(told),
+            Err(error) if error.is_temporary() => tracing::warn!(%error, "{what}: trying again"),
+            Err(error) => {
+                tracing::error!(%error, "{what}: given up; it is taken over later");
+                return None;
+            }
+        }
+        tokio::select! {
+            () = in_hand.lost.cancelled() => return None,
+            () = backoff.wait() => {}
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What the parts of a service share: what it was started with, and the messages that it has in hand.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use meshwork_broker::nooble::{Nooble, Received, Source};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::client::Client;
+use super::handler::Act;
+
+/// So often what is in hand is renewed while it lasts.
+const RENEWALS: u32 = 3;
+/// So often it is looked, a renewal apart, for what came when a connection broke: what is unknown twice is taken, and
+/// a wait that the server knows of goes on for as long as one renewal lasts.
+const DOUBTS: u32 = 4;
+
+/// What a service was started with.
+pub(super) struct Setup {
+    pub(super) broker: Nooble,
+    pub(super) client: Client,
+    pub(super) worker: String,
+    pub(super) queues: Vec<Queue>,
+    pub(super) handlers: HashMap<String, Arc<dyn Act>>,
+    pub(super) concurrency: usize,
+    pub(super) timeout: Duration,
+    pub(super) runs: u32,
+    pub(super) call_runs: u32,
+    pub(super) pause: Duration,
+    pub(super) longest_pause: Duration,
+    pub(super) lease: Duration,
+    pub(super) grace: Duration,
+    pub(super) adopt: Option<Duration>,
+}
+
+/// A queue that a service takes from.
+#[derive(Clone)]
+pub(super) struct Queue {
+    pub(super) source: Arc<Source>,
+    /// Whether callbacks come here.
+    pub(super) callbacks: bool,
+    /// How often it is still to be looked whether something was given to this service that it knows nothing of.
+    doubts: Arc<AtomicU32>,
+}
+
+impl Queue {
+    pub(super) fn new(source: Arc<Source>, callbacks: bool) -> Self {
+        Self {
+            source,
+            callbacks,
+            doubts: Arc::default(),
+        }
+    }
+
+    /// A connection broke: a message may have been on its way.
+    pub(super) fn doubt(&self) {
+        self.doubts.store(DOUBTS, Ordering::Relaxed);
+    }
+
+    /// Whether to look.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        let one_less = |doubts: u32| doubts.checked_sub(1);
+        let looked = self
+            .doubts
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+        looked.is_ok()
+    }
+}
+
+/// A message in hand, and how its run is stopped.
+#[derive(Clone)]
+pub(super) struct InHand {
+    pub(super) received: Arc<Received>,
+    pub(super) lost: CancellationToken,
+    number: u64,
+}
+
+/// A service that runs.
+pub(super) struct State {
+    pub(super) setup: Setup,
+    pub(super) slots: Arc<Semaphore>,
+    in_hand: Mutex<HashMap<u64, InHand>>,
+    numbers: AtomicU64,
+    /// Until when the server counts this service as alive.
+    pub(super) alive: watch::Sender<Option<Instant>>,
+    /// Takes no more.
+    pub(super) stop: CancellationToken,
+    /// The runs.
+    pub(super) running: TaskTracker,
+}
+
+impl State {
+    pub(super) fn new(setup: Setup) -> Self {
+        Self {
+            slots: Arc::new(Semaphore::new(setup.concurrency)),
+            setup,
+            in_hand: Mutex::default(),
+            numbers: AtomicU64::new(0),
+            alive: watch::Sender::new(None),
+            stop: CancellationToken::new(),
+            running: TaskTracker::new(),
+        }
+    }
+
+    /// Between two renewals; as long one wait for a message lasts, which is shorter than what the worker is
+    /// registered for.
+    pub(super) fn beat(&self) -> Duration {
+        self.setup.lease / RENEWALS
+    }
+
+    fn messages(&self) -> MutexGuard<'_, HashMap<u64, InHand>> {
+        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A message is this service's.
+    pub(super) fn take(&self, received: Received) -> InHand {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let taken = InHand {
+            received: Arc::new(received),
+            lost: CancellationToken::new(),
+            number,
+        };
+        self.messages().insert(number, taken.clone());
+        taken
+    }
+
+    /// A message is dealt with.
+    pub(super) fn done(&self, in_hand: &InHand) {
+        self.messages().remove(&in_hand.number);
+    }
+
+    /// The messages in hand.
+    pub(super) fn all(&self) -> Vec<InHand> {
+        self.messages().values().cloned().collect()
+    }
+
+    /// Ids and proofs of what is in hand of a queue.
+    pub(super) fn held(&self, source: &Source) -> Vec<(String, u64)> {
+        let messages = self.messages();
+        let of = messages.values().map(|one| &one.received);
+        of.filter(|one| *one.source == *source)
+            .map(|one| (one.id.clone(), one.given))
+            .collect()
+    }
+
+    /// What of these messages of a queue this service knows nothing of.
+    pub(super) fn unknown(&self, source: &Source, given: Vec<Received>) -> Vec<Received> {
+        let messages = self.messages();
+        let known = messages.values().map(|one| &one.received);
+        let mut known: Vec<_> = known.filter(|one| *one.source == *source).collect();
+        let mut unknown = given;
+        unknown.retain(|one| {
+            let at = known.iter().position(|it| it.bytes() == one.bytes());
+            // Of two that are alike, each stands for one.
+            at.map(|at| known.swap_remove(at)).is_none()
+        });
+        unknown
+    }
+
+    /// Ends the runs of messages of a queue that are this service's no more.
+    pub(super) fn lose(&self, source: &Source, ids: &[String]) {
+        for one in self.messages().values() {
+            if *one.received.source == *source && ids.contains(&one.received.id) {
+                one.lost.cancel();
+            }
+        }
+    }
+
+    /// Returns when the server knows that this service is there for longer than a wait lasts.
+    pub(super) async fn known(&self) {
+        let mut alive = self.alive.subscribe();
+        loop {
+            let until = *alive.borrow_and_update();
+            if until.is_some_and(|until| until > Instant::now() + self.beat()) {
+                return;
+            }
+            // The sender lives as long as `self`.
+            let _ = alive.changed().await;
+        }
+    }
+
+    /// A slot, and with it others that are free, so many in all; None when the service stops.
+    pub(super) async fn free(&self, most: usize) -> Option<Vec<OwnedSemaphorePermit>> {
+        let first = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return None,
+            slot = Arc::clone(&self.slots).acquire_owned() => slot.ok()?,
+        };
+        let mut free = vec![first];
+        while free.len() < most {
+            match Arc::clone(&self.slots).try_acquire_owned() {
+                Ok(slot) => free.push(slot),
+                Err(_) => break,
+            }
+        }
+        Some(free)
+    }
+}

@@ -1,0 +1,191 @@
+//! Callbacks: they find what was asked for, once, after a restart too; and may ask for callbacks themselves.
+
+use std::sync::{Arc, Mutex};
+
+use meshwork::model::nooble::ErrorDetail;
+use meshwork::source::nooble::{ActionContext, Client, Request, Service};
+use meshwork_testkit::eventually;
+use serde_json::{Value, json};
+
+use crate::support::{BOUND, Ground, LEASE, PAUSE};
+
+/// What callbacks said: the data or the error, and what was remembered.
+type Heard = Arc<Mutex<Vec<(Result<Value, String>, Value)>>>;
+
+/// The service `tester`, which listens for `tester.done`.
+fn listener(client: &Client, heard: &Heard) -> Service {
+    let heard = Arc::clone(heard);
+    let done = move |told: Result<Value, ErrorDetail>, context: ActionContext| {
+        let told = told.map_err(|error| error.message);
+        let remembers = context.asked.map(|asked| asked.remembers);
+        heard
+            .lock()
+            .unwrap()
+            .push((told, remembers.unwrap_or_default()));
+        async { Ok::<(), String>(()) }
+    };
+    Service::new(client)
+        .on_callback("tester.done", done)
+        .lease(LEASE)
+        .pauses(PAUSE, PAUSE)
+}
+
+async fn heard(heard: &Heard, many: usize) -> Vec<(Result<Value, String>, Value)> {
+    eventually("the callbacks come", BOUND, async || {
+        Some(heard.lock().unwrap().clone()).filter(|all| all.len() >= many)
+    })
+    .await
+}
+
+fn request(action_type: &str, data: Value) -> Request {
+    Request::new(action_type, &data).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_finds_what_was_asked_for() {
+    for ground in Ground::both().await {
+        let service = ground.started().await;
+        let asks = request("demo.echo", json!({ "doc": 1 }));
+        let id = ground
+            .tester
+            .send_with_callback(asks, "tester.done", &json!({ "page": 3 }))
+            .await
+            .unwrap();
+        // Who asked is gone when the answer comes: it stands there until the next one of its name listens.
+        let list = ground
+            .broker
+            .names()
+            .callback("tester", "tester.done", None, None);
+        eventually("the callback stands there", BOUND, async || {
+            (ground.say::<usize>(&["LLEN", &list]).await == 1).then_some(())
+        })
+        .await;
+        let waits: i64 = ground.say(&["PTTL", &list]).await;
+        assert!(waits > 0);
+        let again = Client::new(ground.broker.clone(), "tester");
+        let all = Heard::default();
+        let listens = listener(&again, &all).start().await.unwrap();
+        let told = heard(&all, 1).await;
+        assert_eq!(
+            told,
+            [(Ok(json!({ "echo": { "doc": 1 } })), json!({ "page": 3 }))]
+        );
+        let asked = ground.broker.names().asked("tester", &id);
+        eventually("it is over", BOUND, async || {
+            ground
+                .broker
+                .asked(&asked)
+                .await
+                .unwrap()
+                .is_none()
+                .then_some(())
+        })
+        .await;
+        ground.goes_on(service).await;
+        listens.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_is_told_by_a_callback_too() {
+    for ground in Ground::both().await {
+        let service = ground.started().await;
+        let all = Heard::default();
+        let listens = listener(&ground.tester, &all).start().await.unwrap();
+        let asks = request("demo.fail", json!({}));
+        ground
+            .tester
+            .send_with_callback(asks, "tester.done", &7)
+            .await
+            .unwrap();
+        assert_eq!(heard(&all, 1).await, [(Err("boom".to_owned()), json!(7))]);
+        assert_eq!(ground.buried(1).await[0].0, "boom");
+        ground.goes_on(service).await;
+        listens.stop().await;
+    }
+}
+
+/// It was told already, or nobody asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_that_comes_twice_is_dropped() {
+    for ground in Ground::both().await {
+        let service = ground.started().await;
+        let list = ground
+            .broker
+            .names()
+            .callback("tester", "tester.done", None, None);
+        let asks = request("demo.echo", json!({ "n": 1 }));
+        ground
+            .tester
+            .send_with_callback(asks, "tester.done", &1)
+            .await
+            .unwrap();
+        let callback = ground.popped(&list).await;
+        for _ in 0..3 {
+            ground.say::<()>(&["LPUSH", &list, &callback]).await;
+        }
+        let all = Heard::default();
+        let listens = listener(&ground.tester, &all);
+        let listens = listens.concurrency(1).start().await.unwrap();
+        let asks = request("demo.echo", json!({ "n": 2 }));
+        ground
+            .tester
+            .send_with_callback(asks, "tester.done", &2)
+            .await
+            .unwrap();
+        let told = heard(&all, 2).await;
+        let remembered: Vec<_> = told.into_iter().map(|(_, remembers)| remembers).collect();
+        assert_eq!(remembered, [json!(1), json!(2)]);
+        ground.goes_on(service).await;
+        listens.stop().await;
+    }
+}
+
+/// A asks B, B's callback asks A back, and what A says comes to B.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_may_ask_for_a_callback() {
+    for ground in Ground::both().await {
+        let all = Heard::default();
+        let last = Arc::clone(&all);
+        let begin = async |_: Value, context: ActionContext| {
+            context
+                .answer_expects("demo.confirmed", &json!({ "stage": 2 }))
+                .await?;
+            Ok::<_, meshwork::source::nooble::Error>(json!({ "draft": 1 }))
+        };
+        let confirmed = move |told: Result<Value, ErrorDetail>, context: ActionContext| {
+            let told = told.map_err(|error| error.message);
+            let remembers = context.asked.map(|asked| asked.remembers);
+            last.lock()
+                .unwrap()
+                .push((told, remembers.unwrap_or_default()));
+            async { Ok::<(), String>(()) }
+        };
+        let service = ground.service().handle("demo.begin", begin);
+        let service = service
+            .on_callback("demo.confirmed", confirmed)
+            .start()
+            .await
+            .unwrap();
+        let draft = async |told: Result<Value, ErrorDetail>, _: ActionContext| {
+            Ok::<_, String>(json!({ "confirms": told.ok() }))
+        };
+        let listens = Service::new(&ground.tester)
+            .on_callback("tester.draft", draft)
+            .lease(LEASE);
+        let listens = listens.start().await.unwrap();
+        let asks = request("demo.begin", json!({}));
+        ground
+            .tester
+            .send_with_callback(asks, "tester.draft", &1)
+            .await
+            .unwrap();
+        let expected = (
+            Ok(json!({ "confirms": { "draft": 1 } })),
+            json!({ "stage": 2 }),
+        );
+        assert_eq!(heard(&all, 1).await, [expected]);
+        ground.goes_on(service).await;
+        listens.stop().await;
+    }
+}

@@ -1,0 +1,163 @@
+//! The client: many calls at once over few connections, answers that come too late, and nothing that stays.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use meshwork::source::nooble::{ActionContext, Client, Error, Request};
+use meshwork_testkit::eventually;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::support::{BOUND, Ground};
+
+fn request(action_type: &str, data: Value) -> Request {
+    Request::new(action_type, &data).unwrap()
+}
+
+/// Theirs fails at the eleventh.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_thousand_calls_are_under_way_on_few_connections() {
+    const CALLS: usize = 2_000;
+    for ground in Ground::both().await {
+        let together = Arc::new(Semaphore::new(0));
+        let gate = Arc::clone(&together);
+        let wait = move |data: Value, _: ActionContext| {
+            let gate = Arc::clone(&gate);
+            async move {
+                gate.acquire().await.unwrap().forget();
+                Ok::<_, String>(data)
+            }
+        };
+        let service = ground.service().handle("demo.wait", wait).concurrency(1000);
+        let service = service.start().await.unwrap();
+        let client = ground.tester.clone();
+        let calls = tokio::spawn(async move {
+            let call = |n: usize| {
+                let client = client.clone();
+                async move {
+                    let answer: Value = client
+                        .ask(request("demo.wait", json!({ "n": n })), BOUND)
+                        .await
+                        .unwrap();
+                    assert_eq!(answer["n"], n);
+                }
+            };
+            join_all((0..CALLS).map(call)).await
+        });
+        eventually("they are under way", BOUND, async || {
+            let standing = match ground.is_stream() {
+                true => ground.say::<usize>(&["XLEN", &ground.queue()]).await,
+                false => {
+                    let waiting = ground.say::<usize>(&["LLEN", &ground.queue()]).await;
+                    let hands: Vec<String> = ground.say(&["KEYS", "*:mw:processing:*"]).await;
+                    match hands.first() {
+                        Some(hand) => waiting + ground.say::<usize>(&["LLEN", hand]).await,
+                        None => waiting,
+                    }
+                }
+            };
+            (standing == CALLS).then_some(())
+        })
+        .await;
+        let clients: String = ground.say(&["CLIENT", "LIST"]).await;
+        let ours = clients
+            .lines()
+            .filter(|line| line.contains("name=meshwork"))
+            .count();
+        assert!(ours < 40, "{ours} connections, of all tests of this binary");
+        together.add_permits(CALLS);
+        assert_eq!(calls.await.unwrap().len(), CALLS);
+        ground.goes_on(service).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_comes_too_late_is_dropped() {
+    for ground in Ground::both().await {
+        let go_on = Arc::new(Semaphore::new(0));
+        let gate = Arc::clone(&go_on);
+        let late = move |data: Value, _: ActionContext| {
+            let gate = Arc::clone(&gate);
+            async move {
+                gate.acquire().await.unwrap().forget();
+                Ok::<_, String>(data)
+            }
+        };
+        let service = ground
+            .service()
+            .handle("demo.late", late)
+            .start()
+            .await
+            .unwrap();
+        let soon = Duration::from_millis(20);
+        for own_list in [false, true] {
+            let mut asks = request("demo.late", json!({ "n": 1 }));
+            if own_list {
+                asks = asks.own_list();
+            }
+            let refused = ground.tester.call(asks, soon).await.unwrap_err();
+            assert!(matches!(refused, Error::NoAnswer { .. }), "{refused}");
+        }
+        go_on.add_permits(2);
+        // The client still hears what it waits for.
+        ground.goes_on(service).await;
+        // What is left has an end: the answer to the list of one call.
+        let left: Vec<String> = ground.say(&["KEYS", "*:responses:*"]).await;
+        assert_eq!(left.len(), 1, "{left:?}");
+        let ends: i64 = ground.say(&["PTTL", &left[0]]).await;
+        assert!(ends > 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_without_an_end_is_left_behind() {
+    for ground in Ground::both().await {
+        let client = Client::new(ground.broker.clone(), "tester");
+        let service = ground.started().await;
+        for action in ["demo.echo", "demo.fail", "demo.none"] {
+            client
+                .call(request(action, json!({})), BOUND)
+                .await
+                .unwrap();
+            client.send(request(action, json!({}))).await.unwrap();
+        }
+        ground.buried(2).await;
+        ground.quiet().await;
+        service.stop().await;
+        drop(client);
+        eventually("all that is left has an end", BOUND, async || {
+            let mut left: Vec<String> = ground.say(&["KEYS", "*"]).await;
+            left.retain(|key| *key != ground.queue() && !key.ends_with(":dead_letter"));
+            for key in &left {
+                if ground.say::<i64>(&["PTTL", key]).await == -1 {
+                    return None;
+                }
+            }
+            Some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_not_there_does_not_answer() {
+    for ground in Ground::both().await {
+        let asks = request("nobody.echo", json!({}));
+        let refused = ground
+            .tester
+            .call(asks, Duration::from_millis(20))
+            .await
+            .unwrap_err();
+        let said = refused.to_string();
+        assert!(
+            said.contains("nobody.echo") && said.contains("is a service there"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn data_is_an_object() {
+    assert!(Request::new("demo.echo", &[1]).is_err());
+}

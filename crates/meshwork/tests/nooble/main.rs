@@ -1,0 +1,12 @@
+//! Our services and clients of Nooble4's actions, as other programs see them on the wire.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod callbacks;
+mod captured;
+mod client;
+#[path = "../../examples/demo_service/handlers.rs"]
+mod handlers;
+mod service;
+mod support;
+mod table;
