@@ -52,6 +52,10 @@ pub(crate) enum Error {
     Handler(#[from] meshwork::source::bananas::HandlerError),
     #[error(transparent)]
     Config(#[from] crate::commands::ConfigError),
+    #[error(transparent)]
+    Action(#[from] meshwork::source::nooble::Error),
+    #[error("there is no dead letter {0}: `meshwork action dead list` shows those that there are")]
+    NoDeadAction(String),
     #[error("WORKER_CONCURRENCY is {0:?}: give a whole number from 1 to 1000")]
     Concurrency(String),
     #[error("no job of {of} has ended for {waited:?}; they go on")]
@@ -78,6 +82,8 @@ impl Error {
             Self::Target(_) | Self::Script(_) | Self::Input(_) => Exit::USAGE,
             Self::OldList(_) | Self::Queue(_) | Self::Usage(_) => Exit::USAGE,
             Self::Handler(_) | Self::Config(_) | Self::Concurrency(_) => Exit::USAGE,
+            Self::Action(error) => exit_of_action(error),
+            Self::NoDeadAction(_) => Exit::NO_JOB,
             Self::Jsonl(JsonlError::Changed { .. }) => Exit::FAILED,
             Self::Jsonl(_) => Exit::USAGE,
             Self::Migrate(error) => exit_of_migration(error),
@@ -138,6 +144,17 @@ impl Error {
         if let Some(hint) = self.hint() {
             note(format_args!("hint: {hint}"));
         }
+    }
+}
+
+fn exit_of_action(error: &meshwork::source::nooble::Error) -> Exit {
+    use meshwork::source::nooble::Error as E;
+    match error {
+        E::Target(_) | E::Data(_) => Exit::USAGE,
+        E::Connect(_) | E::Broker(_) => Exit::SERVER,
+        E::NoAnswer { .. } => Exit::NOT_ENDED,
+        E::Failed { .. } | E::Answer { .. } => Exit::FAILED,
+        _ => Exit::SYSTEM,
     }
 }
 

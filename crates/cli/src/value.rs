@@ -1,6 +1,7 @@
 //! Values on the command line that are no plain numbers or names, and what may be wrong with them.
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::TypedValueParser;
@@ -251,6 +252,14 @@ pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
         return Err("a job's id is not empty".to_owned());
     }
     Ok(JobId::foreign(text.to_owned()))
+}
+
+/// `NAME=FILE`.
+pub(crate) fn handler(text: &str) -> Result<(String, PathBuf), String> {
+    let parts = text.split_once('=');
+    let parts = parts.filter(|(name, file)| !name.is_empty() && !file.is_empty());
+    let (name, file) = parts.ok_or("write NAME=FILE, as send_email=handlers/send_email.py")?;
+    Ok((name.to_owned(), PathBuf::from(file)))
 }
 
 #[cfg(test)]

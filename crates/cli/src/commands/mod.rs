@@ -1,5 +1,6 @@
 //! The commands, one file each. They hold no logic: they read options, call what does the work, and print.
 
+mod action;
 mod bananas;
 mod batch;
 mod completions;
@@ -12,6 +13,7 @@ mod migrate;
 mod queue;
 mod run;
 mod schedule;
+mod service;
 mod worker;
 
 use crate::context::Context;
@@ -40,6 +42,9 @@ pub(crate) enum Command {
     Dead(dead::DeadCommand),
     #[command(subcommand)]
     Bananas(bananas::BananasCommand),
+    Service(service::ServiceCommand),
+    #[command(subcommand)]
+    Action(action::ActionCommand),
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
     Events(events::Events),
@@ -59,6 +64,8 @@ impl Command {
             Self::Schedule(schedule) => Box::pin(schedule.run(context)).await,
             Self::Migrate(migrate) => Box::pin(migrate.run(context)).await,
             Self::Bananas(bananas) => Box::pin(bananas.run(context)).await,
+            Self::Service(service) => Box::pin(service.run(context)).await,
+            Self::Action(action) => Box::pin(action.run(context)).await,
             Self::Dead(dead) => Box::pin(dead.run(context)).await,
             Self::Events(events) => events.run(context).await,
             Self::Metrics(metrics) => Box::pin(metrics.run(context)).await,

@@ -45,7 +45,7 @@ enum Others {
 #[command(next_help_heading = "With --schema bananas")]
 pub(super) struct Bananas {
     /// What runs jobs of a name: a script that ends in .py or .rhai; may be given several times
-    #[arg(long = "handler", value_name = "NAME=FILE", value_parser = handler)]
+    #[arg(long = "handler", value_name = "NAME=FILE", value_parser = value::handler)]
     handlers: Vec<(String, PathBuf)>,
     /// A file of settings, YAML, that says `worker:` with routing_keys, handlers, concurrency, job_timeout and
     /// max_retries; what is said here or in the environment goes before it
@@ -70,14 +70,6 @@ pub(super) struct Bananas {
     no_scheduler: bool,
     #[command(flatten)]
     side: Side,
-}
-
-/// `NAME=FILE`.
-fn handler(text: &str) -> Result<(String, PathBuf), String> {
-    let parts = text.split_once('=');
-    let parts = parts.filter(|(name, file)| !name.is_empty() && !file.is_empty());
-    let (name, file) = parts.ok_or("write NAME=FILE, as send_email=handlers/send_email.py")?;
-    Ok((name.to_owned(), PathBuf::from(file)))
 }
 
 /// How many jobs run at once as the environment says it.

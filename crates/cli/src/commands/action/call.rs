@@ -1,0 +1,77 @@
+//! `meshwork action call`.
+
+use std::time::Duration;
+
+use meshwork::model::nooble::Response;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::{Asked, Side};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::note;
+use crate::value;
+
+/// Call a service and print what it answers
+#[derive(Debug, clap::Args)]
+pub(crate) struct Call {
+    #[command(flatten)]
+    side: Side,
+    #[command(flatten)]
+    asked: Asked,
+    /// How long to wait for the answer, in seconds
+    #[arg(long, value_name = "S", default_value = "30", value_parser = value::wait)]
+    wait: Duration,
+    /// Let the answer come to a list of this call alone, as to Nooble4's own clients
+    #[arg(long)]
+    own_list: bool,
+}
+
+/// An answer, as JSON.
+#[derive(Debug, Serialize)]
+struct Answered<'a> {
+    success: bool,
+    correlation_id: &'a str,
+    task_id: Option<&'a str>,
+    data: Option<Box<RawValue>>,
+    error: Option<Box<RawValue>>,
+}
+
+impl Call {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let mut request = self.asked.request();
+        if self.own_list {
+            request = request.own_list();
+        }
+        let client = self.side.client(&self.asked.origin, context).await?;
+        let response = client.call(request, self.wait).await?;
+        print(&response, context)?;
+        Ok(match response.success() {
+            true => Exit::DONE,
+            false => Exit::FAILED,
+        })
+    }
+}
+
+fn print(response: &Response, context: &mut Context) -> Result<(), Error> {
+    let raw = |text: String| RawValue::from_string(text).ok();
+    let data = response.data.as_ref().map(|data| data.text().to_owned());
+    if context.out.is_json() {
+        return Ok(context.out.json(&Answered {
+            success: response.success(),
+            correlation_id: &response.correlation_id,
+            task_id: response.task_id.as_deref(),
+            data: data.and_then(raw),
+            error: response.error.as_ref().and_then(|error| raw(error.write())),
+        })?);
+    }
+    if let Some(data) = data {
+        context.out.line(data)?;
+    }
+    if let Some(error) = &response.error {
+        let code = error.error_code.as_deref().unwrap_or(&error.error_type);
+        note(format_args!("it failed: {} ({code})", error.message));
+    }
+    Ok(())
+}

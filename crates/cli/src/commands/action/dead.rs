@@ -1,0 +1,154 @@
+//! `meshwork action dead`: what failed for good of a service's actions.
+
+use meshwork::model::time::iso;
+use meshwork_broker::nooble::DeadAction;
+use serde::Serialize;
+
+use super::Side;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::{Column, Table};
+
+/// Look at the actions of a service that failed for good, or run one again
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum DeadCommand {
+    List(List),
+    Show(One),
+    /// Put one back into its queue, where it has all its runs again
+    Replay(One),
+}
+
+/// Whose.
+#[derive(Debug, clap::Args)]
+struct Of {
+    #[command(flatten)]
+    side: Side,
+    /// The service
+    service: String,
+    /// The service's queue of this context
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+/// List them, the latest first
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    of: Of,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
+}
+
+/// Show one as it came
+#[derive(Debug, clap::Args)]
+pub(crate) struct One {
+    #[command(flatten)]
+    of: Of,
+    /// Its id among the dead letters
+    #[arg(value_parser = id)]
+    id: String,
+}
+
+/// The id of an entry of a stream.
+fn id(text: &str) -> Result<String, String> {
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
+    let sound = text.split('-').count() == 2 && text.split('-').all(number);
+    let said = "it is no id of a dead letter: give one as `dead list` shows it";
+    sound
+        .then(|| text.to_owned())
+        .ok_or_else(|| said.to_owned())
+}
+
+#[derive(Debug, Serialize)]
+struct Letter<'a> {
+    id: &'a str,
+    at: String,
+    runs: u32,
+    error: &'a str,
+    message: std::borrow::Cow<'a, str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Replayed<'a> {
+    replayed: &'a str,
+}
+
+impl DeadCommand {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        match self {
+            Self::List(list) => list.run(context).await,
+            Self::Show(one) => one.show(context).await,
+            Self::Replay(one) => one.replay(context).await,
+        }
+    }
+}
+
+fn letter(of: &DeadAction) -> Letter<'_> {
+    Letter {
+        id: &of.id,
+        at: iso(of.at_ms),
+        runs: of.runs,
+        error: &of.error,
+        message: String::from_utf8_lossy(&of.message),
+    }
+}
+
+impl List {
+    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let broker = self.of.side.broker(context).await?;
+        let source = broker.actions(&self.of.service, self.of.context.as_deref());
+        let dead = broker.dead(&source, None, self.limit.into()).await?;
+        if context.out.is_json() {
+            for one in &dead.letters {
+                context.out.json(&letter(one))?;
+            }
+            return Ok(Exit::DONE);
+        }
+        let mut table = Table::new([
+            Column::text("id"),
+            Column::text("at"),
+            Column::number("runs"),
+            Column::text("error"),
+        ]);
+        for one in &dead.letters {
+            let (at, runs) = (iso(one.at_ms), one.runs.to_string());
+            table.row([&one.id, &at, &runs, &one.error]);
+        }
+        context.out.table(table)?;
+        Ok(Exit::DONE)
+    }
+}
+
+impl One {
+    async fn show(self, context: &mut Context) -> Result<Exit, Error> {
+        let broker = self.of.side.broker(context).await?;
+        let source = broker.actions(&self.of.service, self.of.context.as_deref());
+        let Some(dead) = broker.dead_letter(&source, &self.id).await? else {
+            return Err(Error::NoDeadAction(self.id));
+        };
+        if context.out.is_json() {
+            context.out.json(&letter(&dead))?;
+        } else {
+            context.out.raw(&dead.message)?;
+        }
+        Ok(Exit::DONE)
+    }
+
+    async fn replay(self, context: &mut Context) -> Result<Exit, Error> {
+        let broker = self.of.side.broker(context).await?;
+        let source = broker.actions(&self.of.service, self.of.context.as_deref());
+        broker.prepare(&source).await?;
+        if !broker.replay(&source, &self.id).await? {
+            return Err(Error::NoDeadAction(self.id));
+        }
+        if context.out.is_json() {
+            context.out.json(&Replayed { replayed: &self.id })?;
+        } else {
+            context.out.line(&self.id)?;
+        }
+        Ok(Exit::DONE)
+    }
+}

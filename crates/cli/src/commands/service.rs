@@ -1,0 +1,121 @@
+//! `meshwork service`: answers actions of Nooble4 by scripts.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use meshwork::source::nooble::{MAX_CONCURRENCY, Service, ServiceHandle};
+use serde::Serialize;
+
+use super::action::Side;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::out::note;
+use crate::value;
+
+/// Answer actions (Nooble4) by scripts, until SIGINT or SIGTERM
+///
+/// A script finds the action's data, JSON, where scripts find their input, and gives that of the answer, an object.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServiceCommand {
+    #[command(flatten)]
+    side: Side,
+    /// The service's name: actions whose type begins with it and a dot come here
+    #[arg(long)]
+    name: String,
+    /// What answers actions of a type: a script that ends in .py or .rhai; may be given several times
+    #[arg(long = "handler", value_name = "TYPE=FILE", value_parser = value::handler, required = true)]
+    handlers: Vec<(String, PathBuf)>,
+    /// Takes the actions of this context too, as of a tenant; may be given several times
+    #[arg(long = "context", value_name = "NAME")]
+    contexts: Vec<String>,
+    /// How many actions run at once
+    #[arg(long, value_name = "N", default_value_t = 10, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u16).range(1..=MAX_CONCURRENCY as i64))]
+    concurrency: u16,
+    /// How long a run may take: 5m, 90s
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = value::span)]
+    timeout: Duration,
+    /// How many runs an action gets that nobody waits for
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    runs: u32,
+    /// How long a message is its own without a renewal, in seconds
+    #[arg(long, value_name = "S", default_value = "10", value_parser = value::lease,
+          allow_hyphen_values = true)]
+    lease: Duration,
+    /// How long it waits for what it runs when it is stopped, in seconds
+    #[arg(long, value_name = "S", default_value = "25", value_parser = value::wait,
+          allow_hyphen_values = true)]
+    grace: Duration,
+    /// Take over what workers of Nooble4 left in a stream for so long: 30m. An action that such a worker still runs
+    /// by then runs twice
+    #[arg(long, value_name = "AGE", value_parser = value::span)]
+    adopt: Option<Duration>,
+}
+
+/// What is printed as JSON.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Event<'a> {
+    Listening {
+        service: &'a str,
+        queues: Vec<&'a str>,
+    },
+    Stopped {
+        service: &'a str,
+        handed_back: usize,
+    },
+}
+
+impl ServiceCommand {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let interrupt = Interrupt::listen()?;
+        let client = interrupt.or(self.side.client(&self.name, context)).await?;
+        let mut service = Service::new(&client)
+            .concurrency(self.concurrency.into())
+            .timeout(self.timeout)
+            .runs(self.runs)
+            .lease(self.lease)
+            .grace(self.grace)
+            .adopt(self.adopt);
+        for (action_type, path) in &self.handlers {
+            service = service.script(action_type, path)?;
+        }
+        for name in &self.contexts {
+            service = service.context(name);
+        }
+        let service = service.start().await?;
+        tokio::select! {
+            () = service.registered() => self.tell(&service, context)?,
+            _ = interrupt.heard() => {}
+        }
+        interrupt.heard().await;
+        let handed_back = service.stop().await;
+        if context.out.is_json() {
+            let service = &self.name;
+            context.out.json(&Event::Stopped {
+                service,
+                handed_back,
+            })?;
+        } else {
+            note(format_args!("stopped; {handed_back} actions handed back"));
+        }
+        Ok(Exit::DONE)
+    }
+
+    /// Says that it listens.
+    fn tell(&self, service: &ServiceHandle, context: &mut Context) -> Result<(), Error> {
+        let queues: Vec<_> = service.queues().collect();
+        if context.out.is_json() {
+            context.out.json(&Event::Listening {
+                service: &self.name,
+                queues,
+            })?;
+            return Ok(context.out.flush()?);
+        }
+        let (queues, name) = (queues.join(", "), service.name());
+        note(format_args!("listening on {queues} ({name})"));
+        Ok(())
+    }
+}

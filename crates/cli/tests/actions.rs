@@ -1,0 +1,99 @@
+//! `meshwork service` and `meshwork action`.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod common;
+
+use common::{Ground, Running, eventually, json, on_all_data};
+use rustix::process::Signal;
+
+const COUNT: &str = "#{count: parse_json(INPUT).items.len()}";
+const TASK: &str = "01900000-0000-7000-8000-000000000001";
+
+/// The service `demo`: `demo.count` counts items, `demo.fail` fails.
+fn started(ground: &Ground, dialect: &str) -> Running {
+    ground.file("count.rhai", COUNT);
+    ground.file("fail.rhai", "throw \"boom\"");
+    let mut running = ground.start(&[
+        "service",
+        "--name",
+        "demo",
+        "--handler",
+        "demo.count=count.rhai",
+        "--handler",
+        "demo.fail=fail.rhai",
+        "--runs",
+        "1",
+        "--dialect",
+        dialect,
+        "--json",
+    ]);
+    assert_eq!(json(&running.line())["event"], "listening");
+    running
+}
+
+on_all_data! {
+    fn a_script_answers_and_the_trace_tells_of_it(ground: &Ground) {
+        for dialect in ["streams", "lists"] {
+            let service = started(ground, dialect);
+            let call = ["action", "call", "demo.count", "{\"items\":[1,2,3]}", "--dialect", dialect, "--task", TASK];
+            assert_eq!(ground.run(&call).ok().stdout.trim(), "{\"count\":3}");
+            let own: Vec<_> = call.iter().copied().chain(["--own-list", "--json"]).collect();
+            let answer = ground.run(&own).ok().json();
+            assert_eq!((&answer["success"], &answer["data"]["count"]), (&json("true"), &json("3")));
+            if dialect == "streams" {
+                let tree = ground.run(&["action", "trace", TASK]).ok().stdout;
+                assert_eq!(tree.lines().count(), 2, "{tree}");
+                assert!(tree.lines().all(|line| line.starts_with("demo.count ") && line.ends_with(": done")), "{tree}");
+                ground.run(&["action", "trace", "unknown"]).exits(5);
+            }
+            service.signal(Signal::TERM);
+            service.ended().ok();
+        }
+    }
+
+    fn what_fails_is_told_or_a_dead_letter(ground: &Ground) {
+        for dialect in ["streams", "lists"] {
+            let service = started(ground, dialect);
+            let side = ["--dialect", dialect];
+            let run = |words: &[&str]| ground.run(&[words, &side].concat());
+            let said = run(&["action", "call", "demo.fail"]).exits(1).stderr;
+            assert!(said.contains("boom"), "{said}");
+            run(&["action", "send", "demo.fail", "{\"n\":1}"]).ok();
+            let dead = eventually("it is a dead letter", || {
+                run(&["action", "dead", "list", "demo", "--json"]).ok().jsons().pop()
+            });
+            let id = dead["id"].as_str().unwrap();
+            assert!(dead["error"].as_str().unwrap().contains("boom"));
+            let shown = run(&["action", "dead", "show", "demo", id]).ok().stdout;
+            assert!(shown.contains("\"data\":{\"n\":1}"), "{shown}");
+            run(&["action", "dead", "replay", "demo", id]).ok();
+            run(&["action", "dead", "show", "demo", id]).exits(5);
+            eventually("it failed again", || {
+                run(&["action", "dead", "list", "demo", "--json"]).ok().jsons().pop()
+            });
+            service.signal(Signal::TERM);
+            service.ended().ok();
+        }
+    }
+
+    fn who_is_not_there_does_not_answer(ground: &Ground) {
+        let said = ground.run(&["action", "call", "nobody.run", "--wait", "1"]).exits(4).stderr;
+        assert!(said.contains("nobody.run"), "{said}");
+        let heard = ground.run(&["action", "notify", "document_updated", "--as", "documents"]).ok();
+        assert_eq!(heard.stdout.trim(), "0");
+    }
+
+    fn bad_words_are_refused(ground: &Ground) {
+        for words in [
+            &["action", "call", "a.b", "[1]"][..],
+            &["action", "call", "a.b", "{}", "--task", "no"],
+            &["action", "call", "a.b", "{}", "--dialect", "kafka"],
+            &["action", "dead", "show", "demo", "x"],
+            &["service", "--name", "demo", "--handler", "demo.x=x.sh"],
+            &["service", "--name", "demo"],
+        ] {
+            ground.run(words).exits(2);
+        }
+    }
+}
