@@ -137,7 +137,7 @@ async fn what_their_clients_wrote_is_run() {
         .worker()
         .handle("send_email", mail)
         .handle("count_items", count)
-        .routes(["gpu".parse().unwrap(), "default".parse().unwrap()])
+        .routes("gpu,default".parse().unwrap())
         .start()
         .await
         .unwrap();

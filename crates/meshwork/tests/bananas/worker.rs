@@ -16,13 +16,49 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::support::{BOUND, Ground, LEASE};
 
+/// Three of four claims look at the one route first, so that the other has its share.
+#[tokio::test(flavor = "multi_thread")]
+async fn routes_with_weights_share() {
+    let Some(ground) = Ground::open().await else {
+        return;
+    };
+    let mut ids = Vec::new();
+    for route in ["gpu", "eu"].repeat(12) {
+        let request = Request::raw("note", &format!("\"{route}\"")).route(route.parse().unwrap());
+        ids.push(ground.client.submit(request).await.unwrap());
+    }
+    let (sender, mut noted) = mpsc::unbounded_channel();
+    let note = move |route: String, _: Context| {
+        let sender = sender.clone();
+        async move { sender.send(route).map_err(|error| error.to_string()) }
+    };
+    let worker = Worker::new(&ground.client)
+        .handle("note", note)
+        .concurrency(1);
+    let worker = worker
+        .routes("gpu=3,eu=1".parse().unwrap())
+        .start()
+        .await
+        .unwrap();
+    for id in &ids {
+        assert!(ground.client.wait(id, BOUND).await.unwrap().succeeded);
+    }
+    worker.stop().await;
+    let mut first = Vec::new();
+    while first.len() < 12 {
+        first.push(noted.recv().await.unwrap());
+    }
+    let gpu = first.iter().filter(|route| *route == "gpu").count();
+    assert_eq!(gpu, 9, "{first:?}");
+}
+
 /// What one handler gives comes back, whichever make of client asked.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_of_each_make_runs() {
     let Some(ground) = Ground::open().await else {
         return;
     };
-    let routes = ["gpu".parse().unwrap(), "default".parse().unwrap()];
+    let routes = "gpu,default".parse().unwrap();
     let worker = ground.worker().routes(routes).start().await.unwrap();
     for peer in Peer::ALL {
         for route in [None, Some("gpu")] {
@@ -278,7 +314,7 @@ async fn a_job_for_another_route_is_run_or_left_or_moved() {
     assert!(sdk.wait(&own, BOUND).await.unwrap().succeeded);
     assert_eq!(sdk.result(&left).await.unwrap(), None);
 
-    let gpus = ground.worker().routes(["gpu".parse().unwrap()]);
+    let gpus = ground.worker().routes("gpu".parse().unwrap());
     let gpus = gpus.start().await.unwrap();
     assert!(sdk.wait(&left, BOUND).await.unwrap().succeeded);
     worker.stop().await;
@@ -302,7 +338,7 @@ async fn route_by_route_and_by_urgency() {
     };
     let worker = held(&ground, started, Arc::clone(&go))
         .handle("note", note)
-        .routes(["gpu".parse().unwrap(), "default".parse().unwrap()])
+        .routes("gpu,default".parse().unwrap())
         .concurrency(1)
         .start()
         .await
@@ -425,7 +461,7 @@ async fn an_idle_worker_is_woken() {
     let worker = ground
         .worker()
         .handle("note", note)
-        .routes(["gpu".parse().unwrap(), "default".parse().unwrap()])
+        .routes("gpu,default".parse().unwrap())
         .start()
         .await
         .unwrap();

@@ -89,6 +89,14 @@ impl Routes {
         self.turns.len() > 1
     }
 
+    /// All of them as one claim takes from them, when so many have brought jobs before.
+    #[must_use]
+    pub fn in_turn(&self, claims: usize) -> Vec<RoutingKey> {
+        let mut keys = self.keys.clone();
+        keys[..=self.first(claims)].rotate_right(1);
+        keys
+    }
+
     /// The place of the one that comes first in this claim, counted from 0, when so many have brought jobs
     /// before. Those behind it follow in their order.
     #[must_use]
@@ -197,6 +205,17 @@ mod tests {
     fn by_weight_they_take_turns_that_are_spread_out() {
         assert_eq!(firsts("a=3,b", 8), [0, 0, 1, 0, 0, 0, 1, 0]);
         assert_eq!(firsts("a=1,b=1,c=2", 4), [2, 0, 1, 2]);
+        let routes: Routes = "a=1,b=1,c=2".parse().unwrap();
+        let in_turn = |claims| {
+            routes
+                .in_turn(claims)
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(in_turn(0), ["c", "a", "b"]);
+        assert_eq!(in_turn(1), ["a", "b", "c"]);
+        assert_eq!(in_turn(2), ["b", "a", "c"]);
         for (weights, at, times) in [("a=100,b=1", 1, 1), ("a=7,b=5,c=4", 2, 4)] {
             let all = weights.parse::<Routes>().unwrap().turns.len();
             let firsts = firsts(weights, all);

@@ -127,6 +127,9 @@ pub enum BananasError {
     /// A name that is none.
     #[error(transparent)]
     Name(#[from] meshwork_model::name::NameError),
+    /// Routes are none.
+    #[error(transparent)]
+    Routes(#[from] meshwork_model::route::routes::InvalidRoutes),
     /// This machine lacks a program.
     #[error("there is no {0}: see `cargo xtask test`")]
     Missing(&'static str),

@@ -26,14 +26,10 @@ async fn client(orders: &Orders) -> Result<Client, BananasError> {
 pub async fn work(orders: &Orders, shift: &Shift) -> Result<(), BananasError> {
     let mut term = signal(SignalKind::terminate()).map_err(BananasError::io("signals"))?;
     let client = client(orders).await?;
-    let mut routes = Vec::new();
-    for route in &shift.routes {
-        routes.push(route.parse()?);
-    }
     let worker = Worker::new(&client)
         .handle("work", handler(orders, false))
         .handle("flaky", handler(orders, true))
-        .routes(routes)
+        .routes(shift.routes.join(",").parse()?)
         .concurrency(shift.slots)
         .peer(orders.make)
         .start()

@@ -107,7 +107,7 @@ impl Bananas {
         let settings = self.settings(listen)?;
         let client = interrupt.or(self.side.client(context)).await?;
         let mut worker = Worker::new(&client)
-            .routes(settings.routes.keys().iter().cloned())
+            .routes(settings.routes.clone())
             .concurrency(settings.concurrency)
             .timeout(settings.job_timeout)
             .max_retries(settings.max_retries)

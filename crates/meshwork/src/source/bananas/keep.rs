@@ -62,7 +62,7 @@ async fn renew(broker: &Bananas, state: &State) -> Result<Never, Error> {
             lease: setup.lease,
             worker: setup.identity.worker(),
             lists: if listens { &setup.lists } else { &[] },
-            routes: if listens { &setup.routes } else { &[] },
+            routes: if listens { setup.routes.keys() } else { &[] },
             alive: setup.lease,
         };
         let gone = within("renew", state.renew_every(), broker.renew(renewal)).await?;

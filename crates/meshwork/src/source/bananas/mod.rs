@@ -15,7 +15,7 @@ use std::time::Duration;
 use meshwork_broker::bananas::Bananas;
 pub use meshwork_broker::bananas::{Depth, Depths, KeptCron};
 use meshwork_model::bananas::{DEFAULT_MAX_RETRIES, Peer};
-use meshwork_model::name::RoutingKey;
+use meshwork_model::route::routes::Routes;
 
 use super::handlers::Handlers;
 use crate::runner::{self, Handler};
@@ -52,7 +52,7 @@ pub enum Foreign {
 pub struct Worker {
     broker: Bananas,
     handlers: Handlers,
-    routes: Vec<RoutingKey>,
+    routes: Routes,
     concurrency: usize,
     timeout: Duration,
     max_retries: u32,
@@ -71,7 +71,7 @@ impl Worker {
         Self {
             broker: client.broker().clone(),
             handlers: Handlers::default(),
-            routes: vec![RoutingKey::default()],
+            routes: Routes::default(),
             concurrency: CONCURRENCY,
             timeout: JOB_TIMEOUT,
             max_retries: DEFAULT_MAX_RETRIES,
@@ -111,19 +111,10 @@ impl Worker {
         self.handlers.get(name).is_some()
     }
 
-    /// Takes jobs of these routes, in this order.
+    /// Takes jobs of these routes, one after the other, or in turns by their weights.
     #[must_use]
-    pub fn routes(self, routes: impl IntoIterator<Item = RoutingKey>) -> Self {
-        let mut own = Vec::new();
-        for route in routes {
-            if !own.contains(&route) {
-                own.push(route);
-            }
-        }
-        Self {
-            routes: own,
-            ..self
-        }
+    pub fn routes(self, routes: Routes) -> Self {
+        Self { routes, ..self }
     }
 
     /// Runs so many jobs at once, at least 1 and at most [`MAX_CONCURRENCY`].
@@ -193,7 +184,7 @@ impl Worker {
     /// Starts it.
     ///
     /// # Errors
-    /// If there is no thread for it, or it has no routes.
+    /// If there is no thread for it.
     pub async fn start(self) -> Result<WorkerHandle, Error> {
         if let Some(age) = self.strays {
             tracing::warn!(
@@ -202,7 +193,7 @@ impl Worker {
                  such a worker then runs twice, since these say nowhere that they live"
             );
         }
-        let lists = self.broker.keys().lists(&self.routes);
+        let lists = self.broker.keys().lists(self.routes.keys());
         let setup = Setup {
             lists,
             identity: crate::worker::Identity::new(&local_name("bananas")),

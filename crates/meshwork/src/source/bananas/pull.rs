@@ -17,12 +17,12 @@ const SAFETY: Duration = Duration::from_secs(1);
 /// Takes and runs jobs until the worker stops.
 pub(super) async fn pull(state: Arc<State>, running: TaskTracker) {
     let slots = Arc::new(Semaphore::new(state.setup.concurrency));
-    let mut backoff = Backoff::new();
+    let (mut backoff, mut brought) = (Backoff::new(), 0_usize);
     while !state.stop.is_cancelled() {
-        let Some(free) = free(&state, &slots).await else {
+        let Some(free) = free(&state, &slots, brought).await else {
             return;
         };
-        let taken = match claim(&state, free.len()).await {
+        let taken = match claim(&state, brought, free.len()).await {
             Ok(taken) => taken,
             Err(error) => {
                 tracing::warn!(%error, "a claim failed; trying again");
@@ -33,6 +33,7 @@ pub(super) async fn pull(state: Arc<State>, running: TaskTracker) {
             }
         };
         backoff = Backoff::new();
+        brought = brought.wrapping_add(usize::from(!taken.jobs.is_empty()));
         let empty = taken.jobs.len() < free.len() && !taken.more;
         start(&state, &running, taken, free);
         if empty {
@@ -42,14 +43,18 @@ pub(super) async fn pull(state: Arc<State>, running: TaskTracker) {
 }
 
 /// All slots that are free, at least one. What comes while none is goes back. None when the worker stops.
-async fn free(state: &State, slots: &Arc<Semaphore>) -> Option<Vec<OwnedSemaphorePermit>> {
+async fn free(
+    state: &State,
+    slots: &Arc<Semaphore>,
+    brought: usize,
+) -> Option<Vec<OwnedSemaphorePermit>> {
     let first = loop {
         tokio::select! {
             biased;
             () = state.stop.cancelled() => return None,
             slot = Arc::clone(slots).acquire_owned() => break slot.ok()?,
             _ = state.appetite.fed() => {
-                if let Err(error) = claim(state, 0).await {
+                if let Err(error) = claim(state, brought, 0).await {
                     tracing::warn!(%error, "what came for no free slot waits for the next claim");
                 }
             }
@@ -62,10 +67,14 @@ async fn free(state: &State, slots: &Arc<Semaphore>) -> Option<Vec<OwnedSemaphor
     Some(free)
 }
 
-async fn claim(state: &State, want: usize) -> Result<Taken, meshwork_broker::Error> {
+async fn claim(
+    state: &State,
+    brought: usize,
+    want: usize,
+) -> Result<Taken, meshwork_broker::Error> {
     let setup = &state.setup;
     let claim = Claim {
-        lists: &state.lists(),
+        lists: &state.lists(brought),
         want,
         lease: setup.lease,
         worker: setup.identity.worker(),

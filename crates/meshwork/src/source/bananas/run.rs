@@ -75,7 +75,10 @@ pub(super) async fn run(state: &State, in_hand: &InHand) {
 async fn is_elsewhere(state: &State, claimed: &Claimed, record: &Record) -> bool {
     let setup = &state.setup;
     // What no worker could be asked for so is run wherever it is found.
-    let Some(route) = record.route().filter(|route| !setup.routes.contains(route)) else {
+    let Some(route) = record
+        .route()
+        .filter(|route| !setup.routes.keys().contains(route))
+    else {
         return false;
     };
     if !setup.broker.keys().is_plain(&claimed.list) {

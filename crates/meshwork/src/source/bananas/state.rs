@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use meshwork_broker::bananas::{Bananas, Claimed};
 use meshwork_model::bananas::Peer;
-use meshwork_model::name::RoutingKey;
+use meshwork_model::route::routes::Routes;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ pub(super) struct Setup {
     pub(super) broker: Bananas,
     pub(super) identity: Identity,
     pub(super) handlers: Handlers,
-    pub(super) routes: Vec<RoutingKey>,
+    pub(super) routes: Routes,
     pub(super) lists: Vec<String>,
     pub(super) concurrency: usize,
     pub(super) timeout: Duration,
@@ -147,13 +147,12 @@ impl State {
         self.setup.broker.keys().is_plain(list).then_some(until)
     }
 
-    /// The lists to take from now.
-    pub(super) fn lists(&self) -> Vec<String> {
-        let lists = self.setup.lists.iter();
+    /// The lists to take from now, when so many claims have brought jobs before.
+    pub(super) fn lists(&self, claims: usize) -> Vec<String> {
+        let routes = self.setup.routes.in_turn(claims);
+        let mut lists = self.setup.broker.keys().lists(&routes);
+        lists.retain(|list| self.rests(list).is_none());
         lists
-            .filter(|list| self.rests(list).is_none())
-            .cloned()
-            .collect()
     }
 
     /// Returns when ids of a list are wanted and the server knows that this worker lives for longer than a wait
