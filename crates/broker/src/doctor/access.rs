@@ -104,7 +104,7 @@ pub fn rights(namespace: &Namespace) -> String {
 }
 
 /// What jobs of Bananas need besides.
-const BANANAS_COMMANDS: [&str; 1] = ["publish"];
+const BANANAS_COMMANDS: [&str; 3] = ["publish", "subscribe", "unsubscribe"];
 
 /// The rules for `ACL SETUSER` that such a user needs besides for jobs of Bananas under `prefix`.
 #[must_use]

@@ -18,7 +18,7 @@ cases![
 ];
 
 /// `what by note` of one job.
-async fn told(world: &World, id: &str) -> Result<Vec<String>, Failure> {
+pub(super) async fn told(world: &World, id: &str) -> Result<Vec<String>, Failure> {
     let events = world.events().await?.into_iter();
     let of = events.filter(|[job, ..]| job == id);
     Ok(of

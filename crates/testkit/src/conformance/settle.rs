@@ -1,12 +1,17 @@
 //! settle: more jobs may wait for one than the call that ends it tells.
 
 use meshwork_broker::Retried;
+use meshwork_model::job::NewJob;
 
+use super::events::told;
+use super::old_side::{looked_at, migrate, old};
 use super::waits::{after, run, waits};
 use super::{Failure, Outcome, World, cases, check, same};
 
 cases![
     tells_what_was_left_over,
+    tells_as_the_end_itself_does,
+    a_list_that_is_none_lets_the_job_end,
     tells_a_bounded_number,
     fails_those_of_a_failed_job,
     nobody_to_tell_is_no_error,
@@ -50,6 +55,65 @@ async fn tells_what_was_left_over(world: &World) -> Outcome {
     ];
     let left: usize = world.raw(&["EXISTS", &own[0], &own[1]]).await?;
     same!(left, 0);
+    Ok(())
+}
+
+/// Who waits for others too waits on; the rest is ready, dated, watched no more, and on its old list.
+async fn tells_as_the_end_itself_does(world: &World) -> Outcome {
+    put_dependants(world, 100).await?;
+    migrate(world, "dual").await?;
+    let mut free = after(world, "free", &["first"])?;
+    free.route.script_type = "python".parse()?;
+    let both = after(world, "both", &["first", "second"])?;
+    let stranger = after(world, "stranger", &["second"])?;
+    let ready = after(world, "ready", &["first"])?;
+    world
+        .put_jobs(&[other(world, "second")?, free, both, stranger, ready])
+        .await?;
+    // A list of those who wait may name one that does not.
+    let next = format!("{}first", world.named("NEXT")?);
+    world.raw::<()>(&["RPUSH", &next, "stranger"]).await?;
+    run(world, "first", true).await?;
+    let untold = [world.record("stranger").await?, world.record("free").await?];
+    check!(looked_at(world, "free").await?.is_some());
+    world.pass(2_000);
+    check!(!world.broker.settle().await?);
+    for id in ["ready", "free"] {
+        check!(!waits(world, id).await?);
+        same!(
+            told(world, id).await?.pop().as_deref(),
+            Some("ready first ")
+        );
+    }
+    same!(looked_at(world, "free").await?, None);
+    let at = world.field("free", "updated_at").await?;
+    check!(at.as_ref() != untold[1].get("updated_at"));
+    same!(
+        world.list(&old(world)).await?.pop().as_deref(),
+        Some("ready")
+    );
+    check!(waits(world, "both").await?);
+    let open = world.field("both", "mw_waiting").await?.unwrap_or_default();
+    check!(open.contains("second") && !open.contains("first"));
+    same!(world.record("stranger").await?, untold[0]);
+    Ok(())
+}
+
+fn other(world: &World, id: &str) -> Result<NewJob, Failure> {
+    let mut job = world.job(id)?;
+    job.route.script_type = "python".parse()?;
+    Ok(job)
+}
+
+/// Who is left over then hears of it by the watch.
+async fn a_list_that_is_none_lets_the_job_end(world: &World) -> Outcome {
+    put_dependants(world, 101).await?;
+    world
+        .raw::<()>(&["SET", &world.named("SETTLE")?, "x"])
+        .await?;
+    run(world, "first", true).await?;
+    same!(world.status("first").await?, "finished");
+    same!(ready(world).await?, 100);
     Ok(())
 }
 

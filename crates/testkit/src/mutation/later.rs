@@ -244,11 +244,6 @@ pub(super) const ADVANCE_FAILED: &[Change] = &[
         "if not finished then",
     ),
     (
-        "result_fails_it",
-        "if not finished and has.mw_on_failure ~= 'continue' then",
-        "if has.mw_on_failure ~= 'continue' then",
-    ),
-    (
         "dead_letter_for_another",
         "' did not finish', now, nil, id, true,",
         "' did not finish', now, 'failed', id, true,",
