@@ -79,12 +79,13 @@ on_all_data! {
         submit(ground, "plain", &["--route", "default"]);
         let bound = ["--bindings", "bindings.yaml"];
         submit(ground, "named", &[&bound[..], &["--type", "python"]].concat());
-        let lines = ["job", "submit", "--jsonl", "lines", "--type", "x", "--bindings", "bindings.yaml"];
+        let lines = ["job", "submit", "--jsonl", "lines", "--type", "osis", "--bindings", "bindings.yaml"];
         ground.run(&lines).ok();
         let queues = waiting(ground).into_iter().map(|(queue, _)| queue.replace("hero:q:work:type:", ""));
         let mut queues: Vec<_> = queues.collect();
         queues.sort();
-        let expected = ["osis", "osis:group:gpu", "python:group:py", "x:group:eu", "x:group:large", "x:group:own", "x:group:rest"];
+        let expected = ["osis", "osis:group:eu", "osis:group:gpu", "osis:group:large", "osis:group:own",
+            "osis:group:rest", "python:group:py"];
         assert_eq!(queues, expected);
         let worker = ground.worker(&["--type", "osis", "--routes", "gpu=3,default=1"]);
         ground.run(&["job", "wait", "routed"]).ok();
