@@ -95,6 +95,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// A connection of its own could not be made.
+    pub(crate) fn connect(source: redis::RedisError) -> Self {
+        Self::Call {
+            verb: "connect",
+            source,
+        }
+    }
+
     /// The call was given up because it took too long; whether it took effect is not known.
     #[must_use]
     pub fn timed_out(verb: &'static str) -> Self {

@@ -7,7 +7,7 @@ use meshwork_model::batch::Membership;
 use meshwork_model::job::{Invalid, NewJob, OnDuplicate, OnFailure, Unique, Until, When};
 use meshwork_model::name::{BatchId, Group, Instance, JobId, RoutingKey, ScriptType};
 use meshwork_model::retry::RetryBackoff;
-use meshwork_model::route::bindings::{Bindings, Subject};
+use meshwork_model::route::bindings::Bindings;
 use meshwork_model::route::topic::Topic;
 use meshwork_model::route::{Fallback, Priority, Route};
 use meshwork_model::trace::TraceContext;
@@ -66,14 +66,7 @@ impl JobRequest {
         }
         let given = self.job.input.as_deref();
         let given = given.unwrap_or(self.job.script.as_bytes());
-        let payload = bindings
-            .reads_payloads()
-            .then(|| serde_json::from_slice(given).ok());
-        let route = bindings.route(Subject {
-            name: self.job.route.script_type.as_str(),
-            topic,
-            payload: payload.flatten().as_ref(),
-        });
+        let route = bindings.route(self.job.route.script_type.as_str(), topic, given);
         self.route(route)
     }
 

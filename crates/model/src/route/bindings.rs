@@ -36,13 +36,10 @@ pub struct Bindings {
 
 /// What a binding looks at.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
-    /// The job's name: that of its handler, or its script type.
-    pub name: &'a str,
-    /// What it is about, if its client said that.
-    pub topic: Option<&'a Topic>,
-    /// What its handler is given, if that is JSON.
-    pub payload: Option<&'a Value>,
+struct Subject<'a> {
+    name: &'a str,
+    topic: Option<&'a Topic>,
+    payload: Option<&'a Value>,
 }
 
 /// Why bindings were refused. They are counted from 1.
@@ -118,16 +115,25 @@ enum Condition {
 }
 
 impl Bindings {
-    /// The route that a job takes.
+    /// The route of a job: of its name (that of its handler, or its script type), its topic if its client said one,
+    /// and what its handler is given, which is looked into if it is JSON and a binding asks for it.
     #[must_use]
-    pub fn route(&self, subject: Subject<'_>) -> &RoutingKey {
+    pub fn route(&self, name: &str, topic: Option<&Topic>, given: &[u8]) -> &RoutingKey {
+        let payload: Option<Value> = self
+            .reads_payloads()
+            .then(|| serde_json::from_slice(given).ok())
+            .flatten();
+        let subject = Subject {
+            name,
+            topic,
+            payload: payload.as_ref(),
+        };
         let fits = self.bindings.iter().find(|binding| binding.fits(subject));
         fits.map_or(&self.otherwise, |binding| &binding.route)
     }
 
     /// Whether what is in payloads decides anything: reading them costs time otherwise saved.
-    #[must_use]
-    pub fn reads_payloads(&self) -> bool {
+    fn reads_payloads(&self) -> bool {
         self.bindings
             .iter()
             .any(|binding| !binding.payload.is_empty())
@@ -256,12 +262,10 @@ mod tests {
 
     fn route(bindings: &Bindings, name: &str, topic: Option<&str>, payload: Value) -> String {
         let topic = topic.map(|topic| topic.parse().unwrap());
-        let subject = Subject {
-            name,
-            topic: topic.as_ref(),
-            payload: Some(&payload),
-        };
-        bindings.route(subject).to_string()
+        let given = payload.to_string();
+        bindings
+            .route(name, topic.as_ref(), given.as_bytes())
+            .to_string()
     }
 
     #[test]

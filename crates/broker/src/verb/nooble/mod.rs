@@ -86,11 +86,7 @@ impl Nooble {
     /// # Errors
     /// If it cannot be made.
     pub async fn dedicated(&self) -> Result<Self, Error> {
-        let conn = self.conn.dedicated().await;
-        let conn = conn.map_err(|source| Error::Call {
-            verb: "connect",
-            source,
-        })?;
+        let conn = self.conn.dedicated().await.map_err(Error::connect)?;
         Ok(Self {
             conn,
             ..self.clone()

@@ -9,7 +9,7 @@ use meshwork_model::bananas::{Cron, MAX_CRONS, NewJob, Outcome, Peer, Record, St
 use meshwork_model::keys::bananas::Bananas as Keys;
 use meshwork_model::name::{JobId, RoutingKey, ScheduleName};
 use meshwork_model::route::Priority;
-use meshwork_model::route::bindings::{Bindings, Subject};
+use meshwork_model::route::bindings::Bindings;
 use meshwork_model::route::topic::Topic;
 use serde::Serialize;
 use tokio::time::Instant;
@@ -88,15 +88,7 @@ impl Request {
         if self.job.route.is_some() {
             return self;
         }
-        let given = &self.job.payload;
-        let payload = bindings
-            .reads_payloads()
-            .then(|| serde_json::from_str(given).ok());
-        let route = bindings.route(Subject {
-            name: &self.job.name,
-            topic,
-            payload: payload.flatten().as_ref(),
-        });
+        let route = bindings.route(&self.job.name, topic, self.job.payload.as_bytes());
         self.route(route.clone())
     }
 
