@@ -1,7 +1,6 @@
 //! settle: more jobs may wait for one than the call that ends it tells.
 
 use meshwork_broker::Retried;
-use meshwork_model::job::NewJob;
 
 use super::events::told;
 use super::old_side::{looked_at, migrate, old};
@@ -62,14 +61,17 @@ async fn tells_what_was_left_over(world: &World) -> Outcome {
 async fn tells_as_the_end_itself_does(world: &World) -> Outcome {
     put_dependants(world, 100).await?;
     migrate(world, "dual").await?;
-    let mut free = after(world, "free", &["first"])?;
-    free.route.script_type = "python".parse()?;
-    let both = after(world, "both", &["first", "second"])?;
-    let stranger = after(world, "stranger", &["second"])?;
-    let ready = after(world, "ready", &["first"])?;
-    world
-        .put_jobs(&[other(world, "second")?, free, both, stranger, ready])
-        .await?;
+    let mut jobs = [
+        world.job("second")?,
+        after(world, "free", &["first"])?,
+        after(world, "both", &["first", "second"])?,
+        after(world, "stranger", &["second"])?,
+        after(world, "ready", &["first"])?,
+    ];
+    for job in &mut jobs[..2] {
+        job.route.script_type = "python".parse()?;
+    }
+    world.put_jobs(&jobs).await?;
     // A list of those who wait may name one that does not.
     let next = format!("{}first", world.named("NEXT")?);
     world.raw::<()>(&["RPUSH", &next, "stranger"]).await?;
@@ -97,12 +99,6 @@ async fn tells_as_the_end_itself_does(world: &World) -> Outcome {
     check!(open.contains("second") && !open.contains("first"));
     same!(world.record("stranger").await?, untold[0]);
     Ok(())
-}
-
-fn other(world: &World, id: &str) -> Result<NewJob, Failure> {
-    let mut job = world.job(id)?;
-    job.route.script_type = "python".parse()?;
-    Ok(job)
 }
 
 /// Who is left over then hears of it by the watch.
