@@ -33,14 +33,14 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
         eprintln!("\n== {name}");
         if let Err(failure) = step() {
             eprintln!("xtask: {name}: {failure}");
-            failed.push(name);
+            failed.push(format!("{name}: {failure}"));
         }
     }
     if failed.is_empty() {
         eprintln!("\nall checks passed");
         return Ok(());
     }
-    Err(Failure::new(format!("failed: {}", failed.join(", "))))
+    Err(Failure::new(format!("failed: {}", failed.join("; "))))
 }
 
 fn cargo(workspace: &Workspace, words: &str) -> Result<(), Failure> {

@@ -9,12 +9,18 @@ pub(super) struct Account {
     passed: u32,
     ignored: u32,
     failed: Vec<String>,
+    reports: Vec<String>,
+    reporting: bool,
     skipped: Vec<String>,
 }
+
+/// Lines of reports that are kept to be told again at the end, after thousands of lines about what passed.
+const REPORTS: usize = 120;
 
 impl Account {
     /// Takes notice of a line of a test binary's stdout.
     pub(super) fn add(&mut self, line: &str) {
+        self.report(line);
         if let Some(counts) = line.strip_prefix("test result: ") {
             self.binaries += 1;
             self.passed += count(counts, "passed");
@@ -22,6 +28,22 @@ impl Account {
         } else if let Some(name) = failed_test(line) {
             self.failed.push(name.to_owned());
         }
+    }
+
+    /// A binary heads two parts with the same word: what its tests said, and their names.
+    fn report(&mut self, line: &str) {
+        if line == "failures:" {
+            self.reporting = !self.reporting;
+        } else if line.starts_with("test result: ") {
+            self.reporting = false;
+        } else if self.reporting && !line.is_empty() && self.reports.len() < REPORTS {
+            self.reports.push(line.to_owned());
+        }
+    }
+
+    /// The tests that failed, for whoever sees only the last lines.
+    pub(super) fn failed(&self) -> &[String] {
+        &self.failed
     }
 
     /// Takes notice of the list of skipped tests.
@@ -39,6 +61,9 @@ impl Account {
 /// Skipped tests stand apart: they return early, and most binaries count them as passed.
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in &self.reports {
+            writeln!(f, "{line}")?;
+        }
         for name in &self.failed {
             writeln!(f, "failed: {name}")?;
         }
@@ -83,6 +108,14 @@ mod tests {
         for line in [
             "test one::works ... ok",
             "test two::breaks ... FAILED",
+            "",
+            "failures:",
+            "",
+            "---- two::breaks stdout ----",
+            "it broke",
+            "",
+            "failures:",
+            "    two::breaks",
             "test result: FAILED. 11 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out",
             "test src/lib.rs - hello (line 3) ... FAILED",
             "test result: FAILED. 7 passed; 1 failed; 0 ignored; 0 measured; 3 filtered out",
@@ -92,7 +125,8 @@ mod tests {
         account.add_skipped("skipped: b: no valkey-server\nskipped: a: no valkey-server\n");
         assert_eq!(
             account.to_string(),
-            "failed: two::breaks\nfailed: src/lib.rs - hello (line 3)\n\
+            "---- two::breaks stdout ----\nit broke\n\
+             failed: two::breaks\nfailed: src/lib.rs - hello (line 3)\n\
              skipped: a: no valkey-server\nskipped: b: no valkey-server\n\
              18 passed, 2 failed, 2 ignored, 2 binaries; 2 were skipped and tested nothing"
         );

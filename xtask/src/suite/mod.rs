@@ -62,7 +62,8 @@ pub(crate) fn test(
 
 fn verdict(passed: bool, account: &Account) -> Result<(), Failure> {
     if !passed {
-        return Err(Failure::new("the tests failed"));
+        let failed = account.failed().join(", ");
+        return Err(Failure::new(format!("the tests failed: {failed}")));
     }
     if in_ci() && account.any_skipped() {
         return Err(Failure::new(
