@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use meshwork_broker::script::Scripts;
-use meshwork_testkit::conformance::{Case, Engine, GROUPS};
+use meshwork_testkit::conformance::{Case, Engine, GROUPS, LIMIT};
 use tokio::runtime::Runtime;
 
 fn main() -> ExitCode {
@@ -39,7 +39,7 @@ fn trial(name: String, engine: Engine, case: &'static Case, runtime: Arc<Runtime
             let Some(place) = place else {
                 return Ok(Completion::ignored_with(format!("no {}", engine.program())));
             };
-            case.run_on(&place, Scripts::default())
+            case.run_on(&place, Scripts::default(), LIMIT)
                 .await
                 .map_err(|why| Failed::from(&why))?;
             Ok(Completion::Completed)

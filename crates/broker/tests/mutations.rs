@@ -1,9 +1,8 @@
 //! Each way to break a script turns at least one conformance case red: one trial per mutation,
-//! `claim::lease_not_written`. Each says which case noticed; `MESHWORK_MUTATIONS=record` keeps that in the
-//! repository, and the next run asks that case first. Those of which it is not kept yet take a minute each: they
-//! are tried with `record`, or by name.
+//! `claim::lease_not_written`. Each says which case noticed. A run tries those of which the repository keeps that, and
+//! asks that case first; the others, which may take a minute each, are tried by name, or all of those with
+//! `MESHWORK_MUTATIONS=record`, which keeps what it finds.
 
-use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,29 +21,21 @@ fn main() -> ExitCode {
     let record = std::env::var("MESHWORK_MUTATIONS").is_ok_and(|what| what == "record");
     let runtime = Arc::new(Runtime::new().expect("threads can be started"));
     let noticed = Arc::new(Mutex::new(noticed::recorded()));
-    let every = record || arguments.filter.is_some();
     let is_known = |mutation: &Mutation| lock(&noticed).contains_key(&mutation.name());
     let trials = all()
         .into_iter()
-        .filter(|mutation| every || is_known(mutation))
-        .map(|mutation| trial(mutation, Arc::clone(&runtime), Arc::clone(&noticed)))
+        .filter(|mutation| arguments.filter.is_some() || is_known(mutation) != record)
+        .map(|mutation| trial(mutation, Arc::clone(&runtime), Arc::clone(&noticed), record))
         .collect();
-    let conclusion = libtest_mimic::run(&arguments, trials);
-    if record {
-        let known = all().iter().map(Mutation::name).collect();
-        keep(&noticed, &known);
-    }
-    conclusion.exit_code()
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// Those of mutations that are no more are dropped.
-fn keep(noticed: &Mutex<Noticed>, known: &BTreeSet<String>) {
-    let mut noticed = lock(noticed);
-    noticed.retain(|mutation, _| known.contains(mutation));
-    noticed::record(&noticed).expect("the list can be written");
-}
-
-fn trial(mutation: Mutation, runtime: Arc<Runtime>, noticed: Arc<Mutex<Noticed>>) -> Trial {
+fn trial(
+    mutation: Mutation,
+    runtime: Arc<Runtime>,
+    noticed: Arc<Mutex<Noticed>>,
+    record: bool,
+) -> Trial {
     let name = mutation.name();
     Trial::ignorable_test(name.clone(), move || {
         let first = lock(&noticed).get(&name).cloned();
@@ -61,7 +52,12 @@ fn trial(mutation: Mutation, runtime: Arc<Runtime>, noticed: Arc<Mutex<Noticed>>
                     // One write, so that lines of trials that run side by side stay whole.
                     let line = format!("{name}: noticed by {}\n", caught.case);
                     std::io::stdout().write_all(line.as_bytes())?;
-                    lock(&noticed).insert(name, caught.case);
+                    let mut noticed = lock(&noticed);
+                    noticed.insert(name, caught.case);
+                    // At once: such a run takes long, and may be ended.
+                    if record {
+                        noticed::record(&noticed)?;
+                    }
                     Ok(Completion::Completed)
                 }
                 None => Err(Failed::from("no case notices")),

@@ -197,7 +197,9 @@ async fn passes_over_what_is_no_job(world: &World) -> Outcome {
     world
         .raw::<()>(&["HDEL", &world.key("lost"), "mw_queue"])
         .await?;
-    same!(world.lose_all().await?.requeued, ["j1"]);
+    let back = world.lose_all().await?;
+    same!(back.requeued, ["j1"]);
+    check!(back.ended.is_empty());
     same!(world.list(&world.key("list")).await?, ["x"]);
     same!(world.broker.running().await?, 0);
     Ok(())

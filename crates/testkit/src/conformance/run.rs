@@ -8,23 +8,28 @@ use super::{Case, Failure, Outcome, Place, World};
 use crate::snapshot::keys;
 
 /// Far more than a case takes, so that only one that hangs meets it.
-const LIMIT: Duration = Duration::from_secs(600);
+pub const LIMIT: Duration = Duration::from_secs(600);
 
 impl Case {
-    /// Runs the case with `scripts`. A panic and a case that does not end are failures too.
+    /// Runs the case with `scripts`. A panic and a case that does not end within `limit` are failures too.
     ///
     /// # Errors
     /// What the case found wrong.
-    pub async fn run_on(&'static self, place: &Place, scripts: Scripts) -> Outcome {
+    pub async fn run_on(
+        &'static self,
+        place: &Place,
+        scripts: Scripts,
+        limit: Duration,
+    ) -> Outcome {
         let world = World::new(place.ways().clone(), scripts)?;
         let run = tokio::spawn(async move { (self.run)(&world).await });
         let stop = run.abort_handle();
-        match tokio::time::timeout(LIMIT, run).await {
+        match tokio::time::timeout(limit, run).await {
             Ok(Ok(outcome)) => outcome?,
             Ok(Err(panic)) => return Err(Failure::new(panic)),
             Err(_) => {
                 stop.abort();
-                return Err(Failure::new(format!("it did not end within {LIMIT:?}")));
+                return Err(Failure::new(format!("it did not end within {limit:?}")));
             }
         }
         alone(place).await

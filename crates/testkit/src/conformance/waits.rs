@@ -27,6 +27,7 @@ cases![
     a_diamond_runs_its_end_once,
     a_job_that_was_stopped_is_not_told,
     another_job_of_its_id_is_not_told,
+    the_failure_of_another_is_not_its_own,
     a_job_deleted_and_stored_again_counts_each_once,
     a_deleted_prerequisite_did_not_finish,
     a_note_told_twice_changes_nothing,
@@ -388,6 +389,18 @@ async fn another_job_of_its_id_is_not_told(world: &World) -> Outcome {
     run(world, "second", true).await?;
     same!(world.waiting().await?, ["child"]);
     Ok(())
+}
+
+/// It stands among those who wait, and waits for another by now.
+async fn the_failure_of_another_is_not_its_own(world: &World) -> Outcome {
+    world.put(&["first", "second"]).await?;
+    put_after(world, "child", &["second"]).await?;
+    let next = format!("{}first", world.named("NEXT")?);
+    world.raw::<()>(&["RPUSH", &next, "child"]).await?;
+    run(world, "first", false).await?;
+    check!(waits(world, "child").await?);
+    run(world, "second", true).await?;
+    run(world, "child", true).await
 }
 
 /// The note of the job before it is not another prerequisite.

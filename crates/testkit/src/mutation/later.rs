@@ -174,11 +174,6 @@ pub(super) const ADVANCE: &[Change] = &[
         "redis.call('LPOP', NEXT",
     ),
     (
-        "others_told",
-        "if has.status == 'dispatched' and from then",
-        "if has.status == 'dispatched' and has.mw_waiting then from = from or 1 to = to or 0",
-    ),
-    (
         "told_of_nothing",
         "if has.status == 'dispatched' and from then",
         "if false then",
@@ -233,6 +228,11 @@ pub(super) const ADVANCE: &[Change] = &[
 
 /// Of a failure, and of what cannot be queued.
 pub(super) const ADVANCE_FAILED: &[Change] = &[
+    (
+        "others_told",
+        "if has.status == 'dispatched' and from then",
+        "if has.status == 'dispatched' and has.mw_waiting then from = from or 1 to = to or 0",
+    ),
     (
         "failure_ignored",
         "if not finished and has.mw_on_failure ~= 'continue' then",

@@ -22,9 +22,14 @@ mod starts;
 mod waits;
 mod wishes;
 
+use std::time::Duration;
+
 use meshwork_broker::script::{Schema, Scripts, Verb};
 
 use crate::conformance::{Case, Engine, Failure, GROUPS, Group};
+
+/// A case that a broken script keeps busy for longer has noticed it; none of those that are asked takes a tenth of it.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One way to break one script.
 #[derive(Debug, Clone, Copy)]
@@ -239,7 +244,7 @@ impl Mutation {
         for (group, case) in cases {
             let place = engine.place(self.what).await?;
             let place = place.ok_or_else(|| Failure::new(format!("no {}", engine.program())))?;
-            if let Err(failure) = case.run_on(&place, scripts.clone()).await {
+            if let Err(failure) = case.run_on(&place, scripts.clone(), PATIENCE).await {
                 return Ok(Some(Caught {
                     case: case_name(group, case),
                     failure,
@@ -290,6 +295,16 @@ mod tests {
     use super::*;
 
     /// A script that has changed under its mutation, or two that share a name, are told in a second.
+    #[test]
+    fn what_is_recorded_is_there() {
+        let names: BTreeSet<_> = all().iter().map(Mutation::name).collect();
+        let gone = noticed::recorded()
+            .into_keys()
+            .filter(|mutation| !names.contains(mutation))
+            .collect::<Vec<_>>();
+        assert!(gone.is_empty(), "these stand in noticed.txt only: {gone:?}");
+    }
+
     #[test]
     fn each_has_a_name_of_its_own_and_a_text_to_break() {
         let mut names = BTreeSet::new();
