@@ -32,6 +32,7 @@ mod target;
 mod trace;
 mod value;
 mod wishes;
+mod yaml;
 
 use std::process::ExitCode;
 

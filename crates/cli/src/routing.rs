@@ -1,15 +1,13 @@
 //! Which workers take a job that does not say it: options of the commands that submit, and the file of bindings.
 
-use std::fs::File;
-use std::io::Read;
+use std::path::Path;
 
 use meshwork::JobRequest;
 use meshwork::model::route::bindings::Bindings;
 use meshwork::model::route::topic::Topic;
 use meshwork::source::bananas;
 
-/// A file of bindings that is larger than this is none.
-const MAX_BYTES: u64 = 1024 * 1024;
+use crate::yaml;
 
 /// What decides about jobs that name no route.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -43,12 +41,5 @@ impl Routing {
 }
 
 fn read(path: &str) -> Result<Bindings, String> {
-    let mut text = String::new();
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let read = file.take(MAX_BYTES + 1).read_to_string(&mut text);
-    read.map_err(|error| error.to_string())?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(format!("it is larger than {MAX_BYTES} bytes"));
-    }
-    serde_saphyr::from_str(&text).map_err(|error| error.to_string())
+    yaml::read(Path::new(path)).map_err(|error| error.to_string())
 }

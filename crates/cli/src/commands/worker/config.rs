@@ -9,13 +9,12 @@ use meshwork::source::bananas::MAX_CONCURRENCY;
 use serde::Deserialize;
 
 use crate::value;
+use crate::yaml::{self, YamlError};
 
 /// Where scripts are looked for of handlers that are only named: in this folder beside the file.
 const FOLDER: &str = "handlers";
 /// What runs scripts, in the order in which they are looked for.
 const ENDINGS: [&str; 2] = ["py", "rhai"];
-/// A file of settings that is larger than this is none.
-const MAX_BYTES: u64 = 1024 * 1024;
 
 /// What a worker is told; what stands on the command line or in the environment goes before it.
 #[derive(Debug, Default, PartialEq)]
@@ -31,13 +30,8 @@ pub(super) struct Config {
 /// Why a file says nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
-    #[error("the settings {path} cannot be read: {source}")]
-    Unreadable {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error("the settings {path} have {bytes} bytes: at most {MAX_BYTES} are allowed")]
-    TooLarge { path: PathBuf, bytes: u64 },
+    #[error("the settings {path}: {source}")]
+    Unreadable { path: PathBuf, source: YamlError },
     #[error("the settings {path} are none: {why}")]
     Invalid { path: PathBuf, why: String },
     #[error(
@@ -88,26 +82,18 @@ impl Default for Handlers {
 impl Config {
     /// Reads a file. `given` are the names of handlers whose scripts the command line says.
     pub(super) fn read(path: &Path, given: &[&str]) -> Result<Self, ConfigError> {
-        let unreadable = |source| ConfigError::Unreadable {
+        let document = yaml::read(path).map_err(|source| ConfigError::Unreadable {
             path: path.to_owned(),
             source,
-        };
-        let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
-        if bytes > MAX_BYTES {
-            let path = path.to_owned();
-            return Err(ConfigError::TooLarge { path, bytes });
-        }
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
-        Self::parse(&text, path, given)
+        })?;
+        Self::of(document, path, given)
     }
 
-    fn parse(text: &str, path: &Path, given: &[&str]) -> Result<Self, ConfigError> {
+    fn of(document: Document, path: &Path, given: &[&str]) -> Result<Self, ConfigError> {
         let invalid = |why: String| ConfigError::Invalid {
             path: path.to_owned(),
             why,
         };
-        let document: Document =
-            serde_saphyr::from_str(text).map_err(|error| invalid(error.to_string()))?;
         let section = document.worker;
         let routes = match section.routing_keys.join(",").as_str() {
             "" => None,
@@ -168,8 +154,13 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Config, String> {
-        let parsed = Config::parse(text, Path::new("conf/worker.yaml"), &["given"]);
-        parsed.map_err(|error| error.to_string())
+        let path = Path::new("conf/worker.yaml");
+        let document = yaml::parse(text).map_err(|source| ConfigError::Unreadable {
+            path: path.to_owned(),
+            source,
+        });
+        let config = document.and_then(|document| Config::of(document, path, &["given"]));
+        config.map_err(|error| error.to_string())
     }
 
     #[test]
