@@ -19,8 +19,8 @@ use worker_support::{Gate, Scripted, osis};
 
 /// Long enough for a busy machine, short enough to be told of a hang.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How soon after the server's return workers work again.
-const SOON: Duration = Duration::from_secs(5);
+/// How soon after the server's return workers work again: a second or two, and time for a busy machine.
+const SOON: Duration = Duration::from_secs(15);
 /// Keys that a server has to load, and how long it takes over each, in microseconds: some seconds in all.
 const KEYS: usize = 6000;
 const PER_KEY: &str = "500";

@@ -15,7 +15,7 @@ use crate::{PATIENCE, SHORT, worker};
 
 const CONTROL: &str = "hero:q:ctl:type:osis";
 /// A request is heard within a second, and the run of a test ends at once: with time for a busy machine.
-const SOON: Duration = Duration::from_secs(4);
+const SOON: Duration = Duration::from_secs(15);
 
 async fn is_stopped(client: &Client, id: &JobId) {
     let failed = client.result(id, PATIENCE).await.unwrap_err();
