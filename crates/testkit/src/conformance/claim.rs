@@ -185,10 +185,8 @@ async fn returns_the_records(world: &World) -> Outcome {
     let mut plain = world.job("j2")?;
     (plain.caller_id, plain.context_id) = ("alice".to_owned(), "home".to_owned());
     (plain.retries, plain.timeout) = (3, 78);
-    plain.route.instance = Some("7".parse()?);
     world.put_jobs(std::slice::from_ref(&plain)).await?;
-    let queues = [plain.route.queue(world.keys())];
-    let claimed = world.claim(WORKER, &queues, 1).await?.jobs.remove(0);
+    let claimed = world.take_one().await?;
     same!(claimed.job.script, plain.script.as_bytes());
     same!(
         (&claimed.job.caller_id, &claimed.job.context_id),
@@ -201,9 +199,9 @@ async fn returns_the_records(world: &World) -> Outcome {
 
 /// As many fields as ours have, but others.
 async fn returns_the_records_of_others(world: &World) -> Outcome {
-    let own = ["status", "script", "script_type", "caller_id"];
-    let values = ["dispatched", "1", "osis", "bob"];
-    let more: Vec<_> = (0..9).map(|n| format!("x{n}")).collect();
+    let own = ["status", "script", "script_type", "caller_id", "env_vars"];
+    let values = ["dispatched", "1", "osis", "bob", r#"{"A":"1"}"#];
+    let more: Vec<_> = (0..8).map(|n| format!("x{n}")).collect();
     let fields = own.into_iter().zip(values);
     let fields: Vec<_> = fields
         .chain(more.iter().map(|name| (name.as_str(), "y")))
@@ -217,6 +215,7 @@ async fn returns_the_records_of_others(world: &World) -> Outcome {
         ),
         (b"1".as_slice(), "bob")
     );
+    same!(claimed.job.env_vars["A"], "1");
     Ok(())
 }
 
