@@ -28,12 +28,16 @@ async fn forgets_a_job_that_waits(world: &World) -> Outcome {
         .await
 }
 
-/// Nor its reply.
+/// Nor its reply, nor its log.
 async fn forgets_a_job_that_ended(world: &World) -> Outcome {
     let mut job = world.job("j1")?;
     job.reply = true;
     world.put_jobs(&[job]).await?;
     let claimed = world.take_one().await?;
+    world
+        .broker
+        .log(&claimed, &[("stdout", b"one")], None)
+        .await?;
     world.finish(&claimed, "42").await?;
     let job = world.read("j1").await?;
     same!(world.broker.delete(&job).await?, Deleted::Deleted);
