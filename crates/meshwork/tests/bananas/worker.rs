@@ -494,6 +494,7 @@ async fn an_idle_worker_is_woken() {
         "picked up after {:?}, 9 of 10 within {:?}",
         took[45], took[81]
     );
-    assert!(took[45] < Duration::from_millis(200), "{:?}", took[45]);
+    // Who looks at nine lists in turn, a while at each, takes seconds.
+    assert!(took[45] < Duration::from_secs(1), "{:?}", took[45]);
     worker.stop().await;
 }
