@@ -1,7 +1,7 @@
 //! schedule: schedules are kept, changed and forgotten, and nothing that somebody else decided meanwhile is
 //! undone.
 
-use meshwork_broker::{Error, Put, Ran, Scheduled};
+use meshwork_broker::{Clock, Error, Put, Ran, Scheduled};
 use meshwork_model::schedule::Schedule;
 use meshwork_model::schedule::policy::{CatchUp, Overlap};
 use meshwork_model::schedule::timing::Timing;
@@ -24,6 +24,8 @@ cases![
     runs_by_hand,
     does_not_run_by_hand_beside_itself,
     what_was_read_before_a_change_decides_nothing,
+    of_many_who_add_it_at_once_one_does,
+    a_change_beside_a_slot_takes_nothing_back,
     wakes_whoever_waits_for_what_is_due,
     far_away_times_are_whole_numbers,
 ];
@@ -319,6 +321,30 @@ async fn what_was_read_before_a_change_decides_nothing(world: &World) -> Outcome
     let before = world.all().await?;
     same!(world.broker.run_schedule(&old, &schedule, "c").await?, None);
     world.unchanged(&before).await
+}
+
+/// The others are told.
+async fn of_many_who_add_it_at_once_one_does(world: &World) -> Outcome {
+    let schedule = every(world, "@every 10s")?;
+    let all = (0..8).map(|_| world.broker.put_schedule(&schedule, false));
+    let put = futures_util::future::try_join_all(all).await?;
+    same!(put.iter().filter(|put| **put == Put::Added).count(), 1);
+    same!(put.iter().filter(|put| **put == Put::Exists).count(), 7);
+    Ok(())
+}
+
+/// Whoever changes it has a clock that is late: what was decided since it was read stays decided.
+async fn a_change_beside_a_slot_takes_nothing_back(world: &World) -> Outcome {
+    put(world, &every(world, "@every 10s")?).await?;
+    let (clock, _) = Clock::manual(SLOT);
+    let ahead = world.broker.clone().with_clock(clock);
+    let changed = every(world, "@every 7s")?;
+    let (ticked, changed) =
+        futures_util::future::try_join(ahead.tick(), world.broker.put_schedule(&changed, true))
+            .await?;
+    same!((ticked.stored, changed), (1, Put::Replaced));
+    same!(read(world).await?.position, Some(SLOT));
+    Ok(())
 }
 
 /// Only what is due first.

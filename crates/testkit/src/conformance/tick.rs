@@ -420,7 +420,8 @@ async fn takes_a_bounded_number(world: &World) -> Outcome {
 async fn reads_a_bounded_number_of_bytes(world: &World) -> Outcome {
     for name in ["a", "b", "c"] {
         let mut job = world.job("any")?;
-        job.input = Some(vec![b'x'; 600_000]);
+        // More than one call reads of all.
+        job.input = Some(vec![b'x'; 1_200_000]);
         let timing = every(world, "@every 10s")?.timing;
         put(world, &Schedule::new(name.parse()?, timing, job)).await?;
     }
@@ -435,6 +436,12 @@ async fn reads_a_bounded_number_of_bytes(world: &World) -> Outcome {
         ((1, 1, 0), (1, 1, 0))
     );
     same!(tick(world).await?, (0, 0, 0));
+    for id in world.waiting().await? {
+        same!(
+            world.read(&id).await?.input.map_or(0, |input| input.len()),
+            1_200_000
+        );
+    }
     Ok(())
 }
 
