@@ -20,12 +20,14 @@ cases![
     a_slot_is_skipped_while_the_last_job_goes_on,
     a_job_that_waits_is_replaced,
     a_job_that_runs_is_replaced_when_it_has_ended,
+    a_job_that_is_to_stop_is_not_told_again,
     jobs_may_overlap,
     the_latest_missed_slot_runs,
     missed_slots_are_skipped,
     all_missed_slots_run_in_order,
     after_its_end_it_is_never_due,
     a_full_queue_is_tried_again,
+    what_is_undecided_holds_up_what_follows,
     what_a_queue_never_takes_is_given_up,
     a_queue_that_is_no_list_holds_up_nobody,
     what_cannot_be_read_holds_up_nobody,
@@ -223,6 +225,21 @@ async fn a_job_that_runs_is_replaced_when_it_has_ended(world: &World) -> Outcome
     Ok(())
 }
 
+/// Somebody has stopped it, and it still runs.
+async fn a_job_that_is_to_stop_is_not_told_again(world: &World) -> Outcome {
+    after_one(world, Overlap::Replace).await?;
+    let claimed = world.take_one().await?;
+    world.broker.cancel(&claimed.job, "stopped", false).await?;
+    let control = world.keys().control_queue_type(&"osis".parse()?);
+    let told = world.list(&control).await?;
+    world.at(SLOT + 10_000);
+    same!(tick(world).await?, (1, 1, 0));
+    same!(world.list(&control).await?, told);
+    let reason = world.field(FIRST, "mw_stop").await?;
+    same!(reason.as_deref(), Some("stopped"));
+    Ok(())
+}
+
 /// Side by side.
 async fn jobs_may_overlap(world: &World) -> Outcome {
     after_one(world, Overlap::Allow).await?;
@@ -315,6 +332,29 @@ async fn a_full_queue_is_tried_again(world: &World) -> Outcome {
     let there = world.broker.read_schedule(&"t".parse()?).await?;
     let there = there.ok_or_else(|| Failure::new("t is gone"))?;
     same!((there.trouble, there.next), (None, Some(hour + 3_600_000)));
+    Ok(())
+}
+
+/// Also a slot whose job is there: the one before it would never come.
+async fn what_is_undecided_holds_up_what_follows(world: &World) -> Outcome {
+    let mut schedule = every(world, "@every 10s")?;
+    (schedule.overlap, schedule.catch_up) = (Overlap::Allow, CatchUp::All(10));
+    put(world, &schedule).await?;
+    world.at(SLOT);
+    same!(tick(world).await?, (1, 1, 0));
+    world.broker.limit_queue(None, Some(1)).await?;
+    let (key, back) = (world.keys().schedule(&"s".parse()?), SLOT - 10_001);
+    let text = back.to_string();
+    world.raw::<()>(&["HSET", &key, "position", &text]).await?;
+    world
+        .raw::<()>(&["ZADD", &world.keys().schedules(), &text, "s"])
+        .await?;
+    same!(tick(world).await?, (1, 0, 0));
+    same!(read(world).await?.position, Some(back));
+    world.broker.limit_queue(None, None).await?;
+    world.pass(5_000);
+    same!(tick(world).await?, (1, 1, 0));
+    same!(world.waiting().await?, [FIRST, "s.20231114T221320Z"]);
     Ok(())
 }
 
