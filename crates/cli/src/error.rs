@@ -8,9 +8,9 @@ use meshwork_broker::MigrateError;
 
 use crate::commands::{JsonlError, UsageError, exit_of_migration};
 use crate::confirm::ConfirmError;
-use crate::endpoint::EndpointError;
 use crate::exit::Exit;
 use crate::hands::HandsError;
+use crate::http::BindError;
 use crate::input::InputError;
 use crate::interrupt::Interrupted;
 use crate::out::{OutError, note};
@@ -45,7 +45,7 @@ pub(crate) enum Error {
     #[error(transparent)]
     Out(#[from] OutError),
     #[error(transparent)]
-    Endpoint(#[from] EndpointError),
+    Bind(#[from] BindError),
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     #[error(transparent)]
@@ -94,7 +94,7 @@ impl Error {
             Self::Out(OutError::NoReader) => Exit::NO_READER,
             Self::Interrupted(interrupted) => interrupted.exit(),
             Self::NothingEnds { .. } => Exit::NOT_ENDED,
-            Self::Out(OutError::Write(_)) | Self::System { .. } | Self::Endpoint(_) => Exit::SYSTEM,
+            Self::Out(OutError::Write(_)) | Self::System { .. } | Self::Bind(_) => Exit::SYSTEM,
         }
     }
 

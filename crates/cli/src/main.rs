@@ -14,6 +14,7 @@ mod error;
 mod exit;
 mod follow;
 mod hands;
+mod http;
 mod input;
 mod interrupt;
 mod listing;
