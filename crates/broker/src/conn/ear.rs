@@ -11,6 +11,15 @@ use super::{CALL_TIMEOUT, gone, in_time};
 /// A connection that listens to channels.
 pub struct Ear(Kind);
 
+/// What was published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heard {
+    /// The channel.
+    pub channel: String,
+    /// The message.
+    pub message: Vec<u8>,
+}
+
 enum Kind {
     Server(PubSub),
     Engine(Session),
@@ -60,20 +69,43 @@ impl Ear {
         }
     }
 
-    /// Returns when something was said on a channel; what it is, the caller finds out where it is kept. It may also
-    /// return for nothing.
+    /// Returns when something was said on a channel. It may also return for nothing.
     ///
     /// # Errors
     /// If the connection is gone.
-    pub async fn heard(&mut self) -> RedisResult<()> {
-        let heard = match &mut self.0 {
-            Kind::Server(connection) => connection.on_message().next().await.is_some(),
-            Kind::Engine(session) => session.next_push().await.is_some(),
-        };
-        match heard {
-            true => Ok(()),
-            false => Err(gone("nothing more is heard")),
+    pub async fn heard(&mut self) -> RedisResult<Option<Heard>> {
+        let gone = || gone("nothing more is heard");
+        match &mut self.0 {
+            Kind::Server(connection) => {
+                let message = connection.on_message().next().await.ok_or_else(gone)?;
+                Ok(Some(Heard {
+                    channel: message.get_channel_name().to_owned(),
+                    message: message.get_payload_bytes().to_vec(),
+                }))
+            }
+            Kind::Engine(session) => {
+                let push = session.next_push().await.ok_or_else(gone)?;
+                Ok(published(push))
+            }
         }
+    }
+}
+
+/// What a push of the engine says, if it is not about the listening itself.
+fn published(push: Reply) -> Option<Heard> {
+    let (Reply::Push(parts) | Reply::Array(parts)) = push else {
+        return None;
+    };
+    match parts.as_slice() {
+        [
+            Reply::Bulk(kind),
+            Reply::Bulk(channel),
+            Reply::Bulk(message),
+        ] if kind == "message" => Some(Heard {
+            channel: String::from_utf8_lossy(channel).into_owned(),
+            message: message.to_vec(),
+        }),
+        _ => None,
     }
 }
 

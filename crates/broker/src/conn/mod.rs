@@ -22,7 +22,7 @@ use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult,
 use crate::error::timed_out;
 pub use check::Unfit;
 pub(crate) use dial::CLIENT_NAME;
-pub use ear::Ear;
+pub use ear::{Ear, Heard};
 pub(crate) use target::Security;
 pub use target::{Server, Target, TargetError, TlsFiles};
 

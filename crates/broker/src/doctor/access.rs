@@ -116,9 +116,10 @@ pub fn bananas_rights(prefix: &Namespace) -> String {
 }
 
 /// What actions of Nooble4 need besides.
-const NOOBLE_COMMANDS: [&str; 10] = [
+const NOOBLE_COMMANDS: [&str; 11] = [
     "blmpop",
     "publish",
+    "subscribe",
     "xack",
     "xclaim",
     "xdel",

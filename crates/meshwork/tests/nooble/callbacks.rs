@@ -189,3 +189,91 @@ async fn a_callback_may_ask_for_a_callback() {
         listens.stop().await;
     }
 }
+
+/// Nobody ever comes for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_that_nobody_takes_ends() {
+    for ground in Ground::both().await {
+        let service = ground.started().await;
+        for own_list in [false, true] {
+            let mut asks = request("demo.echo", json!({}));
+            if own_list {
+                asks = asks.own_list();
+            }
+            ground
+                .tester
+                .send_with_callback(asks, "tester.done", &1)
+                .await
+                .unwrap();
+        }
+        eventually("both callbacks stand there", BOUND, async || {
+            let lists: Vec<String> = ground.say(&["KEYS", "*:callbacks:*"]).await;
+            (lists.len() == 2).then_some(())
+        })
+        .await;
+        ground.quiet().await;
+        service.stop().await;
+        let mut left: Vec<String> = ground.say(&["KEYS", "*"]).await;
+        left.retain(|key| *key != ground.queue());
+        assert!(left.len() >= 4, "{left:?}");
+        for key in left {
+            assert!(ground.say::<i64>(&["PTTL", &key]).await > 0, "{key}");
+        }
+    }
+}
+
+/// One list for one call, as Nooble4's clients have it; and a listener that takes no actions.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_callback_of_one_call_comes_to_a_list_of_its_own() {
+    for ground in Ground::both().await {
+        let service = ground.started().await;
+        let ask = async |n: u32| {
+            let asks = request("demo.echo", json!({ "n": n })).own_list();
+            let sent = ground.tester.send_with_callback(asks, "tester.done", &n);
+            sent.await.unwrap()
+        };
+        let (first, second) = (ask(1).await, ask(2).await);
+        let all = Heard::default();
+        let of_one = |call: &str| {
+            let heard = Arc::clone(&all);
+            let done = move |told: Result<Value, ErrorDetail>, context: ActionContext| {
+                let remembers = context.asked.unwrap().remembers;
+                let told = told.map_err(|error| error.message);
+                heard.lock().unwrap().push((told, remembers));
+                async { Ok::<(), String>(()) }
+            };
+            Service::listener(&ground.tester)
+                .on_callback_of("tester.done", call, done)
+                .lease(LEASE)
+        };
+        let listens = of_one(&second).start().await.unwrap();
+        let told = heard(&all, 1).await;
+        assert_eq!(told, [(Ok(json!({ "echo": { "n": 2 } })), json!(2))]);
+        assert_eq!(listens.queues().count(), 1);
+        assert!(listens.queues().all(|queue| queue.contains(&second)));
+        listens.stop().await;
+        let listens = of_one(&first).start().await.unwrap();
+        assert_eq!(heard(&all, 2).await[1].1, json!(1));
+        listens.stop().await;
+        ground.goes_on(service).await;
+    }
+}
+
+/// A client of Nooble4 that asks in this service's name keeps no record.
+#[tokio::test(flavor = "multi_thread")]
+async fn callbacks_that_others_asked_for_are_taken_if_it_is_said() {
+    for ground in Ground::both().await {
+        let service = ground.started().await;
+        let asks = request("demo.echo", json!({ "n": 1 }));
+        let sent = ground.tester.send_with_callback(asks, "tester.done", &1);
+        let asked = ground.broker.names().asked("tester", &sent.await.unwrap());
+        ground.say::<u8>(&["DEL", &asked]).await;
+        let all = Heard::default();
+        let listens = listener(&ground.tester, &all).unasked();
+        let listens = listens.start().await.unwrap();
+        let expected = (Ok(json!({ "echo": { "n": 1 } })), Value::Null);
+        assert_eq!(heard(&all, 1).await, [expected]);
+        ground.goes_on(service).await;
+        listens.stop().await;
+    }
+}

@@ -72,6 +72,39 @@ async fn two_thousand_calls_are_under_way_on_few_connections() {
     }
 }
 
+/// More than there are lists for, and than there are connections for lists of single calls.
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_of_many_types_are_answered() {
+    const TYPES: usize = 100;
+    for ground in Ground::both().await {
+        let echo = async |data: Value, _: ActionContext| Ok::<_, String>(data);
+        let name = |n: usize| format!("demo.echo.number_{n}");
+        let mut service = ground.service();
+        for n in 0..TYPES {
+            service = service.handle(&name(n), echo);
+        }
+        let service = service.start().await.unwrap();
+        for own_list in [false, true] {
+            let client = Client::new(ground.broker.clone(), "tester");
+            let call = |n: usize| {
+                let client = &client;
+                let mut asks = request(&name(n), json!({ "n": n }));
+                if own_list {
+                    asks = asks.own_list();
+                }
+                async move {
+                    let answer: Value = client.ask(asks, BOUND).await.unwrap();
+                    assert_eq!(answer["n"], n);
+                }
+            };
+            assert_eq!(join_all((0..TYPES).map(call)).await.len(), TYPES);
+            // And again, when all lists are known.
+            assert_eq!(join_all((0..TYPES).map(call)).await.len(), TYPES);
+        }
+        ground.goes_on(service).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_comes_too_late_is_dropped() {
     for ground in Ground::both().await {

@@ -5,8 +5,10 @@
 mod callbacks;
 mod captured;
 mod client;
+mod deleted;
 #[path = "../../examples/demo_service/handlers.rs"]
 mod handlers;
+mod notices;
 mod service;
 mod support;
 mod table;

@@ -138,7 +138,8 @@ impl QueueManager {
         format!("{service}-group")
     }
 
-    /// The list to which one call is answered.
+    /// The list to which one call is answered. Where calls of a type share one, an id of the process stands in the
+    /// place of the call's.
     #[must_use]
     pub fn response(
         &self,
@@ -150,12 +151,6 @@ impl QueueManager {
         let action_type = self.word(action_type);
         let rest = format!("responses:{action_type}:{correlation_id}");
         self.of(client, context, &rest)
-    }
-
-    /// The list to which all calls of one process are answered.
-    #[must_use]
-    pub fn responses(&self, client: &str, process: &str) -> String {
-        self.of(client, None, &format!("responses:mw:{process}"))
     }
 
     /// The list to which the callbacks of one event go; with the id of a call, those of that call alone.
@@ -197,10 +192,12 @@ impl QueueManager {
         Self::beside(self.actions(service, context), dead)
     }
 
-    /// All keys of a list of callbacks.
+    /// All keys of a list of callbacks: of all of an event, or of one call, whose id is the context in a list's name
+    /// that has no other place for it.
     #[must_use]
-    pub fn callback_keys(&self, client: &str, event: &str) -> QueueKeys {
-        let list = self.callback(client, event, None, None);
+    pub fn callback_keys(&self, client: &str, event: &str, call: Option<&str>) -> QueueKeys {
+        let context = call.filter(|_| self.dialect == Dialect::Lists);
+        let list = self.callback(client, event, call, context);
         let dead = format!("{list}:dead_letter");
         Self::beside(list, dead)
     }

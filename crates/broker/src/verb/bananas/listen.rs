@@ -41,6 +41,6 @@ impl Bananas {
     /// # Errors
     /// If the connection breaks.
     pub async fn told(&self, ear: &mut Ear) -> Result<(), Error> {
-        ear.heard().await.map_err(failed)
+        ear.heard().await.map(|_| ()).map_err(failed)
     }
 }

@@ -7,6 +7,7 @@ mod receive;
 mod replies;
 mod report;
 mod send;
+mod subscribe;
 
 use std::sync::Arc;
 
@@ -138,13 +139,21 @@ impl Nooble {
         })
     }
 
-    /// Where a service takes the callbacks of an event: a list in either dialect.
+    /// Where a service takes the callbacks of an event, or those of one call alone: a list in either dialect.
     #[must_use]
-    pub fn callbacks(&self, client: &str, event: &str) -> Arc<Source> {
+    pub fn callbacks(&self, client: &str, event: &str, call: Option<&str>) -> Arc<Source> {
         Arc::new(Source {
-            keys: self.names.callback_keys(client, event),
+            keys: self.names.callback_keys(client, event, call),
             group: None,
         })
+    }
+
+    /// Whether the server answers.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.ask("ping", &redis::cmd("PING")).await
     }
 
     /// A call, with the time and whether the queue is a stream.

@@ -14,6 +14,7 @@ use tokio_util::sync::DropGuard;
 
 use super::replies::{self, Replies};
 use super::request::{Request, new_id, now};
+use super::subscribe::Subscription;
 use super::{Error, WAITS_FOR_CALLBACK};
 
 /// A client of one service; cheap to clone, all clones share their connections.
@@ -65,13 +66,13 @@ impl Client {
     /// A client over a broker.
     #[must_use]
     pub fn new(broker: Nooble, service: &str) -> Self {
-        let list = broker.names().responses(service, &new_id());
+        let service: Arc<str> = service.into();
         Self {
-            service: service.into(),
             calls: Arc::new(Calls {
-                replies: Arc::new(Replies::new(list)),
+                replies: Arc::new(Replies::new(Arc::clone(&service))),
                 reader: OnceLock::new(),
             }),
+            service,
             broker,
         }
     }
@@ -147,7 +148,7 @@ impl Client {
         let reader = || replies::read(self.broker.clone(), Arc::clone(replies));
         self.calls.reader.get_or_init(reader);
         let waiting = replies.expect(&id)?;
-        action.callback_queue_name = Some(replies.list.clone());
+        action.callback_queue_name = Some(replies.list(self.names(), &action.action_type));
         self.put(action, context.as_deref(), None).await?;
         waiting.answer(wait).await.ok_or_else(no_answer)
     }
@@ -242,6 +243,20 @@ impl Client {
         let channel = names.notifications(&self.service, event, context.as_deref());
         let message = action.write(names.dialect());
         Ok(self.broker.notify(&channel, &message).await?)
+    }
+
+    /// Listens to what the service `origin` announces of these events, in a context if one is given: what is
+    /// published from when it returns. `T` is what their data is read as.
+    ///
+    /// # Errors
+    /// If the server does not let us listen.
+    pub async fn subscribe<T: DeserializeOwned>(
+        &self,
+        origin: &str,
+        events: &[&str],
+        context: Option<&str>,
+    ) -> Result<Subscription<T>, Error> {
+        Ok(Subscription::start(&self.broker, origin, events, context).await?)
     }
 }
 

@@ -13,6 +13,7 @@ mod replies;
 mod request;
 mod run;
 mod state;
+mod subscribe;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use handler::Registry;
 pub use handler::{ActionHandler, CallbackHandler};
 pub use request::{Ids, Request};
 use state::{Queue, Setup, State};
+pub use subscribe::{MAX_UNREAD, Notice, Notification, Subscription};
 
 pub use super::handlers::{HandlerError, UnknownScript};
 
@@ -63,6 +65,7 @@ pub struct Service {
     lease: Duration,
     grace: Duration,
     adopt: Option<Duration>,
+    unasked: bool,
 }
 
 impl Service {
@@ -70,10 +73,16 @@ impl Service {
     #[must_use]
     pub fn new(client: &Client) -> Self {
         let source = client.broker().actions(client.service(), None);
+        Self::listener(client).listen(source, false)
+    }
+
+    /// A part of that service that takes no actions: callbacks, and what goes to contexts, as far as it is told so.
+    #[must_use]
+    pub fn listener(client: &Client) -> Self {
         Self {
             client: client.clone(),
             registry: Registry::default(),
-            queues: vec![Queue::new(source, false)],
+            queues: Vec::new(),
             concurrency: CONCURRENCY,
             timeout: TIMEOUT,
             runs: RUNS,
@@ -82,6 +91,7 @@ impl Service {
             lease: LEASE,
             grace: GRACE,
             adopt: None,
+            unasked: false,
         }
     }
 
@@ -115,8 +125,32 @@ impl Service {
     {
         self.registry.add_callback(event, handler);
         let broker: &Nooble = self.client.broker();
-        let source = broker.callbacks(self.client.service(), event);
+        let source = broker.callbacks(self.client.service(), event, None);
         self.listen(source, true)
+    }
+
+    /// The same for the callback of one call, which was asked for with a list of its own
+    /// ([`Request::own_list`]), as Nooble4's clients do.
+    #[must_use]
+    pub fn on_callback_of<H, Signature>(mut self, event: &str, call: &str, handler: H) -> Self
+    where
+        H: CallbackHandler<Signature>,
+        Signature: 'static,
+    {
+        self.registry.add_callback(event, handler);
+        let broker: &Nooble = self.client.broker();
+        let source = broker.callbacks(self.client.service(), event, Some(call));
+        self.listen(source, true)
+    }
+
+    /// Deals with callbacks too that have no record of what was asked for, as those that clients of Nooble4 asked for
+    /// in this service's name; one that comes twice is dealt with twice. Without, they are dropped.
+    #[must_use]
+    pub fn unasked(self) -> Self {
+        Self {
+            unasked: true,
+            ..self
+        }
     }
 
     /// Takes the actions of this context too, as of a tenant. All queues get slots in turn.
@@ -214,6 +248,7 @@ impl Service {
             lease: self.lease,
             grace: self.grace,
             adopt: self.adopt,
+            unasked: self.unasked,
         };
         handle::start(Arc::new(State::new(setup)))
     }

@@ -1,5 +1,8 @@
-//! The answers to calls: one list for all calls of a client, read over one connection and told apart by their
+//! The answers to calls: one list of a client for all calls of a type, read over one connection and told apart by their
 //! correlation ids; and lists for single calls, over a bounded number of connections.
+//!
+//! A list is named as Nooble4's clients name that of one call, with the id of this process where theirs has the call's:
+//! nobody can tell our calls from theirs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,12 +10,13 @@ use std::time::Duration;
 
 use meshwork_broker::nooble::Nooble;
 use meshwork_broker::{Backoff, Parking};
+use meshwork_model::keys::nooble::QueueManager;
 use meshwork_model::nooble::Response;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Error;
-use super::request::fresh;
+use super::request::{fresh, new_id};
 
 /// The most calls of one client under way: beyond, their callers are told so.
 const MAX_CALLS: usize = 100_000;
@@ -20,11 +24,18 @@ const MAX_CALLS: usize = 100_000;
 const MAX_PARKED: usize = 8;
 /// How long one wait for answers lasts: a client that is dropped stops reading after it at the latest.
 const SLICE: Duration = Duration::from_secs(5);
+/// The most lists of one client: each wait names them all. Calls of further types are answered to the first.
+const MAX_LISTS: usize = 64;
+/// How long a wait that is told to end may take before the server is asked once more.
+const UNPARK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Who waits for which answer.
 pub(super) struct Replies {
-    /// The list that answers come to.
-    pub(super) list: String,
+    /// What the names of the lists have of this client: its service, and an id that no other has.
+    service: Arc<str>,
+    process: String,
+    /// The lists that answers come to.
+    lists: watch::Sender<Vec<String>>,
     waiting: Mutex<HashMap<String, oneshot::Sender<Response>>>,
     /// Connections for lists of single calls.
     spaces: Semaphore,
@@ -39,9 +50,11 @@ pub(super) struct Waiting<'a> {
 }
 
 impl Replies {
-    pub(super) fn new(list: String) -> Self {
+    pub(super) fn new(service: Arc<str>) -> Self {
         Self {
-            list,
+            service,
+            process: new_id(),
+            lists: watch::Sender::default(),
             waiting: Mutex::default(),
             spaces: Semaphore::new(MAX_PARKED),
             idle: Mutex::default(),
@@ -50,6 +63,23 @@ impl Replies {
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<Response>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The list that calls of a type are answered to.
+    pub(super) fn list(&self, names: &QueueManager, action_type: &str) -> String {
+        let mut list = names.response(&self.service, action_type, &self.process, None);
+        self.lists.send_if_modified(|lists| {
+            if lists.contains(&list) {
+                return false;
+            }
+            if let Some(first) = lists.first().filter(|_| lists.len() >= MAX_LISTS) {
+                list.clone_from(first);
+                return false;
+            }
+            lists.push(list.clone());
+            true
+        });
+        list
     }
 
     /// Begins to wait for the answer with this correlation id.
@@ -104,7 +134,8 @@ impl Replies {
         // 0 would be for ever.
         let left = until.saturating_duration_since(tokio::time::Instant::now());
         let wait = left.max(Duration::from_millis(1));
-        let came = broker.replies(&parking, list, wait).await?;
+        let one = [list.to_owned()];
+        let came = broker.replies(&parking, &one, wait).await?;
         idle().push(parking);
         let dialect = broker.names().dialect();
         let read = |message: &Vec<u8>| Response::read(message, dialect, fresh());
@@ -132,7 +163,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Starts to read the list of answers; it is read until the guard is dropped, and forgotten then.
+/// Starts to read the lists of answers; they are read until the guard is dropped, and forgotten then.
 pub(super) fn read(broker: Nooble, replies: Arc<Replies>) -> DropGuard {
     let stop = CancellationToken::new();
     let stopped = stop.clone();
@@ -141,8 +172,11 @@ pub(super) fn read(broker: Nooble, replies: Arc<Replies>) -> DropGuard {
             () = keep_reading(&broker, &replies) => {}
             () = stopped.cancelled() => {}
         }
-        if let Err(error) = broker.forget_replies(&replies.list).await {
-            tracing::debug!(%error, "the list of answers ends by itself");
+        let lists = replies.lists.borrow().clone();
+        if !lists.is_empty()
+            && let Err(error) = broker.forget_replies(&lists).await
+        {
+            tracing::debug!(%error, "the lists of answers end by themselves");
         }
     });
     stop.drop_guard()
@@ -151,9 +185,19 @@ pub(super) fn read(broker: Nooble, replies: Arc<Replies>) -> DropGuard {
 async fn keep_reading(broker: &Nooble, replies: &Replies) {
     let mut backoff = Backoff::new();
     let mut parking: Option<Parking> = None;
+    let (mut changes, mut turn) = (replies.lists.subscribe(), 0);
     loop {
+        let mut lists = changes.borrow_and_update().clone();
+        if lists.is_empty() {
+            // The sender is in `replies`, which is there.
+            let _ = changes.changed().await;
+            continue;
+        }
+        // None of them goes first for ever.
+        turn = (turn + 1) % lists.len();
+        lists.rotate_left(turn);
         let came = match &parking {
-            Some(parking) => broker.replies(parking, &replies.list, SLICE).await,
+            Some(parking) => wait(broker, parking, &lists, &mut changes).await,
             None => match broker.parking().await {
                 Ok(made) => {
                     parking = Some(made);
@@ -174,6 +218,31 @@ async fn keep_reading(broker: &Nooble, replies: &Replies) {
                 parking = None;
                 backoff.wait().await;
             }
+        }
+    }
+}
+
+/// One wait, which ends when there is another list; what came until then is seen.
+async fn wait(
+    broker: &Nooble,
+    parking: &Parking,
+    lists: &[String],
+    changes: &mut watch::Receiver<Vec<String>>,
+) -> Result<Vec<Vec<u8>>, meshwork_broker::Error> {
+    let wait = broker.replies(parking, lists, SLICE);
+    tokio::pin!(wait);
+    tokio::select! {
+        came = &mut wait => return came,
+        // The sender lives as long as the wait.
+        _ = changes.changed() => {}
+    }
+    loop {
+        if let Err(error) = broker.unpark(parking).await {
+            tracing::debug!(%error, "the wait ends by itself");
+        }
+        // The wait may have reached the server only after the word to end it.
+        if let Ok(came) = tokio::time::timeout(UNPARK_AGAIN, &mut wait).await {
+            return came;
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What a client asks for, and the ids that belong together.
 
 use meshwork_model::keys::nooble::Dialect;
-use meshwork_model::nooble::{Action, Data, Fresh, InvalidData, micros};
+use meshwork_model::nooble::{Action, Data, Fresh, InvalidData, micros, uuid};
+use meshwork_model::trace::TraceContext;
 use serde::Serialize;
 
 use crate::clock::host_micros;
@@ -129,6 +130,21 @@ impl Request {
         self
     }
 
+    /// Belongs to this trace: what asked for it is the action's parent. It stands in the place of other metadata.
+    #[must_use]
+    pub fn trace(mut self, trace: &TraceContext) -> Self {
+        let metadata = format!("{{\"traceparent\":\"{trace}\"}}");
+        self.action.trace_id = uuid(trace.trace_id());
+        self.action.metadata = Data::parse(&metadata).ok();
+        self
+    }
+
+    /// The trace and the span that the action is, as W3C's `traceparent`.
+    #[must_use]
+    pub fn traceparent(&self) -> Option<String> {
+        traceparent(&self.action)
+    }
+
     /// With settings for who searches (streams only), as Nooble4's RAGConfig writes them.
     #[must_use]
     pub fn rag_config(mut self, config: Data) -> Self {
@@ -166,7 +182,7 @@ impl Request {
 
 /// A new UUID.
 pub(super) fn new_id() -> String {
-    uuid::Uuid::new_v4().to_string()
+    ::uuid::Uuid::new_v4().to_string()
 }
 
 /// The time of this host, as Nooble4 writes it.

@@ -55,7 +55,7 @@ pub(super) async fn run(state: &State, in_hand: &InHand, is_callback: bool) {
         let Some(text) = asked_for(state, in_hand, &key).await else {
             return;
         };
-        record = serde_json::from_str::<AskedFor>(&text).ok();
+        record = text.and_then(|text| serde_json::from_str::<AskedFor>(&text).ok());
         asked = Some(key);
     }
     let task = Task {
@@ -69,11 +69,14 @@ pub(super) async fn run(state: &State, in_hand: &InHand, is_callback: bool) {
 }
 
 /// The record of what a callback answers. Where there is none, nobody asked for it, or it was told before: it is
-/// dropped.
-async fn asked_for(state: &State, in_hand: &InHand, key: &str) -> Option<String> {
+/// dropped, unless the service wants it (`Some(None)`).
+async fn asked_for(state: &State, in_hand: &InHand, key: &str) -> Option<Option<String>> {
     let broker = &state.setup.broker;
     let found = until(in_hand, "asked", || broker.asked(key)).await?;
     if found.is_none() {
+        if state.setup.unasked {
+            return Some(None);
+        }
         tracing::info!(
             key,
             "dropped a callback that nobody waits for, or that was told before"
@@ -84,7 +87,7 @@ async fn asked_for(state: &State, in_hand: &InHand, key: &str) -> Option<String>
         })
         .await;
     }
-    found
+    found.map(Some)
 }
 
 /// What is no action is a dead letter, and told to who asked, if it says who that is.
@@ -139,8 +142,7 @@ impl Task<'_> {
         };
         let act = handler.act(input, context.clone());
         match self.execute(act, &stop).await {
-            // It is run elsewhere already.
-            None => {}
+            None => self.lost(),
             Some(Ok(data)) => self.finish(&Ok(data), &context).await,
             Some(Err(error)) => self.fail(error, false).await,
         }
@@ -194,8 +196,10 @@ impl Task<'_> {
                 .broker
                 .finish(&setup.worker, &self.in_hand.received, end)
         });
-        if told.await == Some(Finished::Unanswered) {
-            self.unanswered();
+        match told.await {
+            Some(Finished::Unanswered) => self.unanswered(),
+            Some(Finished::Stale) | None => self.lost(),
+            Some(Finished::Finished) => {}
         }
     }
 
@@ -239,8 +243,22 @@ impl Task<'_> {
             Some(Failed::Failed) => {
                 tracing::warn!(action_id, action_type, error = text, "it failed for good");
             }
-            Some(Failed::Stale) | None => {}
+            Some(Failed::Stale) | None => self.lost(),
         }
+    }
+
+    /// Another service runs it, and answers; or nobody does, since its queue was deleted. (What is handed back when
+    /// this service stops is told there.)
+    fn lost(&self) {
+        if self.state.stop.is_cancelled() {
+            return;
+        }
+        let (action_id, action_type) = (&self.action.action_id, &self.action.action_type);
+        tracing::warn!(
+            action_id,
+            action_type,
+            "not answered: it was taken over, was answered already, or its stream, list or group was deleted"
+        );
     }
 
     fn unanswered(&self) {

@@ -36,6 +36,7 @@ pub(super) struct Setup {
     pub(super) lease: Duration,
     pub(super) grace: Duration,
     pub(super) adopt: Option<Duration>,
+    pub(super) unasked: bool,
 }
 
 /// A queue that a service takes from.

@@ -166,7 +166,7 @@ async fn a_queue_may_be_made_again(world: &World) -> Outcome {
 
 async fn callbacks_come_from_a_list(world: &World) -> Outcome {
     for side in Side::both(world)? {
-        let source = side.verbs.callbacks("tester", "tester.done");
+        let source = side.verbs.callbacks("tester", "tester.done", None);
         world.raw::<()>(&["LPUSH", source.queue(), "c1"]).await?;
         side.verbs.prepare(&source).await?;
         let got = side.verbs.receive(W1, &source, 1).await?;
@@ -196,16 +196,23 @@ async fn what_was_asked_is_kept_for_so_long(world: &World) -> Outcome {
 
 async fn answers_come_together(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
-    let list = side.replies();
+    let (list, other) = (side.replies(), format!("{}:other", side.replies()));
     world.raw::<()>(&["LPUSH", &list, "r1", "r2"]).await?;
     let parking = side.verbs.parking().await?;
-    let got = side.verbs.replies(&parking, &list, PATIENCE).await?;
+    let both = [other.clone(), list.clone()];
+    let got = side.verbs.replies(&parking, &both, PATIENCE).await?;
     same!(got, [b"r1", b"r2"]);
     let soon = Duration::from_millis(10);
-    same!(side.verbs.replies(&parking, &list, soon).await?.len(), 0);
+    same!(side.verbs.replies(&parking, &both, soon).await?.len(), 0);
     world.raw::<()>(&["LPUSH", &list, "r3"]).await?;
-    side.verbs.forget_replies(&list).await?;
-    check!(!side.exists(&list).await?);
+    world.raw::<()>(&["LPUSH", &other, "r4"]).await?;
+    same!(
+        side.verbs.replies(&parking, &both, PATIENCE).await?,
+        [b"r4"]
+    );
+    world.raw::<()>(&["LPUSH", &other, "r5"]).await?;
+    side.verbs.forget_replies(&both).await?;
+    check!(!side.exists(&list).await? && !side.exists(&other).await?);
     Ok(())
 }
 

@@ -1,0 +1,297 @@
+//! Subscribe: the notifications of a service, as they come. A task reads them off a connection of its own into a buffer
+//! with a bound, and connects again when that breaks; whoever listens is told of what it missed.
+
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use meshwork_broker::conn::{Ear, Heard};
+use meshwork_broker::nooble::Nooble;
+use meshwork_broker::{Backoff, Error};
+use meshwork_model::nooble::Action;
+use serde::de::DeserializeOwned;
+use tokio::sync::Notify;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::request::fresh;
+
+/// The most notifications that wait to be read: what comes then is dropped, and counted.
+pub const MAX_UNREAD: usize = 1_000;
+/// The most bytes of them: notifications may be megabytes long.
+const MAX_UNREAD_BYTES: usize = 64 * 1024 * 1024;
+/// After so long without a word the server is asked whether it is there: one that is gone may leave no trace.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// What a listener hears.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Notice<T> {
+    /// A notification.
+    Told(Box<Notification<T>>),
+    /// So many were dropped here, since more waited to be read than there is room for.
+    Dropped(u64),
+    /// The connection broke, and is there again: what was said meanwhile was not heard.
+    Gap,
+    /// Something that is no notification, or whose data is not of the type that is listened for.
+    Unreadable {
+        /// The event that it was said of.
+        event: String,
+        /// What is wrong with it.
+        why: String,
+        /// What was said.
+        message: Vec<u8>,
+    },
+}
+
+/// A notification.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Notification<T> {
+    /// The event, as it was listened for.
+    pub event: String,
+    /// Its data.
+    pub data: T,
+    /// The action that it came as, with all its ids.
+    pub action: Action,
+}
+
+/// The notifications of one service, until this is dropped.
+#[derive(Debug)]
+pub struct Subscription<T> {
+    broker: Nooble,
+    channels: Arc<Channels>,
+    unread: Arc<Unread>,
+    _stop: DropGuard,
+    data: PhantomData<fn() -> T>,
+}
+
+/// The channels that are listened to, and the event of each.
+#[derive(Debug)]
+struct Channels {
+    names: Vec<String>,
+    events: Vec<String>,
+}
+
+/// What was heard and not read yet.
+#[derive(Debug, Default)]
+struct Unread {
+    kept: Mutex<Kept>,
+    more: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    heard: VecDeque<Word>,
+    bytes: usize,
+    /// So many came since the last one that is kept.
+    dropped: u64,
+}
+
+/// What was heard, as it came.
+#[derive(Debug, PartialEq, Eq)]
+enum Word {
+    Said(Heard),
+    Dropped(u64),
+    Gap,
+}
+
+impl Kept {
+    fn push(&mut self, word: Word) {
+        let more = match &word {
+            Word::Said(heard) => heard.message.len(),
+            _ => 0,
+        };
+        // One that is too large by itself is kept if it is alone.
+        let full = self.heard.len() >= MAX_UNREAD || self.bytes + more > MAX_UNREAD_BYTES;
+        if full && !self.heard.is_empty() {
+            // A gap that follows what was dropped is told with it.
+            self.dropped += u64::from(matches!(word, Word::Said(_)));
+            return;
+        }
+        if self.dropped > 0 {
+            self.heard
+                .push_back(Word::Dropped(std::mem::take(&mut self.dropped)));
+        }
+        self.bytes += more;
+        self.heard.push_back(word);
+    }
+
+    fn pop(&mut self) -> Option<Word> {
+        let Some(word) = self.heard.pop_front() else {
+            let dropped = std::mem::take(&mut self.dropped);
+            return (dropped > 0).then_some(Word::Dropped(dropped));
+        };
+        if let Word::Said(heard) = &word {
+            self.bytes -= heard.message.len();
+        }
+        Some(word)
+    }
+}
+
+impl Unread {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, word: Word) {
+        self.kept().push(word);
+        self.more.notify_one();
+    }
+
+    async fn next(&self) -> Word {
+        loop {
+            let more = self.more.notified();
+            if let Some(word) = self.kept().pop() {
+                return word;
+            }
+            more.await;
+        }
+    }
+}
+
+impl<T: DeserializeOwned> Subscription<T> {
+    /// Listens to the channels of these events from when it returns.
+    pub(super) async fn start(
+        broker: &Nooble,
+        origin: &str,
+        events: &[&str],
+        context: Option<&str>,
+    ) -> Result<Self, Error> {
+        let name = |event: &&str| broker.names().notifications(origin, event, context);
+        let channels = Arc::new(Channels {
+            names: events.iter().map(name).collect(),
+            events: events.iter().map(|event| (*event).to_owned()).collect(),
+        });
+        let ear = broker.subscribe(&channels.names).await?;
+        let (unread, stop) = (Arc::<Unread>::default(), CancellationToken::new());
+        let listens = listen(
+            broker.clone(),
+            ear,
+            Arc::clone(&channels),
+            Arc::clone(&unread),
+        );
+        let stopped = stop.clone();
+        tokio::spawn(async move { stopped.run_until_cancelled(listens).await });
+        Ok(Self {
+            broker: broker.clone(),
+            channels,
+            unread,
+            _stop: stop.drop_guard(),
+            data: PhantomData,
+        })
+    }
+
+    /// What is heard next. It waits as long as it takes, and may be given up at any time without losing anything.
+    pub async fn next(&mut self) -> Notice<T> {
+        match self.unread.next().await {
+            Word::Said(heard) => self.read(heard),
+            Word::Dropped(many) => Notice::Dropped(many),
+            Word::Gap => Notice::Gap,
+        }
+    }
+
+    fn read(&self, heard: Heard) -> Notice<T> {
+        let Channels { names, events } = &*self.channels;
+        let at = names.iter().position(|name| *name == heard.channel);
+        let event = at.map_or_else(|| heard.channel.clone(), |at| events[at].clone());
+        let unreadable = |event, why: String| Notice::Unreadable {
+            event,
+            why,
+            message: heard.message.clone(),
+        };
+        let dialect = self.broker.names().dialect();
+        let action = match Action::read(&heard.message, dialect, fresh()) {
+            Ok(action) => action,
+            Err(error) => return unreadable(event, error.to_string()),
+        };
+        match action.data.read() {
+            Ok(data) => Notice::Told(Box::new(Notification {
+                event,
+                data,
+                action,
+            })),
+            Err(error) => unreadable(
+                event,
+                format!("its data is not what is listened for: {error}"),
+            ),
+        }
+    }
+}
+
+/// Listens for ever, over a connection that is made again whenever it breaks.
+async fn listen(broker: Nooble, mut ear: Ear, channels: Arc<Channels>, unread: Arc<Unread>) {
+    loop {
+        let error = hear(&broker, &mut ear, &channels.names, &unread).await;
+        tracing::warn!(%error, "the connection that listens broke; what is said meanwhile is not heard");
+        let mut backoff = Backoff::new();
+        ear = loop {
+            backoff.wait().await;
+            match broker.subscribe(&channels.names).await {
+                Ok(ear) => break ear,
+                Err(error) => tracing::warn!(%error, "no connection to listen; trying again"),
+            }
+        };
+        unread.push(Word::Gap);
+    }
+}
+
+/// Takes what is heard until the connection breaks.
+async fn hear(broker: &Nooble, ear: &mut Ear, names: &[String], unread: &Unread) -> Error {
+    loop {
+        match tokio::time::timeout(SILENCE, broker.heard(ear)).await {
+            Ok(Ok(heard)) => {
+                if let Some(heard) = heard {
+                    unread.push(Word::Said(heard));
+                }
+            }
+            Ok(Err(error)) => return error,
+            Err(_) => {
+                if let Err(error) = broker.subscribe_again(ear, names).await {
+                    return error;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(message: &str) -> Word {
+        Word::Said(Heard {
+            channel: "c".to_owned(),
+            message: message.as_bytes().to_vec(),
+        })
+    }
+
+    #[test]
+    fn what_is_too_much_is_counted_where_it_is_missing() {
+        let mut kept = Kept::default();
+        for n in 0..MAX_UNREAD + 5 {
+            kept.push(said(&n.to_string()));
+        }
+        assert_eq!(kept.pop(), Some(said("0")));
+        kept.push(said("next"));
+        for n in 1..MAX_UNREAD {
+            assert_eq!(kept.pop(), Some(said(&n.to_string())));
+        }
+        assert_eq!(kept.pop(), Some(Word::Dropped(5)));
+        assert_eq!(kept.pop(), Some(said("next")));
+        assert_eq!((kept.pop(), kept.bytes), (None, 0));
+    }
+
+    #[test]
+    fn what_is_too_long_is_counted_too_and_one_alone_is_kept() {
+        let mut kept = Kept::default();
+        let long = "x".repeat(MAX_UNREAD_BYTES + 1);
+        kept.push(said(&long));
+        kept.push(said("a"));
+        kept.push(Word::Gap);
+        assert_eq!(kept.pop(), Some(said(&long)));
+        assert_eq!((kept.pop(), kept.pop()), (Some(Word::Dropped(1)), None));
+        kept.push(Word::Gap);
+        assert_eq!(kept.pop(), Some(Word::Gap));
+    }
+}
