@@ -1,7 +1,9 @@
 //! `meshwork action dead`: what failed for good of a service's actions.
 
+use std::sync::Arc;
+
 use meshwork::model::time::iso;
-use meshwork_broker::nooble::DeadAction;
+use meshwork_broker::nooble::{DeadAction, Nooble, Source};
 use serde::Serialize;
 
 use super::Side;
@@ -29,6 +31,18 @@ struct Of {
     /// The service's queue of this context
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
+    /// The callbacks of this event, which the service asked for
+    #[arg(long, value_name = "EVENT", conflicts_with = "context")]
+    callback: Option<String>,
+}
+
+impl Of {
+    fn source(&self, broker: &Nooble) -> Arc<Source> {
+        match &self.callback {
+            Some(event) => broker.callbacks(&self.service, event, None),
+            None => broker.actions(&self.service, self.context.as_deref()),
+        }
+    }
 }
 
 /// List them, the latest first
@@ -99,7 +113,7 @@ fn letter(of: &DeadAction) -> Letter<'_> {
 impl List {
     async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         let broker = self.of.side.broker(context).await?;
-        let source = broker.actions(&self.of.service, self.of.context.as_deref());
+        let source = self.of.source(&broker);
         let dead = broker.dead(&source, None, self.limit.into()).await?;
         if context.out.is_json() {
             for one in &dead.letters {
@@ -125,7 +139,7 @@ impl List {
 impl One {
     async fn show(self, context: &mut Context) -> Result<Exit, Error> {
         let broker = self.of.side.broker(context).await?;
-        let source = broker.actions(&self.of.service, self.of.context.as_deref());
+        let source = self.of.source(&broker);
         let Some(dead) = broker.dead_letter(&source, &self.id).await? else {
             return Err(Error::NoDeadAction(self.id));
         };
@@ -139,7 +153,7 @@ impl One {
 
     async fn replay(self, context: &mut Context) -> Result<Exit, Error> {
         let broker = self.of.side.broker(context).await?;
-        let source = broker.actions(&self.of.service, self.of.context.as_deref());
+        let source = self.of.source(&broker);
         broker.prepare(&source).await?;
         if !broker.replay(&source, &self.id).await? {
             return Err(Error::NoDeadAction(self.id));

@@ -2,6 +2,7 @@
 
 mod call;
 mod dead;
+mod listen;
 mod notify;
 mod send;
 mod trace;
@@ -22,6 +23,7 @@ pub(crate) enum ActionCommand {
     Call(call::Call),
     Send(send::Send),
     Notify(notify::Notify),
+    Listen(listen::Listen),
     Trace(trace::Trace),
     #[command(subcommand)]
     Dead(dead::DeadCommand),
@@ -33,6 +35,7 @@ impl ActionCommand {
             Self::Call(call) => Box::pin(call.run(context)).await,
             Self::Send(send) => Box::pin(send.run(context)).await,
             Self::Notify(notify) => Box::pin(notify.run(context)).await,
+            Self::Listen(listen) => Box::pin(listen.run(context)).await,
             Self::Trace(trace) => trace.run(context).await,
             Self::Dead(dead) => dead.run(context).await,
         }

@@ -1,6 +1,7 @@
 //! `meshwork action send`.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{Asked, Side};
 use crate::context::Context;
@@ -8,27 +9,59 @@ use crate::error::Error;
 use crate::exit::Exit;
 
 /// Send an action that nobody waits for, and print its id
+///
+/// With --callback its answer comes as a callback: `meshwork action listen --callback` prints it. The id that is
+/// printed then is the correlation id, by which the two are known to belong together.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Send {
     #[command(flatten)]
     side: Side,
     #[command(flatten)]
     asked: Asked,
+    /// Let the answer come as a callback of this event, to who listens in the name of --as
+    #[arg(long, value_name = "EVENT")]
+    callback: Option<String>,
+    /// What is told with the callback when it comes, JSON
+    #[arg(long, value_name = "JSON", requires = "callback", default_value = "null", value_parser = json)]
+    remember: Value,
+    /// Let the callback come to a list of its own, as to Nooble4's clients
+    #[arg(long, requires = "callback")]
+    own_list: bool,
 }
 
 #[derive(Debug, Serialize)]
 struct Sent<'a> {
     action_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correlation_id: Option<&'a str>,
+}
+
+fn json(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))
 }
 
 impl Send {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let mut request = self.asked.request();
+        if self.own_list {
+            request = request.own_list();
+        }
         let client = self.side.client(&self.asked.origin, context).await?;
-        let id = client.send(self.asked.request()).await?;
+        let action_id = request.action_id().to_owned();
+        let correlation_id = match &self.callback {
+            Some(event) => {
+                let sent = client.send_with_callback(request, event, &self.remember);
+                Some(sent.await?)
+            }
+            None => client.send(request).await.map(|_| None)?,
+        };
         if context.out.is_json() {
-            context.out.json(&Sent { action_id: &id })?;
+            context.out.json(&Sent {
+                action_id: &action_id,
+                correlation_id: correlation_id.as_deref(),
+            })?;
         } else {
-            context.out.line(&id)?;
+            context.out.line(correlation_id.unwrap_or(action_id))?;
         }
         Ok(Exit::DONE)
     }

@@ -1,0 +1,315 @@
+//! `meshwork action listen`.
+
+use std::time::Duration;
+
+use meshwork::model::nooble::{Data, ErrorDetail};
+use meshwork::source::nooble::{
+    ActionContext, AskedFor, Client, Notice, Notification, Service, ServiceHandle, Subscription,
+};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Side, uuid};
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::out::{Out, note, printable};
+use crate::value;
+
+/// How long it waits at its end until what was printed is done with, and hands back what was not printed.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Print what a service announces, and callbacks, as they come
+///
+/// Notifications are heard by all who listen at the moment. A callback is taken by one listener, once it is printed:
+/// it waits until one comes, and is printed again if this one is killed meanwhile. It ends with exit code 0 at Ctrl-C,
+/// after --count, or after --timeout (4 if fewer than --count came).
+#[derive(Debug, clap::Args)]
+pub(crate) struct Listen {
+    #[command(flatten)]
+    side: Side,
+    /// The events to listen to
+    #[arg(value_name = "EVENT", required_unless_present = "callbacks", num_args = 1..=1000)]
+    events: Vec<String>,
+    /// The service that announces them
+    #[arg(long, value_name = "SERVICE", default_value = "meshwork")]
+    of: String,
+    /// The context that they are announced in, as a tenant's
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Take the callbacks of this event; may be given several times
+    #[arg(long = "callback", value_name = "EVENT")]
+    callbacks: Vec<String>,
+    /// The service that asked for the callbacks
+    #[arg(long = "as", value_name = "SERVICE", default_value = "meshwork")]
+    origin: String,
+    /// Take the callback of this call, which has a list of its own (`action send --own-list` printed its id)
+    #[arg(long, value_name = "ID", requires = "callbacks", value_parser = uuid)]
+    call: Option<String>,
+    /// Take callbacks too that nobody is known to have asked for, as those of Nooble4's clients
+    #[arg(long, requires = "callbacks")]
+    unasked: bool,
+    /// End after so many
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// End after so long: 500ms, 90s, 10m
+    #[arg(long, value_name = "TIME", value_parser = value::span)]
+    timeout: Option<Duration>,
+}
+
+/// A callback, and who is to know that it is printed.
+struct Came {
+    told: Result<Data, ErrorDetail>,
+    context: ActionContext,
+    printed: oneshot::Sender<()>,
+}
+
+/// What is printed as JSON.
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Line<'a> {
+    Notification {
+        event: &'a str,
+        from: Option<&'a str>,
+        #[serde(flatten)]
+        ids: Ids<'a>,
+        data: Option<Box<RawValue>>,
+    },
+    Callback {
+        event: &'a str,
+        from: Option<&'a str>,
+        #[serde(flatten)]
+        ids: Ids<'a>,
+        success: bool,
+        data: Option<Box<RawValue>>,
+        error: Option<Box<RawValue>>,
+        asked: Option<&'a AskedFor>,
+    },
+    Dropped {
+        many: u64,
+    },
+    Gap,
+    Unreadable {
+        event: &'a str,
+        why: &'a str,
+        message: std::borrow::Cow<'a, str>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+struct Ids<'a> {
+    action_id: &'a str,
+    timestamp: &'a str,
+    correlation_id: Option<&'a str>,
+    trace_id: Option<&'a str>,
+    task_id: Option<&'a str>,
+}
+
+impl Listen {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let interrupt = Interrupt::listen()?;
+        let client = interrupt
+            .or(self.side.client(&self.origin, context))
+            .await?;
+        let mut notices = self.subscribed(&client).await?;
+        let (sender, mut callbacks) = mpsc::channel(1);
+        let service = self.listens(&client, sender).await?;
+        if let Some(service) = &service {
+            tokio::select! {
+                () = service.registered() => {}
+                _ = interrupt.heard() => {}
+            }
+        }
+        note("listening");
+        let over = tokio::time::sleep(self.timeout.unwrap_or(Duration::MAX));
+        tokio::pin!(over);
+        let mut left = self.count.unwrap_or(u64::MAX);
+        while left > 0 {
+            tokio::select! {
+                _ = interrupt.heard() => break,
+                () = &mut over => break,
+                notice = next(&mut notices) => left -= u64::from(tell(&notice, &mut context.out)?),
+                Some(came) = callbacks.recv() => {
+                    left -= 1;
+                    callback(&came, &mut context.out)?;
+                    // Nobody waits if it was taken over meanwhile.
+                    let _ = came.printed.send(());
+                }
+            }
+        }
+        if let Some(service) = service {
+            service.stop().await;
+        }
+        Ok(
+            match self.count.is_some() && left > 0 && over.is_elapsed() {
+                true => Exit::NOT_ENDED,
+                false => Exit::DONE,
+            },
+        )
+    }
+
+    async fn subscribed(&self, client: &Client) -> Result<Option<Subscription<Data>>, Error> {
+        if self.events.is_empty() {
+            return Ok(None);
+        }
+        let events: Vec<_> = self.events.iter().map(String::as_str).collect();
+        let made = client.subscribe(&self.of, &events, self.context.as_deref());
+        Ok(Some(made.await?))
+    }
+
+    /// Takes callbacks, one at a time.
+    async fn listens(
+        &self,
+        client: &Client,
+        to: mpsc::Sender<Came>,
+    ) -> Result<Option<ServiceHandle>, Error> {
+        if self.callbacks.is_empty() {
+            return Ok(None);
+        }
+        let mut service = Service::listener(client).concurrency(1).grace(GRACE);
+        if self.unasked {
+            service = service.unasked();
+        }
+        for event in &self.callbacks {
+            let to = to.clone();
+            let handler = move |told, context| hand(told, context, to.clone());
+            service = match &self.call {
+                Some(call) => service.on_callback_of(event, call, handler),
+                None => service.on_callback(event, handler),
+            };
+        }
+        Ok(Some(service.start().await?))
+    }
+}
+
+/// Hands a callback over to be printed. What nobody prints any more is handed back when the service stops.
+async fn hand(
+    told: Result<Data, ErrorDetail>,
+    context: ActionContext,
+    to: mpsc::Sender<Came>,
+) -> Result<(), String> {
+    let (printed, done) = oneshot::channel();
+    let came = Came {
+        told,
+        context,
+        printed,
+    };
+    if to.send(came).await.is_err() || done.await.is_err() {
+        std::future::pending::<()>().await;
+    }
+    Ok(())
+}
+
+/// What is heard next; nothing ever if nothing is listened to.
+async fn next(notices: &mut Option<Subscription<Data>>) -> Notice<Data> {
+    match notices {
+        Some(notices) => notices.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn raw(text: &str) -> Option<Box<RawValue>> {
+    RawValue::from_string(text.to_owned()).ok()
+}
+
+fn ids(action: &meshwork::model::nooble::Action) -> Ids<'_> {
+    Ids {
+        action_id: &action.action_id,
+        timestamp: &action.timestamp,
+        correlation_id: action.correlation_id.as_deref(),
+        trace_id: action.trace_id.as_deref(),
+        task_id: action.task_id.as_deref(),
+    }
+}
+
+/// Prints what was heard. True if it is a notification.
+fn tell(notice: &Notice<Data>, out: &mut Out) -> Result<bool, Error> {
+    let (line, words) = match notice {
+        Notice::Told(told) => {
+            notification(told, out)?;
+            return Ok(true);
+        }
+        Notice::Dropped(many) => {
+            let words = format!(
+                "{many} notifications were dropped: they came faster than they were printed"
+            );
+            (Line::Dropped { many: *many }, words)
+        }
+        Notice::Gap => {
+            let words =
+                "the connection broke, and is there again: what was said meanwhile was not heard";
+            (Line::Gap, words.to_owned())
+        }
+        Notice::Unreadable {
+            event,
+            why,
+            message,
+        } => {
+            let words = format!("what was said of {event} is no notification: {why}");
+            let message = String::from_utf8_lossy(message);
+            (
+                Line::Unreadable {
+                    event,
+                    why,
+                    message,
+                },
+                words,
+            )
+        }
+        _ => return Ok(false),
+    };
+    if out.is_json() {
+        out.json(&line)?;
+        out.flush()?;
+    } else {
+        note(words);
+    }
+    Ok(false)
+}
+
+fn notification(told: &Notification<Data>, out: &mut Out) -> Result<(), Error> {
+    if out.is_json() {
+        out.json(&Line::Notification {
+            event: &told.event,
+            from: told.action.origin_service.as_deref(),
+            ids: ids(&told.action),
+            data: raw(told.data.text()),
+        })?;
+    } else {
+        out.line(format_args!(
+            "{} {}",
+            told.event,
+            printable(told.data.text())
+        ))?;
+    }
+    Ok(out.flush()?)
+}
+
+fn callback(came: &Came, out: &mut Out) -> Result<(), Error> {
+    let action = &came.context.action;
+    let event = action.action_type.as_str();
+    let (data, error) = match &came.told {
+        Ok(data) => (Some(data.text().to_owned()), None),
+        Err(error) => (None, Some(error.write())),
+    };
+    if out.is_json() {
+        out.json(&Line::Callback {
+            event,
+            from: action.origin_service.as_deref(),
+            ids: ids(action),
+            success: error.is_none(),
+            data: data.as_deref().and_then(raw),
+            error: error.as_deref().and_then(raw),
+            asked: came.context.asked.as_ref(),
+        })?;
+    } else {
+        let id = action.correlation_id.as_deref().unwrap_or("-");
+        let word = error.as_ref().map_or("", |_| "failed: ");
+        let said = data.or(error).unwrap_or_default();
+        let (event, said) = (printable(event), printable(&said));
+        out.line(format_args!("{event} {id} {word}{said}"))?;
+    }
+    Ok(out.flush()?)
+}
