@@ -56,6 +56,11 @@ pub(crate) enum Error {
     Action(#[from] meshwork::source::nooble::Error),
     #[error("there is no dead letter {0}: `meshwork action dead list` shows those that there are")]
     NoDeadAction(String),
+    #[error(
+        "{0} can be reached from other hosts, and nobody would be asked for a token: set MESHWORK_GATEWAY_TOKEN, or \
+         say --without-token"
+    )]
+    NoToken(std::net::SocketAddr),
     #[error("WORKER_CONCURRENCY is {0:?}: give a whole number from 1 to 1000")]
     Concurrency(String),
     #[error("no job of {of} has ended for {waited:?}; they go on")]
@@ -82,6 +87,7 @@ impl Error {
             Self::Target(_) | Self::Script(_) | Self::Input(_) => Exit::USAGE,
             Self::OldList(_) | Self::Queue(_) | Self::Usage(_) => Exit::USAGE,
             Self::Handler(_) | Self::Config(_) | Self::Concurrency(_) => Exit::USAGE,
+            Self::NoToken(_) => Exit::USAGE,
             Self::Action(error) => exit_of_action(error),
             Self::NoDeadAction(_) => Exit::NO_JOB,
             Self::Jsonl(JsonlError::Changed { .. }) => Exit::FAILED,

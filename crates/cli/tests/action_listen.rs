@@ -145,3 +145,38 @@ on_all_data! {
         }
     }
 }
+
+/// Anybody can push anything.
+#[test]
+fn what_is_no_callback_is_a_dead_letter() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    let side = ["--dialect", "lists", "--timeout", "60s"];
+    let listen = ["action", "listen", "--callback", "meshwork.done"];
+    let listens = listening(&ground, &[&listen[2..], &side].concat());
+    ground.raw("LPUSH nooble4:dev:meshwork:callbacks:meshwork.done junk");
+    let list = [
+        "action",
+        "dead",
+        "list",
+        "meshwork",
+        "--dialect",
+        "lists",
+        "--json",
+    ];
+    let of_callbacks = ["--callback", "meshwork.done"];
+    let dead = eventually("it is a dead letter", || {
+        let words = [&list[..], &of_callbacks].concat();
+        ground.run(&words).ok().jsons().pop()
+    });
+    assert_eq!(
+        (&dead["message"], &dead["runs"]),
+        (&json("\"junk\""), &json("1"))
+    );
+    assert_eq!(ground.run(&list).ok().stdout, "");
+    ground
+        .run(&[&list[..], &of_callbacks, &["--context", "t1"]].concat())
+        .exits(2);
+    stop(listens);
+}

@@ -2,6 +2,7 @@
 
 mod call;
 mod dead;
+mod gateway;
 mod listen;
 mod notify;
 mod send;
@@ -24,6 +25,7 @@ pub(crate) enum ActionCommand {
     Send(send::Send),
     Notify(notify::Notify),
     Listen(listen::Listen),
+    Gateway(gateway::Gateway),
     Trace(trace::Trace),
     #[command(subcommand)]
     Dead(dead::DeadCommand),
@@ -36,6 +38,7 @@ impl ActionCommand {
             Self::Send(send) => Box::pin(send.run(context)).await,
             Self::Notify(notify) => Box::pin(notify.run(context)).await,
             Self::Listen(listen) => Box::pin(listen.run(context)).await,
+            Self::Gateway(gateway) => Box::pin(gateway.run(context)).await,
             Self::Trace(trace) => trace.run(context).await,
             Self::Dead(dead) => dead.run(context).await,
         }

@@ -1,0 +1,82 @@
+//! Failures as HTTP tells them: the table of status codes, and their bodies.
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use meshwork::model::nooble::ErrorDetail;
+use meshwork::source::nooble::Error;
+
+/// The type of errors of the gateway itself.
+const GATEWAY: &str = "GatewayError";
+
+/// Why a request has no data as its response.
+#[derive(Debug)]
+pub(super) struct Failure {
+    status: StatusCode,
+    detail: ErrorDetail,
+}
+
+impl Failure {
+    /// One of the gateway's own.
+    pub(super) fn new(status: StatusCode, code: &str, message: &str) -> Self {
+        Self {
+            status,
+            detail: ErrorDetail::new(GATEWAY, code, message),
+        }
+    }
+
+    /// What a service says.
+    pub(super) fn said(detail: ErrorDetail) -> Self {
+        let status = match detail.error_code.as_deref() {
+            Some("INVALID_DATA" | "INVALID_ACTION") => StatusCode::UNPROCESSABLE_ENTITY,
+            Some("TIER_LIMIT_EXCEEDED") => StatusCode::TOO_MANY_REQUESTS,
+            Some("HANDLER_TIMEOUT") => StatusCode::GATEWAY_TIMEOUT,
+            _ if detail.error_type == "ValidationError" => StatusCode::UNPROCESSABLE_ENTITY,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self { status, detail }
+    }
+
+    /// Why there is no answer.
+    pub(super) fn of(error: &Error) -> Self {
+        let (status, code) = match error {
+            Error::NoAnswer { .. } => (StatusCode::GATEWAY_TIMEOUT, "NO_ANSWER"),
+            Error::TooMany { .. } => (StatusCode::SERVICE_UNAVAILABLE, "TOO_MANY_CALLS"),
+            Error::Broker(_) | Error::Connect(_) => {
+                tracing::warn!(%error, "an action was not sent");
+                // What the store says is nothing for callers.
+                let message =
+                    "the store does not take the action; it may have been sent all the same";
+                return Self::new(StatusCode::SERVICE_UNAVAILABLE, "NO_STORE", message);
+            }
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "NOT_SENT"),
+        };
+        Self::new(status, code, &error.to_string())
+    }
+}
+
+/// The headers of all responses with JSON.
+pub(super) fn headers() -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let mut headers = headers();
+        match self.status {
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            _ => {}
+        }
+        let body = format!("{{\"error\":{}}}", self.detail.write());
+        (self.status, headers, Body::from(body)).into_response()
+    }
+}

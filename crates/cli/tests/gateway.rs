@@ -1,0 +1,273 @@
+//! `meshwork action gateway`, as programs that speak HTTP see it.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use common::{BOUND, Ground, Running, eventually, json, on_all_data};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+const TASK: &str = "01900000-0000-7000-8000-000000000001";
+const JSON: &str = "content-type: application/json\r\n";
+
+/// What came: the status, the head in small letters, the body.
+struct Came {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Came {
+    fn json(&self) -> Value {
+        json(&self.body)
+    }
+
+    /// The code of the error.
+    fn code(&self) -> String {
+        self.json()["error"]["error_code"]
+            .as_str()
+            .unwrap_or("")
+            .to_owned()
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+}
+
+fn connect(address: &str, request: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(BOUND)).unwrap();
+    // It may be refused before all of it is there.
+    stream.write_all(request.as_bytes()).ok();
+    stream
+}
+
+fn came(mut stream: TcpStream) -> Came {
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok();
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let head = head.to_lowercase();
+    Came {
+        status: head
+            .split(' ')
+            .nth(1)
+            .and_then(|it| it.parse().ok())
+            .unwrap_or(0),
+        head,
+        body: body.to_owned(),
+    }
+}
+
+fn text(path: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
+    )
+}
+
+fn post(address: &str, path: &str, headers: &str, body: &str) -> Came {
+    came(connect(address, &text(path, headers, body)))
+}
+
+fn get(address: &str, path: &str) -> Came {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    came(connect(address, &request))
+}
+
+/// A gateway, and where it is.
+fn gateway(ground: &Ground, words: &[&str], token: Option<&str>) -> (Running, String) {
+    let mut command = ground.command(
+        &[
+            &["action", "gateway", "--addr", "127.0.0.1:0", "--json"],
+            words,
+        ]
+        .concat(),
+    );
+    if let Some(token) = token {
+        command.env("MESHWORK_GATEWAY_TOKEN", token);
+    }
+    let mut running = Running::start(command);
+    let event = json(&running.line());
+    assert_eq!(event["event"], "listening");
+    let address = event["url"]
+        .as_str()
+        .unwrap()
+        .strip_prefix("http://")
+        .unwrap()
+        .to_owned();
+    (running, address)
+}
+
+/// The service `demo`: it counts, fails, and waits until the file `go_on` is there, when it has made `began`.
+fn service(ground: &Ground, dialect: &str) -> Running {
+    ground.file("count.rhai", "#{count: parse_json(INPUT).items.len()}");
+    ground.file("fail.rhai", "throw \"boom\"");
+    let (began, go_on) = (ground.path("began"), ground.path("go_on"));
+    let slow = format!(
+        "import os, time\nopen({began:?}, 'w').close()\nwhile not os.path.exists({go_on:?}): time.sleep(0.01)\nprint('{{}}')\n"
+    );
+    ground.file("slow.py", slow);
+    let mut running = ground.start(&[
+        "service",
+        "--name",
+        "demo",
+        "--handler",
+        "demo.batch.count=count.rhai",
+        "--handler",
+        "demo.fail=fail.rhai",
+        "--handler",
+        "demo.slow=slow.py",
+        "--dialect",
+        dialect,
+        "--json",
+    ]);
+    assert_eq!(json(&running.line())["event"], "listening");
+    running
+}
+
+fn stop(running: Running) {
+    running.signal(Signal::TERM);
+    running.ended().ok();
+}
+
+on_all_data! {
+    fn a_request_is_answered_by_an_action(ground: &Ground) {
+        for dialect in ["streams", "lists"] {
+            let service = service(ground, dialect);
+            let (gateway, address) = gateway(ground, &["--dialect", dialect], None);
+            let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
+            let headers = format!("{JSON}traceparent: {parent}\r\nx-task-id: {TASK}\r\n");
+            let answer = post(&address, "/actions/demo/batch/count", &headers, "{\"items\":[1,2,3]}");
+            assert_eq!((answer.status, answer.body.as_str()), (200, "{\"count\":3}"), "{}", answer.head);
+            assert_eq!(answer.header("content-type"), Some("application/json"));
+            // The same trace, and the action's span.
+            let given = answer.header("traceparent").unwrap();
+            assert!(given.starts_with(&format!("00-{TRACE}-")) && given != parent, "{given}");
+            // A type may be written with dots, and what the client says nothing of is new.
+            let answer = post(&address, "/actions/demo/batch.count", JSON, "{\"items\":[]}");
+            assert_eq!((answer.status, answer.body.as_str()), (200, "{\"count\":0}"));
+            assert!(answer.header("traceparent").is_some());
+            if dialect == "streams" {
+                let tree = ground.run(&["action", "trace", TASK, "--json"]).ok().json();
+                assert_eq!((&tree["from"], &tree["parent"]), (&Value::from("gateway"), &Value::from("b7ad6b7169203331")));
+            }
+            stop(gateway);
+            stop(service);
+        }
+    }
+
+    fn failures_have_their_codes(ground: &Ground) {
+        let service = service(ground, "streams");
+        let (gateway, address) = gateway(ground, &["--wait", "1", "--max-body", "1000", "--service", "demo", "--service", "absent"], None);
+        let long = format!("{{\"x\":\"{}\"}}", "x".repeat(2_000));
+        for (path, headers, body, status, code) in [
+            ("/actions/demo/fail", JSON, "{}", 500, "HANDLER_EXECUTION_ERROR"),
+            ("/actions/demo/none", JSON, "{}", 500, "HANDLER_EXECUTION_ERROR"),
+            ("/actions/absent/run", JSON, "{}", 504, "NO_ANSWER"),
+            ("/actions/other/run", JSON, "{}", 404, "UNKNOWN_SERVICE"),
+            ("/actions/demo/fail", JSON, "[1]", 400, "BAD_BODY"),
+            ("/actions/demo/fail", JSON, "{", 400, "BAD_BODY"),
+            ("/actions/demo/fail", JSON, "", 400, "BAD_BODY"),
+            ("/actions/demo/fail", JSON, &long, 413, "TOO_LARGE"),
+            ("/actions/demo/a%20b", JSON, "{}", 400, "BAD_PATH"),
+            ("/actions/demo//b", JSON, "{}", 400, "BAD_PATH"),
+            ("/actions/demo/fail", "content-type: text/plain\r\n", "{}", 415, "NO_JSON"),
+            ("/actions/demo/fail", "", "{}", 415, "NO_JSON"),
+            ("/actions/demo/fail", "content-type: application/json\r\nx-task-id: 7\r\n", "{}", 400, "BAD_ID"),
+        ] {
+            let answer = post(&address, path, headers, body);
+            assert_eq!((answer.status, answer.code().as_str()), (status, code), "{path} {body}: {}", answer.body);
+        }
+        let failed = post(&address, "/actions/demo/fail", JSON, "{}").json();
+        assert!(failed["error"]["message"].as_str().unwrap().contains("boom"), "{failed}");
+        assert_eq!(post(&address, "/other", JSON, "{}").status, 404);
+        assert_eq!(get(&address, "/actions/demo/fail").status, 405);
+        for path in ["/healthz", "/readyz"] {
+            assert_eq!(get(&address, path).status, 200, "{path}");
+        }
+        stop(gateway);
+        stop(service);
+    }
+
+    fn a_token_is_asked_for_if_there_is_one(ground: &Ground) {
+        let service = service(ground, "streams");
+        let (gateway, address) = gateway(ground, &[], Some("sesame"));
+        let with = |token: &str| {
+            let headers = format!("{JSON}{token}");
+            post(&address, "/actions/demo/batch/count", &headers, "{\"items\":[]}")
+        };
+        for token in ["", "authorization: Bearer other\r\n", "authorization: Basic sesame\r\n", "authorization: Bearer\r\n"] {
+            let refused = with(token);
+            assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some("bearer")), "{token}");
+            assert!(!refused.body.contains("sesame"));
+        }
+        assert_eq!(with("authorization: Bearer sesame\r\n").status, 200);
+        assert_eq!(with("authorization: bearer sesame\r\n").status, 200);
+        // A probe has none.
+        assert_eq!(get(&address, "/healthz").status, 200);
+        stop(gateway);
+        stop(service);
+    }
+
+    /// One is under way: another is turned away at once. When the gateway is stopped, the one is answered.
+    fn what_is_under_way_is_bounded_and_answered(ground: &Ground) {
+        let service = service(ground, "streams");
+        let (gateway, address) = gateway(ground, &["--concurrency", "1"], None);
+        let slow = connect(&address, &text("/actions/demo/slow", JSON, "{}"));
+        eventually("it has begun", || ground.path("began").exists().then_some(()));
+        let busy = post(&address, "/actions/demo/batch/count", JSON, "{\"items\":[]}");
+        assert_eq!((busy.status, busy.code().as_str(), busy.header("retry-after")), (503, "BUSY", Some("1")));
+        gateway.signal(Signal::TERM);
+        eventually("it takes no more", || TcpStream::connect(&address).is_err().then_some(()));
+        ground.file("go_on", "");
+        let answer = came(slow);
+        assert_eq!((answer.status, answer.body.as_str()), (200, "{}"));
+        let told = gateway.ended().ok().jsons();
+        assert_eq!(told.last().unwrap()["event"], "stopped");
+        stop(service);
+    }
+
+    /// Its call is given up, and its slot is free.
+    fn who_leaves_makes_room(ground: &Ground) {
+        let service = service(ground, "streams");
+        let (gateway, address) = gateway(ground, &["--concurrency", "1"], None);
+        let slow = connect(&address, &text("/actions/demo/slow", JSON, "{}"));
+        eventually("it has begun", || ground.path("began").exists().then_some(()));
+        drop(slow);
+        eventually("there is room", || {
+            let answer = post(&address, "/actions/demo/batch/count", JSON, "{\"items\":[]}");
+            (answer.status == 200).then_some(())
+        });
+        ground.file("go_on", "");
+        stop(gateway);
+        stop(service);
+    }
+
+    fn a_body_that_does_not_come_is_not_waited_for(ground: &Ground) {
+        let (gateway, address) = gateway(ground, &[], None);
+        let half = text("/actions/demo/run", JSON, "{\"a\":1}");
+        let slow = connect(&address, &half[..half.len() - 1]);
+        let answer = came(slow);
+        assert_eq!((answer.status, answer.code().as_str()), (408, "SLOW_BODY"));
+        stop(gateway);
+    }
+
+    fn what_others_can_reach_has_a_token(ground: &Ground) {
+        let said = ground.run(&["action", "gateway", "--addr", "0.0.0.0:0"]).exits(2).stderr;
+        assert!(said.contains("MESHWORK_GATEWAY_TOKEN"), "{said}");
+        ground.run(&["action", "gateway", "--addr", "nowhere"]).exits(2);
+        ground.run(&["action", "gateway", "--max-body", "1"]).exits(2);
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap().to_string();
+        let said = ground.run(&["action", "gateway", "--addr", &address]).exits(6).stderr;
+        assert!(said.contains("cannot serve actions"), "{said}");
+    }
+}
