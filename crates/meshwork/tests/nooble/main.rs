@@ -6,6 +6,7 @@ mod callbacks;
 mod captured;
 mod client;
 mod deleted;
+mod demo;
 #[path = "../../examples/demo_service/handlers.rs"]
 mod handlers;
 mod notices;
