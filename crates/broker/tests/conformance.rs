@@ -6,11 +6,19 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use meshwork_broker::script::Scripts;
 use meshwork_testkit::conformance::{Case, Engine, GROUPS, LIMIT};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
+
+/// The embedded engine works on these, for seconds where a case is heavy, and so do the connections to servers, which
+/// must not wait for that: the system shares the processors between them.
+const THREADS: usize = 16;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let runtime = Arc::new(Runtime::new().expect("threads can be started"));
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .enable_all()
+        .build();
+    let runtime = Arc::new(runtime.expect("threads can be started"));
     let mut trials = Vec::new();
     for engine in Engine::ALL
         .into_iter()
