@@ -220,7 +220,11 @@ on_all_data! {
     /// One is under way: another is turned away at once. When the gateway is stopped, the one is answered.
     fn what_is_under_way_is_bounded_and_answered(ground: &Ground) {
         let service = service(ground, "streams");
-        let (gateway, address) = gateway(ground, &["--concurrency", "1"], None);
+        let (gateway, address) = gateway(ground, &["--concurrency", "1", "--grace", "600"], None);
+        // Neither one that says nothing nor one that may say more holds up the end.
+        let _silent = TcpStream::connect(&address).unwrap();
+        let mut idle = connect(&address, "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+        idle.read_exact(&mut [0; 16]).unwrap();
         let slow = connect(&address, &text("/actions/demo/slow", JSON, "{}"));
         eventually("it has begun", || ground.path("began").exists().then_some(()));
         let busy = post(&address, "/actions/demo/batch/count", JSON, "{\"items\":[]}");
