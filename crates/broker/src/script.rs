@@ -46,6 +46,9 @@ const END_RUN: &str = include_str!("lua/lib/end_run.lua");
 const PUT: &str = include_str!("lua/lib/put.lua");
 const ACCEPT: &str = include_str!("lua/lib/accept.lua");
 const FEEDS: &str = include_str!("lua/lib/feeds.lua");
+const ANNOUNCE: &str = include_str!("lua/lib/announce.lua");
+const ANSWER: &str = include_str!("lua/lib/answer.lua");
+const BANANAS_RECORD: &str = include_str!("lua/lib/bananas_record.lua");
 const BANANAS: &str = include_str!("lua/lib/bananas.lua");
 const NOOBLE: &str = include_str!("lua/lib/nooble.lua");
 const RECHECK: &str = include_str!("lua/lib/recheck.lua");
@@ -55,7 +58,9 @@ const UNLIST: &str = include_str!("lua/lib/unlist.lua");
 const STOP: &str = include_str!("lua/lib/stop.lua");
 const FORGET: &str = include_str!("lua/lib/forget.lua");
 /// What all need that end jobs or hand them on, after [`TOLD`].
-const ENDING: &[&str] = &[SETTINGS, KEYED, DOUBLE, FORGET, ENDS, LEAVE, BATCH];
+const ENDING: &[&str] = &[
+    SETTINGS, KEYED, DOUBLE, FORGET, ANNOUNCE, ANSWER, ENDS, LEAVE, BATCH,
+];
 
 /// What of `lua/lib` a script needs. A function costs a script more than most calls of it, since it is made
 /// anew in each call of the script; so what only some jobs ask for is made when the first of them comes.
@@ -73,11 +78,18 @@ enum Libs {
 }
 
 /// What those need that store jobs.
-const STORING: Libs = Libs::Rarely {
-    often: &[PUT, ASKED, STORE],
-    seldom: &[WAITS, UNLIST, STOP, UNIQUE, WAKE, JOIN, ACCEPT],
-    gives: &["accept", "join_all", "wake", "record", "stop", "forget"],
-};
+const STORING: Libs = storing(&[PUT, ASKED, STORE]);
+
+const fn storing(often: &'static [&'static str]) -> Libs {
+    Libs::Rarely {
+        often,
+        seldom: &[WAITS, UNLIST, STOP, UNIQUE, WAKE, JOIN, ACCEPT],
+        gives: &["accept", "join_all", "wake", "record", "stop", "forget"],
+    }
+}
+
+/// What those need that see to jobs of Bananas.
+const OF_BANANAS: &[&str] = &[BANANAS_RECORD, ANNOUNCE, BANANAS];
 
 /// Verbs that must work although memory has run out, since they free it, take what waits, hand it back, or
 /// keep what runs from being run twice.
@@ -101,6 +113,8 @@ impl Verb {
     const fn libs(self) -> Libs {
         match self {
             Self::Enqueue | Self::OpenBatch | Self::Tick => STORING,
+            Self::TakeOver => storing(&[PUT, ASKED, STORE, BANANAS_RECORD]),
+            Self::GiveBack => Libs::Ending(&[UNLIST, BANANAS_RECORD]),
             Self::Schedule => Libs::All(&[WAKE]),
             Self::Claim => Libs::Rarely {
                 often: &[TAKE],
@@ -134,7 +148,7 @@ impl Verb {
             Self::Prune => Libs::All(&[TOLD, FORGET]),
             Self::Migrate => Libs::All(&[TOLD]),
             Self::Renew | Self::Log | Self::Present | Self::Leave | Self::Due => Libs::All(&[]),
-            Self::BananasReclaim => Libs::All(&[BANANAS, FEEDS]),
+            Self::BananasReclaim => Libs::All(&[BANANAS_RECORD, ANNOUNCE, BANANAS, FEEDS]),
             Self::BananasLeave
             | Self::BananasCrons
             | Self::BananasCron
@@ -147,7 +161,7 @@ impl Verb {
             | Self::NoobleReclaim
             | Self::NooblePromote
             | Self::NoobleReplay => Libs::All(&[NOOBLE]),
-            _ => Libs::All(&[BANANAS]),
+            _ => Libs::All(OF_BANANAS),
         }
     }
 
@@ -187,6 +201,8 @@ impl Verb {
             | Self::Log
             | Self::Schedule
             | Self::Tick
+            | Self::TakeOver
+            | Self::GiveBack
             | Self::BananasEnqueue
             | Self::BananasCron
             | Self::BananasFire

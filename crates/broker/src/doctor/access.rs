@@ -232,8 +232,8 @@ mod tests {
                         .unwrap_or_default();
                     let said = said.to_lowercase();
                     let besides = match verb.schema() {
-                        Schema::Hero => &[][..],
-                        Schema::Bananas => &BANANAS_COMMANDS,
+                        // What ends a job that was taken over tells Bananas, if it may.
+                        Schema::Hero | Schema::Bananas => &BANANAS_COMMANDS[..],
                         Schema::Nooble => &NOOBLE_COMMANDS,
                     };
                     let among = COMMANDS.iter().any(|command| name(command) == said)

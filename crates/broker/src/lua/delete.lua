@@ -8,6 +8,7 @@ local lease = redis.call('ZSCORE', LEASES, id)
 if lease and tonumber(lease) > clock(ARGV[1]) then return done('running') end
 local has = record(KEYS[1], 'mw_lock', 'script_type', 'worker_id', 'actor_id')
 unlease(id, KEYS[1], has)
+if has.mw_bananas and not final(has.status) then answer(id, KEYS[1], false, 'deleted', clock(ARGV[1])) end
 if has.mw_batch then leave(id, has.mw_batch, false, clock(ARGV[1])) end
 strike(has.mw_queue or KEYS[2], id, has)
 unclaim(id, has)

@@ -35,6 +35,8 @@ pub enum Verb {
     TendBatches,
     Configure,
     RunNow,
+    TakeOver,
+    GiveBack,
     BananasEnqueue,
     BananasClaim,
     BananasRenew,
@@ -51,6 +53,7 @@ pub enum Verb {
     BananasCrons,
     BananasCron,
     BananasFire,
+    BananasPeek,
     NoobleFinish,
     NoobleFail,
     NoobleRelease,
@@ -76,7 +79,7 @@ pub enum Schema {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 55] = [
+    pub const ALL: [Self; 58] = [
         Self::Enqueue,
         Self::Claim,
         Self::Renew,
@@ -107,6 +110,8 @@ impl Verb {
         Self::TendBatches,
         Self::Configure,
         Self::RunNow,
+        Self::TakeOver,
+        Self::GiveBack,
         Self::BananasEnqueue,
         Self::BananasClaim,
         Self::BananasRenew,
@@ -123,6 +128,7 @@ impl Verb {
         Self::BananasCrons,
         Self::BananasCron,
         Self::BananasFire,
+        Self::BananasPeek,
         Self::NoobleFinish,
         Self::NoobleFail,
         Self::NoobleRelease,
@@ -153,6 +159,7 @@ impl Verb {
         }
     }
 
+    #[allow(clippy::too_many_lines, reason = "a table with a line for each verb")]
     pub(super) const fn parts(self) -> (&'static str, &'static str) {
         match self {
             Self::Enqueue => ("enqueue", include_str!("../lua/enqueue.lua")),
@@ -185,6 +192,8 @@ impl Verb {
             Self::TendBatches => ("tend_batches", include_str!("../lua/tend_batches.lua")),
             Self::Configure => ("configure", include_str!("../lua/configure.lua")),
             Self::RunNow => ("run_now", include_str!("../lua/run_now.lua")),
+            Self::TakeOver => ("take_over", include_str!("../lua/take_over.lua")),
+            Self::GiveBack => ("give_back", include_str!("../lua/give_back.lua")),
             Self::BananasEnqueue => (
                 "bananas_enqueue",
                 include_str!("../lua/bananas/enqueue.lua"),
@@ -213,6 +222,7 @@ impl Verb {
             Self::BananasCrons => ("bananas_crons", include_str!("../lua/bananas/crons.lua")),
             Self::BananasCron => ("bananas_cron", include_str!("../lua/bananas/cron.lua")),
             Self::BananasFire => ("bananas_fire", include_str!("../lua/bananas/fire.lua")),
+            Self::BananasPeek => ("bananas_peek", include_str!("../lua/bananas/peek.lua")),
             Self::NoobleFinish => ("nooble_finish", include_str!("../lua/nooble/finish.lua")),
             Self::NoobleFail => ("nooble_fail", include_str!("../lua/nooble/fail.lua")),
             Self::NoobleRelease => ("nooble_release", include_str!("../lua/nooble/release.lua")),

@@ -54,6 +54,16 @@ impl Broker {
             .await
     }
 
+    /// Whether a worker of ours is there for a type, in whichever group.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn is_run(&self, script_type: &ScriptType) -> Result<bool, Error> {
+        let now = self.now().await?;
+        let actors = self.live_actors(now, &format!("{script_type}:")).await?;
+        Ok(!actors.is_empty())
+    }
+
     /// Those of our workers that are there at `now` and whose name begins with `name`, up to [`MOST`].
     pub(super) async fn live_actors(&self, now: u64, name: &str) -> Result<Vec<Actor>, Error> {
         let prefix = format!("{}{name}", self.keys.presence_prefix());

@@ -96,6 +96,16 @@ impl Broker {
 
     /// The keys and arguments of one job.
     pub(super) fn push_job(&self, call: &mut Call<'_>, job: &NewJob) {
+        self.push_job_with(call, job, Vec::new());
+    }
+
+    /// The same, with more in its record.
+    pub(super) fn push_job_with(
+        &self,
+        call: &mut Call<'_>,
+        job: &NewJob,
+        more: Vec<(&'static str, Vec<u8>)>,
+    ) {
         call.push_key(self.keys.job_hash_key(&job.id));
         call.push_key(job.route.queue(&self.keys));
         call.push_arg(job.id.as_str());
@@ -109,7 +119,8 @@ impl Broker {
         for value in job.values() {
             call.push_arg(value);
         }
-        let options = job.options();
+        let mut options = job.options();
+        options.extend(more);
         call.push_arg(options.len() * 2);
         for (name, value) in &options {
             call.push_arg(*name);

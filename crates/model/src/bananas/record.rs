@@ -75,6 +75,11 @@ impl Record {
         self.object.text()
     }
 
+    /// Where its fields stand.
+    pub(super) fn object(&self) -> &Object {
+        &self.object
+    }
+
     /// Which handler it is for.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -187,7 +192,7 @@ pub(super) fn now(plus_ms: u64) -> Vec<Piece> {
 }
 
 /// Text as a value.
-fn word_of(text: &str) -> Vec<Piece> {
+pub(super) fn word_of(text: &str) -> Vec<Piece> {
     vec![Piece::Text(serde_json::Value::from(text).to_string())]
 }
 

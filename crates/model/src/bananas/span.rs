@@ -80,6 +80,40 @@ impl Object {
         }
     }
 
+    /// Where a value is to be written: in the place of the one there is, else after the first of `after` that is
+    /// there, else at the end; and what has to stand before it.
+    pub(super) fn spot(&self, name: &str, after: &[&str]) -> (Range<usize>, String) {
+        if let Some((_, span)) = self.place(name) {
+            return (span, String::new());
+        }
+        let neighbour = after.iter().find_map(|name| self.place(name));
+        let end = self.fields.last().map(|(_, span)| span.end);
+        let at = neighbour.map(|(_, span)| span.end).or(end);
+        let blank = if self.is_spaced() { " " } else { "" };
+        let comma = if at.is_some() { "," } else { "" };
+        let comma_blank = if at.is_some() { blank } else { "" };
+        let before = format!("{comma}{comma_blank}\"{name}\":{blank}");
+        // An object without fields has nothing but blanks between its braces.
+        let at = at.unwrap_or_else(|| self.text.find('{').map_or(0, |at| at + 1));
+        (at..at, before)
+    }
+
+    /// What goes when a field is taken out, if it is there.
+    pub(super) fn cut(&self, name: &str) -> Option<Range<usize>> {
+        let (at, span) = self.place(name)?;
+        if at > 0 {
+            return Some(self.fields[at - 1].1.end..span.end);
+        }
+        let open = self.text.find('{').map_or(0, |at| at + 1);
+        let rest = &self.text[span.end..];
+        let comma = rest.find(',').filter(|_| self.fields.len() > 1);
+        let tail = comma.map_or(0, |comma| {
+            let behind = &rest[comma + 1..];
+            comma + 1 + (behind.len() - behind.trim_start().len())
+        });
+        Some(open..span.end + tail)
+    }
+
     /// Whether blanks follow the colons and commas, as Python writes them.
     fn is_spaced(&self) -> bool {
         self.fields
@@ -98,44 +132,18 @@ impl Edit<'_> {
     /// Writes a value, in the place of the one there is, else after the first of `after` that is there, else
     /// at the end.
     pub(super) fn set(mut self, name: &str, value: Vec<Piece>, after: &[&str]) -> Self {
-        if let Some((_, span)) = self.of.place(name) {
-            self.changes.push((span, value));
-            return self;
-        }
-        let neighbour = after.iter().find_map(|name| self.of.place(name));
-        let end = self.of.fields.last().map(|(_, span)| span.end);
-        let at = neighbour.map(|(_, span)| span.end).or(end);
-        let blank = if self.of.is_spaced() { " " } else { "" };
-        let comma = if at.is_some() { "," } else { "" };
-        let comma_blank = if at.is_some() { blank } else { "" };
-        let before = format!("{comma}{comma_blank}\"{name}\":{blank}");
-        let mut pieces = vec![Piece::Text(before)];
-        pieces.extend(value);
-        // An object without fields has nothing but blanks between its braces.
-        let at = at.unwrap_or_else(|| self.of.text.find('{').map_or(0, |at| at + 1));
-        self.changes.push((at..at, pieces));
+        let (span, before) = self.of.spot(name, after);
+        let before = (!before.is_empty()).then_some(Piece::Text(before));
+        let pieces = before.into_iter().chain(value).collect();
+        self.changes.push((span, pieces));
         self
     }
 
     /// Takes a field out.
     pub(super) fn remove(mut self, name: &str) -> Self {
-        let Some((at, span)) = self.of.place(name) else {
-            return self;
-        };
-        let fields = &self.of.fields;
-        let cut = if at > 0 {
-            fields[at - 1].1.end..span.end
-        } else {
-            let open = self.of.text.find('{').map_or(0, |at| at + 1);
-            let rest = &self.of.text[span.end..];
-            let comma = rest.find(',').filter(|_| fields.len() > 1);
-            let tail = comma.map_or(0, |comma| {
-                let behind = &rest[comma + 1..];
-                comma + 1 + (behind.len() - behind.trim_start().len())
-            });
-            open..span.end + tail
-        };
-        self.changes.push((cut, Vec::new()));
+        if let Some(cut) = self.of.cut(name) {
+            self.changes.push((cut, Vec::new()));
+        }
         self
     }
 

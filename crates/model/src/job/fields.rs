@@ -114,6 +114,13 @@ pub mod field {
     pub const TRACEPARENT: &str = "mw_traceparent";
     /// Ours: what tracing systems say beside it (W3C `tracestate`).
     pub const TRACESTATE: &str = "mw_tracestate";
+    /// Ours: that it was a job of Bananas: the names there of its record, its result and its channel, the key that it
+    /// was taken from, and its time where that is a set.
+    pub const BANANAS: &str = "mw_bananas";
+    /// Ours: the record that it had there, as it was.
+    pub const RECORD: &str = "mw_record";
+    /// Ours: where in that record the fields stand that its end changes.
+    pub const PLACES: &str = "mw_places";
     /// Ours: where in the script the error arose.
     pub const TRACEBACK: &str = "mw_traceback";
 

@@ -104,6 +104,8 @@ pub struct Job {
     pub traceparent: Option<String>,
     /// What tracing systems say beside it, as written.
     pub tracestate: Option<String>,
+    /// Whether it was a job of Bananas, whose clients are told of its end.
+    pub taken_over: bool,
     /// Every field that is none of the above.
     pub other: BTreeMap<String, Vec<u8>>,
 }
@@ -224,6 +226,9 @@ impl Job {
             field::PROGRESS => self.progress = some_text(value),
             field::TRACEPARENT => self.traceparent = some_text(value),
             field::TRACESTATE => self.tracestate = some_text(value),
+            field::BANANAS => self.taken_over = true,
+            // For the way back alone.
+            field::RECORD | field::PLACES => {}
             _ => {
                 self.other.insert(name, value);
             }

@@ -192,6 +192,8 @@ pub const GROUPS: &[Group] = &[
     group("bananas_promote", bananas::promote::CASES),
     group("bananas_strays", bananas::strays::CASES),
     group("bananas_cron", bananas::cron::CASES),
+    group("take_over", bananas::take_over::CASES),
+    group("give_back", bananas::give_back::CASES),
     group("nooble_receive", nooble::receive::CASES),
     group("nooble_finish", nooble::finish::CASES),
     group("nooble_fail", nooble::fail::CASES),

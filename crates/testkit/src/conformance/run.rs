@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use meshwork_broker::script::Scripts;
 
+use super::world::BESIDE;
 use super::{Case, Failure, Outcome, Place, World};
 use crate::snapshot::keys;
 
@@ -38,7 +39,12 @@ impl Case {
 
 /// Nothing is ever written outside of the namespace.
 async fn alone(place: &Place) -> Outcome {
-    let ours = keys(place.conn(), &place.ways().namespace).await?.len();
+    let namespace = &place.ways().namespace;
+    let beside = format!("{namespace}{BESIDE}");
+    let mut ours = 0;
+    for namespace in [namespace, &beside] {
+        ours += keys(place.conn(), namespace).await?.len();
+    }
     let all: usize = redis::cmd("DBSIZE")
         .query_async(&mut place.conn().clone())
         .await?;

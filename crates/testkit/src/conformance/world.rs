@@ -36,6 +36,8 @@ pub(super) const LEASE_MS: u64 = 10_000;
 pub(super) const ALIVE_MS: u64 = 15_000;
 /// The worker that claims where a case does not say who.
 pub(super) const WORKER: &str = "w1-a";
+/// What the names of another system end with, behind the namespace, where a case has both.
+pub(super) const BESIDE: &str = "b";
 /// How long cases wait for what does come.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -108,7 +110,16 @@ impl World {
 
     /// The verbs for jobs of Bananas, whose keys have the same beginning here.
     pub(super) fn bananas(&self) -> Got<Bananas> {
-        let keys = BananasKeys::new(self.namespace.parse()?);
+        self.bananas_under(&self.namespace)
+    }
+
+    /// The same with names of their own, where jobs of both systems are there.
+    pub(super) fn bananas_beside(&self) -> Got<Bananas> {
+        self.bananas_under(&format!("{}{BESIDE}", self.namespace))
+    }
+
+    fn bananas_under(&self, prefix: &str) -> Got<Bananas> {
+        let keys = BananasKeys::new(prefix.parse()?);
         Ok(Bananas::new(self.broker.conn().clone(), keys)
             .with_clock(Clock::Manual(Arc::clone(&self.hand)))
             .with_scripts(&self.scripts))

@@ -27,6 +27,7 @@ local function close(id, key, has, status, payload, now, dead, by, later)
   if has.mw_with then
     unclaim(id, more(key, has))
     if has.mw_batch then leave(id, has.mw_batch, status == 'finished', now) end
+    if has.mw_bananas then answer(id, key, status == 'finished', payload, now) end
   end
   reply(has, id, payload)
   event(id, status, by, dead)

@@ -8,5 +8,5 @@ local function forget(id)
     owe(id, read(JOB .. id, 'status').status == 'finished')
   end
   redis.call('DEL', JOB .. id, REPLY .. id, OLD_REPLY .. id, LOG .. id)
-  for _, set in ipairs({ENDED, DEAD, DELAYED, WATCH}) do redis.pcall('ZREM', set, id) end
+  for _, set in ipairs({ENDED, DEAD, DELAYED, WATCH, TAKEN}) do redis.pcall('ZREM', set, id) end
 end

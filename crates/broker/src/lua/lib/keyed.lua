@@ -5,7 +5,8 @@
 -- What else a record says where `mw_with` tells of it.
 local function more(key, has)
   if has.mw_with and not has.more then
-    local rest = read(key, 'mw_key', 'mw_seq', 'mw_slot', 'mw_unique', 'mw_run_at', 'mw_batch')
+    local rest = read(key, 'mw_key', 'mw_seq', 'mw_slot', 'mw_unique', 'mw_run_at', 'mw_batch',
+      'mw_bananas')
     for name, value in pairs(rest) do has[name] = value end
     has.more = true
   end

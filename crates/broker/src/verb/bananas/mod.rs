@@ -4,16 +4,19 @@
 mod claim;
 mod cron;
 mod enqueue;
+mod give_back;
 mod inspect;
 mod listen;
 mod move_to;
 mod park;
+mod peek;
 mod promote;
 mod reclaim;
 mod release;
 mod renew;
 mod report;
 mod strays;
+mod take_over;
 
 use std::sync::Arc;
 
@@ -24,14 +27,17 @@ use redis::{FromRedisValue, ParsingError, Value};
 pub use claim::{Claim, Claimed, Taken};
 pub use cron::{Crons, Kept, KeptCron};
 pub use enqueue::Enqueued;
+pub use give_back::{GivenBack, Over};
 pub use inspect::{Depth, Depths};
 pub use move_to::Moved;
+pub use peek::Standing;
 pub use promote::{Due, Promoted};
 pub use reclaim::Reclaimed;
 pub use release::Back;
 pub use renew::Renewal;
 pub use report::{Failed, Finished};
 pub use strays::Stray;
+pub use take_over::{From, MAX_OVER, TakenOver};
 
 use crate::clock::Clock;
 use crate::conn::{Conn, ConnectError, Target};

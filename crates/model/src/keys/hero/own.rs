@@ -180,6 +180,12 @@ impl Hero {
         format!("{}{name}", self.schedule_prefix())
     }
 
+    /// Jobs that were taken over from Bananas, in the order in which they were (a sorted set).
+    #[must_use]
+    pub fn taken_over(&self) -> String {
+        self.own("bananas")
+    }
+
     /// What every schedule begins with; its name follows.
     #[must_use]
     pub fn schedule_prefix(&self) -> String {
@@ -247,6 +253,7 @@ impl Hero {
             ("DUE", self.due()),
             ("SCHEDULE", self.schedule_prefix()),
             ("SCHEDULES", self.schedules()),
+            ("TAKEN", self.taken_over()),
             // Until when one worker does the duties of all (a string, milliseconds).
             ("TURN", self.own("turn")),
         ]

@@ -5,13 +5,16 @@ pub(super) mod cron;
 pub(super) mod enqueue;
 pub(super) mod fail;
 pub(super) mod finish;
+pub(super) mod give_back;
 pub(super) mod heavy;
 pub(super) mod move_to;
+mod over;
 pub(super) mod promote;
 pub(super) mod reclaim;
 pub(super) mod release;
 pub(super) mod renew;
 pub(super) mod strays;
+pub(super) mod take_over;
 
 use std::time::Duration;
 

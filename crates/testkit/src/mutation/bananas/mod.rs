@@ -2,6 +2,7 @@
 
 mod crons;
 mod ends;
+mod over;
 mod runs;
 
 use meshwork_broker::script::Verb;
@@ -26,4 +27,10 @@ pub(super) const ALL: &[(Verb, &[Change], &[&str])] = &[
     (Verb::BananasCrons, crons::CRONS, &["bananas_cron"]),
     (Verb::BananasCron, crons::CRON, &[]),
     (Verb::BananasFire, crons::FIRE, &["bananas_cron"]),
+    (Verb::BananasPeek, over::PEEK, &["take_over"]),
+    (Verb::TakeOver, over::TAKE_OVER, &["take_over"]),
+    (Verb::GiveBack, over::GIVE_BACK, &["give_back"]),
+    (Verb::Finish, over::TOLD, &["give_back"]),
+    (Verb::Fail, over::TOLD_FAILED, &["give_back"]),
+    (Verb::Delete, over::TOLD_DELETED, &["give_back"]),
 ];

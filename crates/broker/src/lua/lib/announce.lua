@@ -1,0 +1,14 @@
+-- Writes how a job ended, and tells those who wait: Bananas' clients give up on any other word. A key of another
+-- kind is left alone, and holds up no job.
+local function announce(key, channel, now, duration, name, value)
+  local good = name ~= 'error'
+  local at = string.sub(iso(now), 1, 19) .. 'Z'
+  redis.pcall('HDEL', key, 'result', 'error')
+  local set = redis.pcall('HSET', key, 'status', good and 'completed' or 'failed', 'completed_at', at,
+    'duration_ms', duration)
+  if type(set) == 'number' then
+    if name then redis.call('HSET', key, name, value) end
+    redis.call('PEXPIRE', key, good and RESULT_FOR or FAILURE_FOR)
+  end
+  redis.call('PUBLISH', channel, 'ready')
+end

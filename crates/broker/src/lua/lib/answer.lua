@@ -1,0 +1,39 @@
+-- Jobs that were taken over from Bananas (take_over.lua): who waits for one there is told of its end, and its record
+-- there says it. Where the fields stand in the record was found when it was taken over.
+
+-- Text as JSON.
+local function in_quotes(text)
+  local escaped = string.gsub(text, '[%c"\\]', function(c) return string.format('\\u%04x', string.byte(c)) end)
+  return '"' .. escaped .. '"'
+end
+
+-- The record with these values in their places; per place: where it begins and ends, the field, what stands before it.
+local function spliced(record, places, values)
+  local text, at = {}, 1
+  for from, to, field, before in string.gmatch(places, '(%d+) (%d+) (%S+) ([^\n]*)\n') do
+    if values[field] then
+      text[#text + 1] = string.sub(record, at, tonumber(from)) .. before .. values[field]
+      at = tonumber(to) + 1
+    end
+  end
+  return table.concat(text) .. string.sub(record, at)
+end
+
+-- What is not let in there, or is of another kind, holds up no end here.
+local function answer(id, key, good, payload, now)
+  local has = read(key, 'mw_bananas', 'mw_record', 'mw_places', 'mw_started', 'mw_attempt')
+  local record, result, channel = string.match(has.mw_bananas or '', '^(%S+) (%S+) (%S+)')
+  if not record then return end
+  local took = whole(math.max(0, now - (tonumber(has.mw_started or '') or now)))
+  local name = not good and 'error' or payload ~= '' and 'result' or nil
+  pcall(announce, result, channel, now, took, name, payload)
+  local kind = redis.pcall('TYPE', record).ok
+  if not has.mw_record or not (kind == 'string' or kind == 'none') then return end
+  local values = {updated_at = '"' .. string.sub(iso(now), 1, 23) .. '000Z"', scheduled_for = ''}
+  values.status = good and '"completed"' or '"failed"'
+  if not good then
+    values.attempts, values.error = tonumber(has.mw_attempt or '') and has.mw_attempt or '0', in_quotes(payload)
+  end
+  redis.pcall('SET', record, spliced(has.mw_record, has.mw_places or '', values), 'PX',
+    good and COMPLETED_FOR or DEAD_FOR)
+end

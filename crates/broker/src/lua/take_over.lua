@@ -1,0 +1,68 @@
+-- Takes jobs of Bananas over: each leaves the place where it waits there and is a job here, in one step. What a worker
+-- has in hand stays, what its scheduler may be moving right now too, and what is not as it was read. Its record there
+-- stays as it is, for clients that ask for it.
+-- KEYS    where the jobs stand, what runs there, what of it ours run, what waits for its time there; then per job: its
+--         record there, its hash, its queue
+-- ARGV    now, who, how deep to look into a list, 'list', 'later' or 'dead' for what the place is, 1 to take what is
+--         due too; then per job: its time as it stands in the place, or when it died in ms ('' for neither), digest of its
+--         record, why it is a dead letter, the job as enqueue takes it
+-- Returns per job 'taken', 'twice' if it is here already and was one entry too many, 'gone', 'runs', 'due', 'changed',
+--         'odd ' and what is wrong, or what enqueue says of a job that it does not store
+local NEAR = 10000 -- ms before its time in which Bananas' scheduler may take it up: its clock may be ahead
+local place, running, held, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local now, who, depth, kind, overdue = clock(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1'
+local at, told, a = iso(now), {}, 6
+redis.call('ZCARD', TAKEN) -- should it be no such set, the call ends here, with nothing written
+
+-- Why a job stays where it is, if it does.
+local function stays(id, record, time, seen)
+  if kind == 'later' then
+    if redis.call('ZSCORE', place, id) ~= time then return 'gone' end
+    if not overdue and tonumber(time) * 1000 <= now + NEAR then return 'due' end
+  else
+    if not redis.call('LPOS', place, id, 'RANK', -1, 'MAXLEN', depth) then return 'gone' end
+    if redis.call('ZSCORE', waiting, id) then return 'due' end
+  end
+  if redis.call('HEXISTS', held, id) == 1 or redis.call('LPOS', running, id) then return 'runs' end
+  return digest(look_at(record)) ~= seen and 'changed'
+end
+
+-- Stores a job that has failed for good.
+local function store_dead(id, key, queue, script_type, from, died, why)
+  if redis.call('EXISTS', key) == 1 then return 'exists' end
+  put(key, id, script_type, 'error', at, from)
+  redis.call('HSET', key, 'error', why, 'mw_dead', 'failed')
+  redis.pcall('ZADD', DEAD, whole(math.min(now, tonumber(died) or now)), id)
+  for _, what in ipairs({'created', 'failed', 'dead'}) do count(queue, what) end
+  event(id, 'enqueue', who, script_type)
+  return 'stored'
+end
+
+local function leave_place(id)
+  if kind == 'later' then redis.call('ZREM', place, id) else redis.call('LREM', place, -1, id) end
+end
+
+for k = 5, #KEYS, 3 do
+  local time, seen, why, key = ARGV[a], ARGV[a + 1], ARGV[a + 2], KEYS[k + 1]
+  local id, script_type, o, from, behind = asked(a + 3)
+  local answer = stays(id, KEYS[k], time, seen)
+  if not answer then
+    if kind == 'dead' then answer = store_dead(id, key, KEYS[k + 2], script_type, from, time, why)
+    else answer = store(id, key, KEYS[k + 2], script_type, o, from, now, at, who) end
+    local is = answer == 'exists' and read(key, 'mw_bananas', 'status')
+    if answer == 'stored' then
+      leave_place(id)
+      local newest = redis.call('ZRANGE', TAKEN, -1, -1, 'WITHSCORES')[2]
+      redis.call('ZADD', TAKEN, whole((tonumber(newest or '') or 0) + 1), id)
+      event(id, 'take_over', who, place)
+      answer = 'taken'
+    elseif is and is.mw_bananas and not final(is.status) then
+      leave_place(id)
+      answer = 'twice'
+    end
+  end
+  told[#told + 1] = type(answer) == 'table' and 'odd ' .. answer.err or answer
+  a = behind
+end
+push_all()
+return done(told)

@@ -1,0 +1,180 @@
+//! give_back: jobs that were taken over from Bananas wait there again.
+
+use meshwork_model::bananas::{Origin, Record, Return, Stands};
+use meshwork_model::job::{Job, field, text};
+use meshwork_model::keys::bananas::Bananas as Keys;
+use meshwork_model::name::JobId;
+use meshwork_model::state::Status;
+
+use super::push_draft;
+use super::take_over::MAX_OVER;
+use crate::script::Verb;
+use crate::verb::{Fields, at_most, job, word};
+use crate::{Broker, Error};
+
+/// A job here that was one of Bananas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Over {
+    /// Its id.
+    pub id: JobId,
+    /// Its place in the order in which they were taken over.
+    pub number: u64,
+    /// What it was; nothing if that is not to be read any more.
+    pub was: Option<(Origin, Record)>,
+    /// How it stands; nothing if a worker runs it, or it has ended and is no dead letter.
+    pub stands: Option<Stands>,
+    /// Whether a worker runs it.
+    pub runs: bool,
+    job: Job,
+}
+
+/// What became of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GivenBack {
+    /// It waits there again, and is forgotten here.
+    Given,
+    /// It is not here any more.
+    Gone,
+    /// It stays, since a worker runs it.
+    Runs,
+    /// It stays, since it is not as it was read.
+    Changed,
+    /// It stays, since jobs here wait for it.
+    Awaited,
+    /// It stays, since a key there is of another kind.
+    Odd,
+}
+
+/// What is read of each.
+const READ: [&str; 7] = [
+    field::STATUS,
+    field::ATTEMPT,
+    field::ERROR,
+    field::DEAD,
+    field::QUEUE,
+    field::BANANAS,
+    field::RECORD,
+];
+
+impl Broker {
+    /// How many jobs are known here that were taken over from Bananas; those that ended count until they are forgotten.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn count_taken_over(&self) -> Result<usize, Error> {
+        let mut count = redis::cmd("ZCARD");
+        count.arg(self.keys.taken_over());
+        self.ask(&count).await
+    }
+
+    /// Jobs that were taken over from Bananas, up to [`MAX_OVER`] behind a number, in the order in which they were.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn taken_over(&self, behind: u64) -> Result<Vec<Over>, Error> {
+        let mut range = redis::cmd("ZRANGEBYSCORE");
+        range
+            .arg(self.keys.taken_over())
+            .arg(format!("({behind}"))
+            .arg("+inf");
+        range.arg("WITHSCORES").arg("LIMIT").arg(0).arg(MAX_OVER);
+        let found: Vec<(Vec<u8>, f64)> = self.ask(&range).await?;
+        let (mut records, mut times) = (redis::pipe(), redis::pipe());
+        for (id, _) in &found {
+            let key = self.keys.job_hash_key(&JobId::foreign(text(id.clone())));
+            records.cmd("HMGET").arg(key).arg(&READ);
+            times.cmd("ZSCORE").arg(self.keys.delayed()).arg(id);
+        }
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let conn = &mut self.conn.clone();
+        let records: Vec<Vec<Option<Vec<u8>>>> = records.query_async(conn).await.map_err(failed)?;
+        let times: Vec<Option<f64>> = times.query_async(conn).await.map_err(failed)?;
+        let rows = found.into_iter().zip(records).zip(times);
+        let read = rows.map(|(((id, number), values), due)| {
+            over(JobId::foreign(text(id)), number as u64, &values, due)
+        });
+        Ok(read.collect())
+    }
+
+    /// Gives jobs back to Bananas, each in one step: it is forgotten here, and waits there as it is said. Said again, it
+    /// changes nothing.
+    ///
+    /// # Errors
+    /// If there are more than [`MAX_OVER`], or the server does not take the call.
+    pub async fn give_back(
+        &self,
+        keys: &Keys,
+        jobs: &[(&Over, Return)],
+    ) -> Result<Vec<GivenBack>, Error> {
+        at_most("give_back", MAX_OVER, jobs.len())?;
+        let mut call = self.scripts.call(Verb::GiveBack);
+        call.push_arg(self.clock.argument());
+        call.push_arg(&*self.who);
+        for (over, to) in jobs {
+            call.push_key(self.keys.job_hash_key(&over.id));
+            call.push_key(self.queue_of(&over.job));
+            call.push_key(keys.job(over.id.as_str()));
+            call.push_key(to.place.key(keys));
+            call.push_arg(over.id.as_str());
+            call.push_arg(&over.job.status);
+            call.push_arg(over.job.attempt);
+            let due = over.stands.as_ref().and_then(|stands| stands.due_ms);
+            call.push_arg(due.map(|ms| ms.to_string()).unwrap_or_default());
+            call.push_arg(to.place.kind());
+            call.push_arg(&to.time);
+            push_draft(&mut call, Some(&to.record));
+        }
+        let answers: Vec<String> = call.run(&self.conn).await?;
+        let known = [
+            ("given", GivenBack::Given),
+            ("gone", GivenBack::Gone),
+            ("runs", GivenBack::Runs),
+            ("changed", GivenBack::Changed),
+            ("awaited", GivenBack::Awaited),
+            ("odd", GivenBack::Odd),
+        ];
+        let told = answers.into_iter();
+        told.map(|answer| word("give_back", answer, &known))
+            .collect()
+    }
+}
+
+fn over(id: JobId, number: u64, values: &[Option<Vec<u8>>], due: Option<f64>) -> Over {
+    let value = |name: &str| {
+        let at = READ.iter().position(|read| *read == name)?;
+        values.get(at)?.clone()
+    };
+    let origin = value(field::BANANAS).and_then(|origin| text(origin).parse().ok());
+    let record = value(field::RECORD).and_then(|record| Record::read(&record).ok());
+    let fields: Fields = READ
+        .into_iter()
+        .filter_map(|name| Some((name.into(), value(name)?)))
+        .collect();
+    let job = job(id.as_str(), fields);
+    let status = job.status();
+    let dead = status == Some(Status::Error) && job.dead.is_some();
+    let waits = status == Some(Status::Dispatched);
+    let stands = (dead || waits).then(|| Stands {
+        attempts: job.attempt,
+        error: job.error.clone(),
+        due_ms: due.map(|ms| ms as u64),
+        dead,
+    });
+    Over {
+        id,
+        number,
+        was: origin.zip(record),
+        stands,
+        runs: status == Some(Status::Started),
+        job,
+    }
+}
+
+fn failed(source: redis::RedisError) -> Error {
+    Error::Call {
+        verb: "taken_over",
+        source,
+    }
+}

@@ -1,0 +1,45 @@
+//! peek: what waits in a place, for who moves it elsewhere.
+
+use meshwork_model::bananas::Place;
+
+use super::{Bananas, Found};
+use crate::error::Error;
+use crate::script::Verb;
+use crate::verb::{MAX_ITEMS, at_most};
+
+/// A job that stands in a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Its id, any bytes.
+    pub id: Vec<u8>,
+    /// Its time as it stands there; nothing in a list.
+    pub time: String,
+    /// What it is.
+    pub found: Found,
+}
+
+type Row = (Vec<u8>, String, String, Vec<u8>);
+
+impl Bananas {
+    /// How many jobs stand in a place, and up to `most` of them, the next one first, from behind so many on; fewer if
+    /// their records are large. A key of another kind holds none.
+    ///
+    /// # Errors
+    /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call.
+    pub async fn peek(
+        &self,
+        place: &Place,
+        behind: usize,
+        most: usize,
+    ) -> Result<(usize, Vec<Standing>), Error> {
+        at_most("peek", MAX_ITEMS, most)?;
+        let call = self.call(Verb::BananasPeek).key(place.key(&self.keys));
+        let (all, rows): (usize, Vec<Row>) = call.arg(behind).arg(most).run(&self.conn).await?;
+        let standing = |(id, time, state, text): Row| Standing {
+            id,
+            time,
+            found: Found::read(&state, text),
+        };
+        Ok((all, rows.into_iter().map(standing).collect()))
+    }
+}

@@ -1,0 +1,209 @@
+//! Both systems side by side, for the cases of take_over and give_back.
+
+use meshwork_broker::Claimed;
+use meshwork_broker::bananas::{Bananas, From, GivenBack, Over, TakenOver};
+use meshwork_model::bananas::{Origin, Passage, Place, Record, Return, Runs};
+use meshwork_model::keys::bananas::Bananas as Keys;
+use meshwork_model::route::Priority;
+
+use super::super::world::{Got, WORKER};
+use super::{Failure, Outcome, Side, World, same};
+use crate::snapshot::snapshot;
+
+/// A job's record as Go's client with routing writes it.
+pub(super) const RECORD: &str = "{\"id\":\"j\",\"name\":\"count\",\"payload\":{\"n\":1},\"status\":\"pending\",\"priority\":\"low\",\"routing_key\":\"gpu\",\"created_at\":\"2023-11-14T22:13:00Z\",\"updated_at\":\"2023-11-14T22:13:00Z\",\"attempts\":0,\"max_retries\":3}";
+
+/// The list on which such a job stands.
+pub(super) fn gpu(keys: &Keys) -> String {
+    format!("{}gpu:queue:low", keys.route_prefix())
+}
+
+/// Bananas beside ours, under names of its own.
+pub(super) struct Both<'a> {
+    pub(super) side: Side<'a>,
+    world: &'a World,
+}
+
+impl<'a> Both<'a> {
+    pub(super) fn of(world: &'a World) -> Got<Self> {
+        let verbs = world.bananas_beside()?;
+        let side = Side { world, verbs };
+        Ok(Self { side, world })
+    }
+
+    fn verbs(&self) -> &Bananas {
+        &self.side.verbs
+    }
+
+    /// Puts jobs on the list of their route. Gives it.
+    pub(super) async fn put(&self, ids: &[&str]) -> Got<Place> {
+        for id in ids {
+            self.put_text(id, RECORD).await?;
+        }
+        Ok(Place::List(gpu(self.side.keys())))
+    }
+
+    pub(super) async fn put_text(&self, id: &str, record: &str) -> Got<Place> {
+        let list = gpu(self.side.keys());
+        self.side.set(&self.side.keys().job(id), record).await?;
+        self.side.push(&list, id).await?;
+        Ok(Place::List(list))
+    }
+
+    /// Lets a job wait for its time.
+    pub(super) async fn later(&self, id: &str, score: &str) -> Outcome {
+        let keys = self.side.keys();
+        self.side.set(&keys.job(id), RECORD).await?;
+        self.world
+            .raw(&["ZADD", &keys.scheduled(), score, id])
+            .await
+    }
+
+    /// Puts a dead letter there.
+    pub(super) async fn dead(&self, id: &str, record: &str) -> Outcome {
+        self.side.set(&self.side.keys().job(id), record).await?;
+        self.side.push(&self.side.keys().dead(), id).await
+    }
+
+    /// The ids of a list there, the next one first.
+    pub(super) async fn there(&self, place: &Place) -> Got<Vec<String>> {
+        self.side.list(&place.key(self.side.keys())).await
+    }
+
+    /// What a place holds, ready to go over.
+    pub(super) async fn passages(&self, place: &Place) -> Got<Vec<Passage>> {
+        self.some_passages(place, 100).await
+    }
+
+    async fn some_passages(&self, place: &Place, most: usize) -> Got<Vec<Passage>> {
+        let keys = self.side.keys();
+        let (_, jobs) = self.verbs().peek(place, 0, most).await?;
+        let passage = |job: meshwork_broker::bananas::Standing| {
+            let id = String::from_utf8_lossy(&job.id).into_owned();
+            let meshwork_broker::bananas::Found::Job(record) = job.found else {
+                return Err(Failure::new(format!("{id} has no record")));
+            };
+            let passage = record.passage(keys, &id, (place, &job.time), &Runs::Function, 300);
+            passage.map_err(Failure::new)
+        };
+        jobs.into_iter().map(passage).collect()
+    }
+
+    async fn over(
+        &self,
+        place: &Place,
+        jobs: &[Passage],
+        (depth, overdue): (usize, bool),
+    ) -> Got<Vec<TakenOver>> {
+        let from = From {
+            keys: self.side.keys(),
+            place,
+            depth,
+            overdue,
+        };
+        Ok(self.world.broker.take_over(from, jobs).await?)
+    }
+
+    pub(super) async fn go(&self, place: &Place, jobs: &[Passage]) -> Got<Vec<TakenOver>> {
+        self.over(place, jobs, (1_000, false)).await
+    }
+
+    pub(super) async fn go_overdue(&self, place: &Place, jobs: &[Passage]) -> Got<Vec<TakenOver>> {
+        self.over(place, jobs, (1_000, true)).await
+    }
+
+    pub(super) async fn go_deep(
+        &self,
+        place: &Place,
+        jobs: &[Passage],
+        depth: usize,
+    ) -> Got<Vec<TakenOver>> {
+        self.over(place, jobs, (depth, false)).await
+    }
+
+    /// Takes over what a place holds.
+    pub(super) async fn take(&self, place: &Place) -> Got<Vec<TakenOver>> {
+        self.go(place, &self.passages(place).await?).await
+    }
+
+    pub(super) async fn take_some(&self, place: &Place, most: usize) -> Got<Vec<TakenOver>> {
+        self.go(place, &self.some_passages(place, most).await?)
+            .await
+    }
+
+    /// Checks that the one job of a place stays, for this reason, and that nothing changes.
+    pub(super) async fn stays(&self, place: &Place, why: TakenOver) -> Outcome {
+        let jobs = self.passages(place).await?;
+        let before = self.all().await?;
+        same!(self.go(place, &jobs).await?, [why]);
+        same!(self.all().await?, before);
+        Ok(())
+    }
+
+    /// What was taken over, in that order.
+    pub(super) async fn taken_over(&self) -> Got<Vec<String>> {
+        let jobs = self.world.broker.taken_over(0).await?.into_iter();
+        Ok(jobs.map(|job| job.id.to_string()).collect())
+    }
+
+    /// Claims the next job of a queue of ours.
+    pub(super) async fn claim(&self, queue: &str) -> Got<Claimed> {
+        let mut taken = self.world.claim(WORKER, &[queue.to_owned()], 1).await?;
+        taken
+            .jobs
+            .pop()
+            .ok_or_else(|| Failure::new("no job was claimed"))
+    }
+
+    /// Takes a job over and claims it.
+    pub(super) async fn started(&self, id: &str) -> Got<Claimed> {
+        let list = self.put(&[id]).await?;
+        self.take(&list).await?;
+        self.claim(&self.queue()).await
+    }
+
+    /// The queue of ours to which such jobs go.
+    pub(super) fn queue(&self) -> String {
+        format!("{}:group:gpu:prio:2", self.world.queue_of("count"))
+    }
+
+    /// What is known here of jobs that were taken over, and how each is to go back.
+    pub(super) async fn returns(&self) -> Got<Vec<(Over, Return)>> {
+        let keys = self.side.keys();
+        let list = gpu(keys);
+        let jobs = self.world.broker.taken_over(0).await?.into_iter();
+        let back = |over: Over| {
+            let (stands, (origin, record)): (_, &(Origin, Record)) =
+                (over.stands.as_ref()?, over.was.as_ref()?);
+            let back = record.given_back(keys, stands, origin, &list);
+            Some((over, back))
+        };
+        Ok(jobs.filter_map(back).collect())
+    }
+
+    pub(super) async fn go_back(&self, jobs: &[(Over, Return)]) -> Got<Vec<GivenBack>> {
+        let jobs: Vec<_> = jobs.iter().map(|(over, to)| (over, to.clone())).collect();
+        Ok(self.world.broker.give_back(self.side.keys(), &jobs).await?)
+    }
+
+    /// Gives back all that may go.
+    pub(super) async fn give_back(&self) -> Got<Vec<GivenBack>> {
+        self.go_back(&self.returns().await?).await
+    }
+
+    /// All there is there.
+    pub(super) async fn theirs(&self) -> Got<String> {
+        let prefix = self.side.keys().prefix().to_string();
+        Ok(snapshot(self.world.conn(), &prefix).await?)
+    }
+
+    /// All there is, here and there.
+    pub(super) async fn all(&self) -> Got<String> {
+        Ok(self.world.all().await? + self.theirs().await?.as_str())
+    }
+
+    /// Lists and the like there of jobs that ask for nothing.
+    pub(super) fn plain(&self) -> Place {
+        Place::List(self.side.keys().plain(Priority::Normal))
+    }
+}

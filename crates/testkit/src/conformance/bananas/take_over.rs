@@ -1,0 +1,387 @@
+//! take_over: jobs of Bananas become jobs of ours, each in one step; and peek, which finds them.
+
+use meshwork_broker::bananas::TakenOver;
+use meshwork_broker::{Enqueued, Failed};
+use meshwork_model::bananas::Place;
+use meshwork_model::outcome::FailureKind;
+use meshwork_model::route::Priority;
+
+use super::super::world::START;
+use super::over::{Both, RECORD, gpu};
+use super::{Outcome, World, cases, check, same};
+
+cases![
+    a_job_that_waits_is_one_of_ours,
+    its_record_there_stays,
+    the_next_one_stays_the_next_one,
+    what_waits_for_its_time_waits_here,
+    a_dead_letter_stays_one,
+    its_failures_count,
+    what_a_worker_of_ours_has_stays,
+    what_a_worker_of_theirs_has_stays,
+    what_is_gone_is_left_alone,
+    said_twice_it_changes_nothing,
+    what_has_changed_stays,
+    what_comes_due_stays,
+    what_its_scheduler_has_pushed_just_now_stays,
+    what_is_overdue_goes_if_that_is_asked_for,
+    a_job_of_its_id_stays_as_it_is,
+    a_second_entry_goes,
+    of_a_job_that_has_ended_it_stays,
+    a_key_of_another_kind_holds_up_no_other,
+    a_full_queue_takes_none,
+    one_looks_only_so_deep,
+    peek_tells_what_is_there,
+    peek_passes_over_what_is_no_place,
+];
+
+/// Its queue is that of its name, its route and its priority.
+async fn a_job_that_waits_is_one_of_ours(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let list = both.put(&["j1"]).await?;
+    same!(both.take(&list).await?, [TakenOver::Taken]);
+    same!(both.there(&list).await?, Vec::<String>::new());
+    same!(both.taken_over().await?, ["j1"]);
+    let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
+    same!(world.list(&queue).await?, ["j1"]);
+    let claimed = both.claim(&queue).await?;
+    let job = &claimed.job;
+    same!(job.script, b"{\"n\":1}");
+    same!((job.attempt, job.retries, job.timeout), (1, 2, 300));
+    same!((job.backoff_ms, job.taken_over), (Some(2_000), true));
+    same!(job.caller_id, "bananas/count");
+    Ok(())
+}
+
+/// For clients that ask for it; and beside the job, for the way back.
+async fn its_record_there_stays(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let list = both.put(&["j1"]).await?;
+    both.take(&list).await?;
+    same!(both.side.record("j1").await?.as_deref(), Some(RECORD));
+    let kept = world.field("j1", "mw_record").await?;
+    same!(kept.as_deref(), Some(RECORD));
+    same!(both.side.ttl(&both.side.keys().job("j1")).await?, -1);
+    let what: Vec<_> = world
+        .events()
+        .await?
+        .into_iter()
+        .map(|[_, what, ..]| what)
+        .collect();
+    same!(what, ["enqueue", "take_over"]);
+    Ok(())
+}
+
+/// Across calls.
+async fn the_next_one_stays_the_next_one(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let list = both.put(&["j1", "j2", "j3", "j4"]).await?;
+    both.take_some(&list, 2).await?;
+    same!(both.there(&list).await?, ["j3", "j4"]);
+    both.take(&list).await?;
+    let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
+    same!(world.list(&queue).await?, ["j1", "j2", "j3", "j4"]);
+    same!(both.taken_over().await?, ["j1", "j2", "j3", "j4"]);
+    Ok(())
+}
+
+/// To the millisecond, and not before it.
+async fn what_waits_for_its_time_waits_here(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    both.later("j1", "1700000020.1235").await?;
+    same!(both.take(&Place::Later).await?, [TakenOver::Taken]);
+    let left: u8 = world
+        .raw(&["EXISTS", &both.side.keys().scheduled()])
+        .await?;
+    same!(left, 0);
+    let delayed = world.keys().delayed();
+    let due: Option<u64> = world.raw(&["ZSCORE", &delayed, "j1"]).await?;
+    same!(due, Some(1_700_000_020_124));
+    same!(world.status("j1").await?, "dispatched");
+    Ok(())
+}
+
+/// It died when its record says so; never later than now.
+async fn a_dead_letter_stays_one(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let failed = RECORD
+        .replace("pending", "failed")
+        .replace("\"attempts\":0", "\"attempts\":3,\"error\":\"boom\"");
+    let late = failed.replace("2023-11-14", "2029-11-14");
+    both.dead("j1", &failed).await?;
+    both.dead("j2", &late).await?;
+    same!(
+        both.take(&Place::Dead).await?,
+        [TakenOver::Taken, TakenOver::Taken]
+    );
+    same!(both.there(&Place::Dead).await?, Vec::<String>::new());
+    let dead = world.keys().dead();
+    let died: Vec<(String, u64)> = world
+        .raw(&["ZRANGE", &dead, "0", "-1", "WITHSCORES"])
+        .await?;
+    same!(
+        died,
+        [("j1".to_owned(), START - 20_123), ("j2".to_owned(), START)]
+    );
+    let job = world.read("j1").await?;
+    same!(
+        (job.status.as_str(), job.error.as_deref()),
+        ("error", Some("boom"))
+    );
+    same!((job.dead.as_deref(), job.attempt), (Some("failed"), 3));
+    let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
+    same!(world.list(&queue).await?, Vec::<String>::new());
+    let figures = world.keys().queue_stats_key(&queue);
+    let counts = ["HMGET", &figures, "created", "failed", "dead"];
+    same!(world.raw::<Vec<u64>>(&counts).await?, [2; 3]);
+    check!(
+        world
+            .events()
+            .await?
+            .iter()
+            .any(|[job, what, ..]| job == "j1" && what == "enqueue")
+    );
+    Ok(())
+}
+
+/// `max_retries` runs in all, those there included.
+async fn its_failures_count(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let record = RECORD.replace("\"attempts\":0", "\"attempts\":1");
+    let list = both.put_text("j1", &record).await?;
+    both.take(&list).await?;
+    let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
+    let claimed = both.claim(&queue).await?;
+    same!(claimed.job.attempt, 2);
+    same!(
+        world.fail(&claimed, FailureKind::Script).await?,
+        Failed::Requeued
+    );
+    let claimed = both.claim(&queue).await?;
+    same!(
+        world.fail(&claimed, FailureKind::Script).await?,
+        Failed::Failed
+    );
+    Ok(())
+}
+
+/// Also if somebody has pushed it once more.
+async fn what_a_worker_of_ours_has_stays(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let list = both.put(&["j1"]).await?;
+    let held = both.side.keys().held();
+    world.raw::<()>(&["HSET", &held, "j1", "t1 x"]).await?;
+    both.stays(&list, TakenOver::Runs).await
+}
+
+/// It stands among those that run.
+async fn what_a_worker_of_theirs_has_stays(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let list = both.put(&["j1"]).await?;
+    both.side.push(&both.side.keys().processing(), "j1").await?;
+    both.stays(&list, TakenOver::Runs).await
+}
+
+/// A worker was faster.
+async fn what_is_gone_is_left_alone(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let list = both.put(&["j1"]).await?;
+    both.later("j2", "1800000000").await?;
+    let (waits, later) = (
+        both.passages(&list).await?,
+        both.passages(&Place::Later).await?,
+    );
+    world
+        .raw::<()>(&["RPOP", gpu(both.side.keys()).as_str()])
+        .await?;
+    both.later("j2", "1800000001").await?;
+    let before = both.all().await?;
+    same!(both.go(&list, &waits).await?, [TakenOver::Gone]);
+    same!(both.go(&Place::Later, &later).await?, [TakenOver::Gone]);
+    same!(both.all().await?, before);
+    Ok(())
+}
+
+/// A call whose answer was lost.
+async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let list = both.put(&["j1", "j2"]).await?;
+    let jobs = both.passages(&list).await?;
+    both.go(&list, &jobs).await?;
+    let before = both.all().await?;
+    same!(
+        both.go(&list, &jobs).await?,
+        [TakenOver::Gone, TakenOver::Gone]
+    );
+    same!(both.all().await?, before);
+    Ok(())
+}
+
+/// Somebody wrote it anew between the two steps.
+async fn what_has_changed_stays(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let list = both.put(&["j1"]).await?;
+    let jobs = both.passages(&list).await?;
+    both.side.set(&both.side.keys().job("j1"), "{}").await?;
+    let before = both.all().await?;
+    same!(both.go(&list, &jobs).await?, [TakenOver::Changed]);
+    same!(both.all().await?, before);
+    Ok(())
+}
+
+/// Bananas' scheduler may have read it already, by a clock of its own.
+async fn what_comes_due_stays(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    both.later("j1", "1700000010.123").await?;
+    both.stays(&Place::Later, TakenOver::Due).await?;
+    both.later("j1", "1700000010.124").await?;
+    same!(both.take(&Place::Later).await?, [TakenOver::Taken]);
+    Ok(())
+}
+
+/// It takes it off those that wait for their time a moment later.
+async fn what_its_scheduler_has_pushed_just_now_stays(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let list = both.put(&["j1"]).await?;
+    both.later("j1", "1700000000").await?;
+    both.stays(&list, TakenOver::Due).await
+}
+
+/// It runs at once.
+async fn what_is_overdue_goes_if_that_is_asked_for(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    both.later("j1", "1700000000").await?;
+    let jobs = both.passages(&Place::Later).await?;
+    let told = both.go_overdue(&Place::Later, &jobs).await?;
+    same!(told, [TakenOver::Taken]);
+    let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
+    same!(world.list(&queue).await?, ["j1"]);
+    Ok(())
+}
+
+/// Whatever it is.
+async fn a_job_of_its_id_stays_as_it_is(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    world.put(&["j1", "j2"]).await?;
+    let list = both.put(&["j1"]).await?;
+    both.stays(&list, TakenOver::Refused(Enqueued::Exists))
+        .await?;
+    both.dead("j2", RECORD).await?;
+    both.stays(&Place::Dead, TakenOver::Refused(Enqueued::Exists))
+        .await
+}
+
+/// Two schedulers of Bananas may push one job twice; it runs once.
+async fn a_second_entry_goes(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let list = both.put(&["j1", "j1"]).await?;
+    same!(
+        both.take(&list).await?,
+        [TakenOver::Taken, TakenOver::Twice]
+    );
+    same!(both.there(&list).await?, Vec::<String>::new());
+    let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
+    same!(world.list(&queue).await?, ["j1"]);
+    Ok(())
+}
+
+/// An id may be used again.
+async fn of_a_job_that_has_ended_it_stays(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let list = both.put(&["j1"]).await?;
+    both.take(&list).await?;
+    let queue = format!("{}:group:gpu:prio:2", world.queue_of("count"));
+    world.finish(&both.claim(&queue).await?, "1").await?;
+    both.put(&["j1"]).await?;
+    both.stays(&list, TakenOver::Refused(Enqueued::Exists))
+        .await
+}
+
+/// Here or there.
+async fn a_key_of_another_kind_holds_up_no_other(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let other = RECORD.replace("\"count\"", "\"other\"");
+    both.put_text("j1", &other).await?;
+    let list = both.put(&["j2"]).await?;
+    let queue = format!("{}:group:gpu:prio:2", world.queue_of("other"));
+    both.side.set(&queue, "x").await?;
+    let told = both.take(&list).await?;
+    check!(matches!(&told[..], [TakenOver::Odd(_), TakenOver::Taken]));
+    same!(both.there(&list).await?, ["j1"]);
+    let there: u8 = world.raw(&["EXISTS", &world.key("j1")]).await?;
+    same!(there, 0);
+    // Where it cannot be noted what came over, nothing does.
+    both.side.set(&world.keys().taken_over(), "x").await?;
+    both.put(&["j3"]).await?;
+    let before = both.all().await?;
+    check!(both.take(&list).await.is_err());
+    same!(both.all().await?, before);
+    Ok(())
+}
+
+/// The rest stays where it is.
+async fn a_full_queue_takes_none(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    world
+        .raw::<()>(&["HSET", &world.keys().config(), "limit", "1"])
+        .await?;
+    let list = both.put(&["j1", "j2"]).await?;
+    let told = both.take(&list).await?;
+    same!(told, [TakenOver::Taken, TakenOver::Refused(Enqueued::Full)]);
+    same!(both.there(&list).await?, ["j2"]);
+    Ok(())
+}
+
+/// A walk through a long list would hold up the server.
+async fn one_looks_only_so_deep(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let list = both.put(&["j1", "j2", "j3"]).await?;
+    let jobs = both.passages(&list).await?;
+    same!(both.go_deep(&list, &jobs[2..], 2).await?, [TakenOver::Gone]);
+    same!(
+        both.go_deep(&list, &jobs[2..], 3).await?,
+        [TakenOver::Taken]
+    );
+    same!(both.there(&list).await?, ["j1", "j2"]);
+    Ok(())
+}
+
+/// The next one first, from behind so many on.
+async fn peek_tells_what_is_there(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let list = both.put(&["j1", "j2", "j3"]).await?;
+    both.later("l2", "2").await?;
+    both.later("l1", "1").await?;
+    let verbs = &both.side.verbs;
+    let told = async |place: &Place, behind, most| {
+        let (all, jobs) = verbs.peek(place, behind, most).await?;
+        let job = |job: meshwork_broker::bananas::Standing| {
+            (String::from_utf8_lossy(&job.id).into_owned(), job.time)
+        };
+        Ok::<_, super::Failure>((all, jobs.into_iter().map(job).collect::<Vec<_>>()))
+    };
+    let of = |jobs: &[(&str, &str)]| -> Vec<(String, String)> {
+        let own = |(id, time): &(&str, &str)| ((*id).to_owned(), (*time).to_owned());
+        jobs.iter().map(own).collect()
+    };
+    same!(told(&list, 0, 2).await?, (3, of(&[("j1", ""), ("j2", "")])));
+    same!(told(&list, 2, 2).await?, (3, of(&[("j3", "")])));
+    same!(told(&list, 3, 2).await?, (3, Vec::new()));
+    same!(
+        told(&Place::Later, 0, 2).await?,
+        (2, of(&[("l1", "1"), ("l2", "2")]))
+    );
+    same!(told(&Place::Later, 1, 2).await?, (2, of(&[("l2", "2")])));
+    Ok(())
+}
+
+/// No list, or none at all.
+async fn peek_passes_over_what_is_no_place(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let keys = both.side.keys();
+    let list = Place::List(keys.plain(Priority::High));
+    same!(both.side.verbs.peek(&list, 0, 9).await?.0, 0);
+    both.side.set(&keys.plain(Priority::High), "x").await?;
+    same!(both.side.verbs.peek(&list, 0, 9).await?.0, 0);
+    Ok(())
+}
