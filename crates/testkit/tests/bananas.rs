@@ -52,6 +52,15 @@ async fn all_of_both() {
 }
 
 #[tokio::test]
+async fn kill_9_while_jobs_go_over_and_back() {
+    if need(Tool::Redis).is_some() {
+        let report = holds(Scenario::Over).await;
+        assert!(report.kills > 0, "{report}");
+        assert!(report.starts["ours-over"] > 0, "{report}");
+    }
+}
+
+#[tokio::test]
 async fn kill_9_while_jobs_run() {
     if need(Tool::Python).is_some() && need(Tool::Redis).is_some() {
         assert_eq!(holds(Scenario::Kill).await.kills, 5);

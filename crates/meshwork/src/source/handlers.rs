@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use meshwork_model::job::{Job, field};
+use meshwork_model::name::ScriptType;
 
 use super::AnyRunner;
 use crate::runner;
@@ -66,16 +67,49 @@ impl Entry {
         if self.script.is_none() {
             return String::from_utf8(output).ok();
         }
-        let text = String::from_utf8_lossy(&output);
-        let text = text.trim();
-        if text.is_empty() {
-            return None;
-        }
-        let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-        Some(match is_json {
-            true => text.to_owned(),
-            false => serde_json::Value::from(text).to_string(),
-        })
+        as_json(&output)
+    }
+}
+
+/// What a run gave, as JSON: text that is none becomes a string, and no text nothing.
+pub(crate) fn as_json(output: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(output);
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    Some(match is_json {
+        true => text.to_owned(),
+        false => serde_json::Value::from(text).to_string(),
+    })
+}
+
+/// The script of a handler, and the type whose runtime runs it.
+pub(in crate::source) fn read_script(
+    name: &str,
+    path: &Path,
+) -> Result<(&'static str, String), HandlerError> {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    let script_type = match ending {
+        Some("py") => ScriptType::PYTHON,
+        Some("rhai") => ScriptType::OSIS,
+        _ => return Err(unknown(name, path)),
+    };
+    let text = std::fs::read_to_string(path).map_err(|source| HandlerError::Unreadable {
+        name: name.to_owned(),
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok((script_type, text))
+}
+
+fn unknown(name: &str, path: &Path) -> HandlerError {
+    HandlerError::Unknown {
+        name: name.to_owned(),
+        source: UnknownScript {
+            path: path.to_owned(),
+        },
     }
 }
 
@@ -94,25 +128,9 @@ impl Handlers {
         name: &str,
         path: &Path,
     ) -> Result<(), HandlerError> {
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        let script_type = match ending {
-            Some("py") => "python",
-            Some("rhai") => "osis",
-            _ => "",
-        };
-        let unknown = || HandlerError::Unknown {
-            name: name.to_owned(),
-            source: UnknownScript {
-                path: path.to_owned(),
-            },
-        };
-        let runner = runner::builtin(script_type).ok_or_else(unknown)?;
-        let script = std::fs::read(path).map_err(|source| HandlerError::Unreadable {
-            name: name.to_owned(),
-            path: path.to_owned(),
-            source,
-        })?;
-        let script = Some(script);
+        let (script_type, text) = read_script(name, path)?;
+        let runner = runner::builtin(script_type).ok_or_else(|| unknown(name, path))?;
+        let script = Some(text.into_bytes());
         self.0.insert(name.to_owned(), Entry { runner, script });
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Workers for what other systems ask for, over the runtimes of ours: one folder for each system.
 
 pub mod bananas;
-mod handlers;
+pub(crate) mod handlers;
 pub mod nooble;
 mod thread;
 

@@ -17,6 +17,7 @@ use super::ship::{self, Shipping};
 use super::slot::With;
 use crate::Batch;
 use crate::runner::{self, Run, Runner, StopReason, StopSignal};
+use crate::source::handlers::as_json;
 
 /// How long after its grace a runner may take to return before it is cut off: a slot is not lost to a
 /// handler that hears on nothing.
@@ -82,6 +83,14 @@ pub(super) async fn execute(
         // What ended well all the same has finished.
         Some(StopReason::Requested) if report.result.is_err() => Report {
             result: Err(Failure::stopped()),
+            ..report
+        },
+        _ => report,
+    };
+    let report = match &report.result {
+        // Who waits for it in Bananas reads JSON.
+        Ok(output) if job.taken_over => Report {
+            result: Ok(as_json(output).unwrap_or_default().into()),
             ..report
         },
         _ => report,

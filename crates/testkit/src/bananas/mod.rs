@@ -10,6 +10,7 @@ mod judge;
 mod kills;
 mod orders;
 mod ours;
+mod over;
 mod record;
 mod scheduler;
 mod worker;
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 pub use client::submit as submit_as_theirs;
 pub use judge::Report;
 pub use orders::{Batch, Orders, Shift};
-pub use ours::{submit as submit_as_ours, work as work_as_ours};
+pub use ours::{submit as submit_as_ours, work as work_as_ours, work_over};
 pub use scheduler::schedule;
 pub use worker::work as work_as_theirs;
 
@@ -47,6 +48,9 @@ pub enum Scenario {
     TheirWorker,
     /// Clients and workers of both, and our scheduler.
     Both,
+    /// Clients of theirs and workers of both, while jobs are taken over and given back by a command that is killed
+    /// half way, again and again.
+    Over,
     /// Our worker is killed, again and again.
     Kill,
     /// Our worker is stopped by SIGTERM, and waits for nothing.
@@ -57,10 +61,11 @@ pub enum Scenario {
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::OurWorker,
         Self::TheirWorker,
         Self::Both,
+        Self::Over,
         Self::Kill,
         Self::Stop,
         Self::Timeout,
@@ -73,6 +78,7 @@ impl Scenario {
             Self::OurWorker => "our-worker",
             Self::TheirWorker => "their-worker",
             Self::Both => "both",
+            Self::Over => "over",
             Self::Kill => "kill",
             Self::Stop => "stop",
             Self::Timeout => "timeout",
@@ -99,6 +105,7 @@ pub async fn play(plan: &Plan, scenario: Scenario) -> Result<Report, BananasErro
         Scenario::OurWorker | Scenario::TheirWorker | Scenario::Both => {
             world::play(plan, scenario).await
         }
+        Scenario::Over => over::play(plan).await,
         Scenario::Kill | Scenario::Stop | Scenario::Timeout => kills::play(plan, scenario).await,
     }
 }

@@ -1,4 +1,4 @@
-//! Our worker and our client, each in a process of its own. The worker's handlers write a start down instead of doing
+//! Our workers and our client, each in a process of its own. The worker's handlers write a start down instead of doing
 //! anything, so that thousands of jobs take seconds.
 
 use std::path::PathBuf;
@@ -32,6 +32,25 @@ pub async fn work(orders: &Orders, shift: &Shift) -> Result<(), BananasError> {
         .routes(shift.routes.join(",").parse()?)
         .concurrency(shift.slots)
         .peer(orders.make)
+        .start()
+        .await?;
+    term.recv().await;
+    worker.stop().await;
+    Ok(())
+}
+
+/// The same for jobs that were taken over: they are jobs of ours then.
+///
+/// # Errors
+/// When there is no server, or the system gives no signals.
+pub async fn work_over(orders: &Orders, shift: &Shift) -> Result<(), BananasError> {
+    let mut term = signal(SignalKind::terminate()).map_err(BananasError::io("signals"))?;
+    let client = meshwork::Client::open(&orders.url).await?;
+    let worker = meshwork::Worker::new(&client)
+        .handle("work", handler(orders, false))
+        .handle("flaky", handler(orders, true))
+        .routes(shift.routes.join(",").parse()?)
+        .concurrency(shift.slots)
         .start()
         .await?;
     term.recv().await;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use meshwork_testkit::bananas::{
     BananasError, Batch, Orders, Plan, Scenario, Shift, play, schedule, submit_as_ours,
-    submit_as_theirs, work_as_ours, work_as_theirs,
+    submit_as_theirs, work_as_ours, work_as_theirs, work_over,
 };
 use meshwork_testkit::chaos::meshwork_binary;
 
@@ -16,10 +16,10 @@ use meshwork_testkit::chaos::meshwork_binary;
 struct Arguments {
     #[command(subcommand)]
     role: Option<Role>,
-    /// our-worker, their-worker, both, kill, stop or timeout [default: each in turn]
+    /// our-worker, their-worker, both, over, kill, stop or timeout [default: each in turn]
     #[arg(long, value_parser = Scenario::from_name)]
     scenario: Option<Scenario>,
-    /// How many jobs, in each of the first three
+    /// How many jobs, in each of the first four
     #[arg(long, default_value_t = 10_000)]
     jobs: u64,
     /// How many kills, stops and runs over their time, in each of the others
@@ -61,6 +61,14 @@ enum Role {
         #[command(flatten)]
         shift: Shift,
     },
+    /// Our worker for jobs that were taken over
+    #[command(hide = true)]
+    OverWorker {
+        #[command(flatten)]
+        orders: Orders,
+        #[command(flatten)]
+        shift: Shift,
+    },
     /// A scheduler of theirs
     #[command(hide = true)]
     Scheduler(Orders),
@@ -79,6 +87,9 @@ async fn main() -> ExitCode {
         Some(Role::Worker { orders, shift }) => work_as_theirs(orders, shift).map(|()| true),
         Some(Role::OurWorker { orders, shift }) => {
             Box::pin(work_as_ours(orders, shift)).await.map(|()| true)
+        }
+        Some(Role::OverWorker { orders, shift }) => {
+            Box::pin(work_over(orders, shift)).await.map(|()| true)
         }
         Some(Role::Scheduler(orders)) => schedule(orders).map(|()| true),
     };

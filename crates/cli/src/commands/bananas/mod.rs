@@ -7,6 +7,7 @@ mod schedule;
 mod submit;
 mod wait;
 
+use meshwork::Client as OurClient;
 use meshwork::model::bananas::{Outcome, Peer};
 use meshwork::model::keys::bananas::Bananas as Keys;
 use meshwork::model::name::Namespace;
@@ -71,6 +72,12 @@ impl Side {
         let broker = Bananas::connect(&target, Keys::new(self.prefix.clone())).await;
         let broker = broker.map_err(meshwork::Error::from)?;
         Ok(Client::new(broker).like(self.peer))
+    }
+
+    /// A client over the connection of one of ours.
+    pub(crate) fn beside(&self, ours: &OurClient) -> Client {
+        let conn = ours.broker().conn().clone();
+        Client::new(Bananas::new(conn, Keys::new(self.prefix.clone()))).like(self.peer)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `meshwork migrate`.
 
 mod advance;
+mod bananas;
 mod start;
 mod status;
 
@@ -14,10 +15,10 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::out::note;
 
-/// Move a type from the old lists to the canonical queues, with old workers and clients going on
+/// Move a type from the old lists to the canonical queues, or jobs of Bananas, with all workers and clients going on
 ///
 /// `start` pushes jobs to both, `canonical-first` lets our workers take from the old lists too, `finish`
-/// ends it when nothing is left of the old ways. `status` tells all that can be seen.
+/// ends it when nothing is left of the old ways. `status` tells all that can be seen. `bananas` is apart from these.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum MigrateCommand {
     Status(status::StatusOf),
@@ -25,6 +26,7 @@ pub(crate) enum MigrateCommand {
     CanonicalFirst(advance::CanonicalFirst),
     Finish(advance::Finish),
     Abort(advance::Abort),
+    Bananas(bananas::OfBananas),
 }
 
 impl MigrateCommand {
@@ -35,6 +37,7 @@ impl MigrateCommand {
             Self::CanonicalFirst(first) => first.run(context).await,
             Self::Finish(finish) => Box::pin(finish.run(context)).await,
             Self::Abort(abort) => abort.run(context).await,
+            Self::Bananas(bananas) => Box::pin(bananas.run(context)).await,
         }
     }
 }

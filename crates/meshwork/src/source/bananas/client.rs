@@ -142,6 +142,12 @@ impl Client {
         Self { peer, ..self }
     }
 
+    /// The make that it is like.
+    #[must_use]
+    pub fn peer(&self) -> Peer {
+        self.peer
+    }
+
     /// What it sends its calls through.
     #[must_use]
     pub fn broker(&self) -> &Bananas {

@@ -5,6 +5,7 @@ mod client;
 mod feed;
 mod handle;
 mod keep;
+pub mod over;
 mod pull;
 mod run;
 mod state;
