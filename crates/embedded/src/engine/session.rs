@@ -1,25 +1,18 @@
 //! A session: what one client has with the engine.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task;
 
 use super::{Shared, dispatch::Step};
 use crate::{Protocol, Reply};
-
-/// A call that takes longer has kept others of its thread waiting; the next one lets them run first.
-const LONG: Duration = Duration::from_millis(1);
 
 /// What one client has with the engine: its database, protocol, transaction and subscriptions.
 pub struct Session {
     shared: Arc<Shared>,
     id: u64,
     pushes: mpsc::Receiver<Reply>,
-    /// Whether the last call was a long one.
-    was_long: bool,
 }
 
 impl Session {
@@ -29,12 +22,7 @@ impl Session {
             let now_ms = core.world.clock.now_ms();
             core.world.clients.add(now_ms)
         };
-        Self {
-            shared,
-            id,
-            pushes,
-            was_long: false,
-        }
+        Self { shared, id, pushes }
     }
 
     /// Runs one command; its errors are replies. A blocking one waits until it is served, its
@@ -44,10 +32,7 @@ impl Session {
     /// Messages that were pushed to this session before the reply lie ready for
     /// [`Self::try_push`] when the call returns: write them before the reply.
     pub async fn call(&mut self, args: &[Bytes]) -> Reply {
-        self.give_way().await;
-        let begun = Instant::now();
         let step = self.shared.with(|core| core.request(self.id, args));
-        self.was_long = begun.elapsed() > LONG;
         match step {
             Step::Done(reply) => reply,
             Step::Waits { timeout_ms, reply } => {
@@ -59,16 +44,6 @@ impl Session {
                 let reply = wait.finish(timeout_ms).await;
                 self.shared.lock().mute(self.id, reply)
             }
-        }
-    }
-
-    /// A command waits for nothing outside, so a client that asks for one after the other would never let go of the
-    /// thread that runs it. Before the command and not after it, so that a call that is dropped here did nothing.
-    async fn give_way(&self) {
-        if self.was_long {
-            task::yield_now().await;
-        } else {
-            task::consume_budget().await;
         }
     }
 
