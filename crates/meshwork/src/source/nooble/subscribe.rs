@@ -86,6 +86,8 @@ struct Kept {
     bytes: usize,
     /// So many came since the last one that is kept.
     dropped: u64,
+    /// Whether the connection broke since then.
+    gap: bool,
 }
 
 /// What was heard, as it came.
@@ -97,31 +99,31 @@ enum Word {
 }
 
 impl Kept {
-    fn push(&mut self, word: Word) {
-        let more = match &word {
-            Word::Said(heard) => heard.message.len(),
-            _ => 0,
-        };
+    fn say(&mut self, heard: Heard) {
+        let bytes = heard.message.len();
+        let full = self.heard.len() >= MAX_UNREAD || self.bytes + bytes > MAX_UNREAD_BYTES;
         // One that is too large by itself is kept if it is alone.
-        let full = self.heard.len() >= MAX_UNREAD || self.bytes + more > MAX_UNREAD_BYTES;
         if full && !self.heard.is_empty() {
-            // A gap that follows what was dropped is told with it.
-            self.dropped += u64::from(matches!(word, Word::Said(_)));
+            self.dropped += 1;
             return;
         }
-        if self.dropped > 0 {
-            self.heard
-                .push_back(Word::Dropped(std::mem::take(&mut self.dropped)));
+        while let Some(missed) = self.missed() {
+            self.heard.push_back(missed);
         }
-        self.bytes += more;
-        self.heard.push_back(word);
+        self.bytes += bytes;
+        self.heard.push_back(Word::Said(heard));
+    }
+
+    /// What is to be told of what is missing after the last one that is kept.
+    fn missed(&mut self) -> Option<Word> {
+        match std::mem::take(&mut self.dropped) {
+            0 => std::mem::take(&mut self.gap).then_some(Word::Gap),
+            many => Some(Word::Dropped(many)),
+        }
     }
 
     fn pop(&mut self) -> Option<Word> {
-        let Some(word) = self.heard.pop_front() else {
-            let dropped = std::mem::take(&mut self.dropped);
-            return (dropped > 0).then_some(Word::Dropped(dropped));
-        };
+        let word = self.heard.pop_front().or_else(|| self.missed())?;
         if let Word::Said(heard) = &word {
             self.bytes -= heard.message.len();
         }
@@ -134,8 +136,13 @@ impl Unread {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, word: Word) {
-        self.kept().push(word);
+    fn say(&self, heard: Heard) {
+        self.kept().say(heard);
+        self.more.notify_one();
+    }
+
+    fn gap(&self) {
+        self.kept().gap = true;
         self.more.notify_one();
     }
 
@@ -232,7 +239,7 @@ async fn listen(broker: Nooble, mut ear: Ear, channels: Arc<Channels>, unread: A
                 Err(error) => tracing::warn!(%error, "no connection to listen; trying again"),
             }
         };
-        unread.push(Word::Gap);
+        unread.gap();
     }
 }
 
@@ -242,7 +249,7 @@ async fn hear(broker: &Nooble, ear: &mut Ear, names: &[String], unread: &Unread)
         match tokio::time::timeout(SILENCE, broker.heard(ear)).await {
             Ok(Ok(heard)) => {
                 if let Some(heard) = heard {
-                    unread.push(Word::Said(heard));
+                    unread.say(heard);
                 }
             }
             Ok(Err(error)) => return error,
@@ -259,26 +266,30 @@ async fn hear(broker: &Nooble, ear: &mut Ear, names: &[String], unread: &Unread)
 mod tests {
     use super::*;
 
-    fn said(message: &str) -> Word {
-        Word::Said(Heard {
+    fn heard(message: &str) -> Heard {
+        Heard {
             channel: "c".to_owned(),
             message: message.as_bytes().to_vec(),
-        })
+        }
+    }
+
+    fn said(message: &str) -> Option<Word> {
+        Some(Word::Said(heard(message)))
     }
 
     #[test]
     fn what_is_too_much_is_counted_where_it_is_missing() {
         let mut kept = Kept::default();
         for n in 0..MAX_UNREAD + 5 {
-            kept.push(said(&n.to_string()));
+            kept.say(heard(&n.to_string()));
         }
-        assert_eq!(kept.pop(), Some(said("0")));
-        kept.push(said("next"));
+        assert_eq!(kept.pop(), said("0"));
+        kept.say(heard("next"));
         for n in 1..MAX_UNREAD {
-            assert_eq!(kept.pop(), Some(said(&n.to_string())));
+            assert_eq!(kept.pop(), said(&n.to_string()));
         }
         assert_eq!(kept.pop(), Some(Word::Dropped(5)));
-        assert_eq!(kept.pop(), Some(said("next")));
+        assert_eq!(kept.pop(), said("next"));
         assert_eq!((kept.pop(), kept.bytes), (None, 0));
     }
 
@@ -286,12 +297,30 @@ mod tests {
     fn what_is_too_long_is_counted_too_and_one_alone_is_kept() {
         let mut kept = Kept::default();
         let long = "x".repeat(MAX_UNREAD_BYTES + 1);
-        kept.push(said(&long));
-        kept.push(said("a"));
-        kept.push(Word::Gap);
-        assert_eq!(kept.pop(), Some(said(&long)));
+        kept.say(heard(&long));
+        kept.say(heard("a"));
+        assert_eq!(kept.pop(), said(&long));
         assert_eq!((kept.pop(), kept.pop()), (Some(Word::Dropped(1)), None));
-        kept.push(Word::Gap);
-        assert_eq!(kept.pop(), Some(Word::Gap));
+    }
+
+    #[test]
+    fn a_gap_is_told_also_where_nothing_more_is_kept() {
+        let mut kept = Kept::default();
+        for _ in 0..MAX_UNREAD {
+            kept.say(heard("a"));
+        }
+        kept.gap = true;
+        kept.say(heard("b"));
+        for _ in 0..MAX_UNREAD {
+            assert_eq!(kept.pop(), said("a"));
+        }
+        assert_eq!(kept.pop(), Some(Word::Dropped(1)));
+        assert_eq!((kept.pop(), kept.pop()), (Some(Word::Gap), None));
+        kept.gap = true;
+        kept.say(heard("c"));
+        assert_eq!(
+            (kept.pop(), kept.pop(), kept.pop()),
+            (Some(Word::Gap), said("c"), None)
+        );
     }
 }
