@@ -1,8 +1,29 @@
 -- Deletes what all groups of a stream have done with: what workers of other makes acknowledge stays in it for ever.
+-- And forgets workers of ours that are gone: a group would list whoever was killed for ever.
 -- KEYS    the stream
--- ARGV    now, for how long what is done is kept in ms
+-- ARGV    now, for how long what is done is kept in ms, group, how long a worker was not heard of that is gone in ms
 -- Returns the number of messages deleted
 local MOST_TRIMMED = 1000 -- in one call
+local MOST_FORGOTTEN = 1000 -- likewise
+local OURS = 'mw.' -- what the names of our workers begin with
+
+-- What a reply says, by its names.
+local function named(reply)
+  local has = {}
+  for i = 1, #reply, 2 do has[reply[i]] = reply[i + 1] end
+  return has
+end
+
+-- Who has nothing in hand loses nothing by it: a worker that comes back is known again when it asks.
+local function forget_gone()
+  local workers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[3])
+  for i = 1, math.min(#workers, MOST_FORGOTTEN) do
+    local has = named(workers[i])
+    if string.sub(has.name, 1, #OURS) == OURS and has.pending == 0 and has.idle >= tonumber(ARGV[4]) then
+      redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[3], has.name)
+    end
+  end
+end
 
 -- Whether one id of the stream comes before another.
 local function before(a, b)
@@ -14,10 +35,10 @@ end
 
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if groups.err or #groups == 0 then return 0 end
+forget_gone()
 local from = whole(math.max(0, clock(ARGV[1]) - tonumber(ARGV[2]))) .. '-0'
 for _, group in ipairs(groups) do
-  local has = {}
-  for i = 1, #group, 2 do has[group[i]] = group[i + 1] end
+  local has = named(group)
   local reached = has['last-delivered-id']
   if has.pending > 0 then reached = redis.call('XPENDING', KEYS[1], has.name)[2] end
   if before(reached, from) then from = reached end

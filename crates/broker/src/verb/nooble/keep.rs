@@ -108,17 +108,24 @@ impl Nooble {
         Ok((moved, next))
     }
 
-    /// Deletes from a stream what all its groups have done with, except what is younger than `keep`. Returns how many
-    /// it deleted; of a list there is nothing to delete.
+    /// Deletes from a stream what all its groups have done with, except what is younger than `keep`; and forgets
+    /// workers of ours that have nothing in hand and were not heard of for `gone`. Returns how many messages it
+    /// deleted; of a list there is nothing to delete, and [`Self::reclaim`] forgets its workers.
     ///
     /// # Errors
     /// If the server does not take the call.
-    pub async fn trim(&self, source: &Source, keep: Duration) -> Result<usize, Error> {
+    pub async fn trim(
+        &self,
+        source: &Source,
+        keep: Duration,
+        gone: Duration,
+    ) -> Result<usize, Error> {
         if source.group.is_none() {
             return Ok(0);
         }
         let call = self.scripts.call(Verb::NoobleTrim).key(source.queue());
         let call = call.arg(self.clock.argument()).arg(keep.as_millis() as u64);
+        let call = call.arg(source.group()).arg(gone.as_millis() as u64);
         call.run(&self.conn).await
     }
 

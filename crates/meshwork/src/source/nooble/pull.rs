@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::nooble::Received;
+use meshwork_broker::nooble::{MAX_WAIT, Received};
 use meshwork_broker::{Backoff, Error, Parking};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -216,10 +216,12 @@ const TRIM_EVERY: Duration = Duration::from_secs(10);
 /// For how long a stream keeps what workers of another make acknowledged: somebody may want to look at it.
 const KEEP: Duration = Duration::from_secs(600);
 
-/// Deletes what is done with from a stream.
+/// Deletes what is done with from a stream, and who is gone from its group.
 pub(super) async fn trim(state: Arc<State>, queue: Queue) {
+    // Who waits is not heard of while it does.
+    let gone = state.setup.lease + MAX_WAIT;
     loop {
-        let deleted = state.setup.broker.trim(&queue.source, KEEP).await;
+        let deleted = state.setup.broker.trim(&queue.source, KEEP, gone).await;
         if let Err(error) = &deleted {
             tracing::warn!(%error, "a stream was not trimmed; trying again");
         }

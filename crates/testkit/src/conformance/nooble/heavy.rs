@@ -98,10 +98,10 @@ async fn a_long_stream_is_trimmed_bit_by_bit(world: &World) -> Outcome {
         .raw::<()>(&["XGROUP", "SETID", side.queue(), super::GROUP, "$"])
         .await?;
     world.at(START + LEASE_MS);
-    let first = short(side.verbs.trim(&side.source, Duration::ZERO)).await?;
+    let first = short(side.verbs.trim(&side.source, Duration::ZERO, LEASE)).await?;
     check!((1..=1_000).contains(&first));
     loop {
-        if short(side.verbs.trim(&side.source, Duration::ZERO)).await? == 0 {
+        if short(side.verbs.trim(&side.source, Duration::ZERO, LEASE)).await? == 0 {
             break;
         }
     }

@@ -1,9 +1,10 @@
-//! trim: a stream loses what all its groups have done with, and nothing else.
+//! trim: a stream loses what all its groups have done with, and workers that are gone, and nothing else.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::super::world::START;
-use super::{GROUP, Outcome, Side, World, cases, check, same};
+use super::{End, Failure, GROUP, Got, Outcome, Side, W1, W2, World, cases, check, same, texts};
 
 cases![
     what_is_done_is_deleted,
@@ -13,10 +14,33 @@ cases![
     without_a_group_nothing_is_deleted,
     ids_are_numbers,
     of_a_list_there_is_nothing_to_delete,
+    who_is_gone_is_forgotten,
+    who_may_come_back_is_known,
 ];
 
 /// For how long is kept what is done.
 const KEEP: Duration = Duration::from_secs(60);
+/// For how long a worker was not heard of that is gone: longer than a case lasts.
+const GONE: Duration = Duration::from_secs(3_600);
+
+async fn trim(side: &Side<'_>) -> Got<usize> {
+    Ok(side.verbs.trim(&side.source, KEEP, GONE).await?)
+}
+
+/// A worker is there, and was given nothing.
+async fn joined(side: &Side<'_>, worker: &str) -> Outcome {
+    let words = ["XGROUP", "CREATECONSUMER", side.queue(), GROUP, worker];
+    side.world.raw(&words).await
+}
+
+/// Whom the group knows, by name.
+async fn known(side: &Side<'_>) -> Got<Vec<String>> {
+    let words = ["XINFO", "CONSUMERS", side.queue(), GROUP];
+    let workers: Vec<HashMap<String, redis::Value>> = side.world.raw(&words).await?;
+    let name = |worker: &HashMap<_, redis::Value>| redis::from_redis_value(worker["name"].clone());
+    let names: Result<Vec<String>, _> = workers.iter().map(name).collect();
+    names.map_err(|error| Failure::new(error.to_string()))
+}
 
 /// So many messages of one age, the newest at `last`; all were given to a worker of another make.
 async fn filled(side: &Side<'_>, many: u64, last: u64) -> Outcome {
@@ -59,11 +83,11 @@ async fn what_is_done_is_deleted(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     filled(&side, 350, START - 60_000).await?;
     acknowledged(&side, 0).await?;
-    let deleted = side.verbs.trim(&side.source, KEEP).await?;
+    let deleted = trim(&side).await?;
     // Whole nodes of the stream go, which hold a hundred each.
     check!(deleted >= 200);
     same!(left(&side).await?, 350 - deleted);
-    same!(side.verbs.trim(&side.source, KEEP).await?, 0);
+    same!(trim(&side).await?, 0);
     Ok(())
 }
 
@@ -72,7 +96,7 @@ async fn what_is_young_is_kept(world: &World) -> Outcome {
     filled(&side, 350, START - 59_000).await?;
     acknowledged(&side, 0).await?;
     world.at(START - 59_000 - 350 + 60_000);
-    same!(side.verbs.trim(&side.source, KEEP).await?, 0);
+    same!(trim(&side).await?, 0);
     same!(left(&side).await?, 350);
     Ok(())
 }
@@ -81,7 +105,7 @@ async fn what_somebody_has_in_hand_is_kept(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     filled(&side, 350, START - 60_000).await?;
     acknowledged(&side, 349).await?;
-    side.verbs.trim(&side.source, KEEP).await?;
+    trim(&side).await?;
     check!(left(&side).await? >= 349);
     Ok(())
 }
@@ -93,22 +117,26 @@ async fn what_another_group_has_not_read_is_kept(world: &World) -> Outcome {
     world
         .raw::<()>(&["XGROUP", "CREATE", side.queue(), "audit", "0"])
         .await?;
-    same!(side.verbs.trim(&side.source, KEEP).await?, 0);
+    same!(trim(&side).await?, 0);
     world
         .raw::<()>(&["XGROUP", "SETID", side.queue(), "audit", "$"])
         .await?;
-    check!(side.verbs.trim(&side.source, KEEP).await? >= 200);
+    check!(trim(&side).await? >= 200);
     Ok(())
 }
 
 async fn without_a_group_nothing_is_deleted(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
-    same!(side.verbs.trim(&side.source, KEEP).await?, 0);
+    same!(trim(&side).await?, 0);
     filled(&side, 350, START - 60_000).await?;
     world
         .raw::<()>(&["XGROUP", "DESTROY", side.queue(), GROUP])
         .await?;
-    same!(side.verbs.trim(&side.source, KEEP).await?, 0);
+    same!(trim(&side).await?, 0);
+    world
+        .raw::<()>(&["XGROUP", "CREATE", side.queue(), "audit", "0"])
+        .await?;
+    same!(trim(&side).await?, 0);
     same!(left(&side).await?, 350);
     Ok(())
 }
@@ -122,7 +150,7 @@ async fn ids_are_numbers(world: &World) -> Outcome {
     world
         .raw::<()>(&["XGROUP", "CREATE", side.queue(), "audit", "951-0"])
         .await?;
-    let deleted = side.verbs.trim(&side.source, KEEP).await?;
+    let deleted = trim(&side).await?;
     check!(deleted <= 101);
     world
         .raw::<()>(&["XGROUP", "SETID", side.queue(), "audit", "1200-1"])
@@ -131,7 +159,7 @@ async fn ids_are_numbers(world: &World) -> Outcome {
         .raw::<()>(&["XGROUP", "CREATE", side.queue(), "second", "951-1"])
         .await?;
     check!(left(&side).await? >= 249);
-    side.verbs.trim(&side.source, KEEP).await?;
+    trim(&side).await?;
     check!(left(&side).await? >= 249);
     Ok(())
 }
@@ -139,7 +167,40 @@ async fn ids_are_numbers(world: &World) -> Outcome {
 async fn of_a_list_there_is_nothing_to_delete(world: &World) -> Outcome {
     let [_, side] = Side::both(world)?;
     side.send(&["m1"]).await?;
-    same!(side.verbs.trim(&side.source, Duration::ZERO).await?, 0);
+    same!(
+        side.verbs.trim(&side.source, Duration::ZERO, GONE).await?,
+        0
+    );
     same!(side.waiting().await?, ["m1"]);
+    Ok(())
+}
+
+/// The server's own clock says when it was heard of.
+async fn who_is_gone_is_forgotten(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    let taken = side.started("m1").await?;
+    joined(&side, W2).await?;
+    same!(known(&side).await?, [W1, W2]);
+    side.verbs.trim(&side.source, KEEP, Duration::ZERO).await?;
+    same!(known(&side).await?, [W1]);
+    same!(side.hand(W1).await?, ["m1"]);
+    side.verbs.finish(W1, &taken, End::default()).await?;
+    side.verbs.trim(&side.source, KEEP, Duration::ZERO).await?;
+    same!(known(&side).await?, Vec::<String>::new());
+    side.send(&["m2"]).await?;
+    same!(texts(&side.receive_as(W1, 1).await?), ["m2"]);
+    Ok(())
+}
+
+async fn who_may_come_back_is_known(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    side.send(&[]).await?;
+    for worker in [W1, "python"] {
+        joined(&side, worker).await?;
+    }
+    trim(&side).await?;
+    same!(known(&side).await?, [W1, "python"]);
+    side.verbs.trim(&side.source, KEEP, Duration::ZERO).await?;
+    same!(known(&side).await?, ["python"]);
     Ok(())
 }

@@ -177,8 +177,13 @@ pub(super) const TRIM: &[Change] = &[
     ("what_is_young_goes_too", " - tonumber(ARGV[2])", ""),
     (
         "no_group_is_an_error",
-        "redis.pcall('XINFO'",
-        "redis.call('XINFO'",
+        "redis.pcall('XINFO', 'GROUPS'",
+        "redis.call('XINFO', 'GROUPS'",
+    ),
+    (
+        "our_group_that_is_gone_is_an_error",
+        "redis.pcall('XINFO', 'CONSUMERS'",
+        "redis.call('XINFO', 'CONSUMERS'",
     ),
     (
         "without_a_group_all_goes",
@@ -199,6 +204,26 @@ pub(super) const TRIM: &[Change] = &[
         "ids_are_texts",
         "tonumber(ms) < tonumber(than_ms)",
         "ms < than_ms",
+    ),
+    (
+        "who_is_gone_is_known",
+        "      redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[3], has.name)\n",
+        "",
+    ),
+    (
+        "who_has_something_in_hand_is_forgotten",
+        " and has.pending == 0",
+        "",
+    ),
+    (
+        "who_was_heard_of_is_forgotten",
+        " and has.idle >= tonumber(ARGV[4])",
+        "",
+    ),
+    (
+        "others_are_forgotten",
+        "string.sub(has.name, 1, #OURS) == OURS and ",
+        "",
     ),
     (
         "nothing_goes",
