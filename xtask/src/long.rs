@@ -1,5 +1,5 @@
-//! The long forms of tests, built for release: `fuzz`, `scale`, `bench`, `chaos`, `legacy` and `bananas` of the
-//! test kit.
+//! The long forms of tests, built for release: `fuzz`, `scale`, `bench`, `chaos`, `legacy`, `bananas` and
+//! `actions` of the test kit.
 
 use std::time::Duration;
 

@@ -72,6 +72,12 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },
+    /// Call services while their workers are killed, and count (options: --help)
+    #[command(disable_help_flag = true)]
+    Actions {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
     /// Let a type migrate with old and new workers and clients at work, and count (options: --help)
     #[command(disable_help_flag = true)]
     Legacy {
@@ -110,6 +116,7 @@ fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
         Chore::Bench { rest } => long::run(&workspace, "bench", rest),
         Chore::Chaos { rest } => long::run(&workspace, "chaos", rest),
         Chore::Bananas { rest } => long::run(&workspace, "bananas", rest),
+        Chore::Actions { rest } => long::run(&workspace, "actions", rest),
         Chore::Legacy { rest } => long::run(&workspace, "legacy", rest),
     }
 }

@@ -3,6 +3,7 @@
 //! Nothing here is part of a product; no crate depends on it but for its tests.
 
 mod account;
+pub mod actions;
 pub mod bananas;
 pub mod bench;
 pub mod chaos;

@@ -1,0 +1,109 @@
+//! The client: two hundred calls in flight, and what each of them came to.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use meshwork::source::nooble::{Client, Request};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::ActionsError;
+use super::work::Call;
+
+/// Calls in flight.
+const IN_FLIGHT: usize = 200;
+/// How long a call waits: far longer than it takes to take over what some killed workers in a row had.
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+/// The services.
+pub(super) const SERVICES: [&str; 2] = ["embedding", "query"];
+/// Of so many calls one asks a service that asks the other one.
+const RELAYED: usize = 10;
+
+/// The other service.
+pub(super) fn other(service: &str) -> &'static str {
+    SERVICES[usize::from(service == SERVICES[0])]
+}
+
+/// What a handler asks that was asked this.
+pub(super) fn inner(call: &Call) -> Call {
+    Call {
+        call: format!("{}.inner", call.call),
+    }
+}
+
+/// The correlation id of a call.
+pub(super) fn correlation(number: usize) -> String {
+    format!("{number:08x}-0000-4000-8000-000000000000")
+}
+
+/// What came of calls: by number, why there was no right answer.
+pub(super) type Outcomes = HashMap<usize, Result<(), String>>;
+
+/// Calls, and how many are answered, which the killer goes by.
+pub(super) struct Asks {
+    client: Client,
+    answered: watch::Sender<usize>,
+}
+
+impl Asks {
+    pub(super) fn new(client: Client) -> Arc<Self> {
+        Arc::new(Self {
+            client,
+            answered: watch::Sender::new(0),
+        })
+    }
+
+    /// Returns when so many calls have an answer.
+    pub(super) async fn answered(&self, many: usize) {
+        let mut told = self.answered.subscribe();
+        // The sender lives as long as `self`.
+        let _ = told.wait_for(|answered| *answered >= many).await;
+    }
+
+    /// One call, and what came of it.
+    pub(super) async fn one(&self, action_type: &str, number: usize) -> Result<(), String> {
+        let call = Call {
+            call: number.to_string(),
+        };
+        let request = Request::new(action_type, &call).map_err(|error| error.to_string())?;
+        let request = request.correlation_id(&correlation(number));
+        let answer = self.client.ask::<Call>(request, PATIENCE).await;
+        self.answered.send_modify(|answered| *answered += 1);
+        match answer {
+            Ok(answer) if answer == call => Ok(()),
+            Ok(answer) => Err(format!("it was answered {answer:?}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// The calls of these numbers, so many in flight.
+    pub(super) async fn all(self: Arc<Self>, calls: usize) -> Result<Outcomes, ActionsError> {
+        let next = Arc::new(AtomicUsize::new(0));
+        let mut tasks = JoinSet::new();
+        for _ in 0..IN_FLIGHT {
+            let (asks, next) = (Arc::clone(&self), Arc::clone(&next));
+            tasks.spawn(async move {
+                let mut outcomes = Outcomes::new();
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= calls {
+                        return outcomes;
+                    }
+                    let service = SERVICES[number % SERVICES.len()];
+                    // As many of either service.
+                    let relayed = (number / SERVICES.len()).is_multiple_of(RELAYED);
+                    let verb = if relayed { "relay" } else { "run" };
+                    let outcome = asks.one(&format!("{service}.{verb}"), number).await;
+                    outcomes.insert(number, outcome);
+                }
+            });
+        }
+        let mut outcomes = Outcomes::new();
+        while let Some(ended) = tasks.join_next().await {
+            outcomes.extend(ended.map_err(|why| ActionsError::Odd(why.to_string()))?);
+        }
+        Ok(outcomes)
+    }
+}
