@@ -12,6 +12,7 @@ const FEW: Counts = Counts {
     work: 150,
     samples: 3,
     memory: 100,
+    calls: 150,
 };
 
 async fn lines(engine: Engine) -> Vec<Value> {
@@ -54,7 +55,13 @@ fn check(lines: &[Value], engine: Engine) {
         assert!(number("value") <= number("max"), "{line}");
         assert!(number("ratio") >= 0.0 && number("load") >= 0.0, "{line}");
         let unit = line["unit"].as_str().unwrap_or_default();
-        assert!(["jobs/s", "us", "bytes/job"].contains(&unit), "{line}");
+        assert!(
+            ["jobs/s", "calls/s", "us", "bytes/job"].contains(&unit),
+            "{line}"
+        );
+        let is_call = line["name"]
+            .as_str()
+            .is_some_and(|it| it.starts_with("call"));
         for cost in line["floors"]
             .as_array()
             .into_iter()
@@ -76,8 +83,10 @@ fn check(lines: &[Value], engine: Engine) {
             }
             // Of so few jobs it may round to nothing.
             assert_eq!(cost["server_us"].is_number(), is_server, "{line}");
+            // The floor of calls has no scripts.
+            let command = if is_call { "lpush" } else { "evalsha" };
             assert_eq!(
-                cost["by_command"]["evalsha"]["calls"].is_number(),
+                cost["by_command"][command]["calls"].is_number(),
                 is_server,
                 "{line}"
             );
@@ -104,4 +113,9 @@ fn a_name_means_one_figure_or_all_that_begin_with_it() {
     assert_eq!(names("work-10"), ["work-10"]);
     assert_eq!(names("enqueue"), ["enqueue-one", "enqueue-bulk"]);
     assert!(names("work").len() >= 6 && names("wor").is_empty());
+    assert_eq!(names("call").len(), 8);
+    assert_eq!(
+        names("call-latency"),
+        ["call-latency-streams", "call-latency-lists"]
+    );
 }

@@ -1,5 +1,7 @@
 //! What is measured: the figures by name, and how much of each.
 
+use meshwork_model::keys::nooble::Dialect;
+
 use super::floor::PAYLOAD;
 
 /// What is measured.
@@ -22,6 +24,18 @@ pub enum Figure {
     Memory {
         /// With `hash-max-listpack-value 1024`.
         packed: bool,
+    },
+    /// Calls of an action whose handler does nothing.
+    Calls {
+        /// So many in flight.
+        in_flight: usize,
+        /// Whose wire.
+        dialect: Dialect,
+    },
+    /// One call at a time for a service that waits.
+    CallLatency {
+        /// Whose wire.
+        dialect: Dialect,
     },
 }
 
@@ -64,6 +78,8 @@ pub struct Counts {
     pub samples: usize,
     /// Jobs that wait in memory.
     pub memory: usize,
+    /// Calls of actions.
+    pub calls: usize,
 }
 
 impl Counts {
@@ -75,6 +91,7 @@ impl Counts {
         work: 50_000,
         samples: 500,
         memory: 20_000,
+        calls: 20_000,
     };
     /// To try a change.
     pub const QUICK: Self = Self {
@@ -84,11 +101,15 @@ impl Counts {
         work: 20_000,
         samples: 200,
         memory: 5_000,
+        calls: 5_000,
     };
 }
 
 /// The figures of [`Figure::Latency`].
 pub(super) const LATENCIES: [&str; 4] = ["start-p50", "start-p99", "result-p50", "result-p99"];
+
+/// The figures of [`Figure::CallLatency`].
+const CALL_LATENCIES: [&str; 2] = ["p50", "p99"];
 
 /// How the floor does the same: callers, and jobs in each call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +130,10 @@ impl Figure {
         }
         all.push(Self::Latency);
         all.extend([false, true].map(|packed| Self::Memory { packed }));
+        for dialect in [Dialect::Streams, Dialect::Lists] {
+            all.push(Self::CallLatency { dialect });
+            all.extend([1, 10, 100].map(|in_flight| Self::Calls { in_flight, dialect }));
+        }
         all
     }
 
@@ -135,34 +160,40 @@ impl Figure {
             Self::Latency => "latency".to_owned(),
             Self::Memory { packed: false } => "memory".to_owned(),
             Self::Memory { packed: true } => "memory-listpack".to_owned(),
+            Self::Calls { in_flight, dialect } => format!("call-{in_flight}-{dialect}"),
+            Self::CallLatency { dialect } => format!("call-latency-{dialect}"),
         }
     }
 
     /// The names of what it yields, and their unit.
     pub(super) fn yields(self) -> (Vec<String>, &'static str) {
         let name = self.name();
+        let parts = |parts: &[&str]| parts.iter().map(|part| format!("{name}-{part}")).collect();
         match self {
-            Self::Latency => (
-                LATENCIES.map(|part| format!("{name}-{part}")).to_vec(),
-                "us",
-            ),
+            Self::Latency => (parts(&LATENCIES), "us"),
+            Self::CallLatency { .. } => (parts(&CALL_LATENCIES), "us"),
             Self::Memory { .. } => (vec![name], "bytes/job"),
+            Self::Calls { .. } => (vec![name], "calls/s"),
             _ => (vec![name], "jobs/s"),
         }
     }
 
     /// Whether less is better.
     pub(super) fn is_cost(self) -> bool {
-        matches!(self, Self::Latency | Self::Memory { .. })
+        matches!(
+            self,
+            Self::Latency | Self::Memory { .. } | Self::CallLatency { .. }
+        )
     }
 
-    /// Jobs in one run.
+    /// Jobs, or calls, in one run.
     pub(super) fn jobs(self, counts: &Counts) -> usize {
         match self {
             Self::EnqueueOne => counts.one,
             Self::EnqueueBulk => counts.bulk,
             Self::Work { concurrency, .. } => counts.work.min(counts.work_each * concurrency),
-            Self::Latency => counts.samples,
+            Self::Latency | Self::CallLatency { .. } => counts.samples,
+            Self::Calls { .. } => counts.calls,
             Self::Memory { .. } => counts.memory,
         }
     }
@@ -182,7 +213,8 @@ impl Figure {
     pub(super) fn shapes(self) -> Vec<Shape> {
         let shape = |callers, batch| Shape { callers, batch };
         match self {
-            Self::EnqueueOne | Self::Latency => vec![shape(1, 1)],
+            Self::EnqueueOne | Self::Latency | Self::CallLatency { .. } => vec![shape(1, 1)],
+            Self::Calls { in_flight, .. } => vec![shape(in_flight, 1)],
             Self::EnqueueBulk | Self::Memory { .. } => vec![shape(4, 100)],
             Self::Work { concurrency: 1, .. } => vec![shape(1, 1)],
             // A call for each handler, or one for all.

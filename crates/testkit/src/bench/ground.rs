@@ -1,6 +1,9 @@
 //! A fresh engine for one run, and the ways to it.
 
 use meshwork::{Client, Target, TlsFiles};
+use meshwork_broker::nooble::Nooble;
+use meshwork_model::keys::nooble::{Dialect, QueueManager};
+use meshwork_model::name::Namespace;
 use redis::AsyncConnectionConfig;
 use tempfile::TempDir;
 
@@ -94,6 +97,13 @@ impl Ground {
             Place::Server(server) => connect(server).await,
             Place::Directory(_) => Ok(self.client.clone()),
         }
+    }
+
+    /// The verbs for actions, likewise.
+    pub(super) async fn actions(&self, dialect: Dialect) -> Result<Nooble, BenchError> {
+        let names = QueueManager::new(Namespace::nooble(), None, dialect);
+        let conn = self.client().await?.broker().conn().clone();
+        Ok(Nooble::new(conn, names))
     }
 
     /// A connection of its own for the floor.

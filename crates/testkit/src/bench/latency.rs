@@ -22,14 +22,16 @@ impl Latencies {
     }
 
     /// In the order of [`super::figure::LATENCIES`], in µs.
-    pub(super) fn values(mut self) -> Vec<f64> {
-        let of = |times: &mut Vec<Duration>| {
-            times.sort();
-            [50, 99].map(|percent| {
-                let at = (times.len().saturating_sub(1) * percent + 50) / 100;
-                times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e6)
-            })
-        };
-        [of(&mut self.starts), of(&mut self.results)].concat()
+    pub(super) fn values(self) -> Vec<f64> {
+        [percentiles(self.starts), percentiles(self.results)].concat()
     }
+}
+
+/// What half of the times are below, and 99 of a hundred, in µs.
+pub(super) fn percentiles(mut times: Vec<Duration>) -> [f64; 2] {
+    times.sort();
+    [50, 99].map(|percent| {
+        let at = (times.len().saturating_sub(1) * percent + 50) / 100;
+        times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e6)
+    })
 }

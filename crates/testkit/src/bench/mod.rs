@@ -3,6 +3,7 @@
 //! both: the ratios are what counts. It measures and judges nothing; what came out once stands in
 //! `docs/performance.md`. What calls cost beside very many jobs that wait is [`crate::scale`]'s.
 
+mod calls;
 mod figure;
 mod floor;
 mod ground;
@@ -17,6 +18,7 @@ pub use ground::Engine;
 pub use meter::Cost;
 pub use report::{Beside, Line};
 
+use floor::Echoes;
 use ground::Ground;
 use report::Runs;
 
@@ -51,6 +53,9 @@ pub enum BenchError {
     /// A verb.
     #[error(transparent)]
     Broker(#[from] meshwork_broker::Error),
+    /// A call of an action, or its service.
+    #[error(transparent)]
+    Actions(#[from] meshwork::source::nooble::Error),
     /// A command of the floor or of the measurement.
     #[error("measure: {0}")]
     Command(#[from] redis::RedisError),
@@ -141,6 +146,16 @@ async fn ours(figure: Figure, engine: Engine, counts: &Counts) -> Result<Sample,
             ours::enqueue(&client, jobs, bulk, With::Nothing).await?;
             vec![(ground.read()?.memory() - before.memory()) / jobs as f64]
         }
+        Figure::Calls { in_flight, dialect } => {
+            let pair = calls::Pair::start(&ground, dialect, in_flight).await?;
+            before = ground.read()?;
+            per_second(pair.calls(jobs, in_flight).await?)
+        }
+        Figure::CallLatency { dialect } => {
+            let pair = calls::Pair::start(&ground, dialect, 1).await?;
+            before = ground.read()?;
+            pair.latency(jobs).await?
+        }
     };
     let cost = ground.read()?.since(&before, jobs);
     Ok(Sample { values, cost, load })
@@ -188,6 +203,16 @@ async fn beside(
         Figure::Memory { .. } => {
             floor::enqueue(link, jobs, callers, batch).await?;
             vec![(ground.read()?.memory() - before.memory()) / jobs as f64]
+        }
+        Figure::Calls { .. } => {
+            let echoes = Echoes::start(&ground, callers).await?;
+            before = ground.read()?;
+            per_second(echoes.calls(jobs).await?)
+        }
+        Figure::CallLatency { .. } => {
+            let echoes = Echoes::start(&ground, callers).await?;
+            before = ground.read()?;
+            echoes.latency(jobs).await?
         }
     };
     let cost = ground.read()?.since(&before, jobs);

@@ -29,7 +29,7 @@ pub struct Line {
     pub engine: Engine,
     /// The median of all runs.
     pub value: f64,
-    /// `jobs/s`, `us` or `bytes/job`.
+    /// `jobs/s`, `calls/s`, `us` or `bytes/job`.
     pub unit: &'static str,
     /// Jobs in one run.
     pub jobs: usize,

@@ -1,8 +1,9 @@
 //! The floor: the least Lua that a reliable queue with a hash per job can get by with. A job is stored and
 //! queued in one call, claimed under a lease, and its result kept; nothing else is promised: no retries, no
 //! priorities, no dates, no events. What it reaches is what the server can do for anybody who keeps a record of
-//! each job; our own figures stand beside it.
+//! each job; our own figures stand beside it. That of calls is [`echo`].
 
+mod echo;
 mod scripts;
 
 use std::hint::black_box;
@@ -16,6 +17,7 @@ use tokio::task::JoinSet;
 use super::BenchError;
 use super::latency::{Latencies, PACE, WARM_UP};
 use super::link::Link;
+pub(super) use echo::Echoes;
 use scripts::Floor;
 
 /// What a handler that does nothing answers.

@@ -1,0 +1,113 @@
+//! Calls of actions: our client and a service of ours, as they are when nothing is set, but for slots for all
+//! calls.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use meshwork::source::nooble::{ActionContext, Client, Request, Service, ServiceHandle};
+use meshwork_model::keys::nooble::Dialect;
+use meshwork_model::nooble::Data;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::BenchError;
+use super::figure::payload;
+use super::ground::Ground;
+use super::latency::{PACE, WARM_UP, percentiles};
+
+/// What is called.
+const ECHO: &str = "echo.run";
+/// Slots of a service of which nothing is said.
+const SLOTS: usize = 10;
+/// How long a call may take: far more than on the slowest machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A client and a service, each with connections of its own, that know each other already.
+pub(super) struct Pair {
+    client: Client,
+    service: ServiceHandle,
+    data: Data,
+}
+
+impl Pair {
+    pub(super) async fn start(
+        ground: &Ground,
+        dialect: Dialect,
+        in_flight: usize,
+    ) -> Result<Self, BenchError> {
+        let of_service = Client::new(ground.actions(dialect).await?, "echo");
+        let echo = async |data: Data, _: ActionContext| Ok::<_, String>(data);
+        let service = Service::new(&of_service).handle(ECHO, echo);
+        let service = service.concurrency(in_flight.max(SLOTS)).start().await?;
+        service.registered().await;
+        let data = Data::of(&json!({ "payload": payload() }));
+        let pair = Self {
+            client: Client::new(ground.actions(dialect).await?, "caller"),
+            service,
+            data: data.map_err(meshwork::source::nooble::Error::from)?,
+        };
+        for _ in 0..WARM_UP {
+            call(&pair.client, &pair.data).await?;
+        }
+        Ok(pair)
+    }
+
+    /// So many calls, `in_flight` at the same time.
+    pub(super) async fn calls(
+        self,
+        calls: usize,
+        in_flight: usize,
+    ) -> Result<Duration, BenchError> {
+        let next = Arc::new(AtomicUsize::new(0));
+        let began = Instant::now();
+        let mut tasks = JoinSet::new();
+        for _ in 0..in_flight {
+            let (client, data) = (self.client.clone(), self.data.clone());
+            let next = Arc::clone(&next);
+            tasks.spawn(async move {
+                while next.fetch_add(1, Ordering::Relaxed) < calls {
+                    call(&client, &data).await?;
+                }
+                Ok::<_, BenchError>(())
+            });
+        }
+        while let Some(ended) = tasks.join_next().await {
+            ended.map_err(|why| BenchError::Odd(why.to_string()))??;
+        }
+        let took = began.elapsed();
+        self.service.stop().await;
+        Ok(took)
+    }
+
+    /// One call at a time for a service that waits.
+    pub(super) async fn latency(self, samples: usize) -> Result<Vec<f64>, BenchError> {
+        let (client, data) = (self.client.clone(), self.data.clone());
+        // In a task, as the floor's: from outside the runtime's threads each call would wake another one.
+        let task = tokio::spawn(async move {
+            let (mut pace, mut times) = (tokio::time::interval(PACE), Vec::new());
+            for _ in 0..samples {
+                pace.tick().await;
+                let began = Instant::now();
+                call(&client, &data).await?;
+                times.push(began.elapsed());
+            }
+            Ok::<_, BenchError>(times)
+        });
+        let times = task.await;
+        let times = times.map_err(|why| BenchError::Odd(why.to_string()))??;
+        self.service.stop().await;
+        Ok(percentiles(times).to_vec())
+    }
+}
+
+async fn call(client: &Client, data: &Data) -> Result<(), BenchError> {
+    let request = Request::with_data(ECHO, data.clone());
+    let answer: Data = client.ask(request, PATIENCE).await?;
+    match answer == *data {
+        true => Ok(()),
+        false => Err(BenchError::Odd(format!(
+            "{data} was answered with {answer}"
+        ))),
+    }
+}
