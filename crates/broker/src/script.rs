@@ -154,7 +154,9 @@ impl Verb {
             | Self::BananasCron
             | Self::NoobleRenew
             | Self::NoobleTrim
-            | Self::NoobleLeave => Libs::All(&[]),
+            | Self::NoobleLeave
+            | Self::NoobleStep
+            | Self::NoobleKeepAnswer => Libs::All(&[]),
             Self::NoobleFinish
             | Self::NoobleFail
             | Self::NoobleRelease
@@ -206,7 +208,8 @@ impl Verb {
             | Self::BananasEnqueue
             | Self::BananasCron
             | Self::BananasFire
-            | Self::NoobleReplay => "",
+            | Self::NoobleReplay
+            | Self::NoobleStep => "",
             _ => ALLOW_OOM,
         }
     }

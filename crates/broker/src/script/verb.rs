@@ -63,6 +63,8 @@ pub enum Verb {
     NoobleTrim,
     NoobleLeave,
     NoobleReplay,
+    NoobleStep,
+    NoobleKeepAnswer,
 }
 
 /// Which system's wire a verb is for.
@@ -79,7 +81,7 @@ pub enum Schema {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 58] = [
+    pub const ALL: [Self; 60] = [
         Self::Enqueue,
         Self::Claim,
         Self::Renew,
@@ -138,6 +140,8 @@ impl Verb {
         Self::NoobleTrim,
         Self::NoobleLeave,
         Self::NoobleReplay,
+        Self::NoobleStep,
+        Self::NoobleKeepAnswer,
     ];
 
     /// The verb as a word.
@@ -232,6 +236,11 @@ impl Verb {
             Self::NoobleTrim => ("nooble_trim", include_str!("../lua/nooble/trim.lua")),
             Self::NoobleLeave => ("nooble_leave", include_str!("../lua/nooble/leave.lua")),
             Self::NoobleReplay => ("nooble_replay", include_str!("../lua/nooble/replay.lua")),
+            Self::NoobleStep => ("nooble_step", include_str!("../lua/nooble/step.lua")),
+            Self::NoobleKeepAnswer => (
+                "nooble_keep_answer",
+                include_str!("../lua/nooble/keep_answer.lua"),
+            ),
         }
     }
 }

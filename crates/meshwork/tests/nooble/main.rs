@@ -5,6 +5,7 @@
 mod callbacks;
 mod captured;
 mod client;
+mod cycles;
 mod deleted;
 mod demo;
 #[path = "../../examples/demo_service/handlers.rs"]

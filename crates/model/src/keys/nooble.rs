@@ -219,6 +219,12 @@ impl QueueManager {
         self.of(client, None, &format!("mw:asked:{correlation_id}"))
     }
 
+    /// What an orchestrator has asked for one task or action, and what it was answered (a hash).
+    #[must_use]
+    pub fn cycle(&self, client: &str, id: &str) -> String {
+        self.of(client, None, &format!("mw:cycle:{id}"))
+    }
+
     /// How the actions of all services went (a stream).
     #[must_use]
     pub fn trace(&self) -> String {
@@ -302,6 +308,7 @@ mod tests {
         assert!(keys.processing_of("w").ends_with(":mw:processing:w"));
         assert!(names.trace().starts_with("nooble4:dev:mw:"));
         assert!(names.asked("a", "c").contains(":a:mw:asked:"));
+        assert!(names.cycle("a", "t").contains(":a:mw:cycle:"));
     }
 
     #[test]

@@ -204,6 +204,7 @@ pub const GROUPS: &[Group] = &[
     group("nooble_trim", nooble::trim::CASES),
     group("nooble_leave", nooble::leave::CASES),
     group("nooble_replay", nooble::replay::CASES),
+    group("nooble_step", nooble::step::CASES),
     group("nooble_subscribe", nooble::subscribe::CASES),
     Group {
         name: "heavy",

@@ -7,6 +7,7 @@ mod receive;
 mod replies;
 mod report;
 mod send;
+mod step;
 mod subscribe;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ pub use keep::{MAX_WAIT, Reclaimed};
 pub use receive::Received;
 pub use report::{Answer, End, Failed, Failure, Finished};
 pub use send::Asked;
+pub use step::{Kept, Room, Step, Stepped};
 
 use crate::clock::Clock;
 use crate::conn::{Conn, ConnectError, Target};

@@ -89,6 +89,15 @@ impl Client {
         &self.service
     }
 
+    /// Waits for an answer on a list of one call, where it stays. None if none came in time.
+    pub(super) async fn peek(
+        &self,
+        list: &str,
+        wait: Duration,
+    ) -> Result<Option<(String, Response)>, Error> {
+        self.calls.replies.peek(&self.broker, list, wait).await
+    }
+
     fn names(&self) -> &QueueManager {
         self.broker.names()
     }
@@ -163,15 +172,7 @@ impl Client {
         wait: Duration,
     ) -> Result<Out, Error> {
         let action_type = request.action.action_type.clone();
-        let response = self.call(request, wait).await?;
-        if let Some(error) = response.error {
-            return Err(Error::Failed { action_type, error });
-        }
-        let data = response.data.unwrap_or_else(Data::empty);
-        data.read().map_err(|source| Error::Answer {
-            action_type,
-            source,
-        })
+        given(action_type, self.call(request, wait).await?)
     }
 
     /// Sends an action whose answer comes as an action of the type `event`, to whichever process of this service
@@ -258,6 +259,21 @@ impl Client {
     ) -> Result<Subscription<T>, Error> {
         Ok(Subscription::start(&self.broker, origin, events, context).await?)
     }
+}
+
+/// What an answer gives, as a type of the caller's.
+pub(super) fn given<Out: DeserializeOwned>(
+    action_type: String,
+    response: Response,
+) -> Result<Out, Error> {
+    if let Some(error) = response.error {
+        return Err(Error::Failed { action_type, error });
+    }
+    let data = response.data.unwrap_or_else(Data::empty);
+    data.read().map_err(|source| Error::Answer {
+        action_type,
+        source,
+    })
 }
 
 impl std::fmt::Debug for Client {

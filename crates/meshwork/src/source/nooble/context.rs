@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use meshwork_broker::nooble::Asked;
-use meshwork_model::nooble::{Action, Data, InvalidData, Response};
+use meshwork_model::nooble::{Action, InvalidData, Response};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::client::{AskedFor, Client};
+use super::cycle::Cycle;
 use super::request::{Ids, Request, traceparent};
 use super::{Error, WAITS_FOR_CALLBACK};
 
@@ -66,10 +67,16 @@ impl ActionContext {
         data: &(impl Serialize + ?Sized),
     ) -> Result<Request, InvalidData> {
         let request = Request::new(action_type, data)?.ids(Ids::of(&self.action));
-        let Some(parent) = traceparent(&self.action) else {
-            return Ok(request);
-        };
-        Ok(request.metadata(Data::of(&serde_json::json!({ "traceparent": parent }))?))
+        request.parent(traceparent(&self.action).as_deref())
+    }
+
+    /// Several calls of this action's task, whose answers are kept: should this process die, whoever is given the
+    /// action next goes on where it was.
+    #[must_use]
+    pub fn cycle(&self) -> Cycle {
+        let parent = traceparent(&self.action);
+        let ids = Ids::of(&self.action);
+        Cycle::named(&self.client, &self.action.action_id, ids, parent)
     }
 
     /// Sends an action of the same task. Gives its id.

@@ -59,6 +59,30 @@ pub enum Error {
         /// The bound.
         most: usize,
     },
+    /// A step of a cycle asks something else than when it was taken.
+    #[error(
+        "the step {step:?} asked {was} before, with other data or settings than now: give each step a name of its own, \
+         and let it ask the same whenever the cycle is gone through"
+    )]
+    OtherStep {
+        /// The step.
+        step: String,
+        /// What it asked.
+        was: String,
+    },
+    /// A cycle has more steps, or longer messages and answers, than are kept.
+    #[error(
+        "there is no room for the step {step:?}: a cycle has {steps} steps and {bytes} bytes at most; pass references \
+         to what is large, or split the task"
+    )]
+    FullCycle {
+        /// The step.
+        step: String,
+        /// The most steps.
+        steps: usize,
+        /// The most bytes.
+        bytes: usize,
+    },
     /// There is no thread for a service.
     #[error("a service cannot be started: {0}")]
     Thread(#[from] std::io::Error),

@@ -1,9 +1,11 @@
 //! Services that call each other by actions (Nooble4, seed 1), and their clients. Of a [`Service`], [`pull`] takes
-//! messages, [`run`] deals with them, [`answer`] says what of, and [`keep`] keeps them.
+//! messages, [`run`] deals with them, [`answer`] says what of, and [`keep`] keeps them. A [`Cycle`] is several calls for
+//! one task.
 
 mod answer;
 mod client;
 mod context;
+mod cycle;
 mod error;
 mod handle;
 mod handler;
@@ -23,6 +25,7 @@ use meshwork_broker::nooble::{Nooble, Source};
 
 pub use client::{AskedFor, Client};
 pub use context::ActionContext;
+pub use cycle::{Cycle, MAX_STEPS};
 pub use error::{ActionError, Error};
 pub use handle::ServiceHandle;
 use handler::Registry;

@@ -12,7 +12,8 @@ use meshwork_broker::nooble::Nooble;
 use meshwork_broker::{Backoff, Parking};
 use meshwork_model::keys::nooble::QueueManager;
 use meshwork_model::nooble::Response;
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot, watch};
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Error;
@@ -28,6 +29,8 @@ const SLICE: Duration = Duration::from_secs(5);
 const MAX_LISTS: usize = 64;
 /// How long a wait that is told to end may take before the server is asked once more.
 const UNPARK_AGAIN: Duration = Duration::from_millis(20);
+/// How long one wait for an answer that stays has a connection for itself, while others may wait for it.
+const TURN: Duration = Duration::from_secs(1);
 
 /// Who waits for which answer.
 pub(super) struct Replies {
@@ -47,6 +50,12 @@ pub(super) struct Waiting<'a> {
     replies: &'a Replies,
     id: String,
     answer: oneshot::Receiver<Response>,
+}
+
+/// A connection that one wait has for itself.
+struct Space<'a> {
+    parking: Parking,
+    _permit: SemaphorePermit<'a>,
 }
 
 impl Replies {
@@ -114,6 +123,74 @@ impl Replies {
         }
     }
 
+    /// A connection to wait on. None if none is free in time.
+    async fn space(&self, broker: &Nooble, until: Instant) -> Result<Option<Space<'_>>, Error> {
+        let Ok(Ok(permit)) = tokio::time::timeout_at(until, self.spaces.acquire()).await else {
+            return Ok(None);
+        };
+        let idle = self
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        let parking = match idle {
+            Some(parking) => parking,
+            None => broker.parking().await?,
+        };
+        Ok(Some(Space {
+            parking,
+            _permit: permit,
+        }))
+    }
+
+    /// A wait is over, and its connection sound.
+    fn vacate(&self, space: Space<'_>) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(space.parking);
+    }
+
+    /// Waits for the answer on a list of one call, and leaves it there. Whoever finds no connection free looks once
+    /// in each turn. None if none came in time.
+    pub(super) async fn peek(
+        &self,
+        broker: &Nooble,
+        list: &str,
+        wait: Duration,
+    ) -> Result<Option<(String, Response)>, Error> {
+        let until = Instant::now() + wait;
+        let dialect = broker.names().dialect();
+        let mut came = broker.peek(list, None).await?;
+        loop {
+            if let Some(message) = came {
+                match Response::read(&message, dialect, fresh()) {
+                    // What can be read is text.
+                    Ok(response) => {
+                        let text = String::from_utf8_lossy(&message).into_owned();
+                        return Ok(Some((text, response)));
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "dropped an answer that is none");
+                        broker.drop_reply(list, &message).await?;
+                    }
+                }
+            }
+            let now = Instant::now();
+            if now >= until {
+                return Ok(None);
+            }
+            let turn = until.min(now + TURN);
+            came = match self.space(broker, turn).await? {
+                None => broker.peek(list, None).await?,
+                Some(space) => {
+                    let parked = Some((&space.parking, left(turn)));
+                    let came = broker.peek(list, parked).await?;
+                    self.vacate(space);
+                    came
+                }
+            };
+        }
+    }
+
     /// Waits for the answer on a list of one call. None if none came in time.
     pub(super) async fn of_one(
         &self,
@@ -121,22 +198,13 @@ impl Replies {
         list: &str,
         wait: Duration,
     ) -> Result<Option<Response>, Error> {
-        let until = tokio::time::Instant::now() + wait;
-        let Ok(Ok(_permit)) = tokio::time::timeout_at(until, self.spaces.acquire()).await else {
+        let until = Instant::now() + wait;
+        let Some(space) = self.space(broker, until).await? else {
             return Ok(None);
         };
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let parked = idle().pop();
-        let parking = match parked {
-            Some(parking) => parking,
-            None => broker.parking().await?,
-        };
-        // 0 would be for ever.
-        let left = until.saturating_duration_since(tokio::time::Instant::now());
-        let wait = left.max(Duration::from_millis(1));
         let one = [list.to_owned()];
-        let came = broker.replies(&parking, &one, wait).await?;
-        idle().push(parking);
+        let came = broker.replies(&space.parking, &one, left(until)).await?;
+        self.vacate(space);
         let dialect = broker.names().dialect();
         let read = |message: &Vec<u8>| Response::read(message, dialect, fresh());
         for message in &came {
@@ -147,6 +215,12 @@ impl Replies {
         }
         Ok(None)
     }
+}
+
+/// What is left of a wait; 0 would be for ever.
+fn left(until: Instant) -> Duration {
+    let left = until.saturating_duration_since(Instant::now());
+    left.max(Duration::from_millis(1))
 }
 
 impl Waiting<'_> {

@@ -145,6 +145,14 @@ impl Request {
         traceparent(&self.action)
     }
 
+    /// With the span that it comes from, if there is one.
+    pub(super) fn parent(self, parent: Option<&str>) -> Result<Self, InvalidData> {
+        let Some(parent) = parent else {
+            return Ok(self);
+        };
+        Ok(self.metadata(Data::of(&serde_json::json!({ "traceparent": parent }))?))
+    }
+
     /// With settings for who searches (streams only), as Nooble4's RAGConfig writes them.
     #[must_use]
     pub fn rag_config(mut self, config: Data) -> Self {

@@ -10,6 +10,7 @@ pub(super) mod reclaim;
 pub(super) mod release;
 pub(super) mod renew;
 pub(super) mod replay;
+pub(super) mod step;
 pub(super) mod subscribe;
 pub(super) mod trim;
 

@@ -2,6 +2,7 @@
 
 mod ends;
 mod keeps;
+mod steps;
 
 use meshwork_broker::script::Verb;
 
@@ -18,4 +19,6 @@ pub(super) const ALL: &[(Verb, &[Change], &[&str])] = &[
     (Verb::NoobleTrim, keeps::TRIM, &[]),
     (Verb::NoobleLeave, keeps::LEAVE, &[]),
     (Verb::NoobleReplay, ends::REPLAY, &[]),
+    (Verb::NoobleStep, steps::STEP, &[]),
+    (Verb::NoobleKeepAnswer, steps::KEEP_ANSWER, &["nooble_step"]),
 ];
