@@ -2,27 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-use std::path::PathBuf;
+mod examples;
+
 use std::process::Command;
 
-/// Where cargo puts examples: it builds them before it runs all tests, but not for a single one.
-fn example(name: &str) -> PathBuf {
-    let deps = std::env::current_exe().unwrap();
-    let path = deps.ancestors().nth(2).unwrap().join("examples").join(name);
-    if !path.exists() {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let args = [
-            "build",
-            "--quiet",
-            "--package",
-            "meshwork",
-            "--example",
-            name,
-        ];
-        assert!(Command::new(cargo).args(args).status().unwrap().success());
-    }
-    path
-}
+use examples::example;
 
 #[test]
 fn hello_world() {

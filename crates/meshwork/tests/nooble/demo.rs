@@ -1,6 +1,5 @@
 //! The demo service and its client as processes, started as their documentation says.
 
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -14,29 +13,11 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::examples::example;
 use crate::support::{BOUND, Ground};
 
 /// How long it may take until it has ended when it is told to, beyond what it has in hand.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
-
-/// An example's program. `cargo test` builds them all; where one target alone was asked for, it is built now.
-fn example(name: &str) -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let folder = test.ancestors().nth(2).unwrap();
-    let program = folder.join("examples").join(name);
-    if !program.exists() {
-        let mut cargo = std::process::Command::new(env!("CARGO"));
-        cargo.args(["build", "--offline", "-p", "meshwork", "--example", name]);
-        cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-        // Its folder is named after the profile.
-        if folder.ends_with("release") {
-            cargo.arg("--release");
-        }
-        cargo.env("CARGO_TARGET_DIR", folder.parent().unwrap());
-        assert!(cargo.status().unwrap().success(), "cargo builds no {name}");
-    }
-    program
-}
 
 fn command(ground: &Ground, name: &str) -> Command {
     let mut command = Command::new(example(name));

@@ -8,9 +8,13 @@ mod client;
 mod cycles;
 mod deleted;
 mod demo;
+#[path = "../examples/mod.rs"]
+mod examples;
+mod examples_run;
 #[path = "../../examples/demo_service/handlers.rs"]
 mod handlers;
 mod notices;
+mod process;
 mod service;
 mod support;
 mod table;

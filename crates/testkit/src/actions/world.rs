@@ -112,7 +112,7 @@ fn registered(redis: &mut Connection, dialect: Dialect) -> Result<usize, Actions
 /// Keys that stay for ever, but for streams in which nothing is; and how many entries are in those where something is.
 async fn left(redis: &mut Connection) -> Result<Vec<String>, ActionsError> {
     // The client that is gone says so in a task of its own.
-    let gone = |keys: &[String]| keys.iter().all(|key| !key.contains("caller:responses:mw:"));
+    let gone = |keys: &[String]| keys.iter().all(|key| !key.contains(":caller:responses:"));
     let keys = eventually("the client's list is gone", END, async || {
         let keys: redis::RedisResult<Vec<String>> = redis.keys("*");
         match keys {

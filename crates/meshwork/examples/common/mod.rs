@@ -1,0 +1,46 @@
+//! What the examples of actions have in common: options, the way to the server, and an end by a signal.
+
+use std::error::Error;
+use std::time::Duration;
+
+use meshwork::model::keys::nooble::{Dialect, QueueManager};
+use meshwork::model::name::Namespace;
+use meshwork::source::nooble::{Client, Service};
+use meshwork::{Target, TlsFiles};
+use meshwork_broker::nooble::Nooble;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The value of an option, or what it is without.
+pub(crate) fn option(name: &str, default: &str) -> String {
+    let mut words = std::env::args().skip_while(|word| word != name);
+    words.nth(1).unwrap_or_else(|| default.to_owned())
+}
+
+/// The service of this name as a client, where `--redis`, `--env` (`ENVIRONMENT`) and `--dialect` say.
+pub(crate) async fn client(service: &str) -> Result<Client, Box<dyn Error>> {
+    let environment = std::env::var("ENVIRONMENT").unwrap_or_else(|_| "development".to_owned());
+    let environment = option("--env", &environment);
+    let dialect: Dialect = option("--dialect", "streams").parse()?;
+    let names = QueueManager::new(Namespace::nooble(), Some(&environment), dialect);
+    let target = Target::parse(&option("--redis", "redis://127.0.0.1"), TlsFiles::default())?;
+    let broker = Nooble::connect(&target, names).await?;
+    Ok(Client::new(broker, service))
+}
+
+/// Serves until Ctrl-C or SIGTERM. `--lease SECONDS` says how soon another process takes over from one that was killed.
+#[allow(clippy::print_stdout, reason = "so one sees where it listens")]
+pub(crate) async fn serve(service: Service) -> Result<(), Box<dyn Error>> {
+    let lease = Duration::from_secs(option("--lease", "10").parse()?);
+    let service = service.lease(lease).start().await?;
+    service.registered().await;
+    for queue in service.queues() {
+        println!("listening on {queue}");
+    }
+    let mut terminated = signal(SignalKind::terminate())?;
+    tokio::select! {
+        heard = tokio::signal::ctrl_c() => heard?,
+        _ = terminated.recv() => {}
+    }
+    service.stop().await;
+    Ok(())
+}

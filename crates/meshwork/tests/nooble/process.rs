@@ -1,0 +1,84 @@
+//! An example that runs as a process: what it says, and how it is killed.
+
+use std::collections::VecDeque;
+use std::process::Stdio;
+
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+use crate::examples::example;
+use crate::support::{BOUND, Ground};
+
+/// A process, killed when dropped.
+pub(crate) struct Process {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    /// What it said while something else was waited for.
+    said: VecDeque<String>,
+}
+
+impl Process {
+    /// Starts an example in a role, on this ground.
+    pub(crate) async fn start(ground: &Ground, name: &str, role: &str, rest: &[&str]) -> Self {
+        let dialect = ground.dialect.as_str();
+        let mut child = Command::new(example(name))
+            .args(["--redis", &ground.url(), "--dialect", dialect])
+            .args(["--env", "dev", "--lease", "1", "--role", role])
+            .args(rest)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self {
+            child,
+            lines,
+            said: VecDeque::new(),
+        }
+    }
+
+    /// The same of a service, which takes actions when this returns.
+    pub(crate) async fn service(ground: &Ground, name: &str, role: &str, rest: &[&str]) -> Self {
+        let mut process = Self::start(ground, name, role, rest).await;
+        process.says("listening on ").await;
+        process
+    }
+
+    /// Waits until it says something that begins so.
+    pub(crate) async fn says(&mut self, begins: &str) -> String {
+        let said = tokio::time::timeout(BOUND, async {
+            while let Some(line) = self.lines.next_line().await.unwrap() {
+                if line.starts_with(begins) {
+                    return line;
+                }
+                self.said.push_back(line);
+            }
+            panic!("it ended, and never said {begins:?}, but {:?}", self.said)
+        });
+        let line = said.await;
+        let line = line.unwrap_or_else(|_| panic!("{begins:?} was not said in {BOUND:?}"));
+        self.said.push_back(line.clone());
+        line
+    }
+
+    /// Waits until it has ended by itself. Whether it went well.
+    pub(crate) async fn ended(&mut self) -> bool {
+        let ended = tokio::time::timeout(BOUND, self.child.wait()).await;
+        ended.unwrap().unwrap().success()
+    }
+
+    /// `kill -9`.
+    pub(crate) async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// Kills it, and gives all that it ever said.
+    pub(crate) async fn end(mut self) -> Vec<String> {
+        self.child.kill().await.unwrap();
+        while let Some(line) = self.lines.next_line().await.unwrap() {
+            self.said.push_back(line);
+        }
+        self.said.into()
+    }
+}
