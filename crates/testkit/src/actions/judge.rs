@@ -188,15 +188,23 @@ mod tests {
         assert_eq!(lost.lost.len(), 1);
         let wrong = judged(|outcomes, _, _| drop(outcomes.insert(1, Err("late".to_owned()))));
         assert_eq!(wrong.lost, ["1: late"]);
-        let twice = judged(|_, answers, _| drop(answers.insert("inner".to_owned(), 2)));
+        let twice = judged(|_, answers, _| {
+            answers.insert("inner".to_owned(), 2);
+        });
         assert_eq!(twice.twice.len(), 1);
-        let never = judged(|_, answers, _| drop(answers.remove(&correlation(0))));
+        let never = judged(|_, answers, _| {
+            answers.remove(&correlation(0));
+        });
         assert_eq!(never.twice, ["0: 0 answers"]);
         let ran_twice = judged(|_, _, lines| lines.push("1 c"));
         assert_eq!(ran_twice.unexplained.len(), 1);
-        let never_ran = judged(|_, _, lines| drop(lines.remove(1)));
+        let never_ran = judged(|_, _, lines| {
+            lines.remove(1);
+        });
         assert_eq!(never_ran.unexplained.len(), 1);
-        let no_kill_hit = judged(|_, _, lines| drop(lines.remove(0)));
+        let no_kill_hit = judged(|_, _, lines| {
+            lines.remove(0);
+        });
         assert!(!no_kill_hit.holds());
     }
 }

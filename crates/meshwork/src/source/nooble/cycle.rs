@@ -46,7 +46,7 @@ struct Asks<'a> {
 /// How far a step has come.
 enum Reached {
     /// Its answer.
-    End(Response),
+    End(Box<Response>),
     /// It was asked so long ago, by these words.
     Asked(Box<Action>, Duration),
 }
@@ -101,7 +101,7 @@ impl Cycle {
             let stepped = self.take(&asks, again).await?;
             asked_now |= matches!(stepped, Stepped::Asked | Stepped::Again { .. });
             let (action, since) = match self.reached(&asks, stepped)? {
-                Reached::End(response) => return Ok(response),
+                Reached::End(response) => return Ok(*response),
                 Reached::Asked(action, since) => (*action, since),
             };
             let list = action.callback_queue_name.unwrap_or_default();
@@ -202,7 +202,7 @@ impl Cycle {
             }
             Stepped::Answered { message, answer } => {
                 was(&message)?;
-                self.read(answer).map(Reached::End)
+                Ok(Reached::End(Box::new(self.read(answer)?)))
             }
             Stepped::Full => Err(full(asks)),
         }
