@@ -343,11 +343,6 @@ pub(super) const TOLD: &[Change] = &[
         "at = tonumber(to) + 1",
         "at = tonumber(to)",
     ),
-    (
-        "taken_over_for_ever",
-        "DELAYED, WATCH, TAKEN})",
-        "DELAYED, WATCH})",
-    ),
 ];
 
 /// Of a failure.
@@ -378,6 +373,11 @@ pub(super) const TOLD_FAILED: &[Change] = &[
 
 /// Of a job that is deleted.
 pub(super) const TOLD_DELETED: &[Change] = &[
+    (
+        "taken_over_for_ever",
+        "DELAYED, WATCH, TAKEN})",
+        "DELAYED, WATCH})",
+    ),
     (
         "bananas_not_told",
         "if has.mw_bananas and not final(has.status) then",
