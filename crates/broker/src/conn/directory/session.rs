@@ -1,8 +1,6 @@
 //! Sessions of an engine that runs in this process, as a connection.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -22,37 +20,24 @@ const MAX_IDLE: usize = 16;
 pub(super) struct Sessions {
     handle: Handle,
     idle: Mutex<Vec<Session>>,
-    /// Whether the last call was a long one.
-    was_long: AtomicBool,
 }
-
-/// A call that takes longer has kept others of its thread waiting; the next one lets them run first.
-const LONG: Duration = Duration::from_millis(1);
 
 impl Sessions {
     pub(super) fn new(handle: &Handle) -> Self {
         Self {
             handle: handle.clone(),
             idle: Mutex::default(),
-            was_long: AtomicBool::new(false),
         }
     }
 
     /// Runs `work` with a session. A command waits for nothing outside, so who asks for one after the other would never
-    /// let go of the thread that runs them: others come first now and then. Before the command and not after it, so
-    /// that a call that is dropped here did nothing.
+    /// let go of the thread that runs them: others come first. Before the command and not after it, so that a call that
+    /// is dropped here did nothing.
     async fn with<T>(&self, work: impl AsyncFnOnce(&mut Session) -> T) -> T {
-        if self.was_long.load(Ordering::Relaxed) {
-            task::yield_now().await;
-        } else {
-            task::consume_budget().await;
-        }
-        let begun = Instant::now();
+        task::yield_now().await;
         let mut session = self.take();
         let done = work(&mut session).await;
         self.put(session);
-        self.was_long
-            .store(begun.elapsed() > LONG, Ordering::Relaxed);
         done
     }
 
