@@ -16,13 +16,18 @@ pub(crate) fn option(name: &str, default: &str) -> String {
     words.nth(1).unwrap_or_else(|| default.to_owned())
 }
 
+/// Where Redis is.
+pub(crate) fn redis() -> String {
+    option("--redis", "redis://127.0.0.1")
+}
+
 /// The service of this name as a client, where `--redis`, `--env` (`ENVIRONMENT`) and `--dialect` say.
 pub(crate) async fn client(service: &str) -> Result<Client, Box<dyn Error>> {
     let environment = std::env::var("ENVIRONMENT").unwrap_or_else(|_| "development".to_owned());
     let environment = option("--env", &environment);
     let dialect: Dialect = option("--dialect", "streams").parse()?;
     let names = QueueManager::new(Namespace::nooble(), Some(&environment), dialect);
-    let target = Target::parse(&option("--redis", "redis://127.0.0.1"), TlsFiles::default())?;
+    let target = Target::parse(&redis(), TlsFiles::default())?;
     let broker = Nooble::connect(&target, names).await?;
     Ok(Client::new(broker, service))
 }
@@ -30,13 +35,14 @@ pub(crate) async fn client(service: &str) -> Result<Client, Box<dyn Error>> {
 /// Serves until Ctrl-C or SIGTERM. `--lease SECONDS` says how soon another process takes over from one that was killed.
 #[allow(clippy::print_stdout, reason = "so one sees where it listens")]
 pub(crate) async fn serve(service: Service) -> Result<(), Box<dyn Error>> {
+    // From the first word on, so that who waits for that may end it.
+    let mut terminated = signal(SignalKind::terminate())?;
     let lease = Duration::from_secs(option("--lease", "10").parse()?);
     let service = service.lease(lease).start().await?;
     service.registered().await;
     for queue in service.queues() {
         println!("listening on {queue}");
     }
-    let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {
         heard = tokio::signal::ctrl_c() => heard?,
         _ = terminated.recv() => {}

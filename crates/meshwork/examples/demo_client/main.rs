@@ -3,8 +3,9 @@
 //! prints a line for each, and ends with exit code 1 at the first answer that is not as it should be.
 #![allow(clippy::print_stdout, reason = "that is its purpose")]
 
-#[path = "../demo_service/options.rs"]
-mod options;
+#[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "a client serves nothing")]
+mod common;
 
 use std::time::Duration;
 
@@ -118,13 +119,12 @@ fn embedded() -> Value {
 
 #[tokio::main]
 async fn main() -> Result<(), Fault> {
-    let options = options::Options::read()?;
     let asks = Asks {
-        client: options.client("tester").await?,
-        service: options.name.clone(),
+        client: common::client("tester").await?,
+        service: common::option("--name", "demo"),
     };
     asks.echo().await?;
-    asks.record(&options.url).await?;
+    asks.record(&common::redis()).await?;
     asks.answers("none.run", json!({}), json!({})).await?;
     asks.refuses("fail.run", json!({ "message": "boom" }), "boom")
         .await?;
