@@ -370,23 +370,23 @@ pub(super) const DELETE: &[Change] = &[
     ("log_kept", ", LOG .. id)\n  for", ")\n  for"),
     (
         "still_among_the_ended",
-        "{ENDED, DEAD, DELAYED, WATCH}",
-        "{DEAD, DELAYED, WATCH}",
+        "{ENDED, DEAD, DELAYED, WATCH, TAKEN}",
+        "{DEAD, DELAYED, WATCH, TAKEN}",
     ),
     (
         "still_among_the_dead",
-        "{ENDED, DEAD, DELAYED, WATCH}",
-        "{ENDED, DELAYED, WATCH}",
+        "{ENDED, DEAD, DELAYED, WATCH, TAKEN}",
+        "{ENDED, DELAYED, WATCH, TAKEN}",
     ),
     (
         "still_delayed",
-        "{ENDED, DEAD, DELAYED, WATCH}",
-        "{ENDED, DEAD, WATCH}",
+        "{ENDED, DEAD, DELAYED, WATCH, TAKEN}",
+        "{ENDED, DEAD, WATCH, TAKEN}",
     ),
     (
         "still_watched",
-        "{ENDED, DEAD, DELAYED, WATCH}",
-        "{ENDED, DEAD, DELAYED}",
+        "{ENDED, DEAD, DELAYED, WATCH, TAKEN}",
+        "{ENDED, DEAD, DELAYED, TAKEN}",
     ),
     (
         "a_key_like_the_ended_ends_the_call",

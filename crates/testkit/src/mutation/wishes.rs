@@ -245,7 +245,7 @@ pub(super) const RETRY: &[Change] = &[
         "local stands = true or enters(",
     ),
     ("not_counted", "count(KEYS[2], 'requeued')", ""),
-    ("its_start_kept", "'mw_started', ", ""),
+    ("its_start_kept", "'mw_lost', 'mw_started', ", "'mw_lost', "),
 ];
 
 /// Events of several jobs.

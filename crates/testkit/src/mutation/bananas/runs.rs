@@ -165,8 +165,8 @@ pub(super) const CLAIM: &[Change] = &[
     ("missing_is_odd", "return 'missing', ''", "return 'odd', ''"),
     (
         "record_of_another_kind_ends_all",
-        "redis.pcall('GET', JOB .. id)",
-        "redis.call('GET', JOB .. id)",
+        "redis.pcall('GET', key)",
+        "redis.call('GET', key)",
     ),
     ("no_bound_in_bytes", " and bytes < MOST_BYTES end", " end"),
     (
