@@ -6,7 +6,7 @@ mod constants;
 mod tests;
 mod verb;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use meshwork_model::bananas;
@@ -227,11 +227,12 @@ const TRIES_FOR_MS: u64 = 86_400_000;
 
 /// All scripts.
 #[derive(Debug, Clone)]
-pub struct Scripts(Vec<(Verb, String)>);
+pub struct Scripts(Arc<[String]>);
 
 impl Default for Scripts {
     fn default() -> Self {
-        Self::altered(|_, source| source)
+        static ALL: LazyLock<Scripts> = LazyLock::new(|| Scripts::altered(|_, source| source));
+        ALL.clone()
     }
 }
 
@@ -239,11 +240,7 @@ impl Scripts {
     /// The scripts, each as `alter` makes it: tests break them on purpose and expect to be told.
     #[must_use]
     pub fn altered(alter: impl Fn(Verb, String) -> String) -> Self {
-        Self(
-            Verb::ALL
-                .map(|verb| (verb, alter(verb, verb.source())))
-                .into(),
-        )
+        Self(Verb::ALL.map(|verb| alter(verb, verb.source())).into())
     }
 
     /// The scripts for the keys of one namespace.
@@ -262,12 +259,12 @@ impl Scripts {
     }
 
     fn of(&self, schema: Schema, constants: Constants) -> Named {
-        let scripts = self.0.iter().filter(|(verb, _)| verb.schema() == schema);
-        let script = |(verb, source): &(Verb, String)| {
-            let text = format!("{}{}", verb.flags(), constants.put_into(source));
-            (*verb, Script::new(&text))
-        };
-        Named(scripts.map(script).collect())
+        Named(Arc::new(Making {
+            schema,
+            constants,
+            sources: self.clone(),
+            made: std::array::from_fn(|_| OnceLock::new()),
+        }))
     }
 }
 
@@ -306,15 +303,25 @@ fn ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The scripts of one namespace, ready to be sent by their digest.
+/// The scripts of one namespace, to be sent by their digest. Each is made when it is first needed: who only submits
+/// needs three of fifty.
 #[derive(Debug, Clone)]
-pub(crate) struct Named(Arc<[(Verb, Script)]>);
+pub(crate) struct Named(Arc<Making>);
+
+#[derive(Debug)]
+struct Making {
+    schema: Schema,
+    constants: Constants,
+    sources: Scripts,
+    made: [OnceLock<Script>; Verb::ALL.len()],
+}
 
 impl Named {
     /// Gives all scripts to the server, so that none has to be sent when it is first needed.
     pub(crate) async fn load(&self, conn: &Conn) -> Result<(), Error> {
-        for (_, script) in &*self.0 {
-            let loaded = script.load_async(&mut conn.clone()).await;
+        let all = Verb::ALL.into_iter();
+        for verb in all.filter(|verb| verb.schema() == self.0.schema) {
+            let loaded = self.get(verb).load_async(&mut conn.clone()).await;
             loaded.map_err(|source| Error::Call {
                 verb: "load",
                 source,
@@ -324,8 +331,18 @@ impl Named {
     }
 
     fn get(&self, verb: Verb) -> &Script {
-        // Those of one schema stand side by side.
-        &self.0[verb as usize - self.0[0].0 as usize].1
+        let Making {
+            schema,
+            constants,
+            sources,
+            made,
+        } = &*self.0;
+        debug_assert_eq!(verb.schema(), *schema, "{verb:?} is of another schema");
+        // They stand in the order in which they are declared.
+        made[verb as usize].get_or_init(|| {
+            let source = constants.put_into(&sources.0[verb as usize]);
+            Script::new(&format!("{}{source}", verb.flags()))
+        })
     }
 }
 
