@@ -33,11 +33,6 @@ fn service(ground: &Ground, dialect: &str) -> Running {
     running
 }
 
-fn stop(running: Running) {
-    running.signal(Signal::TERM);
-    running.ended().ok();
-}
-
 on_all_data! {
     fn notifications_are_printed_as_they_come(ground: &Ground) {
         for dialect in ["streams", "lists"] {
@@ -95,7 +90,7 @@ on_all_data! {
             let fourth = send("{\"items\":[7]}", &[]);
             let told = listen(&["--count", "1"]);
             assert_eq!(told[0]["correlation_id"], fourth.as_str());
-            stop(service);
+            service.stop();
         }
     }
 
@@ -116,7 +111,7 @@ on_all_data! {
         sent.sort();
         came.sort();
         assert_eq!(came, sent);
-        stop(service);
+        service.stop();
     }
 
     fn it_ends_when_its_time_is_over(ground: &Ground) {
@@ -178,5 +173,5 @@ fn what_is_no_callback_is_a_dead_letter() {
     ground
         .run(&[&list[..], &of_callbacks, &["--context", "t1"]].concat())
         .exits(2);
-    stop(listens);
+    listens.stop();
 }

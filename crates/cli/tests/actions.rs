@@ -5,7 +5,6 @@
 mod common;
 
 use common::{Ground, Running, eventually, json, on_all_data};
-use rustix::process::Signal;
 
 const COUNT: &str = "#{count: parse_json(INPUT).items.len()}";
 const TASK: &str = "01900000-0000-7000-8000-000000000001";
@@ -47,8 +46,7 @@ on_all_data! {
                 assert!(tree.lines().all(|line| line.starts_with("demo.count ") && line.ends_with(": done")), "{tree}");
                 ground.run(&["action", "trace", "unknown"]).exits(5);
             }
-            service.signal(Signal::TERM);
-            service.ended().ok();
+            service.stop();
         }
     }
 
@@ -72,8 +70,7 @@ on_all_data! {
             eventually("it failed again", || {
                 run(&["action", "dead", "list", "demo", "--json"]).ok().jsons().pop()
             });
-            service.signal(Signal::TERM);
-            service.ended().ok();
+            service.stop();
         }
     }
 

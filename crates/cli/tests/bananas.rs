@@ -8,7 +8,6 @@ use std::path::Path;
 
 use common::{Ground, eventually, json, on_all_data};
 use meshwork_testkit::servers::{Tool, need};
-use rustix::process::Signal;
 
 const COUNT: &str = "let items = parse_json(INPUT).items; items.len()";
 const WORKER: [&str; 3] = ["--schema", "bananas", "--handler"];
@@ -35,8 +34,7 @@ on_all_data! {
         assert!(record.contains("\"big\":12345678901234567890") && record.contains("\"completed\""), "{record}");
         let queues = ground.run(&["bananas", "queues", "--json"]).ok().jsons();
         assert_eq!(queues.last().unwrap(), &json("{\"scheduled\":0,\"processing\":0,\"ours\":0,\"dead\":0}"));
-        worker.signal(Signal::TERM);
-        assert_eq!(worker.ended().ok().jsons()[1]["handed_back"], 0);
+        assert_eq!(worker.stop().jsons()[1]["handed_back"], 0);
     }
 
     fn what_failed_for_good_is_listed(ground: &Ground) {
@@ -46,8 +44,7 @@ on_all_data! {
         assert!(said.contains("no handler") && said.contains("nobody"), "{said}");
         let dead = ground.run(&["bananas", "dead", "--json"]).ok().json();
         assert_eq!((&dead["name"], &dead["attempts"]), (&json("\"nobody\""), &json("1")));
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
     }
 
     fn a_killed_worker_gives_its_job_back(ground: &Ground) {
@@ -64,8 +61,7 @@ on_all_data! {
         let worker = ground.worker(&[&WORKER[..], &handlers].concat());
         assert_eq!(ground.run(&["bananas", "wait", &id]).ok().stdout.trim(), "7");
         eventually("nothing of ours stays there", || processing().filter(|jobs| *jobs == 0));
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
     }
 }
 
@@ -86,8 +82,7 @@ fn bananas_own_names_are_heard() {
         ]);
         let mut worker = common::Running::start(command);
         let event = json(&worker.line());
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
         event["routes"].clone()
     };
     assert_eq!(start(&[]), json("[\"gpu\",\"eu-1\"]"));
@@ -122,8 +117,7 @@ fn a_file_says_what_a_worker_is_to_do() {
         ];
         let done = ground.run(&[&submit[..], &["--route", "eu-1"]].concat());
         assert_eq!(done.ok().stdout.trim(), "2");
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
         event["routes"].clone()
     };
     assert_eq!(routes(&[]), json("[\"gpu\",\"eu-1\"]"));
@@ -170,8 +164,7 @@ fn the_workers_of_the_seed_run() {
         ground.run(&submit).ok().stdout.trim().to_owned()
     };
     let stop = |worker: common::Running| {
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
     };
     let (routes, gpu) = start("gpu.yaml");
     assert_eq!(routes, json("[\"gpu\"]"));
@@ -251,8 +244,7 @@ fn a_schedule_runs() {
         .ok()
         .stdout;
     assert_eq!(rows, "");
-    worker.signal(Signal::TERM);
-    worker.ended().ok();
+    worker.stop();
 }
 
 /// Each is refused before anything is done, with its name.

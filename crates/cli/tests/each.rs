@@ -164,8 +164,7 @@ on_all_data! {
         for line in ground.run(&args).ok().jsons() {
             assert!(line["worker"].as_str().unwrap().starts_with("here."), "{line}");
         }
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
     }
 
     fn results_of_any_bytes_are_one_line(ground: &Ground) {

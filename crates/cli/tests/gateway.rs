@@ -133,11 +133,6 @@ fn service(ground: &Ground, dialect: &str) -> Running {
     running
 }
 
-fn stop(running: Running) {
-    running.signal(Signal::TERM);
-    running.ended().ok();
-}
-
 on_all_data! {
     fn a_request_is_answered_by_an_action(ground: &Ground) {
         for dialect in ["streams", "lists"] {
@@ -159,8 +154,8 @@ on_all_data! {
                 let tree = ground.run(&["action", "trace", TASK, "--json"]).ok().json();
                 assert_eq!((&tree["from"], &tree["parent"]), (&Value::from("gateway"), &Value::from("b7ad6b7169203331")));
             }
-            stop(gateway);
-            stop(service);
+            gateway.stop();
+            service.stop();
         }
     }
 
@@ -193,8 +188,8 @@ on_all_data! {
         for path in ["/healthz", "/readyz"] {
             assert_eq!(get(&address, path).status, 200, "{path}");
         }
-        stop(gateway);
-        stop(service);
+        gateway.stop();
+        service.stop();
     }
 
     fn a_token_is_asked_for_if_there_is_one(ground: &Ground) {
@@ -213,8 +208,8 @@ on_all_data! {
         assert_eq!(with("authorization: bearer sesame\r\n").status, 200);
         // A probe has none.
         assert_eq!(get(&address, "/healthz").status, 200);
-        stop(gateway);
-        stop(service);
+        gateway.stop();
+        service.stop();
     }
 
     /// One is under way: another is turned away at once. When the gateway is stopped, the one is answered.
@@ -236,7 +231,7 @@ on_all_data! {
         assert_eq!((answer.status, answer.body.as_str()), (200, "{}"));
         let told = gateway.ended().ok().jsons();
         assert_eq!(told.last().unwrap()["event"], "stopped");
-        stop(service);
+        service.stop();
     }
 
     /// Its call is given up, and its slot is free.
@@ -251,8 +246,8 @@ on_all_data! {
             (answer.status == 200).then_some(())
         });
         ground.file("go_on", "");
-        stop(gateway);
-        stop(service);
+        gateway.stop();
+        service.stop();
     }
 
     fn a_body_that_does_not_come_is_not_waited_for(ground: &Ground) {
@@ -261,7 +256,7 @@ on_all_data! {
         let slow = connect(&address, &half[..half.len() - 1]);
         let answer = came(slow);
         assert_eq!((answer.status, answer.code().as_str()), (408, "SLOW_BODY"));
-        stop(gateway);
+        gateway.stop();
     }
 
     fn what_others_can_reach_has_a_token(ground: &Ground) {

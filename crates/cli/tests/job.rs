@@ -8,7 +8,6 @@ use std::os::unix::fs::symlink;
 
 use common::{Ground, json, names, on_all_data};
 use meshwork_testkit::servers::{Tool, need};
-use rustix::process::Signal;
 
 /// The id of a job submitted with these arguments.
 fn submitted(ground: &Ground, args: &[&str]) -> String {
@@ -39,8 +38,7 @@ on_all_data! {
         assert_eq!(ground.run(&["job", "wait", "j-1"]).ok().stdout, "xmehere\n");
         let job = ground.run(&["job", "wait", "j-1", "--json"]).ok().json();
         assert_eq!((&job["caller"], &job["output"]), (&json("\"me\""), &json("\"xmehere\"")));
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
     }
 
     fn submit_tells_the_id(ground: &Ground) {
@@ -136,8 +134,7 @@ on_all_data! {
         // The slot is free again.
         ground.file("a.rhai", "1");
         assert_eq!(ground.run(&["run", "a.rhai"]).ok().stdout, "1\n");
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
     }
 
     fn a_stop_can_be_forced_or_left_to_itself(ground: &Ground) {
@@ -194,8 +191,7 @@ on_all_data! {
         assert!(done.stderr.contains("stop it first"), "{}", done.stderr);
         assert_eq!(done.stdout, format!("{over} deleted\n"));
         ground.run(&["job", "status", &over]).exits(5);
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
     }
 
     fn logs_are_what_the_script_wrote(ground: &Ground) {
@@ -240,8 +236,7 @@ on_all_data! {
         let table = ground.run(&["queue", "list"]).ok().stdout;
         assert!(table.starts_with("queue "), "{table}");
         assert_eq!(table.lines().count(), 4);
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
     }
 
     fn namespaces_are_apart(ground: &Ground) {

@@ -78,8 +78,7 @@ on_all_data! {
         for path in ["/healthz", "/readyz"] {
             assert!(get(&address, path, "").0.starts_with("http/1.1 200"), "{path}");
         }
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
     }
 
     fn while_it_stops_it_is_healthy_and_not_ready(ground: &Ground) {
@@ -109,8 +108,7 @@ on_all_data! {
         // One that says nothing is hung up on, long before the bound of this test.
         let (head, _) = ask(&address, "GET /metrics HTTP/1.1\r\n");
         assert!(head.is_empty() || head.starts_with("http/1.1 408"), "{head}");
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
     }
 
     fn metrics_are_printed_once_or_served_without_a_worker(ground: &Ground) {

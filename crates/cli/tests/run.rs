@@ -105,8 +105,7 @@ on_all_data! {
         let worker = ground.worker(&["--type", "osis", "--instance", "here"]);
         let job = ground.run(&["run", "a.rhai", "--json"]).ok().json();
         assert!(job["worker"].as_str().unwrap().starts_with("here."), "{job}");
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
     }
 
     fn it_is_run_here_when_the_workers_go_away(ground: &Ground) {

@@ -5,7 +5,6 @@
 mod common;
 
 use common::{Ground, eventually, json, names, on_all_data};
-use rustix::process::Signal;
 use serde_json::Value;
 
 fn add(ground: &Ground, args: &[&str]) -> Value {
@@ -102,8 +101,7 @@ on_all_data! {
         let compact: String = slot[..19].split(['-', ':']).collect();
         assert_eq!(id, format!("ticks.{compact}Z"));
         ground.run(&["schedule", "remove", "ticks"]).ok();
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
     }
 
     fn schedules_are_paused_resumed_and_removed(ground: &Ground) {

@@ -5,7 +5,6 @@
 mod common;
 
 use common::{Ground, Running, json, on_all_data};
-use rustix::process::Signal;
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -47,8 +46,7 @@ on_all_data! {
         let name = json(&worker.line())["worker"].clone();
         let asked = ["run", "a.rhai", "--traceparent", PARENT, "--env", "SECRET_TOKEN=tell-nobody"];
         ground.run(&asked).ok();
-        worker.signal(Signal::TERM);
-        let done = worker.ended().ok();
+        let done = worker.stop();
         assert!(!done.stderr.contains("tell-nobody"), "{done:?}");
         let lines: Vec<_> = done.stderr.lines().map(json).collect();
         let line = lines.iter().find(|line| line["message"] == "run").unwrap();

@@ -27,8 +27,7 @@ on_all_data! {
         let mut worker = ground.start(&["worker", "--json", "--type", "osis"]);
         let event = json(&worker.line());
         assert_eq!((&event["event"], &event["types"]), (&json("\"listening\""), &json("[\"osis\"]")));
-        worker.signal(Signal::TERM);
-        let events = worker.ended().ok().jsons();
+        let events = worker.stop().jsons();
         assert_eq!(events[1], serde_json::json!({"event": "stopped", "worker": event["worker"], "handed_back": 0}));
     }
 
@@ -37,8 +36,7 @@ on_all_data! {
         let worker = ground.worker(&["--type", "osis", "--grace", "0"]);
         let id = ground.run(&["job", "submit", "endless.rhai"]).ok().stdout.trim().to_owned();
         ground.job_that_is("started");
-        worker.signal(Signal::TERM);
-        assert_eq!(worker.ended().ok().jsons()[1]["handed_back"], 1);
+        assert_eq!(worker.stop().jsons()[1]["handed_back"], 1);
         let job = ground.run(&["job", "status", &id, "--json"]).ok().json();
         assert_eq!((job["status"].as_str(), &job["attempts"]), (Some("dispatched"), &json("0")));
     }
@@ -48,8 +46,7 @@ on_all_data! {
         let worker = ground.worker(&["--type", "osis", "--grace", "60"]);
         let id = ground.run(&["job", "submit", "endless.rhai", "--timeout", "1"]).ok().stdout.trim().to_owned();
         ground.job_that_is("started");
-        worker.signal(Signal::TERM);
-        assert_eq!(worker.ended().ok().jsons()[1]["handed_back"], 0);
+        assert_eq!(worker.stop().jsons()[1]["handed_back"], 0);
         let job = ground.run(&["job", "status", &id, "--json"]).ok().json();
         assert_eq!(job["error"], "timeout");
     }
@@ -74,8 +71,7 @@ on_all_data! {
         let job = ground.run(&["job", "wait", &id, "--json"]).ok().json();
         assert!(job["worker"].as_str().unwrap().starts_with("two."), "{job}");
         for worker in [one, two] {
-            worker.signal(Signal::TERM);
-            worker.ended().ok();
+            worker.stop();
         }
     }
 
@@ -106,8 +102,7 @@ on_all_data! {
         assert!(!outside.exists());
         let refused = ground.run(&["job", "submit", "a.rhai", "--log-path", "../a"]).exits(2);
         assert!(refused.stderr.contains("the log_path \"../a\" is not possible"), "{}", refused.stderr);
-        worker.signal(Signal::TERM);
-        worker.ended().ok();
+        worker.stop();
         let nowhere = ground.run(&["worker", "--type", "osis", "--log-dir", "nowhere"]).exits(2);
         assert!(nowhere.stderr.contains("the folder for log files nowhere: "), "{}", nowhere.stderr);
     }
@@ -122,8 +117,7 @@ on_all_data! {
         let workers = ground.run(&["worker", "list", "--json"]).ok().jsons();
         assert_eq!((workers.len(), &workers[0]["instance"]), (1, &json("\"one\"")));
         assert_eq!((&workers[0]["slots"], &workers[0]["in_flight"]), (&json("10"), &json("0")));
-        one.signal(Signal::TERM);
-        one.ended().ok();
+        one.stop();
         assert_eq!(ground.run(&["worker", "list", "--json"]).ok().stdout, "");
     }
 

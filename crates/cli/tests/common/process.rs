@@ -67,6 +67,12 @@ impl Running {
         kill_process(pid, signal).unwrap();
     }
 
+    /// Ends it as a service manager does; it has to end well.
+    pub(crate) fn stop(self) -> Done {
+        self.signal(Signal::TERM);
+        self.ended().ok()
+    }
+
     /// `kill -9`; returns when it is gone.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
