@@ -132,7 +132,11 @@ impl Edit<'_> {
     /// Writes a value, in the place of the one there is, else after the first of `after` that is there, else
     /// at the end.
     pub(super) fn set(mut self, name: &str, value: Vec<Piece>, after: &[&str]) -> Self {
-        let (span, before) = self.of.spot(name, after);
+        let (span, mut before) = self.of.spot(name, after);
+        if self.of.fields.is_empty() && !self.changes.is_empty() {
+            // It is not the first in there any more.
+            before.insert(0, ',');
+        }
         let before = (!before.is_empty()).then_some(Piece::Text(before));
         let pieces = before.into_iter().chain(value).collect();
         self.changes.push((span, pieces));
@@ -229,6 +233,19 @@ mod tests {
         let edit = edit.set("c", word("5"), &["a"]).set("d", word("6"), &["a"]);
         let expected = r#"{"a":1970-01-01T00:00:00.001000Z,"c":5,"d":6,"b":3}"#;
         assert_eq!(edit.done().at(0), expected);
+    }
+
+    #[test]
+    fn an_object_without_fields_is_filled() {
+        for (text, expected) in [
+            ("{}", r#"{"a":1,"b":2,"c":3}"#),
+            ("{ }", r#"{"a":1,"b":2,"c":3 }"#),
+        ] {
+            let object = object(text);
+            let edit = object.edit().set("a", word("1"), &["x"]);
+            let edit = edit.set("b", word("2"), &["a"]).set("c", word("3"), &[]);
+            assert_eq!(edit.done().at(0), expected);
+        }
     }
 
     #[test]
