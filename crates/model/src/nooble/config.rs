@@ -138,8 +138,7 @@ impl Kind {
             (Self::MaybeTexts | Self::MaybeWhole, Json::Null) => Ok(Json::Null),
             (Self::Whole(least, most), value) => whole(value, *least, *most),
             (Self::MaybeWhole, value) => whole(value, i64::MIN, i64::MAX),
-            (Self::Number(least, most), Json::Number(text)) => number(&text, *least, *most),
-            (Self::Number(..), _) => Err("float_type"),
+            (Self::Number(least, most), value) => number(value, *least, *most),
             (Self::Truth, value) => super::fields::truth(value).map(Json::Bool),
             (Self::Text, value @ Json::Text(_)) => Ok(value),
             (Self::Text, _) => Err("string_type"),
@@ -170,22 +169,49 @@ fn within<T: PartialOrd>(value: &T, least: &T, most: &T) -> Result<(), &'static 
     Ok(())
 }
 
+/// A whole number, or what theirs takes for one: a text of it, yes or no.
 fn whole(value: Json, least: i64, most: i64) -> Result<Json, &'static str> {
-    let Json::Number(text) = value else {
-        return Err("int_type");
+    let number: i64 = match value {
+        // A whole number may be written as one with nothing behind its point.
+        Json::Number(text) => {
+            let text = text.strip_suffix(".0").unwrap_or(&text);
+            text.parse().map_err(|_| "int_from_float")?
+        }
+        Json::Text(text) => {
+            let text = without_separators(&text).ok_or("int_parsing")?;
+            let (text, fraction) = text.split_once('.').unwrap_or((text.as_str(), "0"));
+            let is_whole = !fraction.is_empty() && fraction.bytes().all(|c| c == b'0');
+            let number = text.parse().ok().filter(|_| is_whole);
+            number.ok_or("int_parsing")?
+        }
+        Json::Bool(is) => is.into(),
+        _ => return Err("int_type"),
     };
-    // A whole number may be written as one with nothing behind its point.
-    let text = text.strip_suffix(".0").unwrap_or(&text);
-    let number: i64 = text.parse().map_err(|_| "int_from_float")?;
     within(&number, &least, &most)?;
     Ok(Json::Number(number.to_string()))
 }
 
-fn number(text: &str, least: f64, most: f64) -> Result<Json, &'static str> {
-    let number: f64 = text.parse().map_err(|_| "float_type")?;
+/// A number, or what theirs takes for one: a text of it, yes or no.
+fn number(value: Json, least: f64, most: f64) -> Result<Json, &'static str> {
+    let number: f64 = match value {
+        Json::Number(text) => text.parse().map_err(|_| "float_type")?,
+        Json::Text(text) => {
+            let text = without_separators(&text).ok_or("float_parsing")?;
+            text.parse().map_err(|_| "float_parsing")?
+        }
+        Json::Bool(is) => f64::from(u8::from(is)),
+        _ => return Err("float_type"),
+    };
     within(&number, &least, &most)?;
     let written = super::json::float(number).ok_or("float_type")?;
     Ok(Json::Number(written))
+}
+
+/// The text of a number without blanks around it and `_` between its digits.
+fn without_separators(text: &str) -> Option<String> {
+    let text = text.trim();
+    let loose = text.starts_with('_') || text.ends_with('_') || text.contains("__");
+    (!loose).then(|| text.replace('_', ""))
 }
 
 #[cfg(test)]
@@ -203,7 +229,19 @@ mod tests {
         for (which, text, fault) in [
             (0, "{\"history_ttl\":0}", "history_ttl: greater_than_equal"),
             (0, "{\"tool_timeout\":1.5}", "tool_timeout: int_from_float"),
-            (0, "{\"tool_timeout\":\"x\"}", "tool_timeout: int_type"),
+            (0, "{\"tool_timeout\":\"x\"}", "tool_timeout: int_parsing"),
+            (0, "{\"tool_timeout\":\"5.5\"}", "tool_timeout: int_parsing"),
+            (
+                0,
+                "{\"tool_timeout\":\"1__0\"}",
+                "tool_timeout: int_parsing",
+            ),
+            (0, "{\"tool_timeout\":null}", "tool_timeout: int_type"),
+            (
+                0,
+                "{\"enable_history_cache\":\"1.0\"}",
+                "enable_history_cache: bool_parsing",
+            ),
             (
                 0,
                 "{\"enable_history_cache\":2}",
@@ -218,7 +256,12 @@ mod tests {
             ),
             (
                 2,
-                "{\"collection_ids\":[\"c\"],\"similarity_threshold\":\"1\"}",
+                "{\"collection_ids\":[\"c\"],\"similarity_threshold\":\"high\"}",
+                "similarity_threshold: float_parsing",
+            ),
+            (
+                2,
+                "{\"collection_ids\":[\"c\"],\"similarity_threshold\":\"nan\"}",
                 "similarity_threshold: float_type",
             ),
             (
@@ -237,6 +280,21 @@ mod tests {
         let config = Json::read("{\"tool_timeout\":7.0}").unwrap();
         let written = ALL[0].1.read(config).unwrap();
         assert!(written.contains("\"tool_timeout\":7,"), "{written}");
+        for (text, expected) in [(" 7 ", "7"), ("+7.00", "7"), ("1_000", "1000")] {
+            let config = format!("{{\"tool_timeout\":\"{text}\",\"max_iterations\":true}}");
+            let written = ALL[0].1.read(Json::read(&config).unwrap()).unwrap();
+            assert!(
+                written.contains(&format!("\"tool_timeout\":{expected},")),
+                "{written}"
+            );
+            assert!(written.ends_with("\"max_iterations\":1}"), "{written}");
+        }
+        let config = "{\"collection_ids\":[\"c\"],\"similarity_threshold\":\"1e-1\"}";
+        let written = ALL[2].1.read(Json::read(config).unwrap()).unwrap();
+        assert!(
+            written.contains("\"similarity_threshold\":0.1,"),
+            "{written}"
+        );
         let config = "{\"model\":\"gemma-7b-it\",\"system_prompt_template\":\"x\",\"top_p\":0}";
         let written = ALL[1].1.read(Json::read(config).unwrap()).unwrap();
         assert!(written.contains("\"top_p\":0.0,"), "{written}");

@@ -196,13 +196,17 @@ pub(super) fn object(value: Json) -> Result<Data, &'static str> {
 pub(super) fn truth(value: Json) -> Result<bool, &'static str> {
     let word = match &value {
         Json::Bool(is) => return Ok(*is),
+        Json::Number(number) => match number.as_str() {
+            "1" | "1.0" => return Ok(true),
+            "0" | "0.0" | "-0.0" => return Ok(false),
+            _ => return Err("bool_parsing"),
+        },
         Json::Text(text) => text.to_ascii_lowercase(),
-        Json::Number(number) => number.clone(),
         _ => return Err("bool_type"),
     };
     match word.as_str() {
-        "1" | "1.0" | "true" | "t" | "yes" | "y" | "on" => Ok(true),
-        "0" | "0.0" | "-0.0" | "false" | "f" | "no" | "n" | "off" => Ok(false),
+        "1" | "true" | "t" | "yes" | "y" | "on" => Ok(true),
+        "0" | "false" | "f" | "no" | "n" | "off" => Ok(false),
         _ => Err("bool_parsing"),
     }
 }

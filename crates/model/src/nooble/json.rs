@@ -7,6 +7,9 @@ use std::fmt::Write as _;
 /// How deep values may be nested: what Nooble4's reader allows.
 const MAX_DEPTH: usize = 200;
 
+/// The most digits of a whole number: theirs reads no more.
+const MAX_DIGITS: usize = 4300;
+
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Json {
@@ -216,7 +219,7 @@ impl<'a> Reader<'a> {
         let digits = text.strip_prefix('-').unwrap_or(text);
         let is_whole = !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());
         if is_whole {
-            let sound = digits == "0" || !digits.starts_with('0');
+            let sound = (digits == "0" || !digits.starts_with('0')) && digits.len() <= MAX_DIGITS;
             let number = if digits == "0" { digits } else { text };
             return sound.then(|| Json::Number(number.to_owned()));
         }
@@ -312,6 +315,12 @@ mod tests {
         ] {
             assert_eq!(again(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn digits_are_bounded() {
+        assert!(again(&"9".repeat(MAX_DIGITS)).is_some());
+        assert!(again(&"9".repeat(MAX_DIGITS + 1)).is_none());
     }
 
     #[test]

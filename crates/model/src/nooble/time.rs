@@ -6,8 +6,8 @@ const MICROS: i128 = 1_000_000;
 const DAY: i128 = 86_400 * MICROS;
 /// Numbers above this are milliseconds, below seconds: theirs draws the line here.
 const MOST_SECONDS: i128 = 20_000_000_000;
-/// The most digits of a second that are read; six of them count.
-const MAX_DIGITS: usize = 9;
+/// A minus sign as it is printed, which theirs reads in an offset.
+const MINUS: char = '\u{2212}';
 
 /// A time since 1970 as Nooble4 writes it: six digits of a second, none if they are all zero.
 #[must_use]
@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> Option<String> {
 pub(super) fn number(text: &str) -> Option<i128> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
-        None => (1, text),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let all = |part: &str| part.bytes().all(|c| c.is_ascii_digit());
@@ -80,20 +80,21 @@ fn written(text: &str) -> Option<String> {
         return Some(show(day, [0; 3], 0));
     }
     let rest = rest.strip_prefix(['T', 't', ' ', '_'])?;
-    let end = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
+    let end = rest.find(['Z', 'z', '+', '-', MINUS]).unwrap_or(rest.len());
     let (time, zone) = rest.split_at(end);
     let (time, fraction) = match time.split_once(['.', ',']) {
         Some((_, "")) => return None,
         Some((time, fraction)) => (time, fraction),
         None => (time, ""),
     };
-    let is_short = fraction.len() <= MAX_DIGITS && fraction.bytes().all(|c| c.is_ascii_digit());
+    // However many there are, six of them count.
+    let is_fraction = fraction.bytes().all(|c| c.is_ascii_digit());
     // Seconds may be left out, and with them their fraction.
     let time = match time.len() {
         5 if fraction.is_empty() => format!("{time}:00"),
         _ => time.to_owned(),
     };
-    let of_day = crate::time::parse_clock(&time).filter(|_| is_short)?;
+    let of_day = crate::time::parse_clock(&time).filter(|_| is_fraction)?;
     let shown = show(day, of_day.map(i128::from), six(fraction));
     Some(shown + &zone_of(zone)?)
 }
@@ -103,7 +104,10 @@ fn zone_of(text: &str) -> Option<String> {
     if matches!(text, "" | "Z" | "z") {
         return Some(text.to_uppercase());
     }
-    let (sign, offset) = text.split_at(1);
+    let (sign, offset) = match text.strip_prefix('+') {
+        Some(offset) => ('+', offset),
+        None => ('-', text.strip_prefix(['-', MINUS])?),
+    };
     let offset = match offset.len() {
         4 if offset.is_ascii() => format!("{}:{}", &offset[..2], &offset[2..]),
         _ => offset.to_owned(),
@@ -137,6 +141,15 @@ mod tests {
             ("2025-06-29T12:00Z", "2025-06-29T12:00:00Z"),
             ("2025-06-29T12:00:00+0530", "2025-06-29T12:00:00+05:30"),
             ("2025-06-29T12:00:00-00:00", "2025-06-29T12:00:00Z"),
+            (
+                "2025-06-29T12:00:00.01234567890123Z",
+                "2025-06-29T12:00:00.012345Z",
+            ),
+            (
+                "2025-06-29T12:00:00\u{2212}05:00",
+                "2025-06-29T12:00:00-05:00",
+            ),
+            ("+1751198400", "2025-06-29T12:00:00Z"),
             ("-1.5", "1969-12-31T23:59:58.500000Z"),
             ("1751198400.25", "2025-06-29T12:00:00.250000Z"),
         ] {
@@ -153,9 +166,9 @@ mod tests {
             "2025-06-29X12:00:00Z",
             "2025-06-29T24:00:00Z",
             "2025-06-29T12:00:00.Z",
-            "2025-06-29T12:00:00.0123456789Z",
             "2025-06-29T12:00:00+25:00",
             "2025-06-29T12:00:00Zx",
+            "2025-06-29T12:00:00Z05:30",
             "0000-01-01T00:00:00Z",
             "99999999999999999",
             "1e9",
