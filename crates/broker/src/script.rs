@@ -152,6 +152,7 @@ impl Verb {
             Self::BananasLeave
             | Self::BananasCrons
             | Self::BananasCron
+            | Self::NoobleReceive
             | Self::NoobleRenew
             | Self::NoobleTrim
             | Self::NoobleLeave

@@ -54,6 +54,7 @@ pub enum Verb {
     BananasCron,
     BananasFire,
     BananasPeek,
+    NoobleReceive,
     NoobleFinish,
     NoobleFail,
     NoobleRelease,
@@ -81,7 +82,7 @@ pub enum Schema {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 60] = [
+    pub const ALL: [Self; 61] = [
         Self::Enqueue,
         Self::Claim,
         Self::Renew,
@@ -131,6 +132,7 @@ impl Verb {
         Self::BananasCron,
         Self::BananasFire,
         Self::BananasPeek,
+        Self::NoobleReceive,
         Self::NoobleFinish,
         Self::NoobleFail,
         Self::NoobleRelease,
@@ -156,7 +158,7 @@ impl Verb {
         let at = self as usize;
         if at < Self::BananasEnqueue as usize {
             Schema::Hero
-        } else if at < Self::NoobleFinish as usize {
+        } else if at < Self::NoobleReceive as usize {
             Schema::Bananas
         } else {
             Schema::Nooble
@@ -227,6 +229,7 @@ impl Verb {
             Self::BananasCron => ("bananas_cron", include_str!("../lua/bananas/cron.lua")),
             Self::BananasFire => ("bananas_fire", include_str!("../lua/bananas/fire.lua")),
             Self::BananasPeek => ("bananas_peek", include_str!("../lua/bananas/peek.lua")),
+            Self::NoobleReceive => ("nooble_receive", include_str!("../lua/nooble/receive.lua")),
             Self::NoobleFinish => ("nooble_finish", include_str!("../lua/nooble/finish.lua")),
             Self::NoobleFail => ("nooble_fail", include_str!("../lua/nooble/fail.lua")),
             Self::NoobleRelease => ("nooble_release", include_str!("../lua/nooble/release.lua")),

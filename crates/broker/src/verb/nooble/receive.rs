@@ -8,6 +8,7 @@ use redis::{FromRedisValue, Value};
 use super::keep::MAX_WAIT;
 use super::{Nooble, OURS, Source};
 use crate::error::Error;
+use crate::script::Verb;
 use crate::verb::park::{Parking, parking, unpark, waited};
 use crate::verb::{MAX_ITEMS, at_most};
 
@@ -118,24 +119,12 @@ impl Nooble {
             let given = cmd.query_async(&mut self.conn.clone()).await;
             return self.given(source, given).await;
         }
-        let mut all = redis::pipe();
-        for _ in 0..most {
-            all.cmd("LMOVE").arg(source.queue());
-            all.arg(source.keys.processing_of(worker));
-            all.arg("RIGHT").arg("LEFT");
-        }
-        let taken: Vec<Option<Vec<u8>>> =
-            all.query_async(&mut self.conn.clone())
-                .await
-                .map_err(|source| Error::Call {
-                    verb: "receive",
-                    source,
-                })?;
-        Ok(taken
-            .into_iter()
-            .flatten()
-            .map(|message| of_list(source, message))
-            .collect())
+        // One step, which ends where nothing is left: a lone message costs no look for more of them per free slot.
+        let call = self.scripts.call(Verb::NoobleReceive).key(source.queue());
+        let call = call.key(source.keys.processing_of(worker)).arg(most);
+        let taken: Vec<Vec<u8>> = call.run(&self.conn).await?;
+        let taken = taken.into_iter();
+        Ok(taken.map(|message| of_list(source, message)).collect())
     }
 
     /// Waits until a message comes, and takes it. None if none came in time, which is [`MAX_WAIT`] at the longest.

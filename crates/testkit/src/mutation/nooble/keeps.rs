@@ -2,6 +2,35 @@
 
 use super::Change;
 
+pub(super) const RECEIVE: &[Change] = &[
+    (
+        "only_one_is_taken",
+        "for _ = 1, tonumber(ARGV[1]) do",
+        "for _ = 1, 1 do",
+    ),
+    (
+        "more_are_taken",
+        "for _ = 1, tonumber(ARGV[1]) do",
+        "for _ = 1, 1000 do",
+    ),
+    (
+        "the_youngest_comes_first",
+        "'RIGHT', 'LEFT')",
+        "'LEFT', 'LEFT')",
+    ),
+    (
+        "the_youngest_is_the_next_to_be_taken_over",
+        "'RIGHT', 'LEFT')",
+        "'RIGHT', 'RIGHT')",
+    ),
+    (
+        "looks_on_where_nothing_is",
+        "  if not message then break end\n",
+        "",
+    ),
+    ("not_handed_over", "  taken[#taken + 1] = message\n", ""),
+];
+
 pub(super) const RENEW: &[Change] = &[
     (
         "clock_ignored",

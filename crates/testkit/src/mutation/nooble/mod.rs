@@ -10,6 +10,7 @@ use super::Change;
 
 /// All of them, each with the files whose cases notice most.
 pub(super) const ALL: &[(Verb, &[Change], &[&str])] = &[
+    (Verb::NoobleReceive, keeps::RECEIVE, &[]),
     (Verb::NoobleFinish, ends::FINISH, &[]),
     (Verb::NoobleFail, ends::FAIL, &[]),
     (Verb::NoobleRelease, ends::RELEASE, &[]),
