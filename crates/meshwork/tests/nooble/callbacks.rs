@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use meshwork::model::keys::nooble::Dialect;
 use meshwork::model::nooble::ErrorDetail;
 use meshwork::source::nooble::{ActionContext, Client, Request, Service};
 use meshwork_testkit::eventually;
@@ -276,4 +277,25 @@ async fn callbacks_that_others_asked_for_are_taken_if_it_is_said() {
         ground.goes_on(service).await;
         listens.stop().await;
     }
+}
+
+/// In the lists dialect a service may take its callbacks where it takes its actions: what others sent there stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_among_actions_gives_them_no_end() {
+    let Some(ground) = Ground::open(Dialect::Lists).await else {
+        return;
+    };
+    let service = ground.started().await;
+    let list = ground.broker.names().actions("tester", None);
+    let action = json!({
+        "action_type": "demo.echo", "data": {},
+        "callback_queue_name": list, "callback_action_type": "tester.done",
+    });
+    ground.put(action.to_string().as_bytes()).await;
+    eventually("the callback stands there", BOUND, async || {
+        (ground.say::<usize>(&["LLEN", &list]).await == 1).then_some(())
+    })
+    .await;
+    assert_eq!(ground.say::<i64>(&["PTTL", &list]).await, -1);
+    service.stop().await;
 }

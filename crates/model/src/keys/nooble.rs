@@ -132,6 +132,12 @@ impl QueueManager {
         self.of(service, context, rest)
     }
 
+    /// Whether a list is one of actions, of whichever service. (In the streams dialect none is.)
+    #[must_use]
+    pub fn is_actions(&self, list: &str) -> bool {
+        self.dialect == Dialect::Lists && list.ends_with(":actions")
+    }
+
     /// The consumer group of a service, the same in all its streams: `{service}-group`.
     #[must_use]
     pub fn group(service: &str) -> String {
@@ -296,6 +302,20 @@ mod tests {
         let stream = names(Dialect::Streams).actions("a", Some("t1"));
         assert_eq!(stream, "nooble4:dev:a:t1:streams:main");
         assert_eq!(QueueManager::group("a"), "a-group");
+    }
+
+    #[test]
+    fn a_list_of_actions_is_known_by_its_name() {
+        let names = names(Dialect::Lists);
+        assert!(names.is_actions(&names.actions("a", None)));
+        assert!(names.is_actions(&names.actions("a", Some("t1"))));
+        for other in [
+            names.callback("a", "done", None, None),
+            names.response("a", "b.actions", "id", None),
+            names.dead_letter("a", None),
+        ] {
+            assert!(!names.is_actions(&other), "{other}");
+        }
     }
 
     #[test]

@@ -24,11 +24,12 @@ local function put(queue, message)
   else redis.call('XADD', queue, '*', 'data', message) end
 end
 
--- Puts an answer where it is waited for, for so many ms. What is no list there is left alone.
+-- Puts an answer where it is waited for, for so many ms ('0' to end when the list does). What is no list there is left
+-- alone.
 local function answer(list, text, ms)
   if text == '' then return true end
   if type(redis.pcall('LPUSH', list, text)) ~= 'number' then return false end
-  redis.call('PEXPIRE', list, ms)
+  if ms ~= '0' then redis.call('PEXPIRE', list, ms) end
   return true
 end
 

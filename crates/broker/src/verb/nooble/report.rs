@@ -13,8 +13,8 @@ pub struct Answer<'a> {
     pub list: &'a str,
     /// The message.
     pub message: &'a str,
-    /// For how long it waits there at least, if nobody comes.
-    pub waits: Duration,
+    /// For how long it waits there at least, if nobody comes; None for a list whose messages wait without an end.
+    pub waits: Option<Duration>,
 }
 
 /// What is told when an action ends.
@@ -154,8 +154,8 @@ impl Nooble {
         call.push_key(end.asked.unwrap_or(&tries));
         call.push_key(end.trace.map_or(keys.queue.as_str(), |(key, _)| key));
         call.push_arg(end.answer.map_or("", |answer| answer.message));
-        let waits = end.answer.map_or(Duration::ZERO, |answer| answer.waits);
-        call.push_arg(waits.as_millis() as u64);
+        let waits = end.answer.and_then(|answer| answer.waits);
+        call.push_arg(waits.map_or(0, |waits| waits.as_millis() as u64));
     }
 }
 

@@ -14,7 +14,7 @@ use super::{ANSWER_WAITS, WAITS_FOR_CALLBACK};
 pub(super) struct Reply {
     pub(super) list: String,
     pub(super) message: String,
-    pub(super) waits: Duration,
+    pub(super) waits: Option<Duration>,
 }
 
 /// Whether somebody waits for the answer at this moment: a caller, who decides himself whether to call again.
@@ -56,10 +56,16 @@ pub(super) fn to(
         }
     };
     Some(Reply {
+        waits: stays(&list, names, waits),
         list,
         message,
-        waits,
     })
+}
+
+/// For how long an answer waits. One that goes among the actions of a service ends with them: an end of that list would
+/// take along what others have sent there.
+fn stays(list: &str, names: &QueueManager, waits: Duration) -> Option<Duration> {
+    (!names.is_actions(list)).then_some(waits)
 }
 
 fn response(action: &Action, given: &Given) -> Response {
@@ -182,8 +188,8 @@ pub(super) fn salvage(bytes: &[u8], names: &QueueManager, error: &ErrorDetail) -
         extra: Vec::new(),
     };
     Some(Reply {
+        waits: stays(&parts.callback_queue_name, names, ANSWER_WAITS),
         list: parts.callback_queue_name,
         message: response.write(names.dialect()),
-        waits: ANSWER_WAITS,
     })
 }

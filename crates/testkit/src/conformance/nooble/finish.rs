@@ -8,6 +8,7 @@ cases![
     answers_and_acknowledges,
     without_an_answer_nothing_is_written,
     an_answer_waits_as_long_as_it_is_said,
+    an_answer_may_wait_without_an_end,
     answers_stand_in_their_order,
     an_answer_that_no_list_takes_goes_nowhere,
     forgets_what_was_asked_and_what_failed,
@@ -56,6 +57,21 @@ async fn an_answer_waits_as_long_as_it_is_said(world: &World) -> Outcome {
             .finish(W1, &got, to(&side.replies(), "r1"))
             .await?;
         same!(side.ttl(&side.replies()).await?, 600);
+    }
+    Ok(())
+}
+
+/// Where an action of another stands already, it stays for as long as that one.
+async fn an_answer_may_wait_without_an_end(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let (got, list) = (side.started("m1").await?, side.replies());
+        let mut end = to(&list, "r1");
+        if let Some(answer) = &mut end.answer {
+            answer.waits = None;
+        }
+        side.verbs.finish(W1, &got, end).await?;
+        same!(world.list(&list).await?, ["r1"]);
+        same!(world.raw::<i64>(&["PTTL", &list]).await?, -1);
     }
     Ok(())
 }

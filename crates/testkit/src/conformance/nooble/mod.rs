@@ -275,7 +275,7 @@ fn to<'a>(list: &'a str, message: &'a str) -> End<'a> {
         answer: Some(Answer {
             list,
             message,
-            waits: WAITS,
+            waits: Some(WAITS),
         }),
         ..End::default()
     }

@@ -75,8 +75,13 @@ pub(super) const FINISH: &[Change] = &[
     ),
     (
         "answers_stay_for_ever",
-        "  redis.call('PEXPIRE', list, ms)\n",
+        "  if ms ~= '0' then redis.call('PEXPIRE', list, ms) end\n",
         "",
+    ),
+    (
+        "what_has_no_end_is_gone_at_once",
+        "if ms ~= '0' then",
+        "if true then",
     ),
     (
         "unanswered_not_told",
