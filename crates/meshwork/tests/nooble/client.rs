@@ -194,3 +194,34 @@ async fn who_is_not_there_does_not_answer() {
 fn data_is_an_object() {
     assert!(Request::new("demo.echo", &[1]).is_err());
 }
+
+/// A program that writes to a list of answers what is none, or that answers twice, takes nobody's answer away.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_answer_does_not_end_a_call() {
+    for ground in Ground::both().await {
+        for own_list in [false, true] {
+            let mut asks = request("demo.echo", json!({ "n": 1 }));
+            if own_list {
+                asks = asks.own_list();
+            }
+            let client = ground.tester.clone();
+            let call = tokio::spawn(async move { client.call(asks, BOUND).await });
+            let action: Value = eventually("it is asked", BOUND, async || {
+                let standing = ground.standing(&ground.queue()).await;
+                Some(serde_json::from_str(standing.first()?).unwrap())
+            })
+            .await;
+            let list = action["callback_queue_name"].as_str().unwrap();
+            ground.say::<()>(&["LPUSH", list, "no answer"]).await;
+            eventually("it is read", BOUND, async || {
+                let left: usize = ground.say(&["EXISTS", list]).await;
+                (left == 0).then_some(())
+            })
+            .await;
+            let service = ground.started().await;
+            let answer = call.await.unwrap().unwrap();
+            assert!(answer.success(), "{answer:?}");
+            service.stop().await;
+        }
+    }
+}

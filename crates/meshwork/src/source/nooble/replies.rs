@@ -203,17 +203,20 @@ impl Replies {
             return Ok(None);
         };
         let one = [list.to_owned()];
-        let came = broker.replies(&space.parking, &one, left(until)).await?;
-        self.vacate(space);
         let dialect = broker.names().dialect();
-        let read = |message: &Vec<u8>| Response::read(message, dialect, fresh());
-        for message in &came {
-            match read(message) {
-                Ok(response) => return Ok(Some(response)),
-                Err(error) => tracing::warn!(%error, "dropped an answer that is none"),
+        let read = |message: &Vec<u8>| {
+            let read = Response::read(message, dialect, fresh());
+            read.inspect_err(|error| tracing::warn!(%error, "dropped an answer that is none"))
+                .ok()
+        };
+        loop {
+            let came = broker.replies(&space.parking, &one, left(until)).await?;
+            let answer = came.iter().find_map(read);
+            if answer.is_some() || Instant::now() >= until {
+                self.vacate(space);
+                return Ok(answer);
             }
         }
-        Ok(None)
     }
 }
 
