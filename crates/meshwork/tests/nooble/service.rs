@@ -459,3 +459,36 @@ async fn a_script_may_be_the_handler() {
         ground.goes_on(service).await;
     }
 }
+
+/// What goes wrong with a script is told as with a function, and nothing is an empty object.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_is_told_of_as_a_function() {
+    for ground in Ground::both().await {
+        let dir = tempfile::tempdir().unwrap();
+        let script = |name: &str, code: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, code).unwrap();
+            path
+        };
+        let service = ground.service().timeout(Duration::from_secs(1));
+        let service = service
+            .script(
+                "demo.slow",
+                &script("slow.py", "import time\ntime.sleep(1000)\n"),
+            )
+            .unwrap();
+        let service = service
+            .script("demo.nothing", &script("nothing.py", "print('null')\n"))
+            .unwrap();
+        let service = service.start().await.unwrap();
+        let call = async |action| {
+            let asked = ground.tester.call(request(action, json!({})), BOUND);
+            asked.await.unwrap()
+        };
+        let error = call("demo.slow").await.error.unwrap();
+        assert_eq!(error.error_code.as_deref(), Some("HANDLER_TIMEOUT"));
+        let nothing = call("demo.nothing").await;
+        assert_eq!(nothing.data.unwrap().text(), "{}");
+        ground.goes_on(service).await;
+    }
+}

@@ -1,6 +1,7 @@
 //! The table of bad input in docs/actions.md: a test per row. After each, the service goes on.
 
 use meshwork::source::nooble::{Ids, ServiceHandle};
+use meshwork_testkit::eventually;
 use serde_json::{Value, json};
 
 use crate::support::{BOUND, Ground};
@@ -205,6 +206,26 @@ async fn an_answer_that_no_list_takes() {
         ground.put(message.as_bytes()).await;
         ground.quiet().await;
         assert_eq!(ground.say::<String>(&["GET", "other"]).await, "x");
+        ground.goes_on(service).await;
+    }
+}
+
+/// It is kept until it can be one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_letter_that_no_stream_takes() {
+    for ground in Ground::both().await {
+        let service = ground.started().await;
+        let dead = ground.broker.names().dead_letter("demo", None);
+        ground.say::<()>(&["SET", &dead, "x"]).await;
+        ground.put(b"this is not json").await;
+        eventually("it was tried", BOUND, async || {
+            let tries: Vec<String> = ground.say(&["KEYS", "*:mw:tries:*"]).await;
+            (!tries.is_empty()).then_some(())
+        })
+        .await;
+        assert_eq!(ground.say::<String>(&["GET", &dead]).await, "x");
+        ground.say::<()>(&["DEL", &dead]).await;
+        assert_eq!(ground.buried(1).await[0].1, b"this is not json");
         ground.goes_on(service).await;
     }
 }

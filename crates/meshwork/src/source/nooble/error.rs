@@ -122,6 +122,12 @@ impl ActionError {
         }
     }
 
+    /// What a run that took longer than this is told as.
+    pub(super) fn timeout(after: std::time::Duration) -> Self {
+        let message = format!("it took longer than {after:?}");
+        Self::new("TimeoutError", "HANDLER_TIMEOUT", &message)
+    }
+
     /// What any error of a handler is told as.
     pub(super) fn of(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
         match error.downcast::<Self>() {

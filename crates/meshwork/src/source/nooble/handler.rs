@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use meshwork_model::nooble::{Data, ErrorDetail, InvalidData};
+use meshwork_model::outcome::FailureKind;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -114,9 +115,14 @@ fn read<In: DeserializeOwned>(data: &Data) -> Result<In, ActionError> {
 /// What a function gave, as the data of an answer.
 fn given<Out: Serialize>(out: Result<Out, Box<dyn std::error::Error + Send + Sync>>) -> Given {
     let out = out.map_err(ActionError::of)?;
-    match Data::of(&out) {
+    answer(Data::of(&out))
+}
+
+/// The data of an answer, which is an object; nothing is an empty one.
+fn answer(data: Result<Data, InvalidData>) -> Given {
+    match data {
         Err(InvalidData::NoObject("null")) => Ok(Data::empty()),
-        given => given.map_err(|error| no_data(&error.to_string())),
+        data => data.map_err(|error| no_data(&error.to_string())),
     }
 }
 
@@ -159,21 +165,27 @@ struct Script {
 impl Act for Script {
     fn act(&self, input: Input, context: ActionContext) -> BoxFuture<'static, Given> {
         let (scripts, name) = (Arc::clone(&self.scripts), self.name.clone());
-        let deadline = Instant::now() + self.timeout;
+        let timeout = self.timeout;
+        let deadline = Instant::now() + timeout;
         Box::pin(async move {
             let data = match input {
                 Input::Data(data) => data,
                 Input::Failed(_) => Data::empty(),
             };
             match scripts.get(&name) {
-                Some(entry) => script(entry, &data, &context, deadline).await,
+                Some(entry) => script(entry, &data, &context, (deadline, timeout)).await,
                 None => Err(no_data("there is no such script")),
             }
         })
     }
 }
 
-async fn script(entry: &Entry, data: &Data, context: &ActionContext, deadline: Instant) -> Given {
+async fn script(
+    entry: &Entry,
+    data: &Data,
+    context: &ActionContext,
+    (deadline, timeout): (Instant, Duration),
+) -> Given {
     let job = entry.job(&context.action.action_id, data.text());
     let mut run = Run::new(Arc::new(job), deadline);
     let stop = StopSignal::default();
@@ -190,10 +202,13 @@ async fn script(entry: &Entry, data: &Data, context: &ActionContext, deadline: I
     match report.result {
         Ok(output) => match entry.result(output) {
             None => Ok(Data::empty()),
-            Some(text) => Data::parse(&text).map_err(|error| no_data(&error.to_string())),
+            Some(text) => answer(Data::parse(&text)),
         },
         Err(failure) => {
-            let error = ActionError::new(PROCESSING.0, PROCESSING.1, &failure.message);
+            let error = match failure.kind {
+                FailureKind::Timeout => ActionError::timeout(timeout),
+                _ => ActionError::new(PROCESSING.0, PROCESSING.1, &failure.message),
+            };
             Err(match failure.kind.retryable() {
                 true => error,
                 false => error.permanent(),

@@ -72,7 +72,7 @@ pub(super) async fn run(state: &State, in_hand: &InHand, is_callback: bool) {
 /// dropped, unless the service wants it (`Some(None)`).
 async fn asked_for(state: &State, in_hand: &InHand, key: &str) -> Option<Option<String>> {
     let broker = &state.setup.broker;
-    let found = until(in_hand, "asked", || broker.asked(key)).await?;
+    let found = until(state, in_hand, "asked", || broker.asked(key)).await?;
     if found.is_none() {
         if state.setup.unasked {
             return Some(None);
@@ -82,7 +82,7 @@ async fn asked_for(state: &State, in_hand: &InHand, key: &str) -> Option<Option<
             "dropped a callback that nobody waits for, or that was told before"
         );
         let worker = &state.setup.worker;
-        until(in_hand, "finish", || {
+        until(state, in_hand, "finish", || {
             broker.finish(worker, &in_hand.received, End::default())
         })
         .await;
@@ -110,7 +110,7 @@ async fn poison(state: &State, in_hand: &InHand, what: &str) {
         answer: reply.as_ref().map(answer_of),
         ..End::default()
     };
-    until(in_hand, "fail", || {
+    until(state, in_hand, "fail", || {
         setup
             .broker
             .fail(&setup.worker, &in_hand.received, failure, end)
@@ -176,12 +176,7 @@ impl Task<'_> {
             // What it has done just now, it has done.
             return Some(given.unwrap_or_else(panicked));
         }
-        let message = format!("it took longer than {timeout:?}");
-        Some(Err(ActionError::new(
-            "TimeoutError",
-            "HANDLER_TIMEOUT",
-            &message,
-        )))
+        Some(Err(ActionError::timeout(timeout)))
     }
 
     async fn finish(&self, given: &Given, context: &ActionContext) {
@@ -191,7 +186,7 @@ impl Task<'_> {
         let trace = self.trace("done", "");
         let (key, entry) = (names.trace(), pairs(&trace));
         let end = self.end(reply.as_ref(), &key, &entry);
-        let told = until(self.in_hand, "finish", || {
+        let told = until(self.state, self.in_hand, "finish", || {
             setup
                 .broker
                 .finish(&setup.worker, &self.in_hand.received, end)
@@ -224,7 +219,7 @@ impl Task<'_> {
             token: &token,
         };
         let (action_id, action_type) = (&self.action.action_id, &self.action.action_type);
-        let said = until(self.in_hand, "fail", || {
+        let said = until(self.state, self.in_hand, "fail", || {
             setup
                 .broker
                 .fail(&setup.worker, &self.in_hand.received, failure, end)
@@ -349,7 +344,12 @@ pub(super) async fn release(state: &State, in_hand: &InHand) {
 }
 
 /// Says something again and again while the server may hear it a little later and the message is this service's.
-async fn until<T, F>(in_hand: &InHand, what: &'static str, tell: impl Fn() -> F) -> Option<T>
+async fn until<T, F>(
+    state: &State,
+    in_hand: &InHand,
+    what: &'static str,
+    tell: impl Fn() -> F,
+) -> Option<T>
 where
     F: Future<Output = Result<T, Error>>,
 {
@@ -360,6 +360,7 @@ where
             Err(error) if error.is_temporary() => tracing::warn!(%error, "{what}: trying again"),
             Err(error) => {
                 tracing::error!(%error, "{what}: given up; it is taken over later");
+                state.doubt(&in_hand.received.source);
                 return None;
             }
         }

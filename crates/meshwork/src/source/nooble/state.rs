@@ -58,7 +58,7 @@ impl Queue {
         }
     }
 
-    /// A connection broke: a message may have been on its way.
+    /// A connection broke, and a message may have been on its way; or a report was not taken, and its message stays.
     pub(super) fn doubt(&self) {
         self.doubts.store(DOUBTS, Ordering::Relaxed);
     }
@@ -169,6 +169,14 @@ impl State {
             if *one.received.source == *source && ids.contains(&one.received.id) {
                 one.lost.cancel();
             }
+        }
+    }
+
+    /// What is in hand of a queue may be more than what is known here: it is looked for.
+    pub(super) fn doubt(&self, source: &Source) {
+        let of = |queue: &&Queue| *queue.source == *source;
+        if let Some(queue) = self.setup.queues.iter().find(of) {
+            queue.doubt();
         }
     }
 
