@@ -46,14 +46,15 @@ struct Slept {
 #[derive(Deserialize)]
 struct Texts {
     texts: Vec<String>,
+    #[serde(default)]
     chunk_ids: Vec<String>,
-    model: String,
+    model: Option<String>,
 }
 
 #[derive(Serialize)]
 struct Embedded {
     status: &'static str,
-    model: String,
+    model: Option<String>,
     chunk_ids: Vec<String>,
     embeddings: Vec<[usize; 2]>,
 }
