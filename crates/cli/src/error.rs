@@ -57,6 +57,11 @@ pub(crate) enum Error {
     #[error("there is no dead letter {0}: `meshwork action dead list` shows those that there are")]
     NoDeadAction(String),
     #[error(
+        "nothing is known of the task or trace {0}: services of ours tell of the actions that they ended in the last \
+         day, the latest 50,000"
+    )]
+    NoTrace(String),
+    #[error(
         "{0} can be reached from other hosts, and nobody would be asked for a token: set MESHWORK_GATEWAY_TOKEN, or \
          say --without-token"
     )]
@@ -89,7 +94,7 @@ impl Error {
             Self::Handler(_) | Self::Config(_) | Self::Concurrency(_) => Exit::USAGE,
             Self::NoToken(_) => Exit::USAGE,
             Self::Action(error) => exit_of_action(error),
-            Self::NoDeadAction(_) => Exit::NO_JOB,
+            Self::NoDeadAction(_) | Self::NoTrace(_) => Exit::NO_JOB,
             Self::Jsonl(JsonlError::Changed { .. }) => Exit::FAILED,
             Self::Jsonl(_) => Exit::USAGE,
             Self::Migrate(error) => exit_of_migration(error),

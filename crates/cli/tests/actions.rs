@@ -44,7 +44,9 @@ on_all_data! {
                 let tree = ground.run(&["action", "trace", TASK]).ok().stdout;
                 assert_eq!(tree.lines().count(), 2, "{tree}");
                 assert!(tree.lines().all(|line| line.starts_with("demo.count ") && line.ends_with(": done")), "{tree}");
-                ground.run(&["action", "trace", "unknown"]).exits(5);
+                assert_eq!(ground.run(&["action", "trace", &TASK.replace('-', "").to_uppercase()]).ok().stdout, tree);
+                let said = ground.run(&["action", "trace", "unknown"]).exits(5).stderr;
+                assert!(said.contains("unknown") && said.contains("task"), "{said}");
             }
             service.stop();
         }
@@ -86,7 +88,13 @@ on_all_data! {
             &["action", "call", "a.b", "[1]"][..],
             &["action", "call", "a.b", "{}", "--task", "no"],
             &["action", "call", "a.b", "{}", "--dialect", "kafka"],
+            &["action", "call", ""],
+            &["action", "call", ".b"],
+            &["action", "send", "a.b", "{}", "--callback", ""],
+            &["action", "call", "a.b", "{}", "--as", ""],
             &["action", "dead", "show", "demo", "x"],
+            &["action", "dead", "show", "demo", "1-99999999999999999999"],
+            &["service", "--name", "", "--handler", "demo.x=x.py"],
             &["service", "--name", "demo", "--handler", "demo.x=x.sh"],
             &["service", "--name", "demo"],
         ] {

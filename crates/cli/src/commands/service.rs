@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use meshwork::source::nooble::{MAX_CONCURRENCY, Service, ServiceHandle};
 use serde::Serialize;
 
@@ -22,7 +23,7 @@ pub(crate) struct ServiceCommand {
     #[command(flatten)]
     side: Side,
     /// The service's name: actions whose type begins with it and a dot come here
-    #[arg(long)]
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     name: String,
     /// What answers actions of a type: a script that ends in .py or .rhai; may be given several times
     #[arg(long = "handler", value_name = "TYPE=FILE", value_parser = value::handler, required = true)]

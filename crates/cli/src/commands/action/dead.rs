@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use clap::builder::NonEmptyStringValueParser;
 use meshwork::model::time::iso;
 use meshwork_broker::nooble::{DeadAction, Nooble, Source};
 use serde::Serialize;
@@ -27,6 +28,7 @@ struct Of {
     #[command(flatten)]
     side: Side,
     /// The service
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     service: String,
     /// The service's queue of this context
     #[arg(long, value_name = "NAME")]
@@ -68,7 +70,8 @@ pub(crate) struct One {
 
 /// The id of an entry of a stream.
 fn id(text: &str) -> Result<String, String> {
-    let number = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
+    let digits = |part: &str| part.bytes().all(|c| c.is_ascii_digit());
+    let number = |part: &str| digits(part) && part.parse::<u64>().is_ok();
     let sound = text.split('-').count() == 2 && text.split('-').all(number);
     let said = "it is no id of a dead letter: give one as `dead list` shows it";
     sound

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use meshwork::model::nooble::{Data, ErrorDetail};
 use meshwork::source::nooble::{
     ActionContext, AskedFor, Client, Notice, Notification, Service, ServiceHandle, Subscription,
@@ -31,19 +32,21 @@ pub(crate) struct Listen {
     #[command(flatten)]
     side: Side,
     /// The events to listen to
-    #[arg(value_name = "EVENT", required_unless_present = "callbacks", num_args = 1..=1000)]
+    #[arg(value_name = "EVENT", required_unless_present = "callbacks", num_args = 1..=1000,
+          value_parser = NonEmptyStringValueParser::new())]
     events: Vec<String>,
     /// The service that announces them
-    #[arg(long, value_name = "SERVICE", default_value = "meshwork")]
+    #[arg(long, value_name = "SERVICE", default_value = "meshwork", value_parser = NonEmptyStringValueParser::new())]
     of: String,
     /// The context that they are announced in, as a tenant's
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
     /// Take the callbacks of this event; may be given several times
-    #[arg(long = "callback", value_name = "EVENT")]
+    #[arg(long = "callback", value_name = "EVENT", value_parser = NonEmptyStringValueParser::new())]
     callbacks: Vec<String>,
     /// The service that asked for the callbacks
-    #[arg(long = "as", value_name = "SERVICE", default_value = "meshwork")]
+    #[arg(long = "as", value_name = "SERVICE", default_value = "meshwork",
+          value_parser = NonEmptyStringValueParser::new())]
     origin: String,
     /// Take the callback of this call, which has a list of its own (`action send --own-list` printed its id)
     #[arg(long, value_name = "ID", requires = "callbacks", value_parser = uuid)]

@@ -8,7 +8,8 @@ mod notify;
 mod send;
 mod trace;
 
-use meshwork::model::keys::nooble::{Dialect, QueueManager};
+use clap::builder::NonEmptyStringValueParser;
+use meshwork::model::keys::nooble::{Dialect, QueueManager, service_of};
 use meshwork::model::name::Namespace;
 use meshwork::model::nooble::Data;
 use meshwork::source::nooble::{Client, Ids, Request};
@@ -88,12 +89,13 @@ impl Side {
 #[derive(Debug, clap::Args)]
 struct Asked {
     /// The service, a dot, and what it is to do: embedding.generate
+    #[arg(value_parser = action_type)]
     action_type: String,
     /// What it is given, an object in JSON
     #[arg(default_value = "{}", value_parser = data)]
     data: Data,
     /// The service in whose name it is asked
-    #[arg(long = "as", value_name = "NAME", default_value = "meshwork")]
+    #[arg(long = "as", value_name = "NAME", default_value = "meshwork", value_parser = NonEmptyStringValueParser::new())]
     origin: String,
     /// The service's queue of this context, as a tenant's
     #[arg(long, value_name = "NAME")]
@@ -107,6 +109,14 @@ struct Asked {
     /// The conversation, a UUID; a new one otherwise
     #[arg(long, value_name = "ID", value_parser = uuid)]
     session: Option<String>,
+}
+
+fn action_type(text: &str) -> Result<String, String> {
+    let said = "it names no service: give one, a dot, and what it is to do, as embedding.generate";
+    match service_of(text) {
+        "" => Err(said.to_owned()),
+        _ => Ok(text.to_owned()),
+    }
 }
 
 fn data(text: &str) -> Result<Data, String> {

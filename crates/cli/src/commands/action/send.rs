@@ -1,5 +1,6 @@
 //! `meshwork action send`.
 
+use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ pub(crate) struct Send {
     #[command(flatten)]
     asked: Asked,
     /// Let the answer come as a callback of this event, to who listens in the name of --as
-    #[arg(long, value_name = "EVENT")]
+    #[arg(long, value_name = "EVENT", value_parser = NonEmptyStringValueParser::new())]
     callback: Option<String>,
     /// What is told with the callback when it comes, JSON
     #[arg(long, value_name = "JSON", requires = "callback", default_value = "null", value_parser = json)]

@@ -9,6 +9,7 @@ use super::Side;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::out::printable;
 
 /// Print the tree of one task's actions, with their times
 ///
@@ -28,7 +29,12 @@ type Told = BTreeMap<String, String>;
 impl Trace {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         let broker = self.side.broker(context).await?;
-        let told = self.told(&broker).await?;
+        // However it is written, it stands there in one form.
+        let id = meshwork::model::nooble::uuid(&self.id).unwrap_or(self.id);
+        let told = told(&broker, &id).await?;
+        if told.is_empty() {
+            return Err(Error::NoTrace(id));
+        }
         if context.out.is_json() {
             for one in &told {
                 context.out.json(one)?;
@@ -36,37 +42,30 @@ impl Trace {
         } else {
             let lines = tree(&told);
             for line in lines {
-                context.out.line(line)?;
+                context.out.line(printable(&line))?;
             }
         }
-        Ok(match told.is_empty() {
-            true => Exit::NO_JOB,
-            false => Exit::DONE,
-        })
+        Ok(Exit::DONE)
     }
+}
 
-    /// What the trace tells of the task, the earliest first.
-    async fn told(&self, broker: &Nooble) -> Result<Vec<Told>, Error> {
-        let (mut told, mut before) = (Vec::new(), None::<String>);
-        loop {
-            let key = broker.names().trace();
-            let page = broker.traced(&key, before.as_deref(), MAX_ITEMS).await?;
-            before = page.last().map(|(id, _)| id.clone());
-            let many = page.len();
-            let of = |(_, fields): (String, Vec<(String, String)>)| Told::from_iter(fields);
-            let is_it = |one: &Told| {
-                ["task", "trace"]
-                    .iter()
-                    .any(|it| one.get(*it) == Some(&self.id))
-            };
-            told.extend(page.into_iter().map(of).filter(is_it));
-            if many < MAX_ITEMS {
-                break;
-            }
+/// What the trace tells of a task, or of all with a trace's id, the earliest first.
+async fn told(broker: &Nooble, id: &str) -> Result<Vec<Told>, Error> {
+    let (mut told, mut before) = (Vec::new(), None::<String>);
+    loop {
+        let key = broker.names().trace();
+        let page = broker.traced(&key, before.as_deref(), MAX_ITEMS).await?;
+        before = page.last().map(|(id, _)| id.clone());
+        let many = page.len();
+        let of = |(_, fields): (String, Vec<(String, String)>)| Told::from_iter(fields);
+        let is_it = |one: &Told| ["task", "trace"].iter().any(|it| word(one, it) == id);
+        told.extend(page.into_iter().map(of).filter(is_it));
+        if many < MAX_ITEMS {
+            break;
         }
-        told.sort_by(|a, b| a.get("began").cmp(&b.get("began")));
-        Ok(told)
     }
+    told.sort_by(|a, b| a.get("began").cmp(&b.get("began")));
+    Ok(told)
 }
 
 fn word<'a>(one: &'a Told, name: &str) -> &'a str {

@@ -12,6 +12,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
+use clap::builder::NonEmptyStringValueParser;
 use meshwork::source::nooble::Client;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -47,7 +48,7 @@ pub(crate) struct Gateway {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     addr: SocketAddr,
     /// The service in whose name it asks
-    #[arg(long = "as", value_name = "NAME", default_value = "gateway")]
+    #[arg(long = "as", value_name = "NAME", default_value = "gateway", value_parser = NonEmptyStringValueParser::new())]
     origin: String,
     /// A service that may be called; may be given several times. All, unless it is said
     #[arg(long = "service", value_name = "NAME")]
