@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use meshwork_broker::Listener;
 use meshwork_model::name::JobId;
 use tokio::sync::oneshot;
@@ -122,11 +123,14 @@ impl WorkerHandle {
         running.close();
         let _ = tokio::time::timeout(setup.grace, running.wait()).await;
         let left = held.newest_first();
-        for claimed in &left {
-            if let Err(error) = setup.broker.release(claimed).await {
+        // In this order, but together: where the server is gone, each waits for it.
+        let broker = &setup.broker;
+        let hand_back = left.iter().map(|claimed| async move {
+            if let Err(error) = broker.release(claimed).await {
                 tracing::warn!(job = claimed.job.id, %error, "not handed back; its lease will end");
             }
-        }
+        });
+        join_all(hand_back).await;
         held.lose_all();
         given_up.cancel();
         running.wait().await;

@@ -15,6 +15,7 @@ mod examples_run;
 mod handlers;
 mod notices;
 mod process;
+mod scripts;
 mod service;
 mod support;
 mod table;

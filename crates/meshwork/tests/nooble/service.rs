@@ -6,16 +6,13 @@ use std::time::Duration;
 
 use meshwork::model::keys::nooble::Dialect;
 use meshwork::model::nooble::Data;
-use meshwork::source::nooble::{ActionContext, ActionError, Ids, Request, Service};
+use meshwork::source::nooble::{ActionContext, ActionError, Client, Ids, Service};
 use meshwork_testkit::eventually;
+use meshwork_testkit::servers::RealServer;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 
-use crate::support::{BOUND, Ground, LEASE, PAUSE};
-
-fn request(action_type: &str, data: Value) -> Request {
-    Request::new(action_type, &data).unwrap()
-}
+use crate::support::{BOUND, Ground, LEASE, PAUSE, request};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_is_answered() {
@@ -340,6 +337,36 @@ async fn a_service_that_stops_hands_back_what_takes_too_long() {
     }
 }
 
+/// What is in hand is handed back together: one after the other, each would wait for the server.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_stops_soon_although_the_server_is_gone() {
+    const IN_HAND: u32 = 20;
+    let Some(mut server) = RealServer::redis().start() else {
+        return;
+    };
+    let client = Client::open(&server.url(), "demo").await.unwrap();
+    let began = Arc::new(Semaphore::new(0));
+    let first = Arc::clone(&began);
+    let hang = move |_: Value, _: ActionContext| {
+        first.add_permits(1);
+        async { std::future::pending::<Result<(), String>>().await }
+    };
+    let service = Service::new(&client).handle("demo.once", hang);
+    let service = service.concurrency(IN_HAND as usize).grace(Duration::ZERO);
+    let service = service.start().await.unwrap();
+    for _ in 0..IN_HAND {
+        client.send(request("demo.once", json!({}))).await.unwrap();
+    }
+    let all = began.acquire_many(IN_HAND);
+    tokio::time::timeout(BOUND, all)
+        .await
+        .unwrap()
+        .unwrap()
+        .forget();
+    server.kill9();
+    tokio::time::timeout(BOUND, service.stop()).await.unwrap();
+}
+
 /// One of many tenants does not hold up the others, however many actions it sends.
 #[tokio::test(flavor = "multi_thread")]
 async fn queues_of_contexts_get_slots_in_turn() {
@@ -436,59 +463,4 @@ async fn what_comes_when_the_connection_breaks_is_found() {
     let answer = ground.popped(&list).await;
     assert!(answer.contains("\"success\":true"), "{answer}");
     ground.goes_on(service).await;
-}
-
-/// A Python handler answers as one in Rust.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_script_may_be_the_handler() {
-    for ground in Ground::both().await {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("embed.py");
-        let code = "import json, sys\ndata = json.load(sys.stdin)\n\
-                    print(json.dumps({'lengths': [len(t) for t in data['texts']]}))\n";
-        std::fs::write(&path, code).unwrap();
-        let service = ground.service().script("demo.embed", &path).unwrap();
-        let service = service.start().await.unwrap();
-        let texts = json!({ "texts": ["hola", "ñ"] });
-        let answer: Value = ground
-            .tester
-            .ask(request("demo.embed", texts), BOUND)
-            .await
-            .unwrap();
-        assert_eq!(answer, json!({ "lengths": [4, 1] }));
-        ground.goes_on(service).await;
-    }
-}
-
-/// What goes wrong with a script is told as with a function, and nothing is an empty object.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_script_is_told_of_as_a_function() {
-    for ground in Ground::both().await {
-        let dir = tempfile::tempdir().unwrap();
-        let script = |name: &str, code: &str| {
-            let path = dir.path().join(name);
-            std::fs::write(&path, code).unwrap();
-            path
-        };
-        let service = ground.service().timeout(Duration::from_secs(1));
-        let service = service
-            .script(
-                "demo.slow",
-                &script("slow.py", "import time\ntime.sleep(1000)\n"),
-            )
-            .unwrap();
-        let service = service
-            .script("demo.nothing", &script("nothing.py", "print('null')\n"))
-            .unwrap();
-        let service = service.start().await.unwrap();
-        let call = async |action| {
-            let asked = ground.tester.call(request(action, json!({})), BOUND);
-            asked.await.unwrap()
-        };
-        let error = call("demo.slow").await.error.unwrap();
-        assert_eq!(error.error_code.as_deref(), Some("HANDLER_TIMEOUT"));
-        let nothing = call("demo.nothing").await;
-        assert_eq!(nothing.data.unwrap().text(), "{}");
-        ground.goes_on(service).await;
-    }
 }

@@ -164,6 +164,11 @@ impl Ground {
     }
 }
 
+/// An action of a type, with these data.
+pub(crate) fn request(action_type: &str, data: Value) -> Request {
+    Request::new(action_type, &data).unwrap()
+}
+
 /// A text with ids and times replaced.
 pub(crate) fn masked(text: &str) -> String {
     let is_id = |word: &str| {

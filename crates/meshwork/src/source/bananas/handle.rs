@@ -91,9 +91,9 @@ impl WorkerHandle {
         running.close();
         let _ = tokio::time::timeout(setup.grace, running.wait()).await;
         let left = state.held();
-        for claimed in &left {
-            back(&state, claimed, Back::Next).await;
-        }
+        // Together: where the server is gone, each waits for it.
+        let hand_back = left.iter().map(|one| back(&state, one, Back::Next));
+        join_all(hand_back).await;
         state.lose_all();
         running.wait().await;
         keeper.end().await;

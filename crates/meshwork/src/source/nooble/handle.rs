@@ -85,18 +85,22 @@ impl ServiceHandle {
         let grace = state.setup.grace;
         let _ = tokio::time::timeout(grace, state.running.wait()).await;
         let left = state.all();
-        for in_hand in &left {
-            release(&state, in_hand).await;
+        // Together: where the server is gone, each waits for it.
+        let state = &state;
+        let hand_back = left.iter().map(|in_hand| async move {
+            release(state, in_hand).await;
             in_hand.lost.cancel();
-        }
+        });
+        join_all(hand_back).await;
         state.running.wait().await;
         keeper.end().await;
         let setup = &state.setup;
-        for queue in &setup.queues {
+        let leave = setup.queues.iter().map(|queue| async move {
             if let Err(error) = setup.broker.leave(&setup.worker, &queue.source).await {
                 tracing::warn!(%error, "not forgotten; that ends by itself");
             }
-        }
+        });
+        join_all(leave).await;
         left.len()
     }
 }

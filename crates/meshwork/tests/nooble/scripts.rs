@@ -1,0 +1,62 @@
+//! Handlers that are scripts.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{BOUND, Ground, request};
+
+/// A Python handler answers as one in Rust.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_may_be_the_handler() {
+    for ground in Ground::both().await {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("embed.py");
+        let code = "import json, sys\ndata = json.load(sys.stdin)\n\
+                    print(json.dumps({'lengths': [len(t) for t in data['texts']]}))\n";
+        std::fs::write(&path, code).unwrap();
+        let service = ground.service().script("demo.embed", &path).unwrap();
+        let service = service.start().await.unwrap();
+        let texts = json!({ "texts": ["hola", "ñ"] });
+        let answer: Value = ground
+            .tester
+            .ask(request("demo.embed", texts), BOUND)
+            .await
+            .unwrap();
+        assert_eq!(answer, json!({ "lengths": [4, 1] }));
+        ground.goes_on(service).await;
+    }
+}
+
+/// What goes wrong with a script is told as with a function, and nothing is an empty object.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_is_told_of_as_a_function() {
+    for ground in Ground::both().await {
+        let dir = tempfile::tempdir().unwrap();
+        let script = |name: &str, code: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, code).unwrap();
+            path
+        };
+        let service = ground.service().timeout(Duration::from_secs(1));
+        let service = service
+            .script(
+                "demo.slow",
+                &script("slow.py", "import time\ntime.sleep(1000)\n"),
+            )
+            .unwrap();
+        let service = service
+            .script("demo.nothing", &script("nothing.py", "print('null')\n"))
+            .unwrap();
+        let service = service.start().await.unwrap();
+        let call = async |action| {
+            let asked = ground.tester.call(request(action, json!({})), BOUND);
+            asked.await.unwrap()
+        };
+        let error = call("demo.slow").await.error.unwrap();
+        assert_eq!(error.error_code.as_deref(), Some("HANDLER_TIMEOUT"));
+        let nothing = call("demo.nothing").await;
+        assert_eq!(nothing.data.unwrap().text(), "{}");
+        ground.goes_on(service).await;
+    }
+}
