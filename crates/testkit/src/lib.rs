@@ -6,6 +6,7 @@ mod account;
 pub mod actions;
 pub mod bananas;
 pub mod bench;
+pub mod calls;
 pub mod chaos;
 pub mod conformance;
 pub mod engines;

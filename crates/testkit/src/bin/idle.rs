@@ -8,14 +8,12 @@
     reason = "a program that prints what it measured"
 )]
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
 use meshwork::model::name::JobId;
 use meshwork::runner::Context;
 use meshwork::{Client, JobRequest, Worker};
+use meshwork_testkit::calls::Calls;
 use tokio::sync::mpsc;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -41,7 +39,7 @@ async fn main() -> Result<()> {
     first.registered().await;
     pickup("submit", &client, &mut runs, false).await?;
     pickup("plain LPUSH", &client, &mut runs, true).await?;
-    let calls = count_calls(&url).await?;
+    let calls = Calls::of(&url).await?;
     calls_while_idle(&calls, 1).await;
     let mut others = Vec::new();
     for _ in 1..WORKERS {
@@ -114,42 +112,23 @@ async fn pickup(
     Ok(())
 }
 
-/// Counts the calls that clients make: what `MONITOR` shows, without what scripts call.
-async fn count_calls(url: &str) -> Result<Arc<AtomicU64>> {
-    let monitor = redis::Client::open(url)?.get_async_monitor().await?;
-    let count = Arc::new(AtomicU64::new(0));
-    let counted = Arc::clone(&count);
-    tokio::spawn(async move {
-        let mut lines = monitor.into_on_message::<String>();
-        while let Some(line) = lines.next().await {
-            counted.fetch_add(u64::from(!line.contains(" lua] ")), Ordering::SeqCst);
-        }
-    });
-    Ok(count)
-}
-
-async fn calls_while_idle(calls: &AtomicU64, workers: usize) {
-    let before = calls.load(Ordering::SeqCst);
-    let mut watch = tokio::time::interval(WATCHED);
-    watch.tick().await;
-    watch.tick().await;
-    let made = calls.load(Ordering::SeqCst) - before;
-    let each = made as f64 / workers as f64 / WATCHED.as_secs_f64();
+async fn calls_while_idle(calls: &Calls, workers: usize) {
+    let each = calls.per_second(WATCHED).await / workers as f64;
     println!("{workers} idle: {each:.2} calls a second each");
 }
 
 /// From the call that submits to the record that says `finished`, and until the workers wait again.
-async fn calls_per_job(client: &Client, calls: &AtomicU64) -> Result<()> {
+async fn calls_per_job(client: &Client, calls: &Calls) -> Result<()> {
     let mut made = Vec::with_capacity(SAMPLES);
     let mut pace = tokio::time::interval(SETTLE);
     for _ in 0..SAMPLES {
         pace.tick().await;
-        let before = calls.load(Ordering::SeqCst);
+        let before = calls.so_far();
         client
             .submit(JobRequest::new("note".parse()?, "\"x\""))
             .await?;
         pace.tick().await;
-        made.push(calls.load(Ordering::SeqCst) - before);
+        made.push(calls.so_far() - before);
     }
     made.sort_unstable();
     println!(
