@@ -6,23 +6,37 @@
     reason = "a test that panics has failed, and tells what it counted"
 )]
 
-use meshwork_testkit::bananas::{Plan, Report, Scenario, play};
+use std::collections::HashSet;
+use std::time::Duration;
+
+use meshwork_testkit::bananas::{Outcome, Plan, Report, Scenario, play};
 use meshwork_testkit::chaos::meshwork_binary;
 use meshwork_testkit::servers::{Tool, need};
 
-async fn holds(scenario: Scenario) -> Report {
+async fn outcome(scenario: Scenario) -> Outcome {
     let plan = Plan {
         meshwork: meshwork_binary().unwrap(),
         bananas: env!("CARGO_BIN_EXE_bananas").into(),
         jobs: 720,
         kills: 5,
+        watch: Duration::from_secs(3),
     };
-    let report = play(&plan, scenario)
+    let outcome = play(&plan, scenario)
         .await
         .unwrap_or_else(|error| panic!("{error}"));
-    println!("{report}");
-    assert!(report.holds(), "{report}");
-    report
+    println!("{outcome}");
+    outcome
+}
+
+async fn holds(scenario: Scenario) -> Report {
+    match outcome(scenario).await {
+        Outcome::Counted(report) => {
+            assert!(report.holds(), "{report}");
+            assert_eq!(report.json()["submitted"], report.submitted);
+            report
+        }
+        Outcome::Measured(idle) => panic!("{idle}"),
+    }
 }
 
 #[tokio::test]
@@ -80,4 +94,27 @@ async fn runs_over_their_time() {
         let report = holds(Scenario::Timeout).await;
         assert_eq!(report.starts["ours-command"], 10);
     }
+}
+
+/// How soon it is depends on the machine; that a job on any list wakes the worker does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_on_any_list_wakes_our_worker() {
+    if need(Tool::Redis).is_none() {
+        return;
+    }
+    let Outcome::Measured(idle) = outcome(Scenario::Idle).await else {
+        panic!("nothing was measured");
+    };
+    // Three routes and three priorities; jobs of `default` stand on either kind of list.
+    let lists: HashSet<_> = idle.lists.iter().map(|pickup| &pickup.list).collect();
+    assert_eq!(lists.len(), 12);
+    for pickup in &idle.lists {
+        assert_eq!(pickup.samples, 60, "{idle}");
+        // Nobody looks by himself so soon.
+        assert!(pickup.p50_us < 200_000.0, "{idle}");
+    }
+    // It waits at each list on a connection of its own.
+    assert!((13..=16).contains(&idle.connections), "{idle}");
+    assert!((1.0..50.0).contains(&idle.calls_per_second), "{idle}");
+    assert_eq!(idle.json()["connections"], idle.connections);
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use meshwork_model::bananas::Peer;
 use redis::{Commands, Connection};
+use serde_json::{Map, Value, json};
 
 use super::orders::{Account, is_flaky};
 use super::{BananasError, accept};
@@ -47,6 +48,23 @@ impl Report {
     #[must_use]
     pub fn holds(&self) -> bool {
         self.faults().all(|(_, all)| all.is_empty())
+    }
+
+    /// One object of JSON: how many of each, and what is wrong in words.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let faults = self.faults();
+        let faults = faults.map(|(what, all)| (what.replace(' ', "_"), json!(all)));
+        json!({
+            "scenario": self.name,
+            "holds": self.holds(),
+            "submitted": self.submitted,
+            "answers": self.answers,
+            "starts": self.starts,
+            "kills": self.kills,
+            "permitted": self.permitted,
+            "faults": faults.collect::<Map<_, _>>(),
+        })
     }
 
     fn faults(&self) -> impl Iterator<Item = (&'static str, &Vec<String>)> {

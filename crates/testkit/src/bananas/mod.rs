@@ -2,10 +2,11 @@
 //! side by side with ours on one server, in both directions. They are fakes: the real ones need Go and Node. Each start
 //! of a job is written down outside of Redis; in the end no job is lost, none stands where it should not, each ran as
 //! often as it should, and in the order of its list. In other worlds ours is killed, stopped, or runs jobs over
-//! their time.
+//! their time. And one measures how soon ours begins a job while it has nothing to do.
 
 pub mod accept;
 mod client;
+mod idle;
 mod judge;
 mod kills;
 mod orders;
@@ -16,15 +17,20 @@ mod scheduler;
 mod worker;
 mod world;
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub use client::submit as submit_as_theirs;
+pub use idle::{Idle, Pickup};
 pub use judge::Report;
 pub use orders::{Batch, Orders, Shift};
 pub use ours::{submit as submit_as_ours, work as work_as_ours, work_over};
 pub use scheduler::schedule;
 pub use worker::work as work_as_theirs;
+
+use serde_json::Value;
 
 /// What to play.
 #[derive(Clone, Debug)]
@@ -37,6 +43,8 @@ pub struct Plan {
     pub jobs: u64,
     /// How often ours is killed or stopped; and so many jobs run over their time.
     pub kills: u64,
+    /// For how long the calls of a worker that waits are counted.
+    pub watch: Duration,
 }
 
 /// Who is there, and what happens.
@@ -57,11 +65,13 @@ pub enum Scenario {
     Stop,
     /// The first run of each job goes over its time.
     Timeout,
+    /// Our worker waits at all its lists, and a job comes now and then.
+    Idle,
 }
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::OurWorker,
         Self::TheirWorker,
         Self::Both,
@@ -69,6 +79,7 @@ impl Scenario {
         Self::Kill,
         Self::Stop,
         Self::Timeout,
+        Self::Idle,
     ];
 
     /// The word for it.
@@ -82,6 +93,7 @@ impl Scenario {
             Self::Kill => "kill",
             Self::Stop => "stop",
             Self::Timeout => "timeout",
+            Self::Idle => "idle",
         }
     }
 
@@ -96,18 +108,58 @@ impl Scenario {
     }
 }
 
+/// What came out of a scenario.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Jobs were counted.
+    Counted(Report),
+    /// Time was taken.
+    Measured(Idle),
+}
+
+impl Outcome {
+    /// Whether everything is as promised.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        match self {
+            Self::Counted(report) => report.holds(),
+            Self::Measured(idle) => idle.holds(),
+        }
+    }
+
+    /// One object of JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        match self {
+            Self::Counted(report) => report.json(),
+            Self::Measured(idle) => idle.json(),
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Counted(report) => report.fmt(f),
+            Self::Measured(idle) => idle.fmt(f),
+        }
+    }
+}
+
 /// Plays one scenario on a server of its own.
 ///
 /// # Errors
 /// When a program is missing or does what it never should. That jobs were lost is no error but a report.
-pub async fn play(plan: &Plan, scenario: Scenario) -> Result<Report, BananasError> {
-    match scenario {
+pub async fn play(plan: &Plan, scenario: Scenario) -> Result<Outcome, BananasError> {
+    let report = match scenario {
         Scenario::OurWorker | Scenario::TheirWorker | Scenario::Both => {
-            world::play(plan, scenario).await
+            world::play(plan, scenario).await?
         }
-        Scenario::Over => over::play(plan).await,
-        Scenario::Kill | Scenario::Stop | Scenario::Timeout => kills::play(plan, scenario).await,
-    }
+        Scenario::Over => over::play(plan).await?,
+        Scenario::Kill | Scenario::Stop | Scenario::Timeout => kills::play(plan, scenario).await?,
+        Scenario::Idle => return Ok(Outcome::Measured(idle::play(plan).await?)),
+    };
+    Ok(Outcome::Counted(report))
 }
 
 /// Why a scenario came to no end.

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 /// Samples that are not counted: connections are made during them.
-pub(super) const WARM_UP: usize = 20;
+pub(crate) const WARM_UP: usize = 20;
 
 /// Between two samples: longer than until the worker waits again.
-pub(super) const PACE: Duration = Duration::from_millis(5);
+pub(crate) const PACE: Duration = Duration::from_millis(5);
 
 /// From just before the call that submits, to the start of the handler and until its caller has the result.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl Latencies {
 }
 
 /// What half of the times are below, and 99 of a hundred, in µs.
-pub(super) fn percentiles(mut times: Vec<Duration>) -> [f64; 2] {
+pub(crate) fn percentiles(mut times: Vec<Duration>) -> [f64; 2] {
     times.sort();
     [50, 99].map(|percent| {
         let at = (times.len().saturating_sub(1) * percent + 50) / 100;

@@ -7,7 +7,7 @@ mod calls;
 mod figure;
 mod floor;
 mod ground;
-mod latency;
+pub(crate) mod latency;
 mod link;
 mod meter;
 mod ours;

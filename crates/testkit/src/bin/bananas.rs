@@ -2,6 +2,7 @@
 //! count of what came out. The same program is each of theirs, and our client and worker.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use meshwork_testkit::bananas::{
@@ -16,16 +17,22 @@ use meshwork_testkit::chaos::meshwork_binary;
 struct Arguments {
     #[command(subcommand)]
     role: Option<Role>,
-    /// our-worker, their-worker, both, over, kill, stop or timeout [default: each in turn]
+    /// our-worker, their-worker, both, over, kill, stop, timeout or idle [default: each in turn]
     #[arg(long, value_parser = Scenario::from_name)]
     scenario: Option<Scenario>,
-    /// How many jobs, in each of the first four
+    /// How many jobs, in each of the first four and the last
     #[arg(long, default_value_t = 10_000)]
     jobs: u64,
     /// How many kills, stops and runs over their time, in each of the others
     #[arg(long, default_value_t = 100)]
     kills: u64,
+    /// One object of JSON for each scenario
+    #[arg(long)]
+    json: bool,
 }
+
+/// For how long the calls of a worker that waits are counted: several rounds of all that it does by itself.
+const WATCH: Duration = Duration::from_secs(20);
 
 #[derive(Subcommand)]
 enum Role {
@@ -111,15 +118,19 @@ async fn all(arguments: &Arguments) -> Result<bool, BananasError> {
         bananas: std::env::current_exe()?,
         jobs: arguments.jobs,
         kills: arguments.kills,
+        watch: WATCH,
     };
     let scenarios = arguments
         .scenario
         .map_or(Scenario::ALL.to_vec(), |one| vec![one]);
     let mut hold = true;
     for scenario in scenarios {
-        let report = play(&plan, scenario).await?;
-        println!("{report}");
-        hold &= report.holds();
+        let outcome = play(&plan, scenario).await?;
+        match arguments.json {
+            true => println!("{}", outcome.json()),
+            false => println!("{outcome}"),
+        }
+        hold &= outcome.holds();
     }
     Ok(hold)
 }
