@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::conn::Conn;
+use crate::error::Error;
+
 /// The clock that the scripts go by.
 #[derive(Debug, Clone, Default)]
 pub enum Clock {
@@ -19,6 +22,21 @@ impl Clock {
     pub fn manual(now_ms: u64) -> (Self, Arc<AtomicU64>) {
         let hand = Arc::new(AtomicU64::new(now_ms));
         (Self::Manual(Arc::clone(&hand)), hand)
+    }
+
+    /// What time it is, in milliseconds since 1970.
+    pub(crate) async fn now(&self, conn: &Conn) -> Result<u64, Error> {
+        match self.argument() {
+            0 => {
+                let time = redis::cmd("TIME").query_async(&mut conn.clone()).await;
+                let (seconds, micros): (u64, u64) = time.map_err(|source| Error::Call {
+                    verb: "time",
+                    source,
+                })?;
+                Ok(seconds * 1000 + micros / 1000)
+            }
+            given => Ok(given),
+        }
     }
 
     /// What a script is given: `0` asks it to take the server's time.

@@ -147,13 +147,7 @@ impl Broker {
     /// # Errors
     /// If the server does not take the call.
     pub async fn now(&self) -> Result<u64, Error> {
-        match self.clock.argument() {
-            0 => {
-                let (seconds, micros): (u64, u64) = self.ask(&redis::cmd("TIME")).await?;
-                Ok(seconds * 1000 + micros / 1000)
-            }
-            given => Ok(given),
-        }
+        self.clock.now(&self.conn).await
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::queue::QueueSettings;
 
-use super::text;
+use super::{Fields, text};
 use crate::{Broker, Error};
 
 /// The highest limit: more than that no server has memory for.
@@ -50,6 +50,15 @@ impl Settings {
     #[must_use]
     pub fn of(&self, list: &str) -> Option<&QueueSettings> {
         self.queues.get(Hero::without_priority(list))
+    }
+
+    /// Reads what is kept: names and values.
+    pub(super) fn read(fields: Fields) -> Self {
+        let mut settings = Self::default();
+        for (name, value) in fields {
+            settings.add(&text(name), &text(value));
+        }
+        settings
     }
 
     fn add(&mut self, name: &str, value: &str) {
@@ -105,12 +114,7 @@ impl Broker {
     /// If the server does not take the call.
     pub async fn settings(&self) -> Result<Settings, Error> {
         let config = redis::cmd("HGETALL").arg(self.keys.config()).to_owned();
-        let fields: Vec<(Vec<u8>, Vec<u8>)> = self.ask(&config).await?;
-        let mut settings = Settings::default();
-        for (name, value) in fields {
-            settings.add(&text(name), &text(value));
-        }
-        Ok(settings)
+        Ok(Settings::read(self.ask(&config).await?))
     }
 
     /// How one queue is set, but for its weights and how many ids its lists may hold.

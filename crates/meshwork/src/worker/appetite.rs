@@ -7,8 +7,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::lists::base_of;
-
 /// How long a feeder that brought an id waits for the claim before it waits for the next id.
 const CLAIM_SOON: Duration = Duration::from_secs(1);
 /// A list that is held back is asked for again after this time at the latest: what holds it may have been
@@ -96,18 +94,18 @@ impl Appetite {
 /// The lists from which nothing may be taken for now, since their queue is paused or at its limit, and when
 /// to ask for each again. One stays here until a claim was told otherwise.
 #[derive(Debug, Default)]
-pub(super) struct Holds {
+pub(crate) struct Holds {
     until: HashMap<String, Instant>,
 }
 
 impl Holds {
     /// When to ask for one of them again.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         self.until.values().min().copied()
     }
 
     /// Those that are not worth asking for now.
-    pub(super) fn skipped(&self, now: Instant) -> Vec<String> {
+    pub(crate) fn skipped(&self, now: Instant) -> Vec<String> {
         if self.until.is_empty() {
             return Vec::new();
         }
@@ -115,20 +113,18 @@ impl Holds {
         later.map(|(list, _)| list.clone()).collect()
     }
 
-    /// A job that came from `queue` has ended: a slot may be free there.
-    pub(super) fn may_pass(&mut self, queue: &str, now: Instant) {
-        if self.until.is_empty() {
-            return;
-        }
+    /// A job has ended that came from a list which shares its limits with those that are `same`: a slot may be free
+    /// there.
+    pub(crate) fn may_pass(&mut self, now: Instant, same: impl Fn(&str) -> bool) {
         for (list, until) in &mut self.until {
-            if base_of(list) == base_of(queue) {
+            if same(list) {
                 *until = now;
             }
         }
     }
 
     /// What a claim was told that did not ask for `skipped`.
-    pub(super) fn told(
+    pub(crate) fn told(
         &mut self,
         appetite: &Appetite,
         skipped: &[String],
@@ -170,7 +166,7 @@ mod tests {
         assert!(!waits("q:prio:2"));
         holds.told(&appetite, &["q".to_owned()], Vec::new(), later);
         assert_eq!(holds.skipped(later), ["q"], "it was not asked for");
-        holds.may_pass("q:prio:0", later);
+        holds.may_pass(later, |list| list == "q");
         assert!(holds.skipped(later).is_empty() && waits("q"));
         holds.told(&appetite, &[], Vec::new(), later);
         assert!(!waits("q"));

@@ -43,7 +43,7 @@ use meshwork_model::route::routes::Routes;
 use crate::metrics::Meter;
 use crate::runner::{self, Runner};
 use crate::{Client, Error};
-pub(crate) use appetite::Appetite;
+pub(crate) use appetite::{Appetite, Holds};
 use duty::Due;
 pub use handle::WorkerHandle;
 pub(crate) use identity::Identity;

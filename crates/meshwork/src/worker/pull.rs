@@ -19,7 +19,7 @@ use super::Setup;
 use super::appetite::{Appetite, Holds};
 use super::call::{self, Asked, Call, Landed, Told};
 use super::held::Held;
-use super::lists::{Order, Turn};
+use super::lists::{Order, Turn, base_of};
 use super::report::Ran;
 use super::slot::Ended;
 use super::start::Starter;
@@ -160,10 +160,16 @@ impl Pull {
             Ended::Ran(ran) => self.ready.push_back(ran),
             Ended::Told(slot) => {
                 self.in_hand -= 1;
-                self.holds.may_pass(&slot.claimed.queue, Instant::now());
+                self.may_pass(&slot.claimed.queue, Instant::now());
                 self.held.remove(slot.place);
             }
         }
+    }
+
+    /// A job of this queue has ended: a slot may be free for another one.
+    fn may_pass(&mut self, queue: &str, now: Instant) {
+        let same = |list: &str| base_of(list) == base_of(queue);
+        self.holds.may_pass(now, same);
     }
 
     /// What is to be sent now, if anything.
@@ -183,7 +189,7 @@ impl Pull {
         let results = self.batch();
         let now = Instant::now();
         for ran in &results {
-            self.holds.may_pass(&ran.slot.claimed.queue, now);
+            self.may_pass(&ran.slot.claimed.queue, now);
         }
         let claim = self.claim(results.len(), now);
         (claim.is_some() || !results.is_empty()).then_some(Call { results, claim })

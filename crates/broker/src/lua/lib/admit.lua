@@ -4,6 +4,29 @@
 -- Whether the claim has to write where it ends more than others do: see finish.lua.
 local function marked(is, attempt) return is.error or is.mw_stop or is.mw_lost or attempt ~= 1 end
 
+-- Whether a job may start, and the fields that note its slot; false if it was set aside for its key's sake.
+local function passes(g, queue, id, is, now)
+  local set, key, name = g.set, is.mw_key, is.mw_key and member(g.set.base, is.mw_key)
+  if key and set.fair then redis.call('ZREM', HEADS .. member(queue, key), id) end
+  local left = INFINITE
+  if key and set.key_concurrency then
+    left = room(name, set.key_concurrency)
+    if left <= 0 then return set_aside(queue, key, id, is, now + LOOK_EVERY) or false end
+  end
+  if key and set.key_rate then
+    local may, wait, state = allowance(set.key_rate, name, now)
+    if may < 1 then return set_aside(queue, key, id, is, now + wait) or false end
+    spend(name, state, 1)
+  end
+  g.left, g.spent = g.left - 1, g.spent + 1
+  -- The last slot of a key passes its turn on when it is free again.
+  if key and set.fair and left > 1 then forward('LPUSH', queue, key, turns(queue, key, set), set) end
+  if set.concurrency then redis.pcall('ZADD', SLOTS .. set.base, whole(now), id) end
+  if key and set.key_concurrency then redis.pcall('ZADD', SLOTS .. name, whole(now), id) end
+  if set.concurrency or (key and set.key_concurrency) then return {'mw_slot', set.base, 'mw_with', '1'} end
+  return {}
+end
+
 local function admit(id, k, g)
   local key, is = JOB .. id, {}
   local record, legacy = redis.pcall('HGETALL', key), ask.homes[k]
@@ -59,7 +82,11 @@ end
 local function each()
   local n, gates, held = #KEYS - ask.lists, {}, {}
   -- Should a key that is needed be of another kind, the call ends here, before ids are taken.
-  for k = 1, n do gates[k] = gate(ask.homes[k] or list(k), ask.now) end
+  for k = 1, n do
+    gates[k] = gate(ask.homes[k] or list(k), ask.now)
+    local set = gates[k] and gates[k].set or {}
+    if set.fair or set.key_concurrency or set.key_rate then redis.call('ZCARD', HELD) end
+  end
   for i, k in ipairs(ask.places) do from_feed(KEYS[ask.feeds + i], k, gates[k]) end
   for k = 1, n do from_queue(k, gates[k]) end
   for k = 1, n do
