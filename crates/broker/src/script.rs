@@ -25,6 +25,7 @@ pub use verb::{Schema, Verb};
 const BASE: &str = include_str!("lua/lib/base.lua");
 const TOLD: &str = include_str!("lua/lib/told.lua");
 const SETTINGS: &str = include_str!("lua/lib/settings.lua");
+const CHANGE: &str = include_str!("lua/lib/change.lua");
 const KEYED: &str = include_str!("lua/lib/keyed.lua");
 const DOUBLE: &str = include_str!("lua/lib/double.lua");
 const ENDS: &str = include_str!("lua/lib/ends.lua");
@@ -139,7 +140,7 @@ impl Verb {
             | Self::RunNow
             | Self::SealBatch => Libs::Ending(&[]),
             Self::Reclaim => Libs::Ending(&[FEEDS]),
-            Self::Configure => Libs::Ending(&[WAKE]),
+            Self::Configure => Libs::Ending(&[CHANGE, WAKE]),
             Self::Promote => Libs::Ending(&[RECHECK]),
             Self::Control => Libs::Ending(&[RECHECK, UNLIST, STOP]),
             Self::Cancel => Libs::Ending(&[UNLIST, STOP]),
@@ -148,7 +149,9 @@ impl Verb {
             Self::Prune => Libs::All(&[TOLD, FORGET]),
             Self::Migrate => Libs::All(&[TOLD]),
             Self::Renew | Self::Log | Self::Present | Self::Leave | Self::Due => Libs::All(&[]),
+            Self::BananasClaim => Libs::All(&[BANANAS_RECORD, ANNOUNCE, BANANAS, SETTINGS, GATE]),
             Self::BananasReclaim => Libs::All(&[BANANAS_RECORD, ANNOUNCE, BANANAS, FEEDS]),
+            Self::BananasConfigure => Libs::All(&[CHANGE]),
             Self::BananasLeave
             | Self::BananasCrons
             | Self::BananasCron

@@ -47,6 +47,28 @@ on_all_data! {
         worker.stop();
     }
 
+    fn a_route_is_limited(ground: &Ground) {
+        let limit = |args: &[&str]| ground.run(&[&["bananas", "limit"], args].concat());
+        let said = limit(&["set", "gpu", "--concurrency", "2", "--rate", "100/min"]).ok().stdout;
+        assert_eq!(said.trim(), "gpu concurrency 2, rate 100/min burst 100");
+        let set = limit(&["show", "gpu", "--json"]).ok().json();
+        assert_eq!((&set["route"], &set["concurrency"]), (&json("\"gpu\""), &json("2")));
+        assert_eq!(set["rate"], "100/min burst 100");
+        assert!(limit(&["show"]).ok().stdout.contains("concurrency 2, rate 100/min"));
+        assert_eq!(limit(&["remove", "gpu", "--rate"]).ok().stdout.trim(), "gpu concurrency 2");
+        assert_eq!(limit(&["remove", "gpu"]).ok().stdout.trim(), "gpu no limit");
+        assert!(limit(&["show", "--json"]).ok().jsons().is_empty());
+        for (args, word) in [
+            (&["set", "gpu"][..], "--concurrency"),
+            (&["set", "gpu", "--concurrency", "0"], "0"),
+            (&["set", "g p", "--concurrency", "1"], "g p"),
+            (&["set", "gpu", "--rate", "often"], "often"),
+        ] {
+            let said = limit(args).exits(2).stderr;
+            assert!(said.contains(word), "{said}");
+        }
+    }
+
     fn a_killed_worker_gives_its_job_back(ground: &Ground) {
         let worker = started(ground, &["--lease", "1"]);
         let id = ground.run(&["bananas", "submit", "endless"]).ok().stdout.trim().to_owned();

@@ -130,6 +130,26 @@ on_all_data! {
         exporter.ended().ok();
     }
 
+    fn jobs_of_bananas_are_told_of_where_they_are_asked_for(ground: &Ground) {
+        ground.file("count.rhai", "1");
+        let serve = ["worker", "--json", "--schema", "bananas", "--handler", "count=count.rhai"];
+        let mut worker = ground.start(&[&serve[..], &["--metrics-addr", "127.0.0.1:0"]].concat());
+        let address = address_of(&json(&worker.line()));
+        ground.run(&["bananas", "submit", "count", "--wait", "60"]).ok();
+        let finished = "meshwork_bananas_jobs_finished_total{route=\"default\",priority=\"normal\"} 1\n";
+        let (_, page) = get(&address, "/metrics", "");
+        assert!(page.contains(finished) && page.contains("meshwork_store_up 1\n"), "{page}");
+        assert!(get(&address, "/readyz", "").0.starts_with("http/1.1 200"));
+        for args in [&["metrics", "--bananas"][..], &["metrics", "--bananas=bananas"]] {
+            let page = ground.run(args).ok().stdout;
+            assert!(page.contains(finished), "{page}");
+        }
+        let others = ground.run(&["metrics", "--bananas=others"]).ok().stdout;
+        assert!(others.contains("meshwork_bananas_dead_letters 0\n") && !others.contains(finished), "{others}");
+        assert!(!ground.run(&["metrics"]).ok().stdout.contains("bananas"));
+        worker.stop();
+    }
+
     fn an_address_that_is_taken_is_named(ground: &Ground) {
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap().to_string();

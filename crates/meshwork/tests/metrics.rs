@@ -11,7 +11,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use meshwork::metrics::{FIGURES, Figure, Format, Kind, Metrics};
+use meshwork::model::keys::bananas::Bananas as BananasKeys;
+use meshwork::source::bananas::Client as BananasClient;
 use meshwork::{Client, JobRequest, Unfit, Worker};
+use meshwork_broker::bananas::Bananas;
 use meshwork_testkit::engines::embedded;
 use meshwork_testkit::eventually;
 use meshwork_testkit::servers::RealServer;
@@ -74,8 +77,11 @@ async fn a_page_tells_what_a_worker_did() {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_metric_is_described_as_its_kind_demands() {
     let client = embedded();
+    let conn = client.broker().conn().clone();
+    let bananas = BananasClient::new(Bananas::new(conn, BananasKeys::default()));
     let worker = worker(&client, &Scripted::echo()).start().await.unwrap();
-    let metrics = Metrics::new(&client).worker(worker.monitor());
+    let metrics = Metrics::new(&client).bananas(&bananas);
+    let metrics = metrics.worker(worker.monitor());
     let page = metrics.text(Format::OpenMetrics).await;
     for figure in FIGURES {
         let name = figure.name;

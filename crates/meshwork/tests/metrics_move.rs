@@ -12,17 +12,25 @@ use std::time::Duration;
 
 use meshwork::metrics::{FIGURES, Figure, Format, Kind, Metrics};
 use meshwork::model::job::{NewJob, When};
-use meshwork::model::name::JobId;
+use meshwork::model::name::{JobId, RoutingKey};
 use meshwork::model::outcome::{Failure, FailureKind, Report};
+use meshwork::runner::Context;
+use meshwork::source::bananas::{
+    Client as BananasClient, Request as BananasRequest, Worker as BananasWorker,
+};
 use meshwork::{Client, JobRequest, Monitor, ScheduleRequest, Worker, WorkerHandle};
+use meshwork_broker::bananas::{Back, Claim as BananasClaim};
 use meshwork_broker::{Claim, Feeds};
 use meshwork_testkit::eventually;
 use meshwork_testkit::servers::RealServer;
+use tokio::sync::Notify;
 use worker_support::{Gate, Scripted, osis, raw};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Jobs at once.
 const SLOTS: usize = 2;
+/// How long a job is a worker's.
+const LEASE: Duration = Duration::from_millis(400);
 /// More keys than one slice of the search for queues looks at.
 const KEYS: &str = "25000";
 
@@ -36,6 +44,7 @@ const CONSTANT: [(&str, f64); 3] = [
 /// Who looks, and what they have seen.
 struct Watcher {
     client: Client,
+    bananas: BananasClient,
     monitor: Option<Monitor>,
     last: BTreeMap<String, f64>,
     moved: BTreeSet<&'static str>,
@@ -44,7 +53,8 @@ struct Watcher {
 impl Watcher {
     /// Looks, with nothing kept from before.
     async fn look(&mut self) {
-        let mut metrics = Metrics::new(&self.client).whole();
+        let mut metrics = Metrics::new(&self.client).bananas(&self.bananas);
+        metrics = metrics.whole();
         if let Some(monitor) = &self.monitor {
             metrics = metrics.worker(monitor.clone());
         }
@@ -101,7 +111,7 @@ fn obedient() -> Arc<Scripted> {
 
 async fn worker(client: &Client, runner: &Arc<Scripted>) -> WorkerHandle {
     let worker = Worker::new(client).runner(osis(), Arc::clone(runner) as _);
-    let worker = worker.concurrency(SLOTS).lease(Duration::from_millis(400));
+    let worker = worker.concurrency(SLOTS).lease(LEASE);
     let worker = worker.grace(Duration::ZERO).start().await.unwrap();
     worker.registered().await;
     worker
@@ -125,6 +135,7 @@ async fn each_metric_moves() {
     let client = Client::open(&server.url()).await.unwrap();
     let mut watcher = Watcher {
         client: client.clone(),
+        bananas: BananasClient::open(&server.url()).await.unwrap(),
         monitor: None,
         last: BTreeMap::new(),
         moved: BTreeSet::new(),
@@ -134,6 +145,8 @@ async fn each_metric_moves() {
     schedules_come(&client, &mut watcher, &mut seen).await;
     somebody_works(&client, &mut watcher, &mut seen).await;
     keys_take_turns(&client, &mut watcher, &mut seen).await;
+    jobs_of_bananas_run(&mut watcher, &mut seen).await;
+    jobs_of_bananas_do_not_run(&mut watcher, &mut seen).await;
     workers_go_away(&client, &mut watcher, &mut seen).await;
     the_search_goes_on(&client, &mut watcher, &mut seen).await;
     let gone = worker(&client, &obedient()).await;
@@ -299,6 +312,85 @@ async fn keys_take_turns(
         .await;
     }
     step(watcher, seen, &["meshwork_queue_set_aside_jobs"]).await;
+}
+
+async fn jobs_of_bananas_run(watcher: &mut Watcher, seen: &mut BTreeSet<&'static str>) {
+    let client = watcher.bananas.clone();
+    let later = BananasRequest::raw("hold", "1").at_ms(4_000_000_000_000);
+    client.submit(later).await.unwrap();
+    client
+        .submit(BananasRequest::raw("hold", "1"))
+        .await
+        .unwrap();
+    let names = [
+        "meshwork_bananas_jobs_created",
+        "meshwork_bananas_queue_jobs",
+        "meshwork_bananas_queue_oldest_job_age_seconds",
+        "meshwork_bananas_scheduled_jobs",
+    ];
+    step(watcher, seen, &names).await;
+    let gate = Arc::new(Notify::new());
+    let held = Arc::clone(&gate);
+    let hold = move |_: u64, _: Context| {
+        let held = Arc::clone(&held);
+        async move {
+            held.notified().await;
+            Ok::<_, String>(())
+        }
+    };
+    let fail = async |_: u64, _: Context| Err::<(), _>("boom");
+    let worker = BananasWorker::new(&client).handle("hold", hold);
+    let worker = worker.handle("fail", fail).lease(LEASE);
+    let worker = worker.start().await.unwrap();
+    let names = [
+        "meshwork_bananas_jobs_started",
+        "meshwork_bananas_running_jobs",
+        "meshwork_bananas_processing_jobs",
+    ];
+    step(watcher, seen, &names).await;
+    gate.notify_one();
+    let names = [
+        "meshwork_bananas_jobs_finished",
+        "meshwork_bananas_jobs_run_seconds",
+    ];
+    step(watcher, seen, &names).await;
+    let failing = BananasRequest::raw("fail", "1").max_retries(2);
+    client.submit(failing).await.unwrap();
+    let names = [
+        "meshwork_bananas_jobs_retried",
+        "meshwork_bananas_jobs_failed",
+        "meshwork_bananas_jobs_dead",
+        "meshwork_bananas_dead_letters",
+    ];
+    step(watcher, seen, &names).await;
+    worker.stop().await;
+}
+
+async fn jobs_of_bananas_do_not_run(watcher: &mut Watcher, seen: &mut BTreeSet<&'static str>) {
+    let client = watcher.bananas.clone();
+    let broker = client.broker();
+    client
+        .submit(BananasRequest::raw("none", "1"))
+        .await
+        .unwrap();
+    let lists = broker.keys().lists(&[RoutingKey::default()]);
+    let claim = |token| BananasClaim {
+        lists: &lists,
+        want: 1,
+        lease: Duration::from_millis(1),
+        worker: "w-1",
+        token,
+    };
+    assert_eq!(broker.claim(claim("t-1")).await.unwrap().jobs.len(), 1);
+    eventually("its lease ends", PATIENCE, async || {
+        let taken = broker.reclaim().await.unwrap().requeued.len();
+        (taken == 1).then_some(())
+    })
+    .await;
+    step(watcher, seen, &["meshwork_bananas_jobs_lost"]).await;
+    let taken = broker.claim(claim("t-2")).await.unwrap().jobs;
+    assert!(broker.release(&taken[0], Back::Next).await.unwrap());
+    step(watcher, seen, &["meshwork_bananas_jobs_released"]).await;
 }
 
 async fn workers_go_away(

@@ -104,7 +104,7 @@ pub fn rights(namespace: &Namespace) -> String {
 }
 
 /// What jobs of Bananas need besides.
-const BANANAS_COMMANDS: [&str; 3] = ["publish", "subscribe", "unsubscribe"];
+const BANANAS_COMMANDS: [&str; 4] = ["getrange", "publish", "subscribe", "unsubscribe"];
 
 /// The rules for `ACL SETUSER` that such a user needs besides for jobs of Bananas under `prefix`.
 #[must_use]

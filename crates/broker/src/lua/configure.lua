@@ -9,31 +9,6 @@ local PAGE = 500
 local now, base, n = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local seated, freed = 0, 0
 
-local function change(a)
-  local order, value_of = {}, {}
-  local text = redis.call('HGET', CONFIG, 'queue:' .. base) or ''
-  local function put(name, value)
-    if not value_of[name] then order[#order + 1] = name end
-    value_of[name] = value
-  end
-  for name, value in string.gmatch(text, '(%S+)=(%S+)') do put(name, value) end
-  for _ = 1, n do
-    local name, value = ARGV[a], ARGV[a + 1]
-    local key = string.match(name, '^weight (.*)$')
-    if not key then put(name, value)
-    elseif value == '' then redis.call('HDEL', CONFIG, 'weight:' .. base .. ' ' .. key)
-    else redis.call('HSET', CONFIG, 'weight:' .. base .. ' ' .. key, value) end
-    if name == 'rate' then redis.call('DEL', RATES .. base) end -- another one begins anew
-    a = a + 2
-  end
-  local kept = {}
-  for _, name in ipairs(order) do
-    if value_of[name] ~= '' then kept[#kept + 1] = name .. '=' .. value_of[name] end
-  end
-  if #kept > 0 then redis.call('HSET', CONFIG, 'queue:' .. base, table.concat(kept, ' '))
-  else redis.call('HDEL', CONFIG, 'queue:' .. base) end
-end
-
 -- A page of a walk by score: what moves to a later one meanwhile is met there. Returns where to go on.
 local function walk(name, a, act)
   local from, skip = ARGV[a], tonumber(ARGV[a + 1])
@@ -70,7 +45,7 @@ local function hasten(name)
   return redis.call('ZADD', HELD, 'LT', 'CH', whole(now), name) == 1
 end
 
-if n > 0 then change(4) end
+if n > 0 then change(base, 4, n) end
 local set, a = settings(base), 4 + 2 * n
 local leases, over = '', 0
 if set and (set.concurrency or set.key_concurrency) then leases, over = walk(LEASES, a, seat) end

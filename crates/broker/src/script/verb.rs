@@ -54,6 +54,7 @@ pub enum Verb {
     BananasCron,
     BananasFire,
     BananasPeek,
+    BananasConfigure,
     NoobleReceive,
     NoobleFinish,
     NoobleFail,
@@ -82,7 +83,7 @@ pub enum Schema {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 61] = [
+    pub const ALL: [Self; 62] = [
         Self::Enqueue,
         Self::Claim,
         Self::Renew,
@@ -132,6 +133,7 @@ impl Verb {
         Self::BananasCron,
         Self::BananasFire,
         Self::BananasPeek,
+        Self::BananasConfigure,
         Self::NoobleReceive,
         Self::NoobleFinish,
         Self::NoobleFail,
@@ -229,6 +231,10 @@ impl Verb {
             Self::BananasCron => ("bananas_cron", include_str!("../lua/bananas/cron.lua")),
             Self::BananasFire => ("bananas_fire", include_str!("../lua/bananas/fire.lua")),
             Self::BananasPeek => ("bananas_peek", include_str!("../lua/bananas/peek.lua")),
+            Self::BananasConfigure => (
+                "bananas_configure",
+                include_str!("../lua/bananas/configure.lua"),
+            ),
             Self::NoobleReceive => ("nooble_receive", include_str!("../lua/nooble/receive.lua")),
             Self::NoobleFinish => ("nooble_finish", include_str!("../lua/nooble/finish.lua")),
             Self::NoobleFail => ("nooble_fail", include_str!("../lua/nooble/fail.lua")),

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use meshwork::metrics::{Format, Metrics};
+use meshwork::model::name::Namespace;
 use serde::Serialize;
 
+use crate::commands::bananas::beside;
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Served};
 use crate::error::Error;
@@ -22,6 +24,10 @@ pub(crate) struct MetricsCommand {
     /// Serve them at this address over HTTP, until Ctrl-C; the port 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT")]
     addr: Option<SocketAddr>,
+    /// With those of jobs of Bananas, whose keys begin so [default: bananas]
+    #[arg(long, value_name = "PREFIX", num_args = 0..=1, require_equals = true,
+          default_missing_value = "bananas")]
+    bananas: Option<Namespace>,
 }
 
 #[derive(Debug, Serialize)]
@@ -41,7 +47,10 @@ impl MetricsCommand {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
-        let metrics = Metrics::new(&client);
+        let mut metrics = Metrics::new(&client);
+        if let Some(prefix) = self.bananas {
+            metrics = metrics.bananas(&beside(&client, prefix));
+        }
         let Some(endpoint) = Endpoint::bind(self.addr).await? else {
             return print(&metrics.whole(), context).await;
         };

@@ -1,5 +1,5 @@
 //! What a worker counts while it works: how long jobs waited and ran, when it last heard of the server, what
-//! went wrong with the connection. Counting is cheap and never waits for I/O; what is told of it, [`super::figure`] says.
+//! went wrong with the connection. Counting is cheap and never waits for I/O; what is told of it, [`super::table`] says.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};

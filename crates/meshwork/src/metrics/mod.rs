@@ -2,20 +2,24 @@
 //! Prometheus and its kin read (OpenMetrics). What there is, [`FIGURES`] says; how it is served is the
 //! program's: it calls [`Metrics::text`].
 
+mod bananas;
 mod figure;
 mod format;
 mod meter;
 mod page;
 mod process;
 mod shared;
+mod table;
 
-pub use figure::{FIGURES, Figure, Kind};
+pub use figure::{Figure, Kind};
 pub use format::Format;
 pub(crate) use meter::Meter;
 pub use shared::{FRESH, Shared};
+pub use table::FIGURES;
 
 use std::sync::Arc;
 
+use crate::source::bananas::Client as BananasClient;
 use crate::{Client, Monitor};
 use page::Page;
 
@@ -33,9 +37,20 @@ impl Metrics {
     #[must_use]
     pub fn new(client: &Client) -> Self {
         Self {
-            shared: Arc::new(Shared::new(client.broker().clone())),
+            shared: Arc::new(Shared::new(client.broker().clone(), None)),
             monitor: None,
             whole: false,
+        }
+    }
+
+    /// With those of jobs of Bananas: of the routes that workers of ours serve or have served, and those that clients
+    /// of ours have submitted to.
+    #[must_use]
+    pub fn bananas(self, client: &BananasClient) -> Self {
+        let (ours, theirs) = (self.shared.broker().clone(), client.broker().clone());
+        Self {
+            shared: Arc::new(Shared::new(ours, Some(theirs))),
+            ..self
         }
     }
 

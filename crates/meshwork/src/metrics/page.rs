@@ -4,16 +4,20 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use meshwork_broker::bananas::{self, PlaceStats};
 use meshwork_broker::{QueueStats, Stats};
 use meshwork_model::keys::hero::{Hero, QueueParts};
+use meshwork_model::name::RoutingKey;
+use meshwork_model::route::Priority;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
-use super::figure::{FIGURES, Figure, Kind, Merge, Source};
+use super::figure::{Figure, Kind, Merge, Source};
 use super::process::Process;
 use super::shared::Reading;
+use super::table::FIGURES;
 use crate::{Monitor, WorkerInfo};
 
 /// What a worker's calls are told apart by: what it does over a connection.
@@ -63,6 +67,9 @@ impl Page {
             Source::Pool(of) => Some(pools(stats?, *of)),
             Source::Reading(of) => alone(Some(of(&self.store))),
             Source::Worker(of) => alone(of(self.monitor.as_ref()?)),
+            Source::BananasPlace(of) => Some(places(self.store.bananas.as_ref()?, *of)),
+            Source::BananasRunning => Some(routes(self.store.bananas.as_ref()?)),
+            Source::Bananas(of) => alone(Some(of(self.store.bananas.as_ref()?))),
             Source::ConnectionErrors => Some(connection_errors(self.monitor.as_ref()?)),
             Source::Process(of) => alone(Some(of(&self.process)?)),
             Source::Build => {
@@ -153,6 +160,23 @@ fn labels(place: &QueueParts) -> Labels {
         ("inst", text(&place.instance)),
         ("priority", place.priority.to_string()),
     ]
+}
+
+/// A sample per priority of a route of Bananas.
+fn places(stats: &bananas::Stats, of: fn(&PlaceStats) -> Option<f64>) -> Vec<Sample> {
+    let sample = |((route, priority), figures): (&(RoutingKey, Priority), &PlaceStats)| {
+        let (route, priority) = (route.to_string(), priority.to_string());
+        Some((vec![("route", route), ("priority", priority)], of(figures)?))
+    };
+    stats.places.iter().filter_map(sample).collect()
+}
+
+/// How many jobs of each route of Bananas ours run.
+fn routes(stats: &bananas::Stats) -> Vec<Sample> {
+    let sample = |(route, running): (&RoutingKey, &u64)| {
+        (vec![("route", route.to_string())], *running as f64)
+    };
+    stats.running.iter().map(sample).collect()
 }
 
 /// The workers of each type and group, added up.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::{Broker, KnownQueues, Stats};
+use meshwork_broker::bananas::{self, Bananas};
+use meshwork_broker::{Broker, Error, KnownQueues, Stats};
 use meshwork_model::keys::hero::Hero;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -21,6 +22,7 @@ const LONG: Duration = Duration::from_secs(300);
 #[derive(Debug)]
 pub struct Shared {
     broker: Broker,
+    bananas: Option<Bananas>,
     last: Mutex<Last>,
 }
 
@@ -36,15 +38,22 @@ struct Last {
 pub(crate) struct Reading {
     /// None if the store did not answer.
     pub(crate) stats: Option<Arc<Stats>>,
+    /// None too if nobody asks for them.
+    pub(crate) bananas: Option<Arc<bananas::Stats>>,
     pub(crate) took: Duration,
 }
 
 impl Shared {
-    pub(crate) fn new(broker: Broker) -> Self {
+    pub(crate) fn new(broker: Broker, bananas: Option<Bananas>) -> Self {
         Self {
             broker,
+            bananas,
             last: Mutex::default(),
         }
+    }
+
+    pub(crate) fn broker(&self) -> &Broker {
+        &self.broker
     }
 
     pub(crate) fn keys(&self) -> &Hero {
@@ -61,12 +70,14 @@ impl Shared {
         }
         let began = Instant::now();
         let read = self.broker.stats(&mut last.known, whole);
-        let read = tokio::time::timeout(if whole { LONG } else { PATIENCE }, read).await;
-        let read = read.unwrap_or_else(|_| Err(meshwork_broker::Error::timed_out("stats")));
-        let stats =
-            read.map_err(|error| tracing::warn!(%error, "the figures of the store are missing"));
+        let stats = within(if whole { LONG } else { PATIENCE }, read).await;
+        let bananas = match &self.bananas {
+            Some(bananas) => within(PATIENCE, bananas.stats()).await,
+            None => None,
+        };
         let reading = Reading {
-            stats: stats.ok().map(Arc::new),
+            stats,
+            bananas,
             took: began.elapsed(),
         };
         last.reads += 1;
@@ -82,5 +93,20 @@ impl Shared {
     /// How often the store was asked.
     pub async fn reads(&self) -> u64 {
         self.last.lock().await.reads
+    }
+}
+
+/// What is read in time; what fails is missing.
+async fn within<T>(
+    patience: Duration,
+    read: impl Future<Output = Result<T, Error>>,
+) -> Option<Arc<T>> {
+    let read = tokio::time::timeout(patience, read).await;
+    match read.unwrap_or_else(|_| Err(Error::timed_out("stats"))) {
+        Ok(stats) => Some(Arc::new(stats)),
+        Err(error) => {
+            tracing::warn!(%error, "the figures of the store are missing");
+            None
+        }
     }
 }

@@ -131,6 +131,15 @@ impl Record {
         }
     }
 
+    /// When it was written last, in milliseconds since 1970, as far as it tells.
+    #[must_use]
+    pub fn written_ms(&self) -> Option<u64> {
+        let times = ["updated_at", "created_at"].into_iter();
+        times
+            .map(|field| self.word(field))
+            .find_map(|at| time::read(&at))
+    }
+
     /// How often it has failed so far.
     #[must_use]
     pub fn attempts(&self) -> u32 {
@@ -310,6 +319,19 @@ mod tests {
             let record = read(&format!("{{\"updated_at\":\"{written}\"}}"));
             assert_eq!(record.is_before(at), before, "{written}");
             assert!(!record.is_before("soon"));
+        }
+    }
+
+    #[test]
+    fn a_record_tells_when_it_was_written() {
+        let (first, then) = ("1970-01-01T00:00:01Z", "1970-01-01T00:00:02.5Z");
+        for (created, updated, at) in [
+            (first, then, Some(2500)),
+            (first, "", Some(1000)),
+            ("", "2026-11-20T11:33:56", None),
+        ] {
+            let record = format!("{{\"created_at\":\"{created}\",\"updated_at\":\"{updated}\"}}");
+            assert_eq!(read(&record).written_ms(), at, "{record}");
         }
     }
 

@@ -215,6 +215,24 @@ impl Bananas {
         self.own("cron")
     }
 
+    /// How routes are set (a hash, as [`super::hero::Hero::config`] is).
+    #[must_use]
+    pub fn config(&self) -> String {
+        self.own("config")
+    }
+
+    /// The jobs of a route that ours run, by when they were taken (a sorted set, milliseconds).
+    #[must_use]
+    pub fn slots(&self, route: &RoutingKey) -> String {
+        format!("{}{route}", self.own("slots:"))
+    }
+
+    /// What ours count (a hash): a list, a blank and what happened to its jobs, by how often.
+    #[must_use]
+    pub fn stats(&self) -> String {
+        self.own("stats")
+    }
+
     /// The names that scripts use without being given them in each call.
     #[must_use]
     pub fn script_names(&self) -> Vec<ScriptName> {
@@ -227,6 +245,7 @@ impl Bananas {
             ("SCHEDULED", self.scheduled()),
             ("SCHEDULE", self.schedule_prefix()),
             ("SCHEDULE_LOCK", self.schedule_lock_prefix()),
+            ("ROUTED", self.route_prefix()),
             ("LEASES", self.lease()),
             ("HELD", self.held()),
             ("FEEDS", self.feeds()),
@@ -234,6 +253,11 @@ impl Bananas {
             ("ROUTES", self.routes()),
             ("SEEN", self.seen()),
             ("CRONS", self.crons()),
+            ("CONFIG", self.config()),
+            ("SLOTS", self.own("slots:")),
+            // What rates have used (strings).
+            ("RATES", self.own("rate:")),
+            ("STATS", self.stats()),
             // How many workers a job has lost (strings).
             ("LOST", self.own("lost:")),
         ]
@@ -315,7 +339,7 @@ mod tests {
     fn our_own_keys_are_none_of_theirs() {
         let keys = Bananas::default();
         let names = keys.script_names();
-        for (name, key) in names.iter().skip(8) {
+        for (name, key) in names.iter().skip(9) {
             assert!(key.starts_with("bananas:mw:"), "{name}");
         }
         assert!(keys.feed("w", "q").starts_with("bananas:mw:feed:w q"));

@@ -192,6 +192,8 @@ pub const GROUPS: &[Group] = &[
     group("bananas_promote", bananas::promote::CASES),
     group("bananas_strays", bananas::strays::CASES),
     group("bananas_cron", bananas::cron::CASES),
+    group("bananas_configure", bananas::configure::CASES),
+    group("bananas_stats", bananas::stats::CASES),
     group("take_over", bananas::take_over::CASES),
     group("give_back", bananas::give_back::CASES),
     group("nooble_receive", nooble::receive::CASES),

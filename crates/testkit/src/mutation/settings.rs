@@ -4,7 +4,7 @@ use super::Change;
 
 /// What is set.
 pub(super) const CONFIGURE: &[Change] = &[
-    ("nothing_changed", "if n > 0 then change(4) end", ""),
+    ("nothing_changed", "if n > 0 then change(base, 4, n) end", ""),
     ("the_others_forgotten", "do put(name, value) end", "do end"),
     (
         "not_written",

@@ -5,7 +5,8 @@
 --         is a dead letter now), the record with gaps for times
 -- Returns as finish does, with 'failed' for 'finished'
 local now, id = clock(ARGV[1]), ARGV[2]
-if holder(id) ~= ARGV[3] then return {'stale', '', ''} end
+local token, list = holder(id)
+if token ~= ARGV[3] then return {'stale', '', ''} end
 local state, record = look(id)
 if digest(state, record) ~= ARGV[4] then return {'changed', state, record} end
 local pause, failed = tonumber(ARGV[7]), drafted(8, now)
@@ -13,9 +14,12 @@ if pause >= 0 then
   -- Should it be of another kind, the call ends here, and the job comes back with its lease.
   redis.call('ZADD', SCHEDULED, string.format('%.3f', (now + pause) / 1000), id)
   redis.call('SET', JOB .. id, failed)
+  count(list, 'retried')
 else
-  bury(id, failed)
+  bury(id, failed, list)
+  count(list, 'failed')
 end
 tell(id, now, ARGV[5], 'error', ARGV[6])
-let_go(id)
+let_go(id, list)
+count(list, 'run_ms', ARGV[5])
 return {'failed', '', ''}

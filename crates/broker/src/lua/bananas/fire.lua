@@ -16,4 +16,5 @@ redis.call('HDEL', state, 'last_error')
 redis.call('HSET', state, 'last_run', at, 'next_run', ARGV[5], 'last_success', at)
 redis.call('SET', JOB .. ARGV[8], (drafted(9, now)))
 redis.call('LPUSH', KEYS[1], ARGV[8])
+count(KEYS[1], 'created')
 return 'fired'

@@ -4,9 +4,11 @@
 -- ARGV    now, id, token, the route
 -- Returns 'moved', 'nobody' if no worker of ours is there for it, or 'stale' if the job is not this worker's
 local id = ARGV[2]
-if holder(id) ~= ARGV[3] then return 'stale' end
+local token, list = holder(id)
+if token ~= ARGV[3] then return 'stale' end
 local alive = tonumber(redis.call('ZSCORE', ROUTES, ARGV[4]) or '') or 0
 if alive <= clock(ARGV[1]) then return 'nobody' end
 redis.call('LPUSH', KEYS[1], id)
-let_go(id)
+let_go(id, list)
+count(list, 'released')
 return 'moved'

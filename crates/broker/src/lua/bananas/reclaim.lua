@@ -10,8 +10,9 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'LIM
   -- What is no list any more holds up no other job: it is tried again.
   local back = list and redis.pcall('RPUSH', list, id)
   if type(back) == 'number' or not list then
-    let_go(id)
+    let_go(id, list)
     if list then
+      count(list, 'lost')
       redis.call('INCR', LOST .. id)
       redis.call('PEXPIRE', LOST .. id, ARGV[5])
       requeued[#requeued + 1] = id

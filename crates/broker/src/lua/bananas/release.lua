@@ -9,5 +9,6 @@ if token ~= ARGV[3] then return 0 end
 if ARGV[4] ~= 'nowhere' then redis.call(ARGV[4] == 'next' and 'RPUSH' or 'LPUSH', list, id) end
 local done = drafted(6, clock(ARGV[1]))
 if done and digest(look(id)) == ARGV[5] then redis.call('SET', JOB .. id, done, 'PX', COMPLETED_FOR) end
-let_go(id)
+let_go(id, list)
+count(list, 'released')
 return 1

@@ -73,23 +73,25 @@ pub struct Taken {
     pub more: bool,
     /// When they were taken, by the server's clock: milliseconds since 1970.
     pub at_ms: u64,
+    /// Lists whose route is at one of its limits, and after what time to ask for each again.
+    pub held: Vec<(String, Duration)>,
 }
 
 type Row = (Vec<u8>, usize, u32, String, Vec<u8>, String);
 
-struct Answer(Vec<Row>, usize, bool, u64);
+struct Answer(Vec<Row>, usize, bool, u64, Vec<u64>);
 
 impl FromRedisValue for Answer {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        let (rows, dropped, more, at): (Vec<Row>, usize, usize, u64) =
-            redis::from_redis_value(value)?;
-        Ok(Self(rows, dropped, more == 1, at))
+        type Parts = (Vec<Row>, usize, usize, u64, Vec<u64>);
+        let (rows, dropped, more, at, held): Parts = redis::from_redis_value(value)?;
+        Ok(Self(rows, dropped, more == 1, at, held))
     }
 }
 
 impl Bananas {
-    /// Takes up to `want` ids off the lists, in their order and oldest first: each is this worker's under a lease
-    /// with the token from then on, and stands among those that run, for Bananas' own tools. What came into this
+    /// Takes up to `want` ids off the lists, in their order and oldest first, as far as the limits of their routes let
+    /// them start ([`Bananas::configure`]): each is this worker's under a lease with the token from then on, and stands among those that run, for Bananas' own tools. What came into this
     /// worker's feed lists is taken first; more of it than wanted goes back. Ids without a record are given too: the
     /// caller says what becomes of them.
     ///
@@ -106,20 +108,21 @@ impl Bananas {
         call.push_arg(claim.want);
         call.push_arg(claim.lease.as_millis() as u64);
         call.push_arg(claim.token);
-        let Answer(rows, dropped, more, at_ms) = call.run(&self.conn).await?;
+        let Answer(rows, dropped, more, at_ms, held) = call.run(&self.conn).await?;
+        let list = |place: usize| claim.lists.get(place.wrapping_sub(1)).cloned();
         let claimed = |(id, place, lost, state, text, done_at): Row| Claimed {
             id,
-            list: claim
-                .lists
-                .get(place.wrapping_sub(1))
-                .cloned()
-                .unwrap_or_default(),
+            list: list(place).unwrap_or_default(),
             token: claim.token.to_owned(),
             lost,
             found: Found::read(&state, text),
             done_at: Some(done_at).filter(|time| !time.is_empty()),
         };
+        let held = held
+            .chunks_exact(2)
+            .filter_map(|pair| Some((list(pair[0] as usize)?, Duration::from_millis(pair[1]))));
         Ok(Taken {
+            held: held.collect(),
             jobs: rows.into_iter().map(claimed).collect(),
             dropped,
             more,

@@ -33,10 +33,7 @@ impl Bananas {
                 Peer::Go | Peer::GoRouted => ms.div_ceil(1000).to_string(),
                 Peer::TypeScript | Peer::Python => score(ms),
             });
-            call.push_key(match due {
-                Some(_) => self.keys.scheduled(),
-                None => job.list(peer, &self.keys),
-            });
+            call.push_key(job.list(peer, &self.keys));
             call.push_arg(job.id.as_str());
             call.push_arg(due.unwrap_or_default());
             push_draft(&mut call, Some(&record));

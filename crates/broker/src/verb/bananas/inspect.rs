@@ -36,7 +36,7 @@ pub struct Depths {
     pub dead: u64,
 }
 
-fn failed(verb: &'static str) -> impl FnOnce(redis::RedisError) -> Error {
+pub(super) fn failed(verb: &'static str) -> impl FnOnce(redis::RedisError) -> Error {
     move |source| Error::Call { verb, source }
 }
 

@@ -2,6 +2,7 @@
 //! read and changed here, and a script puts the changed one in its place only if it is still the one that was read.
 
 mod claim;
+mod configure;
 mod cron;
 mod enqueue;
 mod give_back;
@@ -15,6 +16,7 @@ mod reclaim;
 mod release;
 mod renew;
 mod report;
+mod stats;
 mod strays;
 mod take_over;
 
@@ -25,6 +27,7 @@ use meshwork_model::keys::bananas::Bananas as Keys;
 use redis::{FromRedisValue, ParsingError, Value};
 
 pub use claim::{Claim, Claimed, Taken};
+pub use configure::RouteLimit;
 pub use cron::{Crons, Kept, KeptCron};
 pub use enqueue::Enqueued;
 pub use give_back::{GivenBack, Over};
@@ -36,6 +39,7 @@ pub use reclaim::Reclaimed;
 pub use release::Back;
 pub use renew::Renewal;
 pub use report::{Failed, Finished};
+pub use stats::{PlaceStats, Stats};
 pub use strays::Stray;
 pub use take_over::{From, MAX_OVER, TakenOver};
 

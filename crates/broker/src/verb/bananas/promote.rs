@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use meshwork_model::bananas::Peer;
+use meshwork_model::name::RoutingKey;
+use meshwork_model::route::Priority;
 
 use super::{Bananas, Found, push_draft};
 use crate::error::Error;
@@ -72,7 +74,11 @@ impl Bananas {
                     let list = peer.list(&self.keys, &route, record.priority());
                     (list, Some(record.promoted()))
                 }
-                found => (self.keys.dead(), found.epitaph(id)),
+                // Nothing tells what it was for: it counts as a job that asks for nothing.
+                found => {
+                    let list = peer.list(&self.keys, &RoutingKey::default(), Priority::Normal);
+                    (list, found.epitaph(id))
+                }
             };
             call.push_key(list);
             call.push_arg(id.as_slice());

@@ -2,6 +2,7 @@
 
 mod dead;
 mod get;
+mod limit;
 mod queues;
 mod schedule;
 mod submit;
@@ -29,6 +30,8 @@ pub(crate) enum BananasCommand {
     Get(get::Get),
     Queues(queues::Queues),
     Dead(dead::Dead),
+    #[command(subcommand)]
+    Limit(limit::LimitCommand),
     /// Keep cron schedules in Redis; any worker with --schema bananas runs their slots
     #[command(subcommand)]
     Schedule(schedule::ScheduleCommand),
@@ -42,6 +45,7 @@ impl BananasCommand {
             Self::Get(get) => get.run(context).await,
             Self::Queues(queues) => queues.run(context).await,
             Self::Dead(dead) => dead.run(context).await,
+            Self::Limit(limit) => Box::pin(limit.run(context)).await,
             Self::Schedule(schedule) => Box::pin(schedule.run(context)).await,
         }
     }
@@ -76,9 +80,14 @@ impl Side {
 
     /// A client over the connection of one of ours.
     pub(crate) fn beside(&self, ours: &OurClient) -> Client {
-        let conn = ours.broker().conn().clone();
-        Client::new(Bananas::new(conn, Keys::new(self.prefix.clone()))).like(self.peer)
+        beside(ours, self.prefix.clone()).like(self.peer)
     }
+}
+
+/// A client for the Bananas of that prefix, over the connection of one of ours.
+pub(crate) fn beside(ours: &OurClient, prefix: Namespace) -> Client {
+    let conn = ours.broker().conn().clone();
+    Client::new(Bananas::new(conn, Keys::new(prefix)))
 }
 
 /// How a job ended, as JSON.

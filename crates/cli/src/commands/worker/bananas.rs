@@ -4,16 +4,20 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use meshwork::Client;
+use meshwork::metrics::Metrics;
 use meshwork::model::bananas::DEFAULT_MAX_RETRIES;
 use meshwork::model::name::RoutingKey;
 use meshwork::model::route::routes::Routes;
 use meshwork::source::bananas::{Foreign, JOB_TIMEOUT, MAX_CONCURRENCY, Worker, WorkerHandle};
+use meshwork_broker::Broker;
 use serde::Serialize;
 
 use super::Listen;
 use super::config::Config;
 use crate::commands::bananas::Side;
 use crate::context::Context;
+use crate::endpoint::{Endpoint, Served};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -93,6 +97,8 @@ enum Event<'a> {
         worker: &'a str,
         routes: Vec<&'a str>,
         lists: &'a [String],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metrics: Option<&'a str>,
     },
     Stopped {
         worker: &'a str,
@@ -106,6 +112,7 @@ impl Bananas {
         let interrupt = Interrupt::listen()?;
         let settings = self.settings(listen)?;
         let client = interrupt.or(self.side.client(context)).await?;
+        let endpoint = Endpoint::bind(listen.metrics_addr).await?;
         let mut worker = Worker::new(&client)
             .routes(settings.routes.clone())
             .concurrency(settings.concurrency)
@@ -124,8 +131,13 @@ impl Bananas {
             worker = worker.script(name, path)?;
         }
         let worker = worker.start().await?;
+        // Until the end of all, so that others see how it stops.
+        let ours = Client::new(Broker::new(client.broker().conn().clone(), context.keys()));
+        let metrics = Metrics::new(&ours).bananas(&client);
+        let served = endpoint.map(|endpoint| endpoint.serve(metrics, None));
+        let at = served.as_ref().map(Served::url);
         tokio::select! {
-            () = worker.registered() => settings.tell(&worker, context)?,
+            () = worker.registered() => settings.tell(&worker, at.as_deref(), context)?,
             _ = interrupt.heard() => {}
         }
         interrupt.heard().await;
@@ -184,7 +196,12 @@ struct Settings {
 
 impl Settings {
     /// Says that it listens.
-    fn tell(&self, worker: &WorkerHandle, context: &mut Context) -> Result<(), Error> {
+    fn tell(
+        &self,
+        worker: &WorkerHandle,
+        metrics: Option<&str>,
+        context: &mut Context,
+    ) -> Result<(), Error> {
         let keys = self.routes.keys().iter();
         let routes: Vec<_> = keys.map(RoutingKey::as_str).collect();
         if context.out.is_json() {
@@ -192,6 +209,7 @@ impl Settings {
                 worker: worker.name(),
                 routes,
                 lists: worker.lists(),
+                metrics,
             })?;
             return Ok(context.out.flush()?);
         }
@@ -200,6 +218,9 @@ impl Settings {
             "listening to jobs of Bananas for {routes}; {} jobs at once ({name})",
             self.concurrency
         ));
+        if let Some(metrics) = metrics {
+            note(format_args!("metrics at {metrics}"));
+        }
         Ok(())
     }
 }

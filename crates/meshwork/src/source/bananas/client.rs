@@ -1,13 +1,15 @@
 //! A client for jobs of Bananas: submits them, waits for them, looks at them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::bananas::{Bananas, Depths, Enqueued, Found, Kept, KeptCron};
+use meshwork_broker::bananas::{Bananas, Depths, Enqueued, Found, Kept, KeptCron, RouteLimit};
 use meshwork_broker::conn::{Ear, Target, TlsFiles};
 use meshwork_model::bananas::{Cron, MAX_CRONS, NewJob, Outcome, Peer, Record, Status};
 use meshwork_model::keys::bananas::Bananas as Keys;
 use meshwork_model::name::{JobId, RoutingKey, ScheduleName};
+use meshwork_model::queue::QueueSettings;
 use meshwork_model::route::Priority;
 use meshwork_model::route::bindings::Bindings;
 use meshwork_model::route::topic::Topic;
@@ -313,6 +315,28 @@ impl Client {
         let mut all = self.broker.crons().await?.all;
         all.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(all)
+    }
+
+    /// Changes single limits of a route; the others stay. They hold for what workers of ours take off the lists of the
+    /// route, of all priorities together; jobs on lists without a route are of `default`. Bananas' own workers ask
+    /// nobody, and do not count.
+    ///
+    /// # Errors
+    /// If a limit cannot be, or the server does not take the call.
+    pub async fn limit_route(
+        &self,
+        route: &RoutingKey,
+        limits: &[RouteLimit],
+    ) -> Result<(), Error> {
+        Ok(self.broker.configure(route, limits).await?)
+    }
+
+    /// The routes that are limited, and how.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn limits(&self) -> Result<BTreeMap<RoutingKey, QueueSettings>, Error> {
+        Ok(self.broker.limits().await?)
     }
 
     /// How much waits where.

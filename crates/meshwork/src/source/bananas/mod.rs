@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::bananas::Bananas;
-pub use meshwork_broker::bananas::{Depth, Depths, KeptCron};
+pub use meshwork_broker::bananas::{Depth, Depths, KeptCron, RouteLimit};
 use meshwork_model::bananas::{DEFAULT_MAX_RETRIES, Peer};
 use meshwork_model::route::routes::Routes;
 

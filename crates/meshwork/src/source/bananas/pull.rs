@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use meshwork_broker::Backoff;
 use meshwork_broker::bananas::{Claim, Taken};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::run::run;
 use super::state::State;
+use crate::worker::Holds;
 
 /// Between two claims while nothing comes: what no connection told of is found then.
 const SAFETY: Duration = Duration::from_secs(1);
@@ -17,94 +19,150 @@ const SAFETY: Duration = Duration::from_secs(1);
 /// Takes and runs jobs until the worker stops.
 pub(super) async fn pull(state: Arc<State>, running: TaskTracker) {
     let slots = Arc::new(Semaphore::new(state.setup.concurrency));
-    let (mut backoff, mut brought) = (Backoff::new(), 0_usize);
-    while !state.stop.is_cancelled() {
-        let Some(free) = free(&state, &slots, brought).await else {
-            return;
-        };
-        let taken = match claim(&state, brought, free.len()).await {
+    // Holds at most a line for each slot: while it is not read, none is given out.
+    let (tell, ended) = mpsc::unbounded_channel();
+    let mut pull = Pull {
+        state,
+        running,
+        slots,
+        holds: Holds::default(),
+        tell,
+        ended,
+        brought: 0,
+        fed: false,
+    };
+    let mut backoff = Backoff::new();
+    while let Some(free) = pull.free().await {
+        let taken = match pull.claim(free.len()).await {
             Ok(taken) => taken,
             Err(error) => {
                 tracing::warn!(%error, "a claim failed; trying again");
                 tokio::select! {
-                    () = state.stop.cancelled() => return,
+                    () = pull.state.stop.cancelled() => return,
                     () = backoff.wait() => continue,
                 }
             }
         };
         backoff = Backoff::new();
-        brought = brought.wrapping_add(usize::from(!taken.jobs.is_empty()));
         let empty = taken.jobs.len() < free.len() && !taken.more;
-        start(&state, &running, taken, free);
+        pull.start(taken, free);
         if empty {
-            rest(&state).await;
+            pull.rest().await;
         }
     }
 }
 
-/// All slots that are free, at least one. What comes while none is goes back. None when the worker stops.
-async fn free(
-    state: &State,
-    slots: &Arc<Semaphore>,
+struct Pull {
+    state: Arc<State>,
+    running: TaskTracker,
+    slots: Arc<Semaphore>,
+    /// Lists whose routes are at a limit.
+    holds: Holds,
+    /// From which lists jobs came that have ended since.
+    tell: mpsc::UnboundedSender<String>,
+    ended: mpsc::UnboundedReceiver<String>,
+    /// Claims that have brought jobs.
     brought: usize,
-) -> Option<Vec<OwnedSemaphorePermit>> {
-    let first = loop {
-        tokio::select! {
-            biased;
-            () = state.stop.cancelled() => return None,
-            slot = Arc::clone(slots).acquire_owned() => break slot.ok()?,
-            _ = state.appetite.fed() => {
-                if let Err(error) = claim(state, brought, 0).await {
-                    tracing::warn!(%error, "what came for no free slot waits for the next claim");
+    /// An id has come since the last claim.
+    fed: bool,
+}
+
+impl Pull {
+    /// All slots that are free, at least one. What comes while none is goes back. None when the worker stops.
+    async fn free(&mut self) -> Option<Vec<OwnedSemaphorePermit>> {
+        let state = Arc::clone(&self.state);
+        let first = loop {
+            tokio::select! {
+                biased;
+                () = state.stop.cancelled() => return None,
+                slot = Arc::clone(&self.slots).acquire_owned() => break slot.ok()?,
+                _ = state.appetite.fed() => {
+                    self.fed = true;
+                    if let Err(error) = self.claim(0).await {
+                        tracing::warn!(%error, "what came for no free slot waits for the next claim");
+                    }
                 }
             }
+        };
+        let mut free = vec![first];
+        while let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() {
+            free.push(slot);
         }
-    };
-    let mut free = vec![first];
-    while let Ok(slot) = Arc::clone(slots).try_acquire_owned() {
-        free.push(slot);
+        Some(free)
     }
-    Some(free)
-}
 
-async fn claim(
-    state: &State,
-    brought: usize,
-    want: usize,
-) -> Result<Taken, meshwork_broker::Error> {
-    let setup = &state.setup;
-    let claim = Claim {
-        lists: &state.lists(brought),
-        want,
-        lease: setup.lease,
-        worker: setup.identity.worker(),
-        token: &setup.identity.token(),
-    };
-    let taken = setup.broker.claim(claim).await;
-    state.appetite.claimed();
-    taken
-}
-
-/// Starts the jobs, one in each slot.
-fn start(state: &Arc<State>, running: &TaskTracker, taken: Taken, free: Vec<OwnedSemaphorePermit>) {
-    for (claimed, slot) in taken.jobs.into_iter().zip(free) {
-        let state = Arc::clone(state);
-        let in_hand = state.take(claimed);
-        running.spawn(async move {
-            run(&state, &in_hand).await;
-            state.done(&in_hand.claimed);
-            drop(slot);
+    /// Claims so many, off all lists but those that are held back. What has come may be of one of these: then it
+    /// goes back.
+    async fn claim(&mut self, want: usize) -> Result<Taken, meshwork_broker::Error> {
+        while let Ok(list) = self.ended.try_recv() {
+            self.may_pass(&list);
+        }
+        let skipped = match self.fed {
+            true => Vec::new(),
+            false => self.holds.skipped(Instant::now()),
+        };
+        let mut lists = self.state.lists(self.brought);
+        lists.retain(|list| !skipped.contains(list));
+        let setup = &self.state.setup;
+        let token = setup.identity.token();
+        let taken = setup.broker.claim(Claim {
+            lists: &lists,
+            want,
+            lease: setup.lease,
+            worker: setup.identity.worker(),
+            token: &token,
         });
+        let taken = taken.await;
+        if let Ok(taken) = &taken {
+            let held = taken.held.clone();
+            let now = Instant::now();
+            self.holds.told(&self.state.appetite, &skipped, held, now);
+            let some = usize::from(!taken.jobs.is_empty());
+            self.brought = self.brought.wrapping_add(some);
+            self.fed = false;
+        }
+        self.state.appetite.claimed();
+        taken
     }
-}
 
-/// Waits until an id comes, or for a while.
-async fn rest(state: &State) {
-    state.appetite.tell(true);
-    tokio::select! {
-        _ = state.appetite.fed() => {}
-        () = tokio::time::sleep(SAFETY) => {}
-        () = state.stop.cancelled() => {}
+    /// A job that came from this list has ended: a slot of its route may be free.
+    fn may_pass(&mut self, list: &str) {
+        let keys = self.state.setup.broker.keys();
+        let route = |list: &str| keys.parse_list(list).map(|(route, _)| route);
+        let of = route(list);
+        self.holds
+            .may_pass(Instant::now(), |held| route(held) == of);
     }
-    state.appetite.tell(false);
+
+    /// Starts the jobs, one in each slot.
+    fn start(&self, taken: Taken, free: Vec<OwnedSemaphorePermit>) {
+        for (claimed, slot) in taken.jobs.into_iter().zip(free) {
+            let (state, tell) = (Arc::clone(&self.state), self.tell.clone());
+            let in_hand = state.take(claimed);
+            self.running.spawn(async move {
+                run(&state, &in_hand).await;
+                state.done(&in_hand.claimed);
+                // Nobody listens when the worker stops.
+                let _ = tell.send(in_hand.claimed.list);
+                drop(slot);
+            });
+        }
+    }
+
+    /// Waits until an id comes, a list that is held back is worth another look, or for a while.
+    async fn rest(&mut self) {
+        let (state, safety) = (Arc::clone(&self.state), Instant::now() + SAFETY);
+        state.appetite.tell(true);
+        while !self.fed {
+            let until = self.holds.next().map_or(safety, |next| next.min(safety));
+            tokio::select! {
+                _ = state.appetite.fed() => self.fed = true,
+                // The sender is in `self`.
+                Some(list) = self.ended.recv() => self.may_pass(&list),
+                () = tokio::time::sleep_until(until) => break,
+                () = state.stop.cancelled() => break,
+            }
+        }
+        state.appetite.tell(false);
+    }
 }

@@ -156,6 +156,9 @@ async fn a_slot_runs_once(world: &World) -> Outcome {
     check!(!fire(&side, &kept, "j2").await?);
     let list = side.keys().routed(&"email".parse()?, Default::default());
     same!(side.list(&list).await?, ["j1"]);
+    let counted = format!("{list} created");
+    let counted: u64 = world.raw(&["HGET", &side.keys().stats(), &counted]).await?;
+    same!(counted, 1);
     check!(side.says("j1", "\"name\":\"count\"").await?);
     check!(
         side.says("j1", "\"created_at\":\"2023-11-15T00:00:00.005000Z\"")

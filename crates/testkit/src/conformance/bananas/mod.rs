@@ -1,6 +1,7 @@
 //! Jobs of Bananas: one file per verb. What a case has to hand is [`Side`].
 
 pub(super) mod claim;
+pub(super) mod configure;
 pub(super) mod cron;
 pub(super) mod enqueue;
 pub(super) mod fail;
@@ -13,6 +14,7 @@ pub(super) mod promote;
 pub(super) mod reclaim;
 pub(super) mod release;
 pub(super) mod renew;
+pub(super) mod stats;
 pub(super) mod strays;
 pub(super) mod take_over;
 

@@ -33,9 +33,13 @@ async fn goes_back_as_the_next_or_the_last(world: &World) -> Outcome {
 async fn costs_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.put(&["j1"]).await?;
+    // What happened is counted all the same.
+    let stats = side.keys().stats();
+    world.raw::<()>(&["DEL", &stats]).await?;
     let before = world.all().await?;
     let claimed = side.take_one().await?;
     check!(side.verbs.release(&claimed, Back::Next).await?);
+    world.raw::<()>(&["DEL", &stats]).await?;
     world.unchanged(&before).await
 }
 

@@ -56,6 +56,7 @@ pub(super) const CRON: &[Change] = &[
 ];
 
 pub(super) const FIRE: &[Change] = &[
+    ("job_not_counted", "count(KEYS[1], 'created')\n", ""),
     (
         "another_schedule_is_run",
         "if redis.call('HGET', CRONS, ARGV[2]) ~= ARGV[3] then return 'changed' end\n",
@@ -90,8 +91,8 @@ pub(super) const FIRE: &[Change] = &[
     ),
     (
         "count_that_is_none_ends_all",
-        "redis.pcall('HINCRBY'",
-        "redis.call('HINCRBY'",
+        "redis.pcall('HINCRBY', state",
+        "redis.call('HINCRBY', state",
     ),
     (
         "old_error_stays",

@@ -55,7 +55,7 @@ pub(super) const FINISH: &[Change] = &[
     ),
     (
         "token_not_checked",
-        "if holder(id) ~= ARGV[3] then",
+        "if token ~= ARGV[3] then",
         "if false then",
     ),
     (
@@ -81,9 +81,21 @@ pub(super) const FINISH: &[Change] = &[
     ),
     (
         "losses_not_forgotten",
-        "let_go(id)\nredis.call('DEL', LOST .. id)",
-        "let_go(id)",
+        "let_go(id, list)\nredis.call('DEL', LOST .. id)",
+        "let_go(id, list)",
     ),
+    (
+        "slot_not_freed",
+        "  if list then redis.pcall('ZREM', SLOTS .. route_of(list), id) end\n",
+        "",
+    ),
+    (
+        "slots_of_another_kind_end_all",
+        "redis.pcall('ZREM', SLOTS",
+        "redis.call('ZREM', SLOTS",
+    ),
+    ("not_counted", "count(list, 'finished')\n", ""),
+    ("time_not_counted", "count(list, 'run_ms', ARGV[5])\n", ""),
     (
         "record_not_written",
         "if ended then redis.call('SET', JOB .. id, ended, 'PX', COMPLETED_FOR) end",
@@ -134,7 +146,7 @@ pub(super) const FAIL: &[Change] = &[
     ),
     (
         "token_not_checked",
-        "if holder(id) ~= ARGV[3] then",
+        "if token ~= ARGV[3] then",
         "if false then",
     ),
     (
@@ -201,9 +213,18 @@ pub(super) const FAIL: &[Change] = &[
     ),
     (
         "lease_not_ended",
-        "tell(id, now, ARGV[5], 'error', ARGV[6])\nlet_go(id)",
+        "tell(id, now, ARGV[5], 'error', ARGV[6])\nlet_go(id, list)",
         "tell(id, now, ARGV[5], 'error', ARGV[6])",
     ),
+    (
+        "slot_not_freed",
+        "'error', ARGV[6])\nlet_go(id, list)",
+        "'error', ARGV[6])\nlet_go(id)",
+    ),
+    ("retry_not_counted", "  count(list, 'retried')\n", ""),
+    ("failure_not_counted", "  count(list, 'failed')\n", ""),
+    ("dead_not_counted", "  count(list, 'dead')\n", ""),
+    ("time_not_counted", "count(list, 'run_ms', ARGV[5])\n", ""),
 ];
 
 pub(super) const DUE: &[Change] = &[
@@ -274,7 +295,8 @@ pub(super) const PROMOTE: &[Change] = &[
         "    tell(id, now, 0, 'error', why)\n",
         "",
     ),
-    ("not_buried", "    bury(id, record)\n", ""),
+    ("not_buried", "    bury(id, record, KEYS[k])\n", ""),
+    ("dead_not_counted", "  count(list, 'dead')\n", ""),
 ];
 
 pub(super) const STRAYS: &[Change] = &[

@@ -2,6 +2,7 @@
 
 mod crons;
 mod ends;
+mod limits;
 mod over;
 mod runs;
 
@@ -13,6 +14,12 @@ use super::Change;
 pub(super) const ALL: &[(Verb, &[Change], &[&str])] = &[
     (Verb::BananasEnqueue, runs::ENQUEUE, &[]),
     (Verb::BananasClaim, runs::CLAIM, &[]),
+    (
+        Verb::BananasClaim,
+        limits::CLAIM,
+        &["bananas_configure", "bananas_stats"],
+    ),
+    (Verb::BananasConfigure, limits::CONFIGURE, &[]),
     (Verb::BananasRenew, runs::RENEW, &[]),
     (Verb::BananasFinish, ends::FINISH, &[]),
     (Verb::BananasFail, ends::FAIL, &[]),

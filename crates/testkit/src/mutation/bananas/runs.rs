@@ -26,13 +26,19 @@ pub(super) const ENQUEUE: &[Change] = &[
     ),
     (
         "list_not_looked_at_first",
-        "  redis.call(ARGV[at + 1] == '' and 'LLEN' or 'ZCARD', KEYS[k])\n",
-        "",
+        "redis.call('LLEN', KEYS[k])",
+        "redis.call('EXISTS', KEYS[k])",
     ),
     (
         "only_lists_looked_at_first",
-        "redis.call(ARGV[at + 1] == '' and 'LLEN' or 'ZCARD', KEYS[k])",
-        "if ARGV[at + 1] == '' then redis.call('LLEN', KEYS[k]) end",
+        " else redis.call('ZCARD', SCHEDULED) end",
+        " end",
+    ),
+    ("not_counted", "    count(KEYS[k], 'created')\n", ""),
+    (
+        "what_is_there_counted",
+        "    there[#there + 1] = k\n",
+        "    there[#there + 1] = k\n    count(KEYS[k], 'created')\n",
     ),
     (
         "text_after_a_time_lost",
@@ -102,12 +108,12 @@ pub(super) const CLAIM: &[Change] = &[
     ),
     (
         "feed_not_looked_at",
-        "local may, id = more()",
-        "local may, id = more()\n    if true then break end",
+        "local may, id = more(k)",
+        "local may, id = more(k)\n    if true then break end",
     ),
     (
         "feed_taken_without_want",
-        "local may, id = more()",
+        "local may, id = more(k)",
         "local may, id = true",
     ),
     (
@@ -140,7 +146,11 @@ pub(super) const CLAIM: &[Change] = &[
         "redis.call('HLEN', HELD)\n",
         "",
     ),
-    ("place_is_off_by_one", "(k + 1) / 2", "(k - 1) / 2"),
+    (
+        "place_is_off_by_one",
+        "{id, (k + 1) / 2",
+        "{id, (k - 1) / 2",
+    ),
     (
         "losses_not_told",
         "tonumber(redis.call('GET', LOST .. id) or '') or 0",
@@ -168,13 +178,13 @@ pub(super) const CLAIM: &[Change] = &[
         "redis.pcall('GET', key)",
         "redis.call('GET', key)",
     ),
-    ("no_bound_in_bytes", " and bytes < MOST_BYTES end", " end"),
+    ("no_bound_in_bytes", " and bytes < MOST_BYTES\n", "\n"),
     (
         "bound_in_bytes_not_told",
         " or bytes >= MOST_BYTES) and 1",
         ") and 1",
     ),
-    ("time_not_told", "whole(now)}", "'0'}"),
+    ("time_not_told", "whole(now), held}", "'0', held}"),
 ];
 
 pub(super) const RENEW: &[Change] = &[
@@ -242,7 +252,13 @@ pub(super) const RELEASE: &[Change] = &[
         "if ARGV[4] ~= 'nowhere' then",
         "if true then",
     ),
-    ("still_held", "let_go(id)\nreturn 1", "return 1"),
+    ("still_held", "let_go(id, list)\ncount", "count"),
+    (
+        "slot_not_freed",
+        "let_go(id, list)\ncount",
+        "let_go(id)\ncount",
+    ),
+    ("not_counted", "count(list, 'released')\n", ""),
     (
         "done_not_written",
         "redis.call('SET', JOB .. id, done, 'PX', COMPLETED_FOR)",
@@ -264,7 +280,7 @@ pub(super) const RELEASE: &[Change] = &[
 pub(super) const MOVE: &[Change] = &[
     (
         "token_not_checked",
-        "if holder(id) ~= ARGV[3] then return 'stale' end",
+        "if token ~= ARGV[3] then return 'stale' end",
         "",
     ),
     (
@@ -283,7 +299,13 @@ pub(super) const MOVE: &[Change] = &[
         "redis.call('RPUSH', KEYS[1], id)",
     ),
     ("not_pushed", "redis.call('LPUSH', KEYS[1], id)\n", ""),
-    ("still_held", "let_go(id)\nreturn 'moved'", "return 'moved'"),
+    ("still_held", "let_go(id, list)\ncount", "count"),
+    (
+        "slot_not_freed",
+        "let_go(id, list)\ncount",
+        "let_go(id)\ncount",
+    ),
+    ("not_counted", "count(list, 'released')\n", ""),
 ];
 
 pub(super) const RECLAIM: &[Change] = &[
@@ -313,7 +335,9 @@ pub(super) const RECLAIM: &[Change] = &[
         "if type(back) == 'number' or not list then",
         "if type(back) == 'number' then",
     ),
-    ("still_held", "    let_go(id)\n", ""),
+    ("still_held", "    let_go(id, list)\n", ""),
+    ("slot_not_freed", "    let_go(id, list)", "    let_go(id)"),
+    ("not_counted", "      count(list, 'lost')\n", ""),
     (
         "loss_not_counted",
         "      redis.call('INCR', LOST .. id)\n",

@@ -1,0 +1,71 @@
+//! configure: change single limits of a route; limits: what is set.
+
+use std::collections::BTreeMap;
+
+use meshwork_model::name::RoutingKey;
+use meshwork_model::queue::{QueueSetting, QueueSettings, Rate};
+
+use super::Bananas;
+use crate::error::Error;
+use crate::script::Verb;
+use crate::verb::settings::Settings;
+use crate::verb::{MAX_ITEMS, at_most};
+
+/// A limit of a route, for what workers of ours take, and how it is to be from now on; none takes it away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RouteLimit {
+    /// How many of its jobs run at once, from 1 to [`meshwork_model::queue::MAX_CONCURRENCY`].
+    Concurrency(Option<u64>),
+    /// How many of its jobs start in a time.
+    Rate(Option<Rate>),
+}
+
+impl From<RouteLimit> for QueueSetting {
+    fn from(limit: RouteLimit) -> Self {
+        match limit {
+            RouteLimit::Concurrency(most) => Self::Concurrency(most),
+            RouteLimit::Rate(rate) => Self::Rate(rate),
+        }
+    }
+}
+
+impl Bananas {
+    /// Changes single limits of a route, for all its priorities, in one step; the others stay. What ours run already
+    /// counts. A route is that of the lists: jobs on a list without one are of `default`. Bananas' own workers ask
+    /// nobody, and do not count.
+    ///
+    /// # Errors
+    /// If a limit cannot be, or there are more than [`MAX_ITEMS`]: nothing was changed then. If the server does not
+    /// take the call; repeat it then.
+    pub async fn configure(&self, route: &RoutingKey, limits: &[RouteLimit]) -> Result<(), Error> {
+        at_most("configure", MAX_ITEMS, limits.len())?;
+        let mut call = self.call(Verb::BananasConfigure);
+        call.push_arg(route.as_str());
+        call.push_arg(limits.len());
+        for limit in limits {
+            let setting = QueueSetting::from(limit.clone());
+            setting.check()?;
+            call.push_arg(setting.name());
+            call.push_arg(setting.value());
+        }
+        call.run(&self.conn).await
+    }
+
+    /// The routes of which something is set, and what.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn limits(&self) -> Result<BTreeMap<RoutingKey, QueueSettings>, Error> {
+        let mut get = redis::cmd("HGETALL");
+        get.arg(self.keys.config());
+        let fields = get.query_async(&mut self.conn.clone()).await;
+        let settings = Settings::read(fields.map_err(|source| Error::Call {
+            verb: "limits",
+            source,
+        })?);
+        let routes = settings.queues.into_iter();
+        Ok(routes
+            .filter_map(|(route, set)| Some((route.parse().ok()?, set)))
+            .collect())
+    }
+}

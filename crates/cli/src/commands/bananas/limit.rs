@@ -1,0 +1,169 @@
+//! `meshwork bananas limit`.
+
+use clap::ArgGroup;
+use meshwork::model::name::RoutingKey;
+use meshwork::model::queue::{MAX_CONCURRENCY, QueueSettings, Rate};
+use meshwork::source::bananas::{Client, RouteLimit};
+use serde::Serialize;
+
+use super::Side;
+use crate::context::Context;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::out::{Column, Table};
+
+/// Show, set and remove limits of routes: how many jobs workers of ours run at once, and start in a time
+///
+/// Bananas' own workers ask nobody, and do not count.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum LimitCommand {
+    Show(Show),
+    Set(Set),
+    #[command(visible_alias = "clear")]
+    Remove(Remove),
+}
+
+/// Show what is set for all routes, or for one
+#[derive(Debug, clap::Args)]
+pub(crate) struct Show {
+    /// The route
+    route: Option<RoutingKey>,
+    #[command(flatten)]
+    side: Side,
+}
+
+/// Set limits of a route; those that are not named stay as they are
+///
+/// They hold for all priorities of the route together. What workers of ours run already counts.
+#[derive(Debug, clap::Args)]
+#[command(group(ArgGroup::new("limit").args(["concurrency", "rate"]).required(true).multiple(true)))]
+pub(crate) struct Set {
+    /// The route; jobs on lists without one are of `default`, whatever their records say
+    route: RoutingKey,
+    /// How many of its jobs run at once
+    #[arg(long, value_name = "N", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u64).range(1..=MAX_CONCURRENCY))]
+    concurrency: Option<u64>,
+    /// How many of its jobs start in a time: 100/min, `10/s burst 20`, `window 100/1m`
+    #[arg(long, value_name = "RATE")]
+    rate: Option<Rate>,
+    #[command(flatten)]
+    side: Side,
+}
+
+/// Remove limits of a route: those that are named, or all
+///
+/// What was held back by one may start at once.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Remove {
+    /// The route
+    route: RoutingKey,
+    /// That of how many run at once
+    #[arg(long)]
+    concurrency: bool,
+    /// That of how many start in a time
+    #[arg(long)]
+    rate: bool,
+    #[command(flatten)]
+    side: Side,
+}
+
+/// A route and what is set for it.
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    route: &'a str,
+    concurrency: Option<u64>,
+    rate: Option<String>,
+}
+
+impl LimitCommand {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        match self {
+            Self::Show(show) => show.run(context).await,
+            Self::Set(set) => set.run(context).await,
+            Self::Remove(remove) => remove.run(context).await,
+        }
+    }
+}
+
+impl Show {
+    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let client = self.side.client(context).await?;
+        if let Some(route) = &self.route {
+            return print(&client, route, context).await;
+        }
+        let limits = client.limits().await?;
+        let mut table = Table::new([Column::text("route"), Column::text("set")]);
+        for (route, set) in &limits {
+            if context.out.is_json() {
+                context.out.json(&line(route, set))?;
+            } else {
+                table.row([route.to_string(), set.limits().join(", ")]);
+            }
+        }
+        if !context.out.is_json() {
+            context.out.table(table)?;
+        }
+        Ok(Exit::DONE)
+    }
+}
+
+impl Set {
+    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let concurrency = self
+            .concurrency
+            .map(|most| RouteLimit::Concurrency(Some(most)));
+        let rate = self.rate.map(|rate| RouteLimit::Rate(Some(rate)));
+        let limits: Vec<_> = concurrency.into_iter().chain(rate).collect();
+        change(&self.side, &self.route, &limits, context).await
+    }
+}
+
+impl Remove {
+    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let all = !self.concurrency && !self.rate;
+        let named = [
+            (self.concurrency, RouteLimit::Concurrency(None)),
+            (self.rate, RouteLimit::Rate(None)),
+        ];
+        let gone = named.into_iter().filter(|(is, _)| *is || all);
+        let gone: Vec<_> = gone.map(|(_, limit)| limit).collect();
+        change(&self.side, &self.route, &gone, context).await
+    }
+}
+
+/// Changes what is named, and prints what is set then.
+async fn change(
+    side: &Side,
+    route: &RoutingKey,
+    limits: &[RouteLimit],
+    context: &mut Context,
+) -> Result<Exit, Error> {
+    let client = side.client(context).await?;
+    client.limit_route(route, limits).await?;
+    print(&client, route, context).await
+}
+
+/// Prints what is set for a route.
+async fn print(client: &Client, route: &RoutingKey, context: &mut Context) -> Result<Exit, Error> {
+    let limits = client.limits().await?;
+    let set = limits.get(route).cloned().unwrap_or_default();
+    if context.out.is_json() {
+        context.out.json(&line(route, &set))?;
+        return Ok(Exit::DONE);
+    }
+    let words = match set.limits() {
+        words if words.is_empty() => "no limit".to_owned(),
+        words => words.join(", "),
+    };
+    context.out.line(format_args!("{route} {words}"))?;
+    Ok(Exit::DONE)
+}
+
+fn line<'a>(route: &'a RoutingKey, set: &QueueSettings) -> Line<'a> {
+    Line {
+        route: route.as_str(),
+        concurrency: set.concurrency,
+        rate: set.rate.map(|rate| rate.to_string()),
+    }
+}

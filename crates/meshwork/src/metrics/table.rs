@@ -1,0 +1,393 @@
+//! All metrics that there are, in one table. Names follow the conventions of OpenMetrics: a unit at the end,
+//! `_total` for what only grows. docs/metrics.md shows the same table; a test compares the two.
+
+use meshwork_broker::{QueueStats, Stats};
+
+use super::bananas;
+use super::figure::{Figure, Kind, Merge, Source, figure};
+use super::process::Process;
+use crate::{Monitor, WorkerInfo};
+
+/// What tells queues apart. A queue of all groups has an empty `group`, one of a whole group an empty
+/// `inst` (not `instance`, which Prometheus gives to what it scrapes).
+const QUEUE: &[&str] = &["type", "group", "inst", "priority"];
+const ERROR: &[&str] = &["type", "group", "inst", "priority", "kind"];
+const SLOT: &[&str] = &["type", "group", "inst", "priority", "outcome"];
+const POOL: &[&str] = &["type", "group"];
+
+/// A count of a queue.
+const fn count(
+    name: &'static str,
+    help: &'static str,
+    of: fn(&QueueStats, u64) -> Option<f64>,
+) -> Figure {
+    figure(
+        name,
+        Kind::Counter,
+        QUEUE,
+        help,
+        Source::Queue(of, Merge::Sum),
+    )
+}
+
+const fn of_queue(
+    name: &'static str,
+    help: &'static str,
+    of: fn(&QueueStats, u64) -> Option<f64>,
+    merge: Merge,
+) -> Figure {
+    figure(name, Kind::Gauge, QUEUE, help, Source::Queue(of, merge))
+}
+
+const fn of_store(name: &'static str, help: &'static str, of: fn(&Stats) -> Option<f64>) -> Figure {
+    figure(name, Kind::Gauge, &[], help, Source::Store(of))
+}
+
+const fn of_pool(name: &'static str, help: &'static str, of: fn(&WorkerInfo) -> f64) -> Figure {
+    figure(name, Kind::Gauge, POOL, help, Source::Pool(of))
+}
+
+const fn of_worker(
+    name: &'static str,
+    kind: Kind,
+    help: &'static str,
+    of: fn(&Monitor) -> Option<f64>,
+) -> Figure {
+    figure(name, kind, &[], help, Source::Worker(of))
+}
+
+const fn of_process(
+    name: &'static str,
+    kind: Kind,
+    help: &'static str,
+    of: fn(&Process) -> Option<f64>,
+) -> Figure {
+    figure(name, kind, &[], help, Source::Process(of))
+}
+
+/// Those of the store, which every process tells alike, then those of the worker and of the process that is asked.
+const OURS: &[Figure] = &[
+    count(
+        "meshwork_jobs_created",
+        "Jobs stored for a queue",
+        |q, _| Some(q.created as f64),
+    ),
+    count("meshwork_jobs_started", "Runs begun", |q, _| {
+        Some(q.started as f64)
+    }),
+    count("meshwork_jobs_finished", "Jobs that ended well", |q, _| {
+        Some(q.finished as f64)
+    }),
+    count(
+        "meshwork_jobs_failed",
+        "Jobs that ended in error",
+        |q, _| Some(q.failed as f64),
+    ),
+    figure(
+        "meshwork_jobs_errors",
+        Kind::Counter,
+        ERROR,
+        "Jobs that ended in error, by the kind of error",
+        Source::Words(|q| &q.errors),
+    ),
+    count(
+        "meshwork_jobs_retried",
+        "Runs that failed and were to be repeated",
+        |q, _| Some(q.retried as f64),
+    ),
+    count(
+        "meshwork_jobs_dead",
+        "Jobs that became dead letters",
+        |q, _| Some(q.dead as f64),
+    ),
+    count(
+        "meshwork_jobs_lost",
+        "Leases taken back from workers that went away",
+        |q, _| Some(q.lost as f64),
+    ),
+    count("meshwork_jobs_stopped", "Jobs that were stopped", |q, _| {
+        Some(q.stopped() as f64)
+    }),
+    count(
+        "meshwork_jobs_released",
+        "Jobs that workers handed back unrun",
+        |q, _| Some(q.released as f64),
+    ),
+    count(
+        "meshwork_jobs_requeued",
+        "Ended jobs that somebody put back into a queue",
+        |q, _| Some(q.requeued as f64),
+    ),
+    count(
+        "meshwork_jobs_run_seconds",
+        "How long all runs that ended took together",
+        |q, _| Some(q.run_ms as f64 / 1000.0),
+    ),
+    figure(
+        "meshwork_schedule_slots",
+        Kind::Counter,
+        SLOT,
+        "Slots of schedules that were decided, by what became of them",
+        Source::Words(|q| &q.slots),
+    ),
+    count(
+        "meshwork_schedule_lateness_seconds",
+        "How late the slots that ran were together",
+        |q, _| Some(q.slots_late_ms as f64 / 1000.0),
+    ),
+    of_queue(
+        "meshwork_queue_jobs",
+        "Jobs that wait in a queue",
+        |q, _| Some(q.waiting as f64),
+        Merge::Sum,
+    ),
+    of_queue(
+        "meshwork_queue_set_aside_jobs",
+        "Jobs that wait for the turn of their key in a fair or limited queue",
+        |q, _| Some(q.set_aside as f64),
+        Merge::Sum,
+    ),
+    of_queue(
+        "meshwork_queue_oldest_job_age_seconds",
+        "For how long the oldest job of a queue has been ready to run; 0 in an empty one",
+        |q, _| Some(q.oldest_ms.unwrap_or(0) as f64 / 1000.0),
+        Merge::Most,
+    ),
+    of_queue(
+        "meshwork_queue_last_claim_age_seconds",
+        "How long ago a worker last took a job of a queue",
+        |q, now| Some(now.saturating_sub(q.claimed_at?) as f64 / 1000.0),
+        Merge::Least,
+    ),
+    of_queue(
+        "meshwork_queue_listeners",
+        "Workers that listen to a queue",
+        |q, _| Some(q.listeners as f64),
+        Merge::Most,
+    ),
+    of_pool(
+        "meshwork_workers",
+        "Workers that are there; one of several types counts for each",
+        |_| 1.0,
+    ),
+    of_pool(
+        "meshwork_slots",
+        "Jobs that the workers can run at once",
+        |worker| worker.slots.unwrap_or(0) as f64,
+    ),
+    of_pool(
+        "meshwork_slots_busy",
+        "Jobs that the workers held when they last said so",
+        |worker| worker.in_flight.unwrap_or(0) as f64,
+    ),
+    of_store(
+        "meshwork_running_jobs",
+        "Jobs that run, by their leases",
+        |s| Some(s.running as f64),
+    ),
+    of_store(
+        "meshwork_delayed_jobs",
+        "Jobs that wait for a time, as for a retry",
+        |s| Some(s.delayed as f64),
+    ),
+    of_store(
+        "meshwork_overdue_job_age_seconds",
+        "For how long the first of the delayed jobs has been due; 0 if none is",
+        |s| Some(s.overdue_ms.unwrap_or(0) as f64 / 1000.0),
+    ),
+    of_store("meshwork_schedules", "Schedules that there are", |s| {
+        Some(s.schedules as f64)
+    }),
+    of_store(
+        "meshwork_schedule_next_timestamp_seconds",
+        "When the next slot of a schedule is due, since 1970; missing if none is",
+        |s| Some(s.next_slot_ms? as f64 / 1000.0),
+    ),
+    of_store(
+        "meshwork_overdue_schedule_age_seconds",
+        "For how long the first of the schedules has been due; 0 if none is",
+        |s| Some(s.now_ms.saturating_sub(s.next_slot_ms.unwrap_or(s.now_ms)) as f64 / 1000.0),
+    ),
+    of_store("meshwork_dead_letters", "Dead letters that are kept", |s| {
+        Some(s.dead as f64)
+    }),
+    of_store(
+        "meshwork_ended_jobs",
+        "Other ended jobs that are kept",
+        |s| Some(s.ended as f64),
+    ),
+    of_store(
+        "meshwork_store_partial",
+        "1 if queues may be missing: the search for them is under way, or there are over 10,000",
+        |s| Some(f64::from(u8::from(s.partial))),
+    ),
+    figure(
+        "meshwork_store_up",
+        Kind::Gauge,
+        &[],
+        "Whether the store answered when its figures were read",
+        Source::Reading(|reading| f64::from(u8::from(reading.stats.is_some()))),
+    ),
+    figure(
+        "meshwork_store_read_seconds",
+        Kind::Gauge,
+        &[],
+        "How long reading the figures of the store took",
+        Source::Reading(|reading| reading.took.as_secs_f64()),
+    ),
+    figure(
+        "meshwork_claim_latency_seconds",
+        Kind::Histogram,
+        QUEUE,
+        "From the time at which a job was ready to run until this worker took it",
+        Source::Waited,
+    ),
+    figure(
+        "meshwork_run_seconds",
+        Kind::Histogram,
+        &["type", "outcome"],
+        "How long runs took in this worker",
+        Source::Ran,
+    ),
+    of_worker(
+        "meshwork_worker_slots",
+        Kind::Gauge,
+        "Jobs that this worker can run at once",
+        |w| Some(w.meter().slots() as f64),
+    ),
+    of_worker(
+        "meshwork_worker_slots_busy",
+        Kind::Gauge,
+        "Jobs that this worker holds",
+        |w| Some(w.busy() as f64),
+    ),
+    of_worker(
+        "meshwork_worker_ready",
+        Kind::Gauge,
+        "Whether this worker is ready for jobs",
+        |w| Some(f64::from(u8::from(w.ready().is_ok()))),
+    ),
+    of_worker(
+        "meshwork_worker_last_claim_age_seconds",
+        Kind::Gauge,
+        "How long ago this worker last took a job; missing until it has taken one",
+        |w| Some(w.meter().since_claim()?.as_secs_f64()),
+    ),
+    of_worker(
+        "meshwork_worker_last_contact_age_seconds",
+        Kind::Gauge,
+        "How long ago the store last answered this worker",
+        |w| Some(w.meter().since_contact().as_secs_f64()),
+    ),
+    of_worker(
+        "meshwork_worker_leases_lost",
+        Kind::Counter,
+        "Jobs that were stopped or given to others while they ran in this worker",
+        |w| Some(w.meter().lost_jobs() as f64),
+    ),
+    figure(
+        "meshwork_worker_connection_errors",
+        Kind::Counter,
+        &["operation"],
+        "Calls of this worker that failed for a reason that passes",
+        Source::ConnectionErrors,
+    ),
+    of_process(
+        "process_cpu_seconds",
+        Kind::Counter,
+        "Time on a processor",
+        |p| p.cpu_seconds,
+    ),
+    of_process(
+        "process_resident_memory_bytes",
+        Kind::Gauge,
+        "Memory in use",
+        |p| Some(p.resident? as f64),
+    ),
+    of_process(
+        "process_virtual_memory_bytes",
+        Kind::Gauge,
+        "Address space in use",
+        |p| Some(p.virtual_size? as f64),
+    ),
+    of_process(
+        "process_open_fds",
+        Kind::Gauge,
+        "Files and connections that are open",
+        |p| Some(p.open_files? as f64),
+    ),
+    of_process(
+        "process_max_fds",
+        Kind::Gauge,
+        "The most files and connections",
+        |p| Some(p.most_files? as f64),
+    ),
+    of_process(
+        "process_start_time_seconds",
+        Kind::Gauge,
+        "When the process was started, since 1970",
+        |p| p.started,
+    ),
+    figure(
+        "meshwork_build",
+        Kind::Info,
+        &["version"],
+        "The release of Meshwork that is asked",
+        Source::Build,
+    ),
+];
+
+/// All metrics: those of the store, of the worker and of the process that is asked, and those of Bananas, where its jobs
+/// are told of too.
+pub const FIGURES: &[Figure] = &ALL;
+
+const ALL: [Figure; OURS.len() + bananas::FIGURES.len()] = joined(OURS, &bananas::FIGURES);
+
+/// One table behind the other.
+const fn joined<const N: usize>(one: &[Figure], other: &[Figure]) -> [Figure; N] {
+    let mut all = [one[0]; N];
+    let mut at = 0;
+    while at < N {
+        all[at] = if at < one.len() {
+            one[at]
+        } else {
+            other[at - one.len()]
+        };
+        at += 1;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_conventions() {
+        let mut names = std::collections::HashSet::new();
+        for figure in FIGURES {
+            let name = figure.name;
+            assert!(names.insert(name), "{name} is there twice");
+            assert!(
+                name.starts_with("meshwork_") || name.starts_with("process_"),
+                "{name}"
+            );
+            let lower = |c: char| c.is_ascii_lowercase() || c == '_';
+            assert!(name.chars().all(lower) && !name.contains("__"), "{name}");
+            // What kinds add is reserved for them.
+            for suffix in ["_total", "_info", "_count", "_sum", "_bucket", "_created"] {
+                assert!(!name.ends_with(suffix) || suffix == "_created", "{name}");
+            }
+            let timed = name.ends_with("_seconds") || name.ends_with("_bytes");
+            assert_eq!(figure.unit.is_some(), timed, "{name}");
+            assert!(
+                !figure.help.ends_with('.') && !figure.help.contains('\n'),
+                "{name}"
+            );
+            assert!(
+                figure.labels.iter().all(|label| label.chars().all(lower)),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! stats: what happens to the jobs of a route is counted where it happens.
+
+use std::time::Duration;
+
+use meshwork_broker::bananas::{Back, PlaceStats};
+use meshwork_model::bananas::Peer;
+use meshwork_model::name::RoutingKey;
+use meshwork_model::route::Priority;
+
+use super::super::world::{Got, LEASE_MS};
+use super::{Outcome, Side, TOOK, World, cases, check, same};
+
+cases![
+    counts_each_step_of_a_job,
+    counts_what_is_stored,
+    counts_what_is_not_run,
+    counts_what_is_lost,
+    counts_an_entry_without_a_record,
+    tells_of_both_kinds_of_lists_as_one,
+    tells_what_waits_and_for_how_long,
+    tells_what_runs,
+    is_empty_where_nothing_is,
+    a_report_that_is_refused_counts_nothing,
+    counts_of_another_kind_hold_up_nobody,
+];
+
+/// The figures of jobs that ask for nothing.
+async fn plain(side: &Side<'_>) -> Got<PlaceStats> {
+    let mut stats = side.verbs.stats().await?;
+    let place = (RoutingKey::default(), Priority::Normal);
+    Ok(stats.places.remove(&place).unwrap_or_default())
+}
+
+/// From its start to its end.
+async fn counts_each_step_of_a_job(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = side.started("j1").await?;
+    side.put(&["j2", "j3"]).await?;
+    let others = side.take(9).await?;
+    same!(plain(&side).await?.started, 3);
+    side.verbs.finish(&claimed, None, TOOK).await?;
+    side.verbs.fail(&others[0], "no", true, 9, TOOK).await?;
+    side.verbs.fail(&others[1], "no", false, 9, TOOK).await?;
+    let told = plain(&side).await?;
+    same!((told.finished, told.retried), (1, 1));
+    same!((told.failed, told.dead), (1, 1));
+    same!(Duration::from_millis(told.run_ms), TOOK * 3);
+    Ok(())
+}
+
+/// For a list, or a time; by clients and schedules of ours.
+async fn counts_what_is_stored(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let (mut later, mut routed) = (side.job("j2")?, side.job("j3")?);
+    later.at_ms = Some(1);
+    routed.route = Some("gpu".parse()?);
+    let jobs = [side.job("j1")?, later, routed];
+    side.verbs.enqueue(&jobs, Peer::Go).await?;
+    // It is there already.
+    side.verbs.enqueue(&jobs[..1], Peer::Go).await?;
+    let told = side.verbs.stats().await?.places;
+    let created = |route: &str| -> Got<u64> {
+        let place = (route.parse()?, Priority::Normal);
+        Ok(told.get(&place).map_or(0, |place| place.created))
+    };
+    same!((created("default")?, created("gpu")?), (2, 1));
+    Ok(())
+}
+
+/// Handed back, moved on, or done before.
+async fn counts_what_is_not_run(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let gpu = "gpu".parse()?;
+    side.renew(&[], std::slice::from_ref(&gpu)).await?;
+    for (at, to) in [Back::Next, Back::Last, Back::Nowhere]
+        .into_iter()
+        .enumerate()
+    {
+        world.raw::<()>(&["DEL", &side.plain()]).await?;
+        let claimed = side.started(&format!("j{at}")).await?;
+        side.verbs.release(&claimed, to).await?;
+        same!(plain(&side).await?.released, at as u64 + 1);
+    }
+    let claimed = side.started("j9").await?;
+    side.verbs.move_to(&claimed, &gpu, Priority::Low).await?;
+    let told = plain(&side).await?;
+    same!((told.released, told.started, told.run_ms), (4, 4, 0));
+    Ok(())
+}
+
+/// With the worker that ran it.
+async fn counts_what_is_lost(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.started("j1").await?;
+    world.pass(LEASE_MS);
+    side.verbs.reclaim().await?;
+    let told = plain(&side).await?;
+    same!((told.lost, told.started, told.waiting), (1, 1, 1));
+    Ok(())
+}
+
+/// As one of a job that asks for nothing.
+async fn counts_an_entry_without_a_record(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    world
+        .raw::<()>(&["ZADD", &side.keys().scheduled(), "1", "ghost"])
+        .await?;
+    same!(side.promote().await?.buried, 1);
+    let told = plain(&side).await?;
+    same!((told.dead, told.failed), (1, 0));
+    Ok(())
+}
+
+/// Those of `default`.
+async fn tells_of_both_kinds_of_lists_as_one(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.renew(&[], &[RoutingKey::default()]).await?;
+    let lists = side.keys().lists(&[RoutingKey::default()]);
+    for list in &lists {
+        side.push(list, list).await?;
+    }
+    side.claim(&lists, 4).await?;
+    let told = side.verbs.stats().await?.places;
+    let of = |priority| &told[&(RoutingKey::default(), priority)];
+    for (priority, started, waiting) in [
+        (Priority::High, 2, 0),
+        (Priority::Normal, 2, 0),
+        (Priority::Low, 0, 2),
+    ] {
+        let place = of(priority);
+        same!((place.started, place.waiting), (started, waiting));
+    }
+    same!(told.len(), 3);
+    Ok(())
+}
+
+/// Since its record was written.
+async fn tells_what_waits_and_for_how_long(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    same!(plain(&side).await?.oldest_ms, None);
+    side.put(&["j1"]).await?;
+    world.pass(7_000);
+    side.put(&["j2"]).await?;
+    world.pass(1_000);
+    let told = plain(&side).await?;
+    same!((told.waiting, told.oldest_ms), (2, Some(8_000)));
+    side.take_one().await?;
+    same!(plain(&side).await?.oldest_ms, Some(1_000));
+    side.take_one().await?;
+    // A record that is too large to look at, and none at all.
+    let large = format!(
+        "{{\"created_at\":\"2023-11-14T22:13:20Z\",\"payload\":\"{}\"}}",
+        "x".repeat(65_536)
+    );
+    side.put_text("j3", &large).await?;
+    let told = plain(&side).await?;
+    same!((told.waiting, told.oldest_ms), (1, None));
+    world.raw::<()>(&["DEL", &side.keys().job("j3")]).await?;
+    same!(plain(&side).await?.oldest_ms, None);
+    Ok(())
+}
+
+/// By route, and whatever Bananas lists.
+async fn tells_what_runs(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let gpu: RoutingKey = "gpu".parse()?;
+    let list = side.keys().routed(&gpu, Priority::High);
+    for id in ["g1", "g2"] {
+        side.push(&list, id).await?;
+    }
+    side.put(&["j1"]).await?;
+    side.push(&side.keys().processing(), "theirs").await?;
+    let taken = side.claim(&[list, side.plain()], 9).await?.jobs;
+    let told = side.verbs.stats().await?;
+    same!((told.running[&gpu], told.processing), (2, 4));
+    same!(told.running[&RoutingKey::default()], 1);
+    side.verbs.fail(&taken[2], "no", true, 9, TOOK).await?;
+    side.verbs.fail(&taken[0], "no", false, 9, TOOK).await?;
+    let told = side.verbs.stats().await?;
+    same!((told.running[&gpu], told.processing), (1, 2));
+    same!((told.scheduled, told.dead), (1, 1));
+    Ok(())
+}
+
+/// But for the lists that all clients push to, and the routes of workers that are there.
+async fn is_empty_where_nothing_is(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.renew(&[], &["gpu".parse()?]).await?;
+    let told = side.verbs.stats().await?;
+    same!(told.places.len(), 6);
+    check!(told.places.values().all(|it| *it == PlaceStats::default()));
+    same!((told.scheduled, told.processing, told.dead), (0, 0, 0));
+    Ok(())
+}
+
+/// Nor one that is said twice.
+async fn a_report_that_is_refused_counts_nothing(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = side.started("j1").await?;
+    side.verbs.finish(&claimed, None, TOOK).await?;
+    let before = plain(&side).await?;
+    side.verbs.finish(&claimed, None, TOOK).await?;
+    side.verbs.fail(&claimed, "no", false, 9, TOOK).await?;
+    side.verbs.release(&claimed, Back::Next).await?;
+    same!(plain(&side).await?, before);
+    Ok(())
+}
+
+/// Jobs run and end all the same.
+async fn counts_of_another_kind_hold_up_nobody(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.set(&side.keys().stats(), "x").await?;
+    let claimed = side.started("j1").await?;
+    side.verbs.finish(&claimed, None, TOOK).await?;
+    side.idle().await
+}
