@@ -4,6 +4,7 @@
 
 mod limits;
 mod replay;
+mod reports;
 mod support;
 mod table;
 mod waits;

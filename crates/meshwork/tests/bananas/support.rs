@@ -85,6 +85,13 @@ impl Ground {
         .await;
     }
 
+    /// The keys of ours, but for those that stay: which routes were served, and what was counted.
+    pub(crate) async fn left(&self) -> Vec<String> {
+        let mut left: Vec<String> = self.say(&["KEYS", "bananas:mw:*"]).await;
+        left.retain(|key| !key.ends_with(":routes") && !key.ends_with(":stats"));
+        left
+    }
+
     /// How many connections wait for an id in this database.
     pub(crate) async fn waiting(&self) -> usize {
         self.connections(" cmd=blmove ").await.len()

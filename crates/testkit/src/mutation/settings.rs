@@ -4,7 +4,11 @@ use super::Change;
 
 /// What is set.
 pub(super) const CONFIGURE: &[Change] = &[
-    ("nothing_changed", "if n > 0 then change(base, 4, n) end", ""),
+    (
+        "nothing_changed",
+        "if n > 0 then change(base, 4, n) end",
+        "",
+    ),
     ("the_others_forgotten", "do put(name, value) end", "do end"),
     (
         "not_written",

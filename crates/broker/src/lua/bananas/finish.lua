@@ -1,19 +1,31 @@
--- Ends a job of Bananas with its result, if the token is the one in force: result, record and word in one step.
+-- Ends jobs of Bananas with their results, each if its token is the one in force: result, record and word in one step.
 -- KEYS
--- ARGV    now, id, token, digest of the record that was changed, duration in ms, the result ('' for none), the
---         record with gaps for times
--- Returns 'finished', or 'stale' if the job is not this worker's any more, or 'changed' if its record is another one
---         now; then what it is and its text
-local now, id = clock(ARGV[1]), ARGV[2]
-local token, list = holder(id)
-if token ~= ARGV[3] then return {'stale', '', ''} end
-local state, record = look(id)
-if digest(state, record) ~= ARGV[4] then return {'changed', state, record} end
-if ARGV[6] == '' then tell(id, now, ARGV[5]) else tell(id, now, ARGV[5], 'result', ARGV[6]) end
-let_go(id, list)
-redis.call('DEL', LOST .. id)
-local ended = drafted(7, now)
-if ended then redis.call('SET', JOB .. id, ended, 'PX', COMPLETED_FOR) end
-count(list, 'finished')
-count(list, 'run_ms', ARGV[5])
-return {'finished', '', ''}
+-- ARGV    now, number of jobs; per job: id, token, digest of the record that was changed, duration in ms, the result
+--         ('' for none), the record with gaps for times
+-- Returns per job: 'finished', or 'stale' if it is not this worker's any more, or 'changed' if its record is another
+--         one now
+local now, a, told, ended_of, ms_of = clock(ARGV[1]), 3, {}, {}, {}
+
+local function finish(id, token, seen, took, result, ended)
+  local mark, list = holder(id)
+  if mark ~= token then return 'stale' end
+  if digest(look(id)) ~= seen then return 'changed' end
+  if result == '' then tell(id, now, took) else tell(id, now, took, 'result', result) end
+  let_go(id, list)
+  redis.call('DEL', LOST .. id)
+  if ended then redis.call('SET', JOB .. id, ended, 'PX', COMPLETED_FOR) end
+  ended_of[list] = (ended_of[list] or 0) + 1
+  ms_of[list] = (ms_of[list] or 0) + tonumber(took)
+  return 'finished'
+end
+
+for k = 1, tonumber(ARGV[2]) do
+  local ended, after = drafted(a + 5, now)
+  told[k] = finish(ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], ended)
+  a = after
+end
+for list, n in pairs(ended_of) do
+  count(list, 'finished', n)
+  count(list, 'run_ms', whole(ms_of[list]))
+end
+return told

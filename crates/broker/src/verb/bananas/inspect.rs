@@ -46,8 +46,13 @@ impl Bananas {
     /// # Errors
     /// If the server does not take the call.
     pub async fn inspect(&self, id: &str) -> Result<Found, Error> {
+        self.look(id.as_bytes()).await
+    }
+
+    /// The same of an id that is no text.
+    pub(super) async fn look(&self, id: &[u8]) -> Result<Found, Error> {
         let mut get = redis::cmd("GET");
-        get.arg(self.keys.job(id));
+        get.arg([self.keys.job_prefix().as_bytes(), id].concat());
         let answer = get.query_async(&mut self.conn.clone()).await;
         match answer {
             Ok(None) => Ok(Found::Missing),

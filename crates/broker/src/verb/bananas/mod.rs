@@ -38,7 +38,7 @@ pub use promote::{Due, Promoted};
 pub use reclaim::Reclaimed;
 pub use release::Back;
 pub use renew::Renewal;
-pub use report::{Failed, Finished};
+pub use report::{Ended, Failed, Finished};
 pub use stats::{PlaceStats, Stats};
 pub use strays::Stray;
 pub use take_over::{From, MAX_OVER, TakenOver};
@@ -160,6 +160,16 @@ impl Found {
             Self::Corrupt(bytes, _) => sha1(bytes),
             Self::Missing => "missing".to_owned(),
             Self::Odd => "odd".to_owned(),
+        }
+    }
+
+    /// What the record takes, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Job(record) => record.text().len(),
+            Self::Corrupt(bytes, _) => bytes.len(),
+            Self::Missing | Self::Odd => 0,
         }
     }
 

@@ -7,10 +7,22 @@ use meshwork_model::bananas::Draft;
 use super::{Answered, Bananas, Claimed, Found, push_draft};
 use crate::error::Error;
 use crate::script::{Call, Verb};
+use crate::verb::{MAX_ITEMS, at_most};
 
 /// So often a report is said anew because somebody else has changed the record meanwhile. None of Bananas' programs
 /// changes the record of a job that runs more than once.
 const MOST_TRIES: usize = 5;
+
+/// How a run ended that ended well.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended<'a> {
+    /// The job, and the proof that it is this worker's.
+    pub claimed: &'a Claimed,
+    /// The result as JSON, if it gave any.
+    pub result: Option<&'a str>,
+    /// How long it ran.
+    pub took: Duration,
+}
 
 /// What became of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,34 +45,61 @@ pub enum Failed {
 }
 
 impl Bananas {
-    /// Ends a job with its result (JSON, if it gave any), if it is still this worker's: the record says `completed`,
-    /// the result stands where clients look for it, and those who wait are told, in one step.
+    /// Ends jobs with their results, each if it is still this worker's: the record says `completed`, the result stands
+    /// where clients look for it, and those who wait are told, in one step. Gives what became of each, in order.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
-    pub async fn finish(
-        &self,
-        claimed: &Claimed,
-        result: Option<&str>,
-        took: Duration,
-    ) -> Result<Finished, Error> {
-        let mut found = claimed.found.clone();
+    /// If there are more than [`MAX_ITEMS`], or the server does not take a call; repeat it then. Some may have ended: of
+    /// these it is told that they are stale.
+    pub async fn finish(&self, ended: &[Ended<'_>]) -> Result<Vec<Finished>, Error> {
+        at_most("finish", MAX_ITEMS, ended.len())?;
+        let mut found: Vec<_> = ended.iter().map(|one| one.claimed.found.clone()).collect();
+        let mut told = vec![Finished::Stale; ended.len()];
+        let mut left: Vec<usize> = (0..ended.len()).collect();
         for _ in 0..MOST_TRIES {
-            let mut call = self.report(Verb::BananasFinish, claimed, &found, took);
-            call.push_arg(result.unwrap_or_default());
-            let record = match &found {
+            if left.is_empty() {
+                break;
+            }
+            let words = self.finish_once(ended, &found, &left).await?;
+            let mut changed = Vec::new();
+            for (at, word) in left.into_iter().zip(words) {
+                match word.as_str() {
+                    "finished" => told[at] = Finished::Finished,
+                    "stale" => {}
+                    _ => {
+                        found[at] = self.look(&ended[at].claimed.id).await?;
+                        changed.push(at);
+                    }
+                }
+            }
+            left = changed;
+        }
+        match left.first() {
+            Some(at) => Err(changing("finish", ended[*at].claimed)),
+            None => Ok(told),
+        }
+    }
+
+    /// One call for those of the jobs that are left.
+    async fn finish_once(
+        &self,
+        ended: &[Ended<'_>],
+        found: &[Found],
+        left: &[usize],
+    ) -> Result<Vec<String>, Error> {
+        let mut call = self.call(Verb::BananasFinish);
+        call.push_arg(left.len());
+        for at in left {
+            let (one, found) = (&ended[*at], &found[*at]);
+            push_report(&mut call, one.claimed, found, one.took);
+            call.push_arg(one.result.unwrap_or_default());
+            let record = match found {
                 Found::Job(record) => Some(record.completed()),
                 _ => None,
             };
             push_draft(&mut call, record.as_ref());
-            let answer: Answered = call.run(&self.conn).await?;
-            match answer.word.as_str() {
-                "finished" => return Ok(Finished::Finished),
-                "stale" => return Ok(Finished::Stale),
-                _ => found = answer.found,
-            }
         }
-        Err(changing("finish", claimed))
+        call.run(&self.conn).await
     }
 
     /// Reports a run that failed, if the job is still this worker's. It runs again after 2^failures seconds while
@@ -80,7 +119,8 @@ impl Bananas {
         let mut found = claimed.found.clone();
         for _ in 0..MOST_TRIES {
             let (record, pause) = failed(&found, &claimed.id, error, again, most_runs);
-            let mut call = self.report(Verb::BananasFail, claimed, &found, took);
+            let mut call = self.call(Verb::BananasFail);
+            push_report(&mut call, claimed, &found, took);
             call.push_arg(error);
             call.push_arg(pause.map_or(-1, |pause| pause.as_millis() as i64));
             push_draft(&mut call, record.as_ref());
@@ -93,14 +133,14 @@ impl Bananas {
         }
         Err(changing("fail", claimed))
     }
+}
 
-    fn report(&self, verb: Verb, claimed: &Claimed, found: &Found, took: Duration) -> Call<'_> {
-        self.call(verb)
-            .arg(claimed.id.as_slice())
-            .arg(&claimed.token)
-            .arg(found.digest())
-            .arg(took.as_millis() as u64)
-    }
+/// What each report begins with: whose it is, and which record it changes.
+fn push_report(call: &mut Call<'_>, claimed: &Claimed, found: &Found, took: Duration) {
+    call.push_arg(claimed.id.as_slice());
+    call.push_arg(&claimed.token);
+    call.push_arg(found.digest());
+    call.push_arg(took.as_millis() as u64);
 }
 
 /// The record after a failure, and the pause before the next run, if there is one.

@@ -1,5 +1,5 @@
-//! A client and a worker for jobs of Bananas (seed 4). Of the worker, [`pull`] takes jobs, [`run`] runs and reports them, [`feed`] waits for
-//! them, [`keep`] keeps what runs and brings back what others left.
+//! A client and a worker for jobs of Bananas (seed 4). Of the worker, [`pull`] takes jobs, [`run`] runs them, [`report`] tells how they ended, [`feed`]
+//! waits for them, [`keep`] keeps what runs and brings back what others left.
 
 mod client;
 mod feed;
@@ -7,6 +7,7 @@ mod handle;
 mod keep;
 pub mod over;
 mod pull;
+mod report;
 mod run;
 mod state;
 

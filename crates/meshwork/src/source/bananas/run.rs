@@ -61,7 +61,8 @@ pub(super) async fn run(state: &State, in_hand: &InHand) {
     match report.result {
         Ok(output) => {
             let result = entry.result(output);
-            let tell = || state.setup.broker.finish(claimed, result.as_deref(), took);
+            let (broker, result) = (&state.setup.broker, result.as_deref());
+            let tell = || state.reports.finish(broker, claimed, result, took);
             report_until(in_hand, "finish", tell).await;
         }
         Err(failure) => {
@@ -141,10 +142,10 @@ async fn fail(state: &State, in_hand: &InHand, error: &str, again: bool, took: D
         end -= 1;
     }
     let (setup, error) = (&state.setup, &error[..end]);
-    let tell = || {
-        setup
-            .broker
-            .fail(&in_hand.claimed, error, again, setup.max_retries, took)
+    let tell = async || {
+        let (claimed, most) = (&in_hand.claimed, setup.max_retries);
+        let told = setup.broker.fail(claimed, error, again, most, took).await;
+        told.map_err(Arc::new)
     };
     report_until(in_hand, "fail", tell).await;
 }
@@ -153,7 +154,7 @@ async fn fail(state: &State, in_hand: &InHand, error: &str, again: bool, took: D
 async fn report_until<T, F>(in_hand: &InHand, what: &'static str, tell: impl Fn() -> F)
 where
     T: std::fmt::Debug,
-    F: Future<Output = Result<T, Error>>,
+    F: Future<Output = Result<T, Arc<Error>>>,
 {
     let mut backoff = Backoff::new();
     loop {

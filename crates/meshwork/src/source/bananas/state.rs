@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Foreign;
+use super::report::Reports;
 use crate::runner::{StopReason, StopSignal};
 use crate::source::handlers::Handlers;
 use crate::worker::{Appetite, Identity};
@@ -51,6 +52,8 @@ pub(super) struct InHand {
 pub(super) struct State {
     pub(super) setup: Setup,
     in_hand: Mutex<HashMap<Vec<u8>, InHand>>,
+    /// Where runs that ended well are told.
+    pub(super) reports: Reports,
     /// What the loop that takes jobs and the connections that wait for them tell each other.
     pub(super) appetite: Appetite,
     /// Until when the server counts this worker as alive.
@@ -68,6 +71,7 @@ impl State {
     pub(super) fn new(setup: Setup) -> Self {
         Self {
             setup,
+            reports: Reports::default(),
             in_hand: Mutex::default(),
             appetite: Appetite::new(),
             alive: watch::Sender::new(None),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use meshwork_broker::bananas::{Back, RouteLimit};
+use meshwork_broker::bananas::{Back, Finished, RouteLimit};
 use meshwork_model::name::RoutingKey;
 use meshwork_model::queue::{MAX_CONCURRENCY, QueueSettings, Rate};
 use meshwork_model::route::Priority;
@@ -80,7 +80,7 @@ async fn so_many_of_a_route_run_at_once(world: &World) -> Outcome {
     let taken = side.claim(&lists(&side)?, 9).await?.jobs;
     same!(ids(&taken), ["j0", "j3"]);
     same!(start(&side, 9).await?, 0);
-    side.verbs.finish(&taken[0], None, TOOK).await?;
+    side.finish(&taken[0], None).await?;
     same!(ids(&side.claim(&lists(&side)?, 9).await?.jobs), ["j1"]);
     concurrency(&side, None).await?;
     same!(start(&side, 9).await?, 3);
@@ -111,7 +111,7 @@ async fn what_runs_already_counts(world: &World) -> Outcome {
     same!(start(&side, 9).await?, 0);
     concurrency(&side, Some(3)).await?;
     same!(start(&side, 9).await?, 1);
-    side.verbs.finish(&taken[0], None, TOOK).await?;
+    side.finish(&taken[0], None).await?;
     same!(start(&side, 9).await?, 1);
     Ok(())
 }
@@ -130,7 +130,7 @@ async fn each_end_frees_the_slot(world: &World) -> Outcome {
         same!((end, taken.len()), (end, 1));
         let claimed = taken.remove(0);
         match end {
-            "finish" => _ = side.verbs.finish(&claimed, None, TOOK).await?,
+            "finish" => _ = side.finish(&claimed, None).await?,
             "fail" => _ = side.verbs.fail(&claimed, "no", true, 9, TOOK).await?,
             "dead" => _ = side.verbs.fail(&claimed, "no", false, 9, TOOK).await?,
             "next" => _ = side.verbs.release(&claimed, Back::Next).await?,
@@ -159,6 +159,8 @@ async fn a_lost_worker_frees_it_with_its_lease(world: &World) -> Outcome {
     same!(start(&side, 9).await?, 0);
     world.pass(1);
     same!(side.verbs.reclaim().await?.requeued, [b"j0"]);
+    let slots: usize = world.raw(&["EXISTS", &side.keys().slots(&gpu()?)]).await?;
+    same!(slots, 0);
     same!(ids(&side.claim(&lists(&side)?, 9).await?.jobs), ["j0"]);
     same!(start(&side, 9).await?, 0);
     Ok(())
@@ -186,6 +188,7 @@ async fn slots_of_another_kind_hold_up_nobody(world: &World) -> Outcome {
     let taken = side.claim(&lists(&side)?, 9).await?.jobs;
     same!(taken.len(), 2);
     check!(side.verbs.release(&taken[0], Back::Next).await?);
+    same!(side.finish(&taken[1], None).await?, Finished::Finished);
     Ok(())
 }
 
@@ -222,10 +225,10 @@ async fn both_limits_hold(world: &World) -> Outcome {
     fill(&side, 6).await?;
     let taken = side.claim(&lists(&side)?, 9).await?.jobs;
     same!(ids(&taken), ["j0"]);
-    side.verbs.finish(&taken[0], None, TOOK).await?;
+    side.finish(&taken[0], None).await?;
     let taken = side.claim(&lists(&side)?, 9).await?.jobs;
     same!(ids(&taken), ["j3"]);
-    side.verbs.finish(&taken[0], None, TOOK).await?;
+    side.finish(&taken[0], None).await?;
     same!(start(&side, 9).await?, 0);
     Ok(())
 }

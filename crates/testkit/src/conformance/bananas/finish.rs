@@ -1,6 +1,6 @@
 //! finish: result, record and word in one step, by the worker that holds the job.
 
-use meshwork_broker::bananas::Finished;
+use meshwork_broker::bananas::{Claimed, Ended, Finished};
 
 use super::{Outcome, Side, TOOK, World, cases, check, same};
 
@@ -15,6 +15,10 @@ cases![
     refuses_another_token,
     said_twice_it_changes_nothing,
     a_result_of_another_kind_is_left_alone,
+    ends_many_in_one_call,
+    one_that_is_lost_spoils_no_other,
+    those_that_changed_are_told_again,
+    so_many_and_no_more,
 ];
 
 /// As Bananas' own worker, with the value.
@@ -22,7 +26,7 @@ async fn writes_record_and_result(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
     world.pass(1_000);
-    let told = side.verbs.finish(&claimed, Some("[1,2]"), TOOK).await?;
+    let told = side.finish(&claimed, Some("[1,2]")).await?;
     same!(told, Finished::Finished);
     check!(side.says("j1", "\"status\":\"completed\"").await?);
     check!(
@@ -55,7 +59,7 @@ async fn ends_the_lease(world: &World) -> Outcome {
     let claimed = side.started("j1").await?;
     let lost = world.bananas()?.keys().lease().replace("lease", "lost:j1");
     side.set(&lost, "2").await?;
-    side.verbs.finish(&claimed, None, TOOK).await?;
+    side.finish(&claimed, None).await?;
     same!(side.list(&processing).await?, ["j1"]);
     world.raw::<()>(&["DEL", &processing]).await?;
     let there: u8 = world.raw(&["EXISTS", &lost]).await?;
@@ -67,7 +71,7 @@ async fn ends_the_lease(world: &World) -> Outcome {
 async fn a_job_without_a_value_has_no_result_field(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
-    side.verbs.finish(&claimed, None, TOOK).await?;
+    side.finish(&claimed, None).await?;
     same!(side.result("j1", "result").await?, None);
     same!(
         side.result("j1", "status").await?.as_deref(),
@@ -83,7 +87,7 @@ async fn forgets_the_failure_before(world: &World) -> Outcome {
     side.verbs.fail(&claimed, "boom", true, 3, TOOK).await?;
     side.push(&side.plain(), "j1").await?;
     let claimed = side.take_one().await?;
-    side.verbs.finish(&claimed, Some("1"), TOOK).await?;
+    side.finish(&claimed, Some("1")).await?;
     same!(side.result("j1", "error").await?, None);
     Ok(())
 }
@@ -94,7 +98,7 @@ async fn keeps_what_we_do_not_know(world: &World) -> Outcome {
     let text = "{ \"x\": 12345678901234567890, \"status\": \"pending\", \"updated_at\": \"u\", \"y\": {} }";
     side.put_text("j1", text).await?;
     let claimed = side.take_one().await?;
-    side.verbs.finish(&claimed, None, TOOK).await?;
+    side.finish(&claimed, None).await?;
     let expected = text
         .replace("pending", "completed")
         .replace("\"u\"", "\"2023-11-14T22:13:20.123000Z\"");
@@ -107,10 +111,7 @@ async fn changes_the_record_as_it_is_now(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
     side.set(&side.keys().job("j1"), "{\"z\":1}").await?;
-    same!(
-        side.verbs.finish(&claimed, None, TOOK).await?,
-        Finished::Finished
-    );
+    same!(side.finish(&claimed, None).await?, Finished::Finished);
     check!(side.says("j1", "\"z\":1").await?);
     check!(side.says("j1", "\"status\":\"completed\"").await?);
     Ok(())
@@ -121,10 +122,7 @@ async fn a_job_without_a_record_has_a_result(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
     world.raw::<()>(&["DEL", &side.keys().job("j1")]).await?;
-    same!(
-        side.verbs.finish(&claimed, None, TOOK).await?,
-        Finished::Finished
-    );
+    same!(side.finish(&claimed, None).await?, Finished::Finished);
     same!(side.record("j1").await?, None);
     same!(
         side.result("j1", "status").await?.as_deref(),
@@ -139,10 +137,7 @@ async fn refuses_another_token(world: &World) -> Outcome {
     let mut claimed = side.started("j1").await?;
     claimed.token = "t9".to_owned();
     let before = world.all().await?;
-    same!(
-        side.verbs.finish(&claimed, None, TOOK).await?,
-        Finished::Stale
-    );
+    same!(side.finish(&claimed, None).await?, Finished::Stale);
     world.unchanged(&before).await
 }
 
@@ -150,12 +145,9 @@ async fn refuses_another_token(world: &World) -> Outcome {
 async fn said_twice_it_changes_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
-    side.verbs.finish(&claimed, None, TOOK).await?;
+    side.finish(&claimed, None).await?;
     let before = world.all().await?;
-    same!(
-        side.verbs.finish(&claimed, Some("2"), TOOK).await?,
-        Finished::Stale
-    );
+    same!(side.finish(&claimed, Some("2")).await?, Finished::Stale);
     world.unchanged(&before).await
 }
 
@@ -165,11 +157,83 @@ async fn a_result_of_another_kind_is_left_alone(world: &World) -> Outcome {
     let claimed = side.started("j1").await?;
     let key = side.keys().result("j1");
     side.set(&key, "x").await?;
-    same!(
-        side.verbs.finish(&claimed, Some("1"), TOOK).await?,
-        Finished::Finished
-    );
+    same!(side.finish(&claimed, Some("1")).await?, Finished::Finished);
     same!(world.raw::<String>(&["GET", &key]).await?, "x");
     same!(side.ttl(&key).await?, -1);
     side.idle().await
+}
+
+/// Each job with the result of its own.
+async fn ends_many_in_one_call(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.put(&["j1", "j2", "j3"]).await?;
+    let taken = side.take(9).await?;
+    let results = [Some("1"), None, Some("[3]")];
+    let told = side.verbs.finish(&ended(&taken, &results)).await?;
+    same!(told, [Finished::Finished; 3]);
+    for (job, result) in taken.iter().zip(results) {
+        same!(side.result(&job.id(), "result").await?.as_deref(), result);
+        check!(side.says(&job.id(), "\"status\":\"completed\"").await?);
+        check!(
+            side.says(&job.id(), &format!("\"id\":\"{}\"", job.id()))
+                .await?
+        );
+    }
+    side.idle().await
+}
+
+/// Wherever it stands among them.
+async fn one_that_is_lost_spoils_no_other(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.put(&["j1", "j2", "j3"]).await?;
+    let mut taken = side.take(9).await?;
+    taken[1].token = "t9".to_owned();
+    let told = side.verbs.finish(&ended(&taken, &[Some("1"); 3])).await?;
+    same!(
+        told,
+        [Finished::Finished, Finished::Stale, Finished::Finished]
+    );
+    same!(side.result("j2", "status").await?, None);
+    same!(side.list(&side.keys().processing()).await?, ["j2"]);
+    Ok(())
+}
+
+/// As they are now, and the others once.
+async fn those_that_changed_are_told_again(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.put(&["j1", "j2", "j3"]).await?;
+    let taken = side.take(9).await?;
+    for id in ["j1", "j3"] {
+        side.set(&side.keys().job(id), "{\"name\":\"other\"}")
+            .await?;
+    }
+    let told = side.verbs.finish(&ended(&taken, &[Some("1"); 3])).await?;
+    same!(told, [Finished::Finished; 3]);
+    for id in ["j1", "j3"] {
+        check!(side.says(id, "\"name\":\"other\"").await?);
+        check!(side.says(id, "\"status\":\"completed\"").await?);
+    }
+    check!(side.says("j2", "\"name\":\"count\"").await?);
+    Ok(())
+}
+
+/// A call with more changes nothing, one with none neither.
+async fn so_many_and_no_more(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let claimed = side.started("j1").await?;
+    let before = world.all().await?;
+    let (taken, results) = (vec![claimed; 1001], [None; 1001]);
+    check!(side.verbs.finish(&ended(&taken, &results)).await.is_err());
+    check!(side.verbs.finish(&[]).await?.is_empty());
+    world.unchanged(&before).await
+}
+
+fn ended<'a>(taken: &'a [Claimed], results: &[Option<&'a str>]) -> Vec<Ended<'a>> {
+    let both = taken.iter().zip(results);
+    both.map(|(claimed, result)| Ended {
+        claimed,
+        result: *result,
+        took: TOOK,
+    })
+    .collect()
 }

@@ -1,14 +1,15 @@
 //! 100,000 jobs of Bananas: each call stays short, and repeated calls get through all.
 
-use meshwork_broker::bananas::Claim;
+use meshwork_broker::bananas::{Claim, Ended, Finished};
 use meshwork_model::bananas::Peer;
 
 use super::super::heavy::{MANY, seed, short};
 use super::super::world::{LEASE, WORKER};
-use super::{AGE, Outcome, Side, World, cases, check, same};
+use super::{AGE, Outcome, Side, TOOK, World, cases, check, same};
 
 cases![
     claims_stay_short,
+    ends_stay_short,
     what_is_due_at_one_moment_is_moved_bit_by_bit,
     looks_at_the_oldest_that_run,
 ];
@@ -36,6 +37,30 @@ async fn claims_stay_short(world: &World) -> Outcome {
     let taken = short(side.verbs.claim(claim)).await?;
     same!(taken.jobs.len(), 1_000);
     check!(taken.more);
+    Ok(())
+}
+
+/// A thousand in one call, with very many that others left among those that run.
+async fn ends_stay_short(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    seed(world, &["LPUSH", &side.keys().processing()], |n| {
+        vec![format!("theirs-{n}")]
+    })
+    .await?;
+    seed(world, &["LPUSH", &side.plain()], id).await?;
+    let taken = side.take(1_000).await?;
+    let ended: Vec<_> = taken
+        .iter()
+        .map(|claimed| Ended {
+            claimed,
+            result: Some("1"),
+            took: TOOK,
+        })
+        .collect();
+    let told = short(side.verbs.finish(&ended)).await?;
+    check!(told.iter().all(|told| *told == Finished::Finished));
+    let left: usize = world.raw(&["LLEN", &side.keys().processing()]).await?;
+    same!((told.len(), left), (1_000, MANY));
     Ok(())
 }
 

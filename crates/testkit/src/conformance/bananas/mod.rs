@@ -20,7 +20,9 @@ pub(super) mod take_over;
 
 use std::time::Duration;
 
-use meshwork_broker::bananas::{Bananas, Claim, Claimed, Promoted, Renewal, Taken};
+use meshwork_broker::bananas::{
+    Bananas, Claim, Claimed, Ended, Finished, Promoted, Renewal, Taken,
+};
 use meshwork_model::bananas::{NewJob, Peer};
 use meshwork_model::keys::bananas::Bananas as Keys;
 use meshwork_model::name::RoutingKey;
@@ -135,6 +137,16 @@ impl<'a> Side<'a> {
             }
         }
         Ok(adopted)
+    }
+
+    /// Ends a job.
+    async fn finish(&self, claimed: &Claimed, result: Option<&str>) -> Got<Finished> {
+        let one = Ended {
+            claimed,
+            result,
+            took: TOOK,
+        };
+        Ok(self.verbs.finish(&[one]).await?[0])
     }
 
     /// A job's record.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::bananas::{Back, PlaceStats};
+use meshwork_broker::bananas::{Back, Ended, PlaceStats};
 use meshwork_model::bananas::Peer;
 use meshwork_model::name::RoutingKey;
 use meshwork_model::route::Priority;
@@ -12,6 +12,7 @@ use super::{Outcome, Side, TOOK, World, cases, check, same};
 
 cases![
     counts_each_step_of_a_job,
+    counts_all_that_end_in_one_call,
     counts_what_is_stored,
     counts_what_is_not_run,
     counts_what_is_lost,
@@ -38,12 +39,29 @@ async fn counts_each_step_of_a_job(world: &World) -> Outcome {
     side.put(&["j2", "j3"]).await?;
     let others = side.take(9).await?;
     same!(plain(&side).await?.started, 3);
-    side.verbs.finish(&claimed, None, TOOK).await?;
+    side.finish(&claimed, None).await?;
     side.verbs.fail(&others[0], "no", true, 9, TOOK).await?;
     side.verbs.fail(&others[1], "no", false, 9, TOOK).await?;
     let told = plain(&side).await?;
     same!((told.finished, told.retried), (1, 1));
     same!((told.failed, told.dead), (1, 1));
+    same!(Duration::from_millis(told.run_ms), TOOK * 3);
+    Ok(())
+}
+
+/// And how long each of them ran.
+async fn counts_all_that_end_in_one_call(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.put(&["j1", "j2", "j3"]).await?;
+    let taken = side.take(9).await?;
+    let ended = taken.iter().map(|claimed| Ended {
+        claimed,
+        result: None,
+        took: TOOK,
+    });
+    side.verbs.finish(&ended.collect::<Vec<_>>()).await?;
+    let told = plain(&side).await?;
+    same!(told.finished, 3);
     same!(Duration::from_millis(told.run_ms), TOOK * 3);
     Ok(())
 }
@@ -197,9 +215,9 @@ async fn is_empty_where_nothing_is(world: &World) -> Outcome {
 async fn a_report_that_is_refused_counts_nothing(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let claimed = side.started("j1").await?;
-    side.verbs.finish(&claimed, None, TOOK).await?;
+    side.finish(&claimed, None).await?;
     let before = plain(&side).await?;
-    side.verbs.finish(&claimed, None, TOOK).await?;
+    side.finish(&claimed, None).await?;
     side.verbs.fail(&claimed, "no", false, 9, TOOK).await?;
     side.verbs.release(&claimed, Back::Next).await?;
     same!(plain(&side).await?, before);
@@ -211,6 +229,6 @@ async fn counts_of_another_kind_hold_up_nobody(world: &World) -> Outcome {
     let side = Side::of(world)?;
     side.set(&side.keys().stats(), "x").await?;
     let claimed = side.started("j1").await?;
-    side.verbs.finish(&claimed, None, TOOK).await?;
+    side.finish(&claimed, None).await?;
     side.idle().await
 }

@@ -55,12 +55,12 @@ pub(super) const FINISH: &[Change] = &[
     ),
     (
         "token_not_checked",
-        "if token ~= ARGV[3] then",
+        "if mark ~= token then",
         "if false then",
     ),
     (
         "digest_not_checked",
-        "if digest(state, record) ~= ARGV[4] then",
+        "if digest(look(id)) ~= seen then",
         "if false then",
     ),
     ("lease_not_ended", "  redis.call('ZREM', LEASES, id)\n", ""),
@@ -81,8 +81,8 @@ pub(super) const FINISH: &[Change] = &[
     ),
     (
         "losses_not_forgotten",
-        "let_go(id, list)\nredis.call('DEL', LOST .. id)",
-        "let_go(id, list)",
+        "  let_go(id, list)\n  redis.call('DEL', LOST .. id)",
+        "  let_go(id, list)",
     ),
     (
         "slot_not_freed",
@@ -94,8 +94,32 @@ pub(super) const FINISH: &[Change] = &[
         "redis.pcall('ZREM', SLOTS",
         "redis.call('ZREM', SLOTS",
     ),
-    ("not_counted", "count(list, 'finished')\n", ""),
-    ("time_not_counted", "count(list, 'run_ms', ARGV[5])\n", ""),
+    ("not_counted", "  count(list, 'finished', n)\n", ""),
+    (
+        "time_not_counted",
+        "  count(list, 'run_ms', whole(ms_of[list]))\n",
+        "",
+    ),
+    (
+        "one_counted_for_each_list",
+        "(ended_of[list] or 0) + 1",
+        "1",
+    ),
+    (
+        "time_of_the_last_counted",
+        "(ms_of[list] or 0) + tonumber(took)",
+        "tonumber(took)",
+    ),
+    (
+        "only_the_first",
+        "for k = 1, tonumber(ARGV[2]) do",
+        "for k = 1, 1 do",
+    ),
+    (
+        "the_next_begins_elsewhere",
+        "  a = after\n",
+        "  a = after - 1\n",
+    ),
     (
         "record_not_written",
         "if ended then redis.call('SET', JOB .. id, ended, 'PX', COMPLETED_FOR) end",
@@ -113,7 +137,7 @@ pub(super) const FINISH: &[Change] = &[
     ),
     (
         "no_value_is_a_value",
-        "if ARGV[6] == '' then tell(id, now, ARGV[5]) else",
+        "if result == '' then tell(id, now, took) else",
         "if false then return else",
     ),
     (
