@@ -24,6 +24,8 @@ struct Jobs {
 struct Job {
     claimed: Arc<Claimed>,
     stop: StopSignal,
+    /// Its run is over, and its result on the way: the server may know it already.
+    ended: bool,
 }
 
 impl Held {
@@ -38,12 +40,20 @@ impl Held {
         let job = Job {
             claimed: Arc::clone(claimed),
             stop: stop.clone(),
+            ended: false,
         };
         let mut jobs = self.jobs();
         jobs.added += 1;
         let place = jobs.added;
         jobs.by_place.insert(place, job);
         (stop, place)
+    }
+
+    /// Its run is over; it is held until the server knows.
+    pub(super) fn ended(&self, place: u64) {
+        if let Some(job) = self.jobs().by_place.get_mut(&place) {
+            job.ended = true;
+        }
     }
 
     /// Holds it no longer.
@@ -83,7 +93,8 @@ impl Held {
 
     /// Ends the runs of jobs that are this worker's no more, and says how many they are. Only those that were asked about
     /// are meant:
-    /// the same job may have been claimed anew since, with another token.
+    /// the same job may have been claimed anew since, with another token. What has ended by itself is no loss: its report
+    /// came before the question.
     pub(super) fn lose(&self, asked: &[Claimed], gone: &[String]) -> usize {
         if gone.is_empty() {
             return 0;
@@ -97,9 +108,11 @@ impl Held {
         for job in self.jobs().by_place.values() {
             let id = &job.claimed.job.id;
             if meant.contains(&(&job.claimed.token, id)) {
-                tracing::warn!(job = id, "the job was stopped, or its lease was lost");
                 job.stop.stop(StopReason::Lost);
-                lost += 1;
+                if !job.ended {
+                    tracing::warn!(job = id, "the job was stopped, or its lease was lost");
+                    lost += 1;
+                }
             }
         }
         lost
@@ -122,5 +135,31 @@ impl Held {
         for job in self.jobs().by_place.values() {
             job.stop.stop(StopReason::Lost);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use meshwork_model::job::Job;
+
+    use super::*;
+
+    fn claimed(id: &str) -> Arc<Claimed> {
+        Arc::new(Claimed {
+            job: Arc::new(Job::from_fields(id, [])),
+            queue: "q".to_owned(),
+            token: "t".to_owned(),
+        })
+    }
+
+    #[test]
+    fn what_has_ended_is_not_lost_when_the_server_knows_it() {
+        let held = Held::default();
+        let (_, ended) = held.add(&claimed("ended"));
+        let (stop, _) = held.add(&claimed("runs"));
+        held.ended(ended);
+        let gone = ["ended".to_owned(), "runs".to_owned()];
+        assert_eq!(held.lose(&held.all(), &gone), 1);
+        assert_eq!(stop.reason(), Some(StopReason::Lost));
     }
 }

@@ -157,7 +157,10 @@ impl Pull {
 
     fn ended(&mut self, ended: Ended) {
         match ended {
-            Ended::Ran(ran) => self.ready.push_back(ran),
+            Ended::Ran(ran) => {
+                self.held.ended(ran.slot.place);
+                self.ready.push_back(ran);
+            }
             Ended::Told(slot) => {
                 self.in_hand -= 1;
                 self.may_pass(&slot.claimed.queue, Instant::now());
