@@ -280,6 +280,10 @@ fn what_cannot_be_meant_is_refused() {
     for (args, named) in [
         (vec!["worker"], "--type"),
         (vec!["worker", "--schema", "hero"], "--type"),
+        (
+            vec!["worker", "--type", "osis", "--handler", "a=a.py"],
+            "--handler",
+        ),
         ([&bananas[..], &["--routes", "a b"]].concat(), "routing key"),
         ([&bananas[..], &["--handler", "a"]].concat(), "NAME=FILE"),
         ([&bananas[..], &["--handler", "a=a.sh"]].concat(), "a.sh"),

@@ -29,8 +29,9 @@ use worker_support::{Gate, Scripted, osis, raw};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Jobs at once.
 const SLOTS: usize = 2;
-/// How long a job is a worker's.
-const LEASE: Duration = Duration::from_millis(400);
+/// How long a job is a worker's: far longer than a busy machine keeps a thread waiting. A job that is lost unasked moves
+/// what is to move later.
+const LEASE: Duration = Duration::from_secs(3);
 /// More keys than one slice of the search for queues looks at.
 const KEYS: &str = "25000";
 

@@ -69,6 +69,7 @@ struct Listen {
         value_name = "TYPE",
         required_unless_present = "schema",
         required_if_eq("schema", "hero"),
+        conflicts_with_all = ["handlers", "config", "adopt_strays", "no_scheduler"],
         value_delimiter = ','
     )]
     types: Vec<ScriptType>,
