@@ -92,9 +92,8 @@ impl Held {
     }
 
     /// Ends the runs of jobs that are this worker's no more, and says how many they are. Only those that were asked about
-    /// are meant:
-    /// the same job may have been claimed anew since, with another token. What has ended by itself is no loss: its report
-    /// came before the question.
+    /// are meant: the same job may have been claimed anew since, with another token. What has ended by itself is no loss:
+    /// its report came before the question.
     pub(super) fn lose(&self, asked: &[Claimed], gone: &[String]) -> usize {
         if gone.is_empty() {
             return 0;

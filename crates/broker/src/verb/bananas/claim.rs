@@ -91,9 +91,9 @@ impl FromRedisValue for Answer {
 
 impl Bananas {
     /// Takes up to `want` ids off the lists, in their order and oldest first, as far as the limits of their routes let
-    /// them start ([`Bananas::configure`]): each is this worker's under a lease with the token from then on, and stands among those that run, for Bananas' own tools. What came into this
-    /// worker's feed lists is taken first; more of it than wanted goes back. Ids without a record are given too: the
-    /// caller says what becomes of them.
+    /// them start ([`Bananas::configure`]): each is this worker's under a lease with the token from then on, and stands
+    /// among those that run, for Bananas' own tools. What came into this worker's feed lists is taken first; more of it
+    /// than wanted goes back. Ids without a record are given too: the caller says what becomes of them.
     ///
     /// # Errors
     /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call. Then jobs may have been claimed

@@ -6,6 +6,7 @@ use meshwork_model::name::RoutingKey;
 use meshwork_model::queue::{QueueSetting, QueueSettings, Rate};
 
 use super::Bananas;
+use super::inspect::failed;
 use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::settings::Settings;
@@ -59,10 +60,7 @@ impl Bananas {
         let mut get = redis::cmd("HGETALL");
         get.arg(self.keys.config());
         let fields = get.query_async(&mut self.conn.clone()).await;
-        let settings = Settings::read(fields.map_err(|source| Error::Call {
-            verb: "limits",
-            source,
-        })?);
+        let settings = Settings::read(fields.map_err(failed("limits"))?);
         let routes = settings.queues.into_iter();
         Ok(routes
             .filter_map(|(route, set)| Some((route.parse().ok()?, set)))

@@ -1,5 +1,5 @@
-//! A client and a worker for jobs of Bananas (seed 4). Of the worker, [`pull`] takes jobs, [`run`] runs them, [`report`] tells how they ended, [`feed`]
-//! waits for them, [`keep`] keeps what runs and brings back what others left.
+//! A client and a worker for jobs of Bananas (seed 4). Of the worker, [`pull`] takes jobs, [`run`] runs them, [`report`]
+//! tells how they ended, [`feed`] waits for them, [`keep`] keeps what runs and brings back what others left.
 
 mod client;
 mod feed;
