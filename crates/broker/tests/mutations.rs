@@ -17,6 +17,8 @@ use tokio::runtime::Runtime;
 const ENGINE: Engine = Engine::Embedded;
 
 fn main() -> ExitCode {
+    // A case that panics has noticed: its backtrace would look like a failure among thousands of lines.
+    std::panic::set_hook(Box::new(|_| {}));
     let arguments = Arguments::from_args();
     let record = std::env::var("MESHWORK_MUTATIONS").is_ok_and(|what| what == "record");
     let runtime = Arc::new(Runtime::new().expect("threads can be started"));
