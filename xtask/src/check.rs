@@ -17,13 +17,10 @@ const RUSTDOCFLAGS: &str = "-D warnings -A rustdoc::private_intra_doc_links";
 type Step<'a> = (&'a str, &'a dyn Fn() -> Result<(), Failure>);
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
-    let steps: [Step<'_>; 7] = [
+    let steps: [Step<'_>; 6] = [
         ("test", &|| suite::test(workspace, false, &[], &[])),
         ("fmt", &|| cargo(workspace, "fmt --all --check")),
-        ("clippy", &|| {
-            cargo(workspace, "clippy --workspace --all-targets -- -D warnings")
-        }),
-        ("otlp", &|| feature(workspace)),
+        ("clippy", &|| lints(workspace)),
         ("doc", &|| documents(workspace)),
         ("tidy", &|| tidy::tidy(workspace)),
         ("deny", &|| licences(workspace)),
@@ -48,30 +45,22 @@ fn cargo(workspace: &Workspace, words: &str) -> Result<(), Failure> {
     process::run(&mut workspace.cargo(&words), LIMIT)
 }
 
-/// The feature of the command that nothing else turns on. Its test is built with what the other tests have built,
-/// but for what depends on the feature.
-fn feature(workspace: &Workspace) -> Result<(), Failure> {
-    cargo(
-        workspace,
-        "clippy -p meshwork-cli --features otlp --all-targets -- -D warnings",
-    )?;
-    let test = "--workspace --features meshwork-cli/otlp --test otlp";
-    let test: Vec<_> = test.split(' ').map(str::to_owned).collect();
-    suite::test(workspace, false, &test, &[])
+/// All with the features that the tests were built with; and the command as most build it, without them.
+fn lints(workspace: &Workspace) -> Result<(), Failure> {
+    let mut all = workspace.cargo(&["clippy", "--workspace", "--all-targets"]);
+    all.args(suite::FEATURES).args(["--", "-D", "warnings"]);
+    process::run(&mut all, LIMIT)?;
+    cargo(workspace, "clippy -p meshwork-cli -- -D warnings")
 }
 
-/// Private items too, so that their links are checked. The command first, since its pages and those of the library of the same name overwrite each
-/// other.
+/// Private items too, so that their links are checked. The command by itself, since its pages and those of the library
+/// of the same name overwrite each other; of the same packages, so that nothing is built for one of the two alone.
 fn documents(workspace: &Workspace) -> Result<(), Failure> {
-    for packages in [
-        ["-p", "meshwork-cli"].as_slice(),
-        &["--workspace", "--exclude=meshwork-cli"],
-    ] {
-        let mut command = workspace.cargo(&["doc", "--no-deps", "--document-private-items"]);
-        process::run(
-            command.args(packages).env("RUSTDOCFLAGS", RUSTDOCFLAGS),
-            LIMIT,
-        )?;
+    for targets in ["--bins", "--lib"] {
+        let mut command = workspace.cargo(&["doc", "--workspace", "--no-deps"]);
+        command.args(["--document-private-items", targets]);
+        command.args(suite::FEATURES);
+        process::run(command.env("RUSTDOCFLAGS", RUSTDOCFLAGS), LIMIT)?;
     }
     Ok(())
 }

@@ -19,6 +19,9 @@ const BUILD: Duration = Duration::from_secs(60 * 60);
 /// Every test has to fit into this, on two cores.
 const TESTS: Duration = Duration::from_secs(75 * 60);
 
+/// What nothing turns on by itself, so that every test is there. Whoever names packages names features too.
+pub(crate) const FEATURES: [&str; 2] = ["--features", "meshwork-cli/otlp"];
+
 /// `cargo` is for cargo, `binaries` for the test binaries.
 pub(crate) fn test(
     workspace: &Workspace,
@@ -30,7 +33,7 @@ pub(crate) fn test(
     let scope = scope(cargo);
     told_step("building the tests", || {
         let mut command = workspace.cargo(&["test", "--no-run"]);
-        process::run(command.args(scope).args(cargo), BUILD)
+        process::run(command.args(&scope).args(cargo), BUILD)
     })?;
     let skipped = workspace.target("skipped-tests");
     fs::create_dir_all(workspace.root.join("target"))
@@ -73,16 +76,16 @@ fn verdict(passed: bool, account: &Account) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The whole workspace, unless packages are named.
-fn scope(cargo: &[String]) -> &'static [&'static str] {
+/// The whole workspace with all that is in it, unless packages are named.
+fn scope(cargo: &[String]) -> Vec<&'static str> {
     let named = ["-p", "--package", "--workspace", "--all"];
     if cargo
         .iter()
         .any(|word| named.iter().any(|name| word.starts_with(name)))
     {
-        return &[];
+        return Vec::new();
     }
-    &["--workspace"]
+    [&["--workspace"], FEATURES.as_slice()].concat()
 }
 
 fn told_step(what: &str, step: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
