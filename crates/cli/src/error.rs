@@ -68,6 +68,8 @@ pub(crate) enum Error {
     NoToken(std::net::SocketAddr),
     #[error("WORKER_CONCURRENCY is {0:?}: give a whole number from 1 to 1000")]
     Concurrency(String),
+    #[error("{0} is for jobs of ours: leave it out with --schema bananas")]
+    OnlyOurs(&'static str),
     #[error("no job of {of} has ended for {waited:?}; they go on")]
     NothingEnds { of: usize, waited: Duration },
     #[error("the system gives no {what}: {source}")]
@@ -92,7 +94,7 @@ impl Error {
             Self::Target(_) | Self::Script(_) | Self::Input(_) => Exit::USAGE,
             Self::OldList(_) | Self::Queue(_) | Self::Usage(_) => Exit::USAGE,
             Self::Handler(_) | Self::Config(_) | Self::Concurrency(_) => Exit::USAGE,
-            Self::NoToken(_) => Exit::USAGE,
+            Self::NoToken(_) | Self::OnlyOurs(_) => Exit::USAGE,
             Self::Action(error) => exit_of_action(error),
             Self::NoDeadAction(_) | Self::NoTrace(_) => Exit::NO_JOB,
             Self::Jsonl(JsonlError::Changed { .. }) => Exit::FAILED,

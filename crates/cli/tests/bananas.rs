@@ -285,6 +285,12 @@ fn what_cannot_be_meant_is_refused() {
             "--handler",
         ),
         ([&bananas[..], &["--routes", "a b"]].concat(), "routing key"),
+        ([&bananas[..], &["--type", "osis"]].concat(), "--type"),
+        ([&bananas[..], &["--group", "gpu"]].concat(), "--group"),
+        (
+            [&bananas[..], &["--retain-count", "5"]].concat(),
+            "--retain-count",
+        ),
         ([&bananas[..], &["--handler", "a"]].concat(), "NAME=FILE"),
         ([&bananas[..], &["--handler", "a=a.sh"]].concat(), "a.sh"),
         (

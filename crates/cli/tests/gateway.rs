@@ -174,6 +174,9 @@ on_all_data! {
             ("/actions/demo/fail", JSON, &long, 413, "TOO_LARGE"),
             ("/actions/demo/a%20b", JSON, "{}", 400, "BAD_PATH"),
             ("/actions/demo//b", JSON, "{}", 400, "BAD_PATH"),
+            ("/actions/demo/%ff", JSON, "{}", 400, "BAD_PATH"),
+            ("/other", JSON, "{}", 404, "NO_SUCH_PATH"),
+            ("/healthz", JSON, "{}", 405, "METHOD_NOT_ALLOWED"),
             ("/actions/demo/fail", "content-type: text/plain\r\n", "{}", 415, "NO_JSON"),
             ("/actions/demo/fail", "", "{}", 415, "NO_JSON"),
             ("/actions/demo/fail", "content-type: application/json\r\nx-task-id: 7\r\n", "{}", 400, "BAD_ID"),
@@ -183,8 +186,9 @@ on_all_data! {
         }
         let failed = post(&address, "/actions/demo/fail", JSON, "{}").json();
         assert!(failed["error"]["message"].as_str().unwrap().contains("boom"), "{failed}");
-        assert_eq!(post(&address, "/other", JSON, "{}").status, 404);
-        assert_eq!(get(&address, "/actions/demo/fail").status, 405);
+        let not_so = get(&address, "/actions/demo/fail");
+        assert_eq!((not_so.status, &*not_so.code()), (405, "METHOD_NOT_ALLOWED"));
+        assert_eq!(not_so.header("allow"), Some("post"));
         for path in ["/healthz", "/readyz"] {
             assert_eq!(get(&address, path).status, 200, "{path}");
         }

@@ -103,6 +103,10 @@ on_all_data! {
         refused(ground, &["job", "submit", "a.rhai"], 1, &["is being drained", "queue resume"]);
         let late = ground.run(&["queue", "drain", "osis", "--timeout", "0"]).exits(4);
         assert!(late.stderr.contains("1 wait") && late.stderr.contains("resume"), "{}", late.stderr);
+        ground.run(&["queue", "pause", "osis"]).ok();
+        let held = ground.run(&["queue", "drain", "osis", "--timeout", "0"]).exits(4);
+        assert!(held.stderr.contains("is paused"), "{}", held.stderr);
+        ground.run(&["queue", "resume", "osis"]).ok();
         let _worker = ground.worker(&["--type", "osis"]);
         let done = ground.run(&["queue", "drain", "osis"]).ok();
         assert_eq!(done.stdout, format!("{OSIS} is empty, but for 1 that wait for their time\n"));

@@ -2,21 +2,21 @@
 
 mod bananas;
 mod config;
+mod hero;
 mod list;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::metrics::Metrics;
-use meshwork::model::name::{ActorId, Group, Instance, ScriptType};
-use meshwork::model::retry::RetryBackoff;
+use meshwork::model::name::{Instance, ScriptType};
 use meshwork::model::route::routes::Routes;
-use meshwork::{Client, Retention, Worker};
+use meshwork::{Client, Worker};
 use serde::Serialize;
 
 use bananas::{Bananas, Schema};
 pub(crate) use config::ConfigError;
+use hero::Hero;
 
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Served};
@@ -50,6 +50,7 @@ impl WorkerCommand {
         match self.command {
             Some(Other::List(list)) => list.run(context).await,
             None if self.listen.schema == Schema::Bananas => {
+                self.listen.hero.refuse()?;
                 self.listen.bananas.run(&self.listen, context).await
             }
             None => self.listen.run(context).await,
@@ -63,19 +64,6 @@ struct Listen {
     /// Whose jobs it runs
     #[arg(long, value_enum, default_value_t)]
     schema: Schema,
-    /// The types of scripts to run
-    #[arg(
-        long = "type",
-        value_name = "TYPE",
-        required_unless_present = "schema",
-        required_if_eq("schema", "hero"),
-        conflicts_with_all = ["handlers", "config", "adopt_strays", "no_scheduler"],
-        value_delimiter = ','
-    )]
-    types: Vec<ScriptType>,
-    /// The group it belongs to
-    #[arg(long, default_value = "default")]
-    group: Group,
     /// The routes whose jobs it takes, one after the other, as gpu,default; or in turns by weight, as gpu=3,default=1.
     /// A job of ours has its group as route; default are those without a group
     #[arg(
@@ -85,13 +73,6 @@ struct Listen {
         conflicts_with = "group"
     )]
     routes: Option<Routes>,
-    /// A name of its own within the group, so that jobs can be sent to it alone
-    #[arg(long, value_name = "NAME")]
-    instance: Option<Instance>,
-    /// The id of an old worker that it takes over: it hears requests on its stop queue and, while the type
-    /// migrates, takes from its lists
-    #[arg(long = "legacy-id", value_name = "ID", value_delimiter = ',')]
-    legacy_ids: Vec<ActorId>,
     /// How many jobs run at once [default: 10]
     #[arg(long, value_name = "N", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -104,34 +85,12 @@ struct Listen {
     #[arg(long, value_name = "S", default_value = "25", value_parser = value::wait,
           allow_hyphen_values = true)]
     grace: Duration,
-    /// How long a script that is asked to stop, or whose time is over, has to put things in order before it
-    /// is killed, in seconds
-    #[arg(long, value_name = "S", default_value = "5", value_parser = value::wait,
-          allow_hyphen_values = true)]
-    stop_grace: Duration,
-    /// How long a job that failed waits for its next run, where it does not say so itself, in seconds; it is
-    /// doubled with each run, up to --backoff-cap
-    #[arg(long, value_name = "S", default_value = "1", value_parser = value::wait,
-          allow_hyphen_values = true)]
-    backoff: Duration,
-    /// The longest such pause, in seconds
-    #[arg(long, value_name = "S", default_value = "600", value_parser = value::wait,
-          allow_hyphen_values = true)]
-    backoff_cap: Duration,
-    /// For how long ended jobs are kept, in seconds; give it to all workers alike
-    #[arg(long, value_name = "S", default_value = "604800", value_parser = value::wait,
-          allow_hyphen_values = true)]
-    retain_age: Duration,
-    /// How many ended jobs are kept; give it to all workers alike
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
-    retain_count: u32,
-    /// A folder in which jobs may have log files (--log-path); may be given several times
-    #[arg(long, value_name = "FOLDER")]
-    log_dir: Vec<PathBuf>,
     /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) at this address over HTTP; the port
     /// 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT", env = "MESHWORK_METRICS_ADDR")]
     metrics_addr: Option<SocketAddr>,
+    #[command(flatten)]
+    hero: Hero,
     #[command(flatten)]
     bananas: Bananas,
 }
@@ -190,34 +149,15 @@ impl Listen {
 
     fn worker(&self, client: &Client) -> Result<Worker, Error> {
         let worker = Worker::new(client);
-        let mut worker = match &self.routes {
+        let worker = match &self.routes {
             Some(routes) => worker.routes(routes.clone()),
-            None => worker.group(self.group.clone()),
+            None => worker.group(self.hero.group()),
         };
-        worker = worker
-            .legacy_ids(self.legacy_ids.iter().cloned())
+        let worker = worker
             .concurrency(self.concurrency.unwrap_or(CONCURRENCY).into())
             .lease(self.lease)
-            .grace(self.grace)
-            .stop_grace(self.stop_grace)
-            .backoff(RetryBackoff {
-                first: self.backoff,
-                cap: self.backoff_cap,
-            })
-            .retention(Retention {
-                age: self.retain_age,
-                count: self.retain_count as usize,
-            });
-        for folder in &self.log_dir {
-            worker = worker.log_dir(folder);
-        }
-        if let Some(instance) = &self.instance {
-            worker = worker.instance(instance.clone());
-        }
-        for script_type in &self.types {
-            worker = worker.script_type(script_type)?;
-        }
-        Ok(worker)
+            .grace(self.grace);
+        self.hero.set(worker)
     }
 
     /// Says that it listens.
@@ -227,10 +167,11 @@ impl Listen {
         metrics: Option<&str>,
         context: &mut Context,
     ) -> Result<(), Error> {
-        let types: Vec<_> = self.types.iter().map(ScriptType::as_str).collect();
+        let types: Vec<_> = self.hero.types.iter().map(ScriptType::as_str).collect();
         let routes = self.routes.as_ref().map(Routes::to_string);
-        let group = routes.is_none().then_some(self.group.as_str());
-        let instance = self.instance.as_ref().map(Instance::as_str);
+        let of_group = self.hero.group();
+        let group = routes.is_none().then_some(of_group.as_str());
+        let instance = self.hero.instance.as_ref().map(Instance::as_str);
         if context.out.is_json() {
             context.out.json(&Event::Listening {
                 worker,
@@ -246,7 +187,7 @@ impl Listen {
         let types = types.join(", ");
         let many = self.concurrency.unwrap_or(CONCURRENCY);
         let which = routes.map(|routes| format!("routes {routes}"));
-        let which = which.unwrap_or_else(|| format!("group {}", self.group));
+        let which = which.unwrap_or_else(|| format!("group {of_group}"));
         note(format_args!(
             "listening to {types} of {which}{place}; {many} jobs at once ({worker})"
         ));

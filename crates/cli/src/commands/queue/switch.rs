@@ -82,6 +82,16 @@ impl Drain {
             client.close_queue(&list).await?;
             client.depth(&list).await?
         } else {
+            if client
+                .settings()
+                .await?
+                .of(&list)
+                .is_some_and(|set| set.paused)
+            {
+                note(format_args!(
+                    "{list} is paused: what waits in it starts when it is resumed, which ends the drain too"
+                ));
+            }
             let mut last = None;
             let progress = |depth: &QueueDepth| {
                 if last.replace(*depth) != Some(*depth) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, Path, Request as HttpRequest, State};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -24,13 +25,32 @@ const TRACEPARENT: &str = "traceparent";
 /// `POST /actions/{service}/{type}`.
 pub(super) async fn act(
     State(shared): State<Arc<Shared>>,
-    Path((service, rest)): Path<(String, String)>,
+    path: Result<Path<(String, String)>, PathRejection>,
     request: HttpRequest,
-) -> Response {
-    match call(&shared, &service, &rest, request).await {
-        Ok(response) => response,
-        Err(failure) => failure.into_response(),
-    }
+) -> Result<Response, Failure> {
+    let Path((service, rest)) = path.map_err(|_| bad_path())?;
+    call(&shared, &service, &rest, request).await
+}
+
+/// A path that is none of ours.
+pub(super) async fn nowhere() -> Failure {
+    let message = "there is nothing; actions are at /actions/SERVICE/TYPE";
+    Failure::new(StatusCode::NOT_FOUND, "NO_SUCH_PATH", message)
+}
+
+/// A path of ours with a method that it has not.
+pub(super) async fn not_so() -> Failure {
+    let message = "actions are asked for with POST, /healthz and /readyz with GET";
+    Failure::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "METHOD_NOT_ALLOWED",
+        message,
+    )
+}
+
+fn bad_path() -> Failure {
+    let message = "a path is /actions/SERVICE/TYPE, of letters, digits, _ and -, and dots or slashes in the type";
+    Failure::new(StatusCode::BAD_REQUEST, "BAD_PATH", message)
 }
 
 /// `GET /readyz`.
@@ -118,9 +138,7 @@ fn action_type(service: &str, rest: &str) -> Result<String, Failure> {
         && joined.split('.').all(|part| !part.is_empty())
         && joined.chars().all(fits)
         && joined.len() <= MAX_TYPE;
-    let message = "a path is /actions/SERVICE/TYPE, of letters, digits, _ and -, and dots or slashes in the type";
-    let bad = || Failure::new(StatusCode::BAD_REQUEST, "BAD_PATH", message);
-    sound.then_some(joined).ok_or_else(bad)
+    sound.then_some(joined).ok_or_else(bad_path)
 }
 
 /// The ids that the client gives; the others are new.

@@ -118,6 +118,8 @@ impl Gateway {
             .route("/actions/{service}/{*rest}", post(answer::act))
             .route("/healthz", get(|| async { "healthy\n" }))
             .route("/readyz", get(answer::readiness))
+            .fallback(answer::nowhere)
+            .method_not_allowed_fallback(answer::not_so)
             .layer(DefaultBodyLimit::max(self.max_body as usize))
             .with_state(shared);
         let bounds = Bounds {

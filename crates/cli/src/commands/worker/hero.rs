@@ -1,0 +1,114 @@
+//! `meshwork worker`: what only jobs of ours, and of Hero, need.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use meshwork::model::name::{ActorId, Group, Instance, ScriptType};
+use meshwork::model::retry::RetryBackoff;
+use meshwork::{Retention, Worker};
+
+use crate::error::Error;
+use crate::value;
+
+/// What a worker for jobs of ours is started with besides. What is not said is left to the library, whose defaults the
+/// help names.
+#[derive(Debug, clap::Args)]
+pub(super) struct Hero {
+    /// The types of scripts to run
+    #[arg(
+        long = "type",
+        value_name = "TYPE",
+        required_unless_present = "schema",
+        required_if_eq("schema", "hero"),
+        conflicts_with_all = ["handlers", "config", "adopt_strays", "no_scheduler"],
+        value_delimiter = ','
+    )]
+    pub(super) types: Vec<ScriptType>,
+    /// The group it belongs to [default: default]
+    #[arg(long)]
+    pub(super) group: Option<Group>,
+    /// A name of its own within the group, so that jobs can be sent to it alone
+    #[arg(long, value_name = "NAME")]
+    pub(super) instance: Option<Instance>,
+    /// The id of an old worker that it takes over: it hears requests on its stop queue and, while the type
+    /// migrates, takes from its lists
+    #[arg(long = "legacy-id", value_name = "ID", value_delimiter = ',')]
+    legacy_ids: Vec<ActorId>,
+    /// How long a script that is asked to stop, or whose time is over, has to put things in order before it
+    /// is killed, in seconds [default: 5]
+    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
+    stop_grace: Option<Duration>,
+    /// How long a job that failed waits for its next run, where it does not say so itself, in seconds; it is
+    /// doubled with each run, up to --backoff-cap [default: 1]
+    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
+    backoff: Option<Duration>,
+    /// The longest such pause, in seconds [default: 600]
+    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
+    backoff_cap: Option<Duration>,
+    /// For how long ended jobs are kept, in seconds; give it to all workers alike [default: 604800]
+    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
+    retain_age: Option<Duration>,
+    /// How many ended jobs are kept; give it to all workers alike [default: 100000]
+    #[arg(long, value_name = "N")]
+    retain_count: Option<u32>,
+    /// A folder in which jobs may have log files (--log-path); may be given several times
+    #[arg(long, value_name = "FOLDER")]
+    log_dir: Vec<PathBuf>,
+}
+
+impl Hero {
+    /// Refuses all of it where jobs of others are run, to which it means nothing.
+    pub(super) fn refuse(&self) -> Result<(), Error> {
+        let given = [
+            (!self.types.is_empty(), "--type"),
+            (self.group.is_some(), "--group"),
+            (self.instance.is_some(), "--instance"),
+            (!self.legacy_ids.is_empty(), "--legacy-id"),
+            (self.stop_grace.is_some(), "--stop-grace"),
+            (self.backoff.is_some(), "--backoff"),
+            (self.backoff_cap.is_some(), "--backoff-cap"),
+            (self.retain_age.is_some(), "--retain-age"),
+            (self.retain_count.is_some(), "--retain-count"),
+            (!self.log_dir.is_empty(), "--log-dir"),
+        ];
+        match given.into_iter().find(|(given, _)| *given) {
+            Some((_, option)) => Err(Error::OnlyOurs(option)),
+            None => Ok(()),
+        }
+    }
+
+    /// The group where routes name none.
+    pub(super) fn group(&self) -> Group {
+        self.group.clone().unwrap_or_default()
+    }
+
+    /// Sets what was said.
+    pub(super) fn set(&self, mut worker: Worker) -> Result<Worker, Error> {
+        let (backoff, retention) = (RetryBackoff::default(), Retention::default());
+        worker = worker
+            .legacy_ids(self.legacy_ids.iter().cloned())
+            .backoff(RetryBackoff {
+                first: self.backoff.unwrap_or(backoff.first),
+                cap: self.backoff_cap.unwrap_or(backoff.cap),
+            })
+            .retention(Retention {
+                age: self.retain_age.unwrap_or(retention.age),
+                count: self
+                    .retain_count
+                    .map_or(retention.count, |count| count as usize),
+            });
+        if let Some(grace) = self.stop_grace {
+            worker = worker.stop_grace(grace);
+        }
+        for folder in &self.log_dir {
+            worker = worker.log_dir(folder);
+        }
+        if let Some(instance) = &self.instance {
+            worker = worker.instance(instance.clone());
+        }
+        for script_type in &self.types {
+            worker = worker.script_type(script_type)?;
+        }
+        Ok(worker)
+    }
+}
