@@ -13,6 +13,7 @@ const FEW: Counts = Counts {
     samples: 3,
     memory: 100,
     calls: 150,
+    timed_calls: 20,
 };
 
 async fn lines(engine: Engine) -> Vec<Value> {
@@ -113,7 +114,7 @@ fn a_name_means_one_figure_or_all_that_begin_with_it() {
     assert_eq!(names("work-10"), ["work-10"]);
     assert_eq!(names("enqueue"), ["enqueue-one", "enqueue-bulk"]);
     assert!(names("work").len() >= 6 && names("wor").is_empty());
-    assert_eq!(names("call").len(), 8);
+    assert_eq!(names("call").len(), 10);
     assert_eq!(
         names("call-latency"),
         ["call-latency-streams", "call-latency-lists"]

@@ -12,9 +12,9 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::BenchError;
-use super::figure::payload;
+use super::figure::{Pace, payload};
 use super::ground::Ground;
-use super::latency::{PACE, WARM_UP, percentiles};
+use super::latency::{WARM_UP, timed};
 
 /// What is called.
 const ECHO: &str = "echo.run";
@@ -81,23 +81,15 @@ impl Pair {
     }
 
     /// One call at a time for a service that waits.
-    pub(super) async fn latency(self, samples: usize) -> Result<Vec<f64>, BenchError> {
+    pub(super) async fn latency(self, samples: usize, pace: Pace) -> Result<Vec<f64>, BenchError> {
         let (client, data) = (self.client.clone(), self.data.clone());
-        // In a task, as the floor's: from outside the runtime's threads each call would wake another one.
-        let task = tokio::spawn(async move {
-            let (mut pace, mut times) = (tokio::time::interval(PACE), Vec::new());
-            for _ in 0..samples {
-                pace.tick().await;
-                let began = Instant::now();
-                call(&client, &data).await?;
-                times.push(began.elapsed());
-            }
-            Ok::<_, BenchError>(times)
-        });
-        let times = task.await;
-        let times = times.map_err(|why| BenchError::Odd(why.to_string()))??;
+        let one = move || {
+            let (client, data) = (client.clone(), data.clone());
+            async move { call(&client, &data).await }
+        };
+        let times = timed(samples, pace, one).await;
         self.service.stop().await;
-        Ok(percentiles(times).to_vec())
+        times
     }
 }
 

@@ -36,6 +36,8 @@ pub enum Figure {
     CallLatency {
         /// Whose wire.
         dialect: Dialect,
+        /// When the next one is made.
+        pace: Pace,
     },
 }
 
@@ -63,6 +65,15 @@ impl With {
     }
 }
 
+/// When the next call is made, once the last one was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// At once: what is called is awake.
+    AtOnce,
+    /// After a pause in which both sides fall asleep.
+    Idle,
+}
+
 /// How much is done for one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Counts {
@@ -80,6 +91,8 @@ pub struct Counts {
     pub memory: usize,
     /// Calls of actions.
     pub calls: usize,
+    /// Calls of which each is timed, at once after the last one.
+    pub timed_calls: usize,
 }
 
 impl Counts {
@@ -92,6 +105,7 @@ impl Counts {
         samples: 500,
         memory: 20_000,
         calls: 20_000,
+        timed_calls: 5_000,
     };
     /// To try a change.
     pub const QUICK: Self = Self {
@@ -102,6 +116,7 @@ impl Counts {
         samples: 200,
         memory: 5_000,
         calls: 5_000,
+        timed_calls: 2_000,
     };
 }
 
@@ -131,7 +146,7 @@ impl Figure {
         all.push(Self::Latency);
         all.extend([false, true].map(|packed| Self::Memory { packed }));
         for dialect in [Dialect::Streams, Dialect::Lists] {
-            all.push(Self::CallLatency { dialect });
+            all.extend([Pace::AtOnce, Pace::Idle].map(|pace| Self::CallLatency { dialect, pace }));
             all.extend([1, 10, 100].map(|in_flight| Self::Calls { in_flight, dialect }));
         }
         all
@@ -161,7 +176,10 @@ impl Figure {
             Self::Memory { packed: false } => "memory".to_owned(),
             Self::Memory { packed: true } => "memory-listpack".to_owned(),
             Self::Calls { in_flight, dialect } => format!("call-{in_flight}-{dialect}"),
-            Self::CallLatency { dialect } => format!("call-latency-{dialect}"),
+            Self::CallLatency { dialect, pace } => match pace {
+                Pace::AtOnce => format!("call-latency-{dialect}"),
+                Pace::Idle => format!("call-idle-{dialect}"),
+            },
         }
     }
 
@@ -192,7 +210,11 @@ impl Figure {
             Self::EnqueueOne => counts.one,
             Self::EnqueueBulk => counts.bulk,
             Self::Work { concurrency, .. } => counts.work.min(counts.work_each * concurrency),
-            Self::Latency | Self::CallLatency { .. } => counts.samples,
+            Self::Latency => counts.samples,
+            Self::CallLatency { pace, .. } => match pace {
+                Pace::AtOnce => counts.timed_calls,
+                Pace::Idle => counts.samples,
+            },
             Self::Calls { .. } => counts.calls,
             Self::Memory { .. } => counts.memory,
         }

@@ -1,12 +1,42 @@
 //! How long single jobs take while nothing else is to do.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use super::BenchError;
+use super::figure::Pace;
 
 /// Samples that are not counted: connections are made during them.
 pub(crate) const WARM_UP: usize = 20;
 
 /// Between two samples: longer than until the worker waits again.
 pub(crate) const PACE: Duration = Duration::from_millis(5);
+
+/// Times of calls, each made when the last one was answered and `pace` allows it, in µs.
+///
+/// In a task: from outside the runtime's threads each call would wake another one.
+pub(super) async fn timed<F>(
+    samples: usize,
+    pace: Pace,
+    mut call: impl FnMut() -> F + Send + 'static,
+) -> Result<Vec<f64>, BenchError>
+where
+    F: Future<Output = Result<(), BenchError>> + Send,
+{
+    let task = tokio::spawn(async move {
+        let (mut ticks, mut times) = (tokio::time::interval(PACE), Vec::new());
+        for _ in 0..samples {
+            if pace == Pace::Idle {
+                ticks.tick().await;
+            }
+            let began = Instant::now();
+            call().await?;
+            times.push(began.elapsed());
+        }
+        Ok(percentiles(times).to_vec())
+    });
+    let times = task.await;
+    times.map_err(|why| BenchError::Odd(why.to_string()))?
+}
 
 /// From just before the call that submits, to the start of the handler and until its caller has the result.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ mod meter;
 mod ours;
 mod report;
 
-pub use figure::{Counts, Figure, Shape, With};
+pub use figure::{Counts, Figure, Pace, Shape, With};
 pub use ground::Engine;
 pub use meter::Cost;
 pub use report::{Beside, Line};
@@ -151,10 +151,10 @@ async fn ours(figure: Figure, engine: Engine, counts: &Counts) -> Result<Sample,
             before = ground.read()?;
             per_second(pair.calls(jobs, in_flight).await?)
         }
-        Figure::CallLatency { dialect } => {
+        Figure::CallLatency { dialect, pace } => {
             let pair = calls::Pair::start(&ground, dialect, 1).await?;
             before = ground.read()?;
-            pair.latency(jobs).await?
+            pair.latency(jobs, pace).await?
         }
     };
     let cost = ground.read()?.since(&before, jobs);
@@ -209,10 +209,10 @@ async fn beside(
             before = ground.read()?;
             per_second(echoes.calls(jobs).await?)
         }
-        Figure::CallLatency { .. } => {
+        Figure::CallLatency { pace, .. } => {
             let echoes = Echoes::start(&ground, callers).await?;
             before = ground.read()?;
-            echoes.latency(jobs).await?
+            echoes.latency(jobs, pace).await?
         }
     };
     let cost = ground.read()?.since(&before, jobs);

@@ -20,19 +20,28 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The shortest time between two looks.
 const LOOK_SOON: Duration = Duration::from_millis(5);
 
+/// How the next messages of a queue are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// As many as there are slots: more may be there.
+    Receive,
+    /// One, when it comes: nothing was left, or what came last came alone.
+    Wait,
+}
+
 /// Takes and runs messages until the service stops.
 pub(super) async fn pull(state: Arc<State>, queue: Queue) {
     let mut backoff = Backoff::new();
-    let mut parking = None;
+    let (mut parking, mut next) = (None, Next::Receive);
     while !state.stop.is_cancelled() {
         tokio::select! {
             () = state.stop.cancelled() => return,
             () = state.known() => {}
         }
-        match once(&state, &queue, &mut parking).await {
-            Ok(()) => backoff = Backoff::new(),
+        match once(&state, &queue, &mut parking, next).await {
+            Ok(then) => (backoff, next) = (Backoff::new(), then),
             Err(error) => {
-                parking = None;
+                (parking, next) = (None, Next::Receive);
                 queue.doubt();
                 tracing::warn!(%error, queue = queue.source.queue(), "nothing was taken; trying again");
                 tokio::select! {
@@ -44,28 +53,28 @@ pub(super) async fn pull(state: Arc<State>, queue: Queue) {
     }
 }
 
-/// Takes what is there; if nothing is, waits for the next message.
+/// Takes what is there, or waits for the next message, once a slot is free. Returns how to go on.
 async fn once(
     state: &Arc<State>,
     queue: &Queue,
     parking: &mut Option<Parking>,
-) -> Result<(), Error> {
+    next: Next,
+) -> Result<Next, Error> {
     let setup = &state.setup;
     let Some(free) = state.free(MOST).await else {
-        return Ok(());
+        return Ok(next);
     };
-    let taken = setup
-        .broker
-        .receive(&setup.worker, &queue.source, free.len())
-        .await?;
-    if !taken.is_empty() {
+    if next == Next::Receive {
+        let (slots, source) = (free.len(), &queue.source);
+        let taken = setup.broker.receive(&setup.worker, source, slots).await?;
+        let all = taken.len() < slots;
         start(state, queue, taken, free);
-        return Ok(());
+        return Ok(if all { Next::Wait } else { Next::Receive });
     }
     // Who waits has no slot: another queue may have something to run in it.
     drop(free);
     let Some(received) = wait(state, queue, parking).await? else {
-        return Ok(());
+        return Ok(Next::Wait);
     };
     let in_hand = state.take(received);
     match state.free(1).await {
@@ -75,7 +84,9 @@ async fn once(
             state.done(&in_hand);
         }
     }
-    Ok(())
+    // Looking for more would hold up the answer of one that comes alone.
+    let alone = state.running.len() <= 1;
+    Ok(if alone { Next::Wait } else { Next::Receive })
 }
 
 fn start(state: &Arc<State>, queue: &Queue, taken: Vec<Received>, free: Vec<OwnedSemaphorePermit>) {

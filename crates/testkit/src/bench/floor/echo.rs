@@ -10,11 +10,13 @@ use tokio::task::JoinSet;
 
 use super::PAYLOAD;
 use crate::bench::BenchError;
+use crate::bench::figure::Pace;
 use crate::bench::ground::Ground;
-use crate::bench::latency::{PACE, WARM_UP, percentiles};
+use crate::bench::latency::{WARM_UP, timed};
 use crate::bench::link::Link;
 
 /// Who asks, and the lists of the pair.
+#[derive(Clone)]
 struct Caller {
     link: Link,
     requests: String,
@@ -101,22 +103,15 @@ impl Echoes {
     pub(in crate::bench) async fn latency(
         mut self,
         samples: usize,
+        pace: Pace,
     ) -> Result<Vec<f64>, BenchError> {
-        let Some(mut caller) = self.callers.pop() else {
+        let Some(caller) = self.callers.pop() else {
             return Ok(Vec::new());
         };
-        let task = tokio::spawn(async move {
-            let (mut pace, mut times) = (tokio::time::interval(PACE), Vec::new());
-            for _ in 0..samples {
-                pace.tick().await;
-                let began = Instant::now();
-                caller.call().await?;
-                times.push(began.elapsed());
-            }
-            Ok::<_, redis::RedisError>(times)
-        });
-        let times = task.await;
-        let times = times.map_err(|why| BenchError::Odd(why.to_string()))??;
-        Ok(percentiles(times).to_vec())
+        let one = move || {
+            let mut caller = caller.clone();
+            async move { Ok(caller.call().await?) }
+        };
+        timed(samples, pace, one).await
     }
 }
