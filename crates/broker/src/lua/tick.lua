@@ -16,7 +16,7 @@ local counted = {stored = 'runs', skipped = 'skipped'}
 -- The job of the last slot, if it has not ended.
 local function last_of(key)
   local id = redis.call('HGET', key, 'last')
-  local has = id and rare().record(JOB .. id, 'mw_lock', 'mw_stop', 'script_type', 'worker_id', 'actor_id')
+  local has = id and rare().record(JOB .. id, 'mw_lock', 'mw_stop', 'mw_waiting', 'script_type', 'worker_id', 'actor_id')
   if has and (has.status or '') ~= '' and not final(has.status) then return id, has end
 end
 
@@ -33,6 +33,15 @@ local function displace(id, has, queue, control, by)
   event(id, 'stop', who, reason)
 end
 
+-- A job that has been replaced, and those that it waited for: one of them may run still.
+local function with_its_own(last, has)
+  local after = {last}
+  for id in string.gmatch(has.mw_waiting or '', '"([^"]+)"') do
+    if redis.call('EXISTS', JOB .. id) == 1 then after[#after + 1] = id end
+  end
+  return after
+end
+
 -- What becomes of the slot whose job is at KEYS[k].
 local function decide(key, control, overlap, timeout, id, script_type, o, from)
   local last, has = last_of(key)
@@ -40,12 +49,16 @@ local function decide(key, control, overlap, timeout, id, script_type, o, from)
     event(id, 'skip', who, last .. ' has not ended')
     return 'skipped'
   end
-  if last and last ~= id and overlap == 'replace' and redis.call('EXISTS', KEYS[k]) == 0 then
+  local replaces = last and last ~= id and overlap == 'replace' and redis.call('EXISTS', KEYS[k]) == 0
+  if replaces then
     displace(last, has, KEYS[k + 1], control, id)
     o = o or {}
-    o.after, o.on_failure, o.timeout = {last}, 'continue', timeout
+    o.after, o.on_failure, o.timeout = with_its_own(last, has), 'continue', timeout
   end
-  return store(id, KEYS[k], KEYS[k + 1], script_type, o, from, now, at, who)
+  local answer = store(id, KEYS[k], KEYS[k + 1], script_type, o, from, now, at, who)
+  -- However what it waits for ends.
+  if replaces and answer == 'stored' then redis.call('HSET', KEYS[k], 'mw_on_failure', 'continue') end
+  return answer
 end
 
 -- Why a slot stays undecided.

@@ -20,6 +20,7 @@ cases![
     a_slot_is_skipped_while_the_last_job_goes_on,
     a_job_that_waits_is_replaced,
     a_job_that_runs_is_replaced_when_it_has_ended,
+    a_job_that_waits_for_a_replaced_one_is_replaced,
     a_job_that_is_to_stop_is_not_told_again,
     jobs_may_overlap,
     the_latest_missed_slot_runs,
@@ -214,14 +215,28 @@ async fn a_job_that_runs_is_replaced_when_it_has_ended(world: &World) -> Outcome
         Some(format!("replaced by {SECOND}"))
     );
     same!(world.waiting().await?, [""; 0]);
-    // A third takes the place of the second, which still waits, and of the first once only.
-    world.at(SLOT + 20_000);
-    same!(tick(world).await?, (1, 1, 0));
-    same!(world.list(&control).await?, [FIRST]);
+    world.fail(&claimed, FailureKind::Stopped).await?;
+    world.broker.settle().await?;
+    same!(world.waiting().await?, [SECOND]);
+    same!(world.status(SECOND).await?, "dispatched");
+    Ok(())
+}
+
+/// A third takes the place of the second, which still waits, and waits for the first as that did.
+async fn a_job_that_waits_for_a_replaced_one_is_replaced(world: &World) -> Outcome {
+    after_one(world, Overlap::Replace).await?;
+    let claimed = world.take_one().await?;
+    let control = world.keys().control_queue_type(&"osis".parse()?);
+    for slot in [10_000, 20_000] {
+        world.at(SLOT + slot);
+        same!(tick(world).await?, (1, 1, 0));
+        same!(world.list(&control).await?, [FIRST]);
+        same!(world.waiting().await?, [""; 0]);
+    }
+    same!(world.status(SECOND).await?, "error");
     world.fail(&claimed, FailureKind::Stopped).await?;
     world.broker.settle().await?;
     same!(world.waiting().await?, ["s.20231114T221350Z"]);
-    same!(world.status(SECOND).await?, "error");
     Ok(())
 }
 

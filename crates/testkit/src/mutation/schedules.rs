@@ -181,8 +181,8 @@ pub(super) const TICK: &[Change] = &[
     ),
     (
         "never_replaced",
-        "overlap == 'replace' and redis.call('EXISTS', KEYS[k]) == 0 then",
-        "false then",
+        "overlap == 'replace' and redis.call('EXISTS', KEYS[k]) == 0\n",
+        "false\n",
     ),
     (
         "ended_job_counts_as_running",
@@ -196,7 +196,17 @@ pub(super) const TICK: &[Change] = &[
     ),
     (
         "replaced_job_not_waited_for",
-        "    o.after, o.on_failure, o.timeout = {last}, 'continue', timeout\n",
+        "    o.after, o.on_failure, o.timeout = with_its_own(last, has), 'continue', timeout\n",
+        "",
+    ),
+    (
+        "what_a_replaced_job_waited_for_forgotten",
+        "    if redis.call('EXISTS', JOB .. id) == 1 then after[#after + 1] = id end\n",
+        "",
+    ),
+    (
+        "job_that_replaces_fails_with_what_it_replaced",
+        "  if replaces and answer == 'stored' then redis.call('HSET', KEYS[k], 'mw_on_failure', 'continue') end\n",
         "",
     ),
     (
