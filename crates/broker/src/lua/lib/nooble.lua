@@ -33,8 +33,10 @@ local function answer(list, text, ms)
   return true
 end
 
--- Notes names and values, by turns in ARGV from `a` on, in the trace, which only helps.
+-- Notes names and values, by turns in ARGV from `a` on, in the trace, which only helps. Where there are none, the key is
+-- of something else.
 local function note(key, a)
+  if not ARGV[a] then return end
   redis.pcall('XADD', key, 'MAXLEN', '~', MOST_TRACED, '*', unpack(ARGV, a))
   redis.pcall('PEXPIRE', key, TRACED_FOR)
 end

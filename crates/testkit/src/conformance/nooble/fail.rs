@@ -14,6 +14,7 @@ cases![
     runs_are_remembered_for_a_day,
     two_that_are_alike_wait_both,
     tells_the_trace_when_it_is_over,
+    without_a_trace_no_key_gets_an_end,
     forgets_what_was_asked_when_it_is_over,
     who_is_told_needs_no_dead_letter,
     refuses_another_worker,
@@ -149,6 +150,16 @@ async fn tells_the_trace_when_it_is_over(world: &World) -> Outcome {
         let told = side.verbs.traced(&trace, None, 10).await?;
         same!(told.len(), 1);
         same!(told[0].1, [("action".to_owned(), "a1".to_owned())]);
+    }
+    Ok(())
+}
+
+async fn without_a_trace_no_key_gets_an_end(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        side.send(&["m2"]).await?;
+        side.fail(&got, 1, End::default()).await?;
+        check!(side.has_no_end(side.queue()).await?);
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use super::{Outcome, Side, W1, W2, World, cases, check, same, to};
 cases![
     answers_and_acknowledges,
     without_an_answer_nothing_is_written,
+    without_a_trace_no_key_gets_an_end,
     an_answer_waits_as_long_as_it_is_said,
     an_answer_may_wait_without_an_end,
     answers_stand_in_their_order,
@@ -46,6 +47,16 @@ async fn without_an_answer_nothing_is_written(world: &World) -> Outcome {
         );
         check!(!side.exists(&side.replies()).await?);
         side.is_over().await?;
+    }
+    Ok(())
+}
+
+async fn without_a_trace_no_key_gets_an_end(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        side.send(&["m2"]).await?;
+        side.verbs.finish(W1, &got, End::default()).await?;
+        check!(side.has_no_end(side.queue()).await?);
     }
     Ok(())
 }

@@ -264,6 +264,11 @@ impl<'a> Side<'a> {
         Ok((ms + 999).div_euclid(1000))
     }
 
+    /// Whether a key is there, for ever.
+    async fn has_no_end(&self, key: &str) -> Got<bool> {
+        Ok(self.world.raw::<i64>(&["PTTL", key]).await? == -1)
+    }
+
     async fn exists(&self, key: &str) -> Got<bool> {
         Ok(self.world.raw::<u8>(&["EXISTS", key]).await? == 1)
     }

@@ -90,6 +90,11 @@ pub(super) const FINISH: &[Change] = &[
     ),
     ("trace_not_told", "note(KEYS[6], 9)\n", ""),
     (
+        "a_queue_ends_as_a_trace",
+        "  if not ARGV[a] then return end\n",
+        "",
+    ),
+    (
         "trace_stays_for_ever",
         "  redis.pcall('PEXPIRE', key, TRACED_FOR)\n",
         "",
@@ -194,6 +199,12 @@ pub(super) const FAIL: &[Change] = &[
         "'failed'",
     ),
     ("trace_not_told", "note(KEYS[6], 14)\n", ""),
+    (
+        "a_queue_ends_as_a_trace",
+        "  if not ARGV[a] then return end\n",
+        "",
+    ),
+    ("dead_letter_without_queue", ", 'queue', KEYS[1])", ")"),
     (
         "tries_not_forgotten",
         "'DEL', KEYS[3], KEYS[5]",
