@@ -58,6 +58,15 @@ pub(crate) enum Error {
     NoDeadAction(String),
     #[error(
         "nothing is known of the task or trace {0}: services of ours tell of the actions that they ended in the last \
+    #[error(
+        "the dead letter {id} came from the queue {queue}, of the other dialect, and stays where it is: say --dialect \
+         {dialect}"
+    )]
+    OtherDialect {
+        id: String,
+        queue: String,
+        dialect: &'static str,
+    },
          day, the latest 50,000"
     )]
     NoTrace(String),
@@ -93,8 +102,10 @@ impl Error {
             Self::Target(TargetError::Meshwork(error)) => exit_of(error),
             Self::Target(_) | Self::Script(_) | Self::Input(_) => Exit::USAGE,
             Self::OldList(_) | Self::Queue(_) | Self::Usage(_) => Exit::USAGE,
-            Self::Handler(_) | Self::Config(_) | Self::Concurrency(_) => Exit::USAGE,
-            Self::NoToken(_) | Self::OnlyOurs(_) => Exit::USAGE,
+            Self::Handler(_) | Self::Service(_) | Self::Config(_) | Self::Concurrency(_) => {
+                Exit::USAGE
+            }
+            Self::NoToken(_) | Self::OnlyOurs(_) | Self::OtherDialect { .. } => Exit::USAGE,
             Self::Action(error) => exit_of_action(error),
             Self::NoDeadAction(_) | Self::NoTrace(_) => Exit::NO_JOB,
             Self::Jsonl(JsonlError::Changed { .. }) => Exit::FAILED,

@@ -60,18 +60,25 @@ on_all_data! {
             let said = run(&["action", "call", "demo.fail"]).exits(1).stderr;
             assert!(said.contains("boom"), "{said}");
             run(&["action", "send", "demo.fail", "{\"n\":1}"]).ok();
-            let dead = eventually("it is a dead letter", || {
-                run(&["action", "dead", "list", "demo", "--json"]).ok().jsons().pop()
-            });
+            // Both dialects have the same dead letters, and queues of their own.
+            let (queue, other) = match dialect {
+                "streams" => ("nooble4:dev:demo:streams:main", "lists"),
+                _ => ("nooble4:dev:demo:actions", "streams"),
+            };
+            let letter = || {
+                let dead = run(&["action", "dead", "list", "demo", "--json"]).ok().jsons();
+                dead.into_iter().find(|one| one["queue"] == queue)
+            };
+            let dead = eventually("it is a dead letter", letter);
             let id = dead["id"].as_str().unwrap();
             assert!(dead["error"].as_str().unwrap().contains("boom"));
             let shown = run(&["action", "dead", "show", "demo", id]).ok().stdout;
             assert!(shown.contains("\"data\":{\"n\":1}"), "{shown}");
+            let said = ground.run(&["action", "dead", "replay", "demo", id, "--dialect", other]).exits(2).stderr;
+            assert!(said.contains(queue) && said.contains(&format!("--dialect {dialect}")), "{said}");
             run(&["action", "dead", "replay", "demo", id]).ok();
             run(&["action", "dead", "show", "demo", id]).exits(5);
-            eventually("it failed again", || {
-                run(&["action", "dead", "list", "demo", "--json"]).ok().jsons().pop()
-            });
+            eventually("it failed again", letter);
             service.stop();
         }
     }

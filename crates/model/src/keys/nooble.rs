@@ -34,6 +34,15 @@ impl Dialect {
             Self::Lists => "lists",
         }
     }
+
+    /// The other one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Streams => Self::Lists,
+            Self::Lists => Self::Streams,
+        }
+    }
 }
 
 impl fmt::Display for Dialect {

@@ -17,7 +17,7 @@ if runs < tonumber(ARGV[9]) then
 end
 if ARGV[12] ~= '' then
   redis.call('XADD', KEYS[8], 'MAXLEN', '~', MOST_DEAD, '*', 'data', ARGV[6], 'error', ARGV[12], 'runs', runs,
-    'at', whole(now))
+    'at', whole(now), 'queue', KEYS[1])
 end
 local told = answer(KEYS[4], ARGV[7], ARGV[8])
 note(KEYS[6], 14)

@@ -20,6 +20,19 @@ pub struct DeadAction {
     pub runs: u32,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
+    /// The queue that it came from; None if an older version buried it.
+    pub queue: Option<String>,
+}
+
+/// What became of a dead letter that was to have its runs again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Replayed {
+    /// It is in its queue again.
+    Back,
+    /// It is not there.
+    Absent,
+    /// It came from this queue, of the other dialect, and was left as it is: both have one stream of dead letters.
+    Elsewhere(String),
 }
 
 /// Dead letters, the latest first.
@@ -39,6 +52,7 @@ impl DeadAction {
             message: Vec::new(),
             error: String::new(),
             runs: 0,
+            queue: None,
         };
         let text = |value: Vec<u8>| String::from_utf8_lossy(&value).into_owned();
         for (name, value) in entry.fields() {
@@ -46,6 +60,7 @@ impl DeadAction {
                 b"data" => letter.message = value,
                 b"error" => letter.error = text(value),
                 b"runs" => letter.runs = text(value).parse().unwrap_or_default(),
+                b"queue" => letter.queue = Some(text(value)),
                 b"at" => letter.at_ms = text(value).parse().unwrap_or(letter.at_ms),
                 _ => {}
             }
@@ -95,15 +110,20 @@ impl Nooble {
         Ok(entry.map(DeadAction::read))
     }
 
-    /// Puts a dead letter back into its queue, where it has all its runs again. False if it is not there.
+    /// Puts a dead letter back into its queue, where it has all its runs again.
     ///
     /// # Errors
     /// If the id is none, or the server does not take the call.
-    pub async fn replay(&self, source: &Source, id: &str) -> Result<bool, Error> {
+    pub async fn replay(&self, source: &Source, id: &str) -> Result<Replayed, Error> {
         let mut call = self.call(Verb::NoobleReplay, source);
         call.push_key(&source.keys.dead);
         call.push_arg(id);
-        Ok(call.run::<u8>(&self.conn).await? == 1)
+        let from: String = call.run(&self.conn).await?;
+        Ok(match from.as_str() {
+            "" => Replayed::Absent,
+            queue if queue == source.queue() => Replayed::Back,
+            _ => Replayed::Elsewhere(from),
+        })
     }
 
     /// What the trace was told of actions, the latest first: entries before `before`, or from the latest on, as

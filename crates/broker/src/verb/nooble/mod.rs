@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use meshwork_model::keys::nooble::{Dialect, QueueKeys, QueueManager};
 
-pub use dead::{DeadAction, DeadActions};
+pub use dead::{DeadAction, DeadActions, Replayed};
 pub use keep::{MAX_WAIT, Reclaimed};
 pub use receive::Received;
 pub use report::{Answer, End, Failed, Failure, Finished};

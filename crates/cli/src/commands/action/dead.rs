@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::builder::NonEmptyStringValueParser;
 use meshwork::model::time::iso;
-use meshwork_broker::nooble::{DeadAction, Nooble, Source};
+use meshwork_broker::nooble::{DeadAction, Nooble, Replayed, Source};
 use serde::Serialize;
 
 use super::Side;
@@ -58,7 +58,7 @@ pub(crate) struct List {
     limit: u16,
 }
 
-/// Show one as it came
+/// Show one as it came: byte for byte, but with --json, which is text
 #[derive(Debug, clap::Args)]
 pub(crate) struct One {
     #[command(flatten)]
@@ -85,11 +85,13 @@ struct Letter<'a> {
     at: String,
     runs: u32,
     error: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<&'a str>,
     message: std::borrow::Cow<'a, str>,
 }
 
 #[derive(Debug, Serialize)]
-struct Replayed<'a> {
+struct Back<'a> {
     replayed: &'a str,
 }
 
@@ -109,6 +111,7 @@ fn letter(of: &DeadAction) -> Letter<'_> {
         at: iso(of.at_ms),
         runs: of.runs,
         error: &of.error,
+        queue: of.queue.as_deref(),
         message: String::from_utf8_lossy(&of.message),
     }
 }
@@ -157,12 +160,17 @@ impl One {
     async fn replay(self, context: &mut Context) -> Result<Exit, Error> {
         let broker = self.of.side.broker(context).await?;
         let source = self.of.source(&broker);
-        broker.prepare(&source).await?;
-        if !broker.replay(&source, &self.id).await? {
-            return Err(Error::NoDeadAction(self.id));
+        match broker.replay(&source, &self.id).await? {
+            Replayed::Back => {}
+            Replayed::Absent => return Err(Error::NoDeadAction(self.id)),
+            Replayed::Elsewhere(queue) => {
+                let dialect = broker.names().dialect().other().as_str();
+                let id = self.id;
+                return Err(Error::OtherDialect { id, queue, dialect });
+            }
         }
         if context.out.is_json() {
-            context.out.json(&Replayed { replayed: &self.id })?;
+            context.out.json(&Back { replayed: &self.id })?;
         } else {
             context.out.line(&self.id)?;
         }

@@ -1,12 +1,14 @@
 //! replay: a dead letter gets its runs again. And how dead letters are looked at.
 
-use meshwork_broker::nooble::{End, Failed};
+use meshwork_broker::nooble::{End, Failed, Replayed};
 
 use super::{Outcome, Side, World, cases, check, same};
 
 cases![
     has_all_its_runs_again,
     what_is_not_there_is_not_replayed,
+    what_came_from_the_other_dialect_stays,
+    an_older_letter_goes_where_it_is_told,
     the_latest_come_first
 ];
 
@@ -17,7 +19,7 @@ async fn has_all_its_runs_again(world: &World) -> Outcome {
         let dead = side.verbs.dead(&side.source, None, 10).await?;
         let id = &dead.letters[0].id;
         check!(side.verbs.dead_letter(&side.source, id).await? == Some(dead.letters[0].clone()));
-        check!(side.verbs.replay(&side.source, id).await?);
+        same!(side.verbs.replay(&side.source, id).await?, Replayed::Back);
         same!(side.dead().await?, []);
         same!(side.waiting().await?, ["m1"]);
         let got = side.receive().await?;
@@ -28,9 +30,43 @@ async fn has_all_its_runs_again(world: &World) -> Outcome {
 
 async fn what_is_not_there_is_not_replayed(world: &World) -> Outcome {
     for side in Side::both(world)? {
-        check!(!side.verbs.replay(&side.source, "1-1").await?);
+        same!(
+            side.verbs.replay(&side.source, "1-1").await?,
+            Replayed::Absent
+        );
         same!(side.verbs.dead_letter(&side.source, "1-1").await?, None);
         check!(!side.exists(side.queue()).await?);
+    }
+    Ok(())
+}
+
+async fn what_came_from_the_other_dialect_stays(world: &World) -> Outcome {
+    let [streams, lists] = Side::both(world)?;
+    for (side, other) in [(&streams, &lists), (&lists, &streams)] {
+        let got = side.started("m1").await?;
+        side.fail(&got, 1, End::default()).await?;
+        let dead = side.verbs.dead(&side.source, None, 10).await?;
+        let letter = &dead.letters[0];
+        same!(letter.queue.as_deref(), Some(side.queue()));
+        let before = world.all().await?;
+        let told = other.verbs.replay(&other.source, &letter.id).await?;
+        same!(told, Replayed::Elsewhere(side.queue().to_owned()));
+        world.unchanged(&before).await?;
+    }
+    Ok(())
+}
+
+async fn an_older_letter_goes_where_it_is_told(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        side.verbs.prepare(&side.source).await?;
+        let dead = &side.source.keys().dead;
+        world
+            .raw::<()>(&["XADD", dead, "1-1", "data", "m1"])
+            .await?;
+        let told = side.verbs.replay(&side.source, "1-1").await?;
+        same!(told, Replayed::Back);
+        same!(side.waiting().await?, ["m1"]);
+        world.raw::<()>(&["DEL", dead]).await?;
     }
     Ok(())
 }

@@ -241,8 +241,18 @@ pub(super) const RELEASE: &[Change] = &[
 pub(super) const REPLAY: &[Change] = &[
     (
         "what_is_not_there_is_an_error",
-        "if not entry then return 0 end",
+        "if not entry then return '' end",
         "",
+    ),
+    (
+        "goes_to_another_queue",
+        "if from ~= KEYS[1] then return from end",
+        "",
+    ),
+    (
+        "an_older_one_goes_nowhere",
+        "local from = KEYS[1]",
+        "local from = ''",
     ),
     ("not_put_back", "put(KEYS[1], entry[2][2])\n", ""),
     (
