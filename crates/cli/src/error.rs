@@ -177,7 +177,7 @@ fn exit_of_action(error: &meshwork::source::nooble::Error) -> Exit {
         E::Target(_) | E::Data(_) => Exit::USAGE,
         E::Connect(_) | E::Broker(_) => Exit::SERVER,
         E::NoAnswer { .. } => Exit::NOT_ENDED,
-        E::Failed { .. } | E::Answer { .. } => Exit::FAILED,
+        E::Failed { .. } | E::Answer { .. } | E::Unreadable { .. } => Exit::FAILED,
         _ => Exit::SYSTEM,
     }
 }

@@ -195,6 +195,37 @@ fn data_is_an_object() {
     assert!(Request::new("demo.echo", &[1]).is_err());
 }
 
+/// Its caller is told at once, and who reads the answers goes on. (A time like this one once ended the reader.)
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_cannot_be_read_ends_its_call() {
+    for ground in Ground::both().await {
+        for own_list in [false, true] {
+            let mut asks = request("demo.none", json!({}));
+            if own_list {
+                asks = asks.own_list();
+            }
+            let client = ground.tester.clone();
+            let call = tokio::spawn(async move { client.call(asks, BOUND).await });
+            let action: Value = eventually("it is asked", BOUND, async || {
+                let standing = ground.standing(&ground.queue()).await;
+                Some(serde_json::from_str(standing.first()?).unwrap())
+            })
+            .await;
+            let list = action["callback_queue_name"].as_str().unwrap();
+            let bad = json!({ "correlation_id": action["correlation_id"], "timestamp": -1e300 });
+            ground.say::<()>(&["LPUSH", list, &bad.to_string()]).await;
+            let said = call.await.unwrap().unwrap_err().to_string();
+            assert!(
+                said.contains("demo.none") && said.contains("cannot be read"),
+                "{said}"
+            );
+            ground.say::<()>(&["DEL", &ground.queue()]).await;
+            let service = ground.started().await;
+            ground.goes_on(service).await;
+        }
+    }
+}
+
 /// A program that writes to a list of answers what is none, or that answers twice, takes nobody's answer away.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_answer_does_not_end_a_call() {

@@ -14,6 +14,7 @@ mod examples_run;
 #[path = "../../examples/demo_service/handlers.rs"]
 mod handlers;
 mod notices;
+mod panics;
 mod process;
 mod scripts;
 mod service;

@@ -111,6 +111,17 @@ async fn a_field_of_the_wrong_type() {
     }
 }
 
+/// Once the service ended at it, and the next one too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_beyond_all_times() {
+    for ground in Ground::both().await {
+        let service = ground.started().await;
+        let message = with("timestamp", json!(-1e300)).to_string();
+        let error = "timestamp: datetime_from_date_parsing";
+        is_dead(&ground, service, message.as_bytes(), error).await;
+    }
+}
+
 /// Who waits is told, as far as the message says who that is. Theirs says nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_is_not_valid_is_answered() {

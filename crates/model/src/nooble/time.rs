@@ -4,8 +4,8 @@ use crate::time::date_of;
 
 const MICROS: i128 = 1_000_000;
 const DAY: i128 = 86_400 * MICROS;
-/// Numbers above this are milliseconds, below seconds: theirs draws the line here.
-const MOST_SECONDS: i128 = 20_000_000_000;
+/// Numbers above this, in millionths, are milliseconds, below seconds: theirs draws the line here.
+const MOST_SECONDS: u128 = 20_000_000_000 * MICROS.unsigned_abs();
 /// A minus sign as it is printed, which theirs reads in an offset.
 const MINUS: char = '\u{2212}';
 
@@ -40,7 +40,7 @@ pub(super) fn number(text: &str) -> Option<i128> {
 
 /// What a number, in millionths, means as a time.
 pub(super) fn number_of(millionths: i128) -> Option<String> {
-    let is_seconds = millionths.abs() <= MOST_SECONDS * MICROS;
+    let is_seconds = millionths.unsigned_abs() <= MOST_SECONDS;
     instant(if is_seconds {
         millionths
     } else {
@@ -51,7 +51,8 @@ pub(super) fn number_of(millionths: i128) -> Option<String> {
 /// An instant, in microseconds since 1970, in UTC.
 fn instant(micros: i128) -> Option<String> {
     let (days, of_day) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
-    let (year, month, day) = date_of(i64::try_from(days).ok()?);
+    // Whatever number came: the years of more days have more digits than a time.
+    let (year, month, day) = date_of(i32::try_from(days).ok()?.into());
     let seconds = of_day / MICROS;
     let parts = [seconds / 3600, seconds / 60 % 60, seconds % 60];
     let known = (1..=9999).contains(&year);
@@ -154,6 +155,14 @@ mod tests {
             ("1751198400.25", "2025-06-29T12:00:00.250000Z"),
         ] {
             assert_eq!(read(text).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_number_is_too_large() {
+        let least_of_too_many_days = i128::from(i64::MAX) * DAY * 1000;
+        for millionths in [i128::MIN, i128::MAX, least_of_too_many_days] {
+            assert_eq!(number_of(millionths), None, "{millionths}");
         }
     }
 

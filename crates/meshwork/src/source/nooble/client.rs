@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::DropGuard;
 
-use super::replies::{self, Replies};
+use super::replies::{self, Replies, Told};
 use super::request::{Request, new_id, now};
 use super::subscribe::Subscription;
 use super::{Error, WAITS_FOR_CALLBACK};
@@ -130,7 +130,7 @@ impl Client {
     /// Sends an action and waits for its answer, good or bad. An answer that comes later is dropped.
     ///
     /// # Errors
-    /// If the server does not take it, or no answer comes in time.
+    /// If the server does not take it, no answer comes in time, or what comes cannot be read.
     pub async fn call(&self, request: Request, wait: Duration) -> Result<Response, Error> {
         let Request {
             mut action,
@@ -139,10 +139,17 @@ impl Client {
         } = request;
         let id = action.correlation_id.get_or_insert_with(new_id).clone();
         let (action_type, action_id) = (action.action_type.clone(), action.action_id.clone());
-        let no_answer = || Error::NoAnswer {
-            action_type,
-            action_id,
-            waited: wait,
+        let answered = |told: Option<Told>| match told {
+            Some(told) => told.map_err(|why| Error::Unreadable {
+                action_type,
+                action_id,
+                why,
+            }),
+            None => Err(Error::NoAnswer {
+                action_type,
+                action_id,
+                waited: wait,
+            }),
         };
         if own_list {
             let list = self
@@ -150,8 +157,9 @@ impl Client {
                 .response(&self.service, &action.action_type, &id, None);
             action.callback_queue_name = Some(list.clone());
             self.put(action, context.as_deref(), None).await?;
-            let came = self.calls.replies.of_one(&self.broker, &list, wait).await?;
-            return came.ok_or_else(no_answer);
+            let replies = &self.calls.replies;
+            let came = replies.of_one(&self.broker, (&list, &id), wait).await?;
+            return answered(came);
         }
         let replies = &self.calls.replies;
         let reader = || replies::read(self.broker.clone(), Arc::clone(replies));
@@ -159,7 +167,7 @@ impl Client {
         let waiting = replies.expect(&id)?;
         action.callback_queue_name = Some(replies.list(self.names(), &action.action_type));
         self.put(action, context.as_deref(), None).await?;
-        waiting.answer(wait).await.ok_or_else(no_answer)
+        answered(waiting.answer(wait).await)
     }
 
     /// The same, for an answer of a type.

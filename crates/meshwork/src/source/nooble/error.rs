@@ -38,6 +38,16 @@ pub enum Error {
         waited: Duration,
     },
     /// The action failed.
+    /// An answer came that is none.
+    #[error("the answer to {action_type} (action {action_id}) cannot be read: {why}")]
+    Unreadable {
+        /// What was asked.
+        action_type: String,
+        /// The message's id.
+        action_id: String,
+        /// What is wrong with the answer.
+        why: String,
+    },
     #[error("{action_type} failed: {}", .error.message)]
     Failed {
         /// What was asked.

@@ -7,6 +7,7 @@ mod client;
 mod context;
 mod cycle;
 mod error;
+mod guard;
 mod handle;
 mod handler;
 mod keep;

@@ -11,12 +11,13 @@ use std::time::Duration;
 use meshwork_broker::nooble::Nooble;
 use meshwork_broker::{Backoff, Parking};
 use meshwork_model::keys::nooble::QueueManager;
-use meshwork_model::nooble::Response;
+use meshwork_model::nooble::{Response, uuid};
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Error;
+use super::guard::reading;
 use super::request::{fresh, new_id};
 
 /// The most calls of one client under way: beyond, their callers are told so.
@@ -32,6 +33,9 @@ const UNPARK_AGAIN: Duration = Duration::from_millis(20);
 /// How long one wait for an answer that stays has a connection for itself, while others may wait for it.
 const TURN: Duration = Duration::from_secs(1);
 
+/// What came for a call: its answer, or why that cannot be read.
+pub(super) type Told = Result<Response, String>;
+
 /// Who waits for which answer.
 pub(super) struct Replies {
     /// What the names of the lists have of this client: its service, and an id that no other has.
@@ -39,7 +43,7 @@ pub(super) struct Replies {
     process: String,
     /// The lists that answers come to.
     lists: watch::Sender<Vec<String>>,
-    waiting: Mutex<HashMap<String, oneshot::Sender<Response>>>,
+    waiting: Mutex<HashMap<String, oneshot::Sender<Told>>>,
     /// Connections for lists of single calls.
     spaces: Semaphore,
     idle: Mutex<Vec<Parking>>,
@@ -49,7 +53,7 @@ pub(super) struct Replies {
 pub(super) struct Waiting<'a> {
     replies: &'a Replies,
     id: String,
-    answer: oneshot::Receiver<Response>,
+    answer: oneshot::Receiver<Told>,
 }
 
 /// A connection that one wait has for itself.
@@ -70,7 +74,7 @@ impl Replies {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<Response>>> {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<Told>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -110,16 +114,17 @@ impl Replies {
     /// Hands an answer to who waits for it; what comes too late is dropped.
     fn take(&self, message: &[u8], broker: &Nooble) {
         let dialect = broker.names().dialect();
-        match Response::read(message, dialect, fresh()) {
-            Ok(response) => match self.waiting().remove(&response.correlation_id) {
-                // Who has given up meanwhile takes it no more.
-                Some(told) => drop(told.send(response)),
-                None => {
-                    let id = response.correlation_id;
-                    tracing::info!(correlation_id = id, "dropped an answer that comes too late");
-                }
+        let (id, told) = match reading(|| Response::read(message, dialect, fresh())) {
+            Ok(response) => (response.correlation_id.clone(), Ok(response)),
+            Err(why) => match correlation(message) {
+                Some(id) => (id, Err(why)),
+                None => return tracing::warn!(why, "dropped an answer that is none"),
             },
-            Err(error) => tracing::warn!(%error, "dropped an answer that is none"),
+        };
+        match self.waiting().remove(&id) {
+            // Who has given up meanwhile takes it no more.
+            Some(waits) => drop(waits.send(told)),
+            None => tracing::info!(correlation_id = id, "dropped an answer that comes too late"),
         }
     }
 
@@ -162,7 +167,7 @@ impl Replies {
         let mut came = broker.peek(list, None).await?;
         loop {
             if let Some(message) = came {
-                match Response::read(&message, dialect, fresh()) {
+                match reading(|| Response::read(&message, dialect, fresh())) {
                     // What can be read is text.
                     Ok(response) => {
                         let text = String::from_utf8_lossy(&message).into_owned();
@@ -191,13 +196,13 @@ impl Replies {
         }
     }
 
-    /// Waits for the answer on a list of one call. None if none came in time.
+    /// Waits for the answer on a list of the call with this correlation id. None if none came in time.
     pub(super) async fn of_one(
         &self,
         broker: &Nooble,
-        list: &str,
+        (list, id): (&str, &str),
         wait: Duration,
-    ) -> Result<Option<Response>, Error> {
+    ) -> Result<Option<Told>, Error> {
         let until = Instant::now() + wait;
         let Some(space) = self.space(broker, until).await? else {
             return Ok(None);
@@ -205,9 +210,14 @@ impl Replies {
         let one = [list.to_owned()];
         let dialect = broker.names().dialect();
         let read = |message: &Vec<u8>| {
-            let read = Response::read(message, dialect, fresh());
-            read.inspect_err(|error| tracing::warn!(%error, "dropped an answer that is none"))
-                .ok()
+            let read = reading(|| Response::read(message, dialect, fresh()));
+            if let Err(why) = &read
+                && correlation(message).as_deref() != Some(id)
+            {
+                tracing::warn!(why, "dropped an answer that is none");
+                return None;
+            }
+            Some(read)
         };
         loop {
             let came = broker.replies(&space.parking, &one, left(until)).await?;
@@ -220,6 +230,16 @@ impl Replies {
     }
 }
 
+/// Which call an answer is to that cannot be read, if it says so much.
+fn correlation(message: &[u8]) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Known {
+        correlation_id: String,
+    }
+    let known: Known = serde_json::from_slice(message).ok()?;
+    uuid(&known.correlation_id)
+}
+
 /// What is left of a wait; 0 would be for ever.
 fn left(until: Instant) -> Duration {
     let left = until.saturating_duration_since(Instant::now());
@@ -228,7 +248,7 @@ fn left(until: Instant) -> Duration {
 
 impl Waiting<'_> {
     /// The answer; None if none comes in time.
-    pub(super) async fn answer(mut self, wait: Duration) -> Option<Response> {
+    pub(super) async fn answer(mut self, wait: Duration) -> Option<Told> {
         let answer = tokio::time::timeout(wait, &mut self.answer).await;
         answer.ok()?.ok()
     }

@@ -1,10 +1,8 @@
 //! Run: what becomes of one message, from its bytes to its report.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use meshwork_broker::nooble::{Answer, End, Failed, Failure, Finished};
 use meshwork_broker::{Backoff, Error};
 use meshwork_model::job::limits::MAX_LOST;
@@ -16,6 +14,7 @@ use super::answer::{self, Reply};
 use super::client::AskedFor;
 use super::context::ActionContext;
 use super::error::{ActionError, PROCESSING};
+use super::guard::{PANICKED, reading, sound};
 use super::handler::{Given, Input};
 use super::request::{fresh, new_id, now, span, task_of};
 use super::state::{InHand, State};
@@ -35,8 +34,15 @@ struct Task<'a> {
     began: (String, Instant),
 }
 
-/// Deals with a message.
+/// Deals with a message. One that makes this panic is poison too: it would stay in hand, and do the same to the next
+/// service.
 pub(super) async fn run(state: &State, in_hand: &InHand, is_callback: bool) {
+    if sound(deal(state, in_hand, is_callback)).await.is_none() {
+        Box::pin(poison(state, in_hand, PANICKED)).await;
+    }
+}
+
+async fn deal(state: &State, in_hand: &InHand, is_callback: bool) {
     let setup = &state.setup;
     let received = &in_hand.received;
     let names = setup.broker.names();
@@ -44,9 +50,10 @@ pub(super) async fn run(state: &State, in_hand: &InHand, is_callback: bool) {
         let what = "it has no field `data`";
         return Box::pin(poison(state, in_hand, what)).await;
     }
-    let action = match Action::read(received.bytes(), names.dialect(), fresh()) {
+    let read = reading(|| Action::read(received.bytes(), names.dialect(), fresh()));
+    let action = match read {
         Ok(action) => Arc::new(action),
-        Err(error) => return Box::pin(poison(state, in_hand, &error.to_string())).await,
+        Err(error) => return Box::pin(poison(state, in_hand, &error)).await,
     };
     let (mut asked, mut record) = (None, None);
     if is_callback {
@@ -140,7 +147,8 @@ impl Task<'_> {
             true => answer::read(&self.action),
             false => Input::Data(self.action.data.clone()),
         };
-        let act = handler.act(input, context.clone());
+        // What reads the data for a function runs before its first step.
+        let act = async { handler.act(input, context.clone()).await };
         match self.execute(act, &stop).await {
             None => self.lost(),
             Some(Ok(data)) => self.finish(&Ok(data), &context).await,
@@ -155,15 +163,16 @@ impl Task<'_> {
         stop: &CancellationToken,
     ) -> Option<Given> {
         let timeout = self.state.setup.timeout;
-        let act = AssertUnwindSafe(act).catch_unwind();
-        tokio::pin!(act);
-        let panicked = |_| {
-            let what = "the handler panicked; see the service's log";
-            Err(ActionError::new(PROCESSING.0, PROCESSING.1, what))
+        let act = async {
+            sound(act).await.unwrap_or_else(|| {
+                let what = "the handler panicked; see the service's log";
+                Err(ActionError::new(PROCESSING.0, PROCESSING.1, what))
+            })
         };
+        tokio::pin!(act);
         tokio::select! {
             biased;
-            given = &mut act => return Some(given.unwrap_or_else(panicked)),
+            given = &mut act => return Some(given),
             () = tokio::time::sleep(timeout) => {}
             () = self.in_hand.lost.cancelled() => {
                 stop.cancel();
@@ -174,7 +183,7 @@ impl Task<'_> {
         stop.cancel();
         if let Ok(given) = tokio::time::timeout(CUT_OFF, act).await {
             // What it has done just now, it has done.
-            return Some(given.unwrap_or_else(panicked));
+            return Some(given);
         }
         Some(Err(ActionError::timeout(timeout)))
     }

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::guard::reading;
 use super::request::fresh;
 
 /// The most notifications that wait to be read: what comes then is dropped, and counted.
@@ -208,9 +209,9 @@ impl<T: DeserializeOwned> Subscription<T> {
             message: heard.message.clone(),
         };
         let dialect = self.broker.names().dialect();
-        let action = match Action::read(&heard.message, dialect, fresh()) {
+        let action = match reading(|| Action::read(&heard.message, dialect, fresh())) {
             Ok(action) => action,
-            Err(error) => return unreadable(event, error.to_string()),
+            Err(error) => return unreadable(event, error),
         };
         match action.data.read() {
             Ok(data) => Notice::Told(Box::new(Notification {

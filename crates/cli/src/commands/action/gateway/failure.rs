@@ -42,6 +42,7 @@ impl Failure {
     pub(super) fn of(error: &Error) -> Self {
         let (status, code) = match error {
             Error::NoAnswer { .. } => (StatusCode::GATEWAY_TIMEOUT, "NO_ANSWER"),
+            Error::Unreadable { .. } => (StatusCode::BAD_GATEWAY, "BAD_ANSWER"),
             Error::TooMany { .. } => (StatusCode::SERVICE_UNAVAILABLE, "TOO_MANY_CALLS"),
             Error::Broker(_) | Error::Connect(_) => {
                 tracing::warn!(%error, "an action was not sent");

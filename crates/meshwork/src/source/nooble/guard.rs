@@ -1,0 +1,35 @@
+//! What reads messages goes on whatever is in one: a panic is an error of that message alone.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use futures_util::FutureExt;
+
+/// What is said of a message whose reading panicked.
+pub(super) const PANICKED: &str = "reading it panicked; see the log";
+
+/// Reads a message. A panic is an error as any other: whoever is given the message next would panic too.
+pub(super) fn reading<T, E: ToString>(read: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    // What was half made is dropped with the panic.
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(read) => read.map_err(|error| error.to_string()),
+        Err(_) => Err(PANICKED.to_owned()),
+    }
+}
+
+/// What a future gives; None if it panics.
+pub(super) async fn sound<T>(future: impl Future<Output = T>) -> Option<T> {
+    AssertUnwindSafe(future).catch_unwind().await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_of_what_is_read() {
+        assert_eq!(reading(|| Ok::<_, String>(1)), Ok(1));
+        assert_eq!(reading(|| Err::<(), _>("why")), Err("why".to_owned()));
+        let panics = || -> Result<(), String> { panic!("a message that nobody thought of") };
+        assert_eq!(reading(panics), Err(PANICKED.to_owned()));
+    }
+}
