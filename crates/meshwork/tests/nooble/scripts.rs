@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::support::{BOUND, Ground, request};
@@ -24,6 +25,26 @@ async fn a_script_may_be_the_handler() {
             .await
             .unwrap();
         assert_eq!(answer, json!({ "lengths": [4, 1] }));
+        ground.goes_on(service).await;
+    }
+}
+
+/// The service's clock and the script's end at once: whichever is heard first, it is the time that was up.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_out_of_its_time_is_told_as_that() {
+    const CALLS: usize = 24;
+    for ground in Ground::both().await {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("slow.py");
+        std::fs::write(&path, "import time\ntime.sleep(1000)\n").unwrap();
+        let service = ground.service().timeout(Duration::from_millis(300));
+        let service = service.script("demo.slow", &path).unwrap();
+        let service = service.concurrency(CALLS).start().await.unwrap();
+        let call = |_| ground.tester.call(request("demo.slow", json!({})), BOUND);
+        for answer in join_all((0..CALLS).map(call)).await {
+            let error = answer.unwrap().error.unwrap();
+            assert_eq!(error.error_code.as_deref(), Some("HANDLER_TIMEOUT"));
+        }
         ground.goes_on(service).await;
     }
 }

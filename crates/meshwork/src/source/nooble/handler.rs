@@ -206,7 +206,11 @@ async fn script(
         },
         Err(failure) => {
             let error = match failure.kind {
-                FailureKind::Timeout => ActionError::timeout(timeout),
+                // Told to stop it is when its time is up: both clocks end at once. (And when the message is this
+                // service's no more; then nobody hears of it.)
+                FailureKind::Timeout | FailureKind::Stopped => {
+                    return Err(ActionError::timeout(timeout));
+                }
                 _ => ActionError::new(PROCESSING.0, PROCESSING.1, &failure.message),
             };
             Err(match failure.kind.retryable() {
