@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use meshwork::source::nooble::Ids;
 use serde_json::{Value, json};
 
 use crate::support::{BOUND, Ground, request};
@@ -25,6 +26,44 @@ async fn a_script_may_be_the_handler() {
             .await
             .unwrap();
         assert_eq!(answer, json!({ "lengths": [4, 1] }));
+        ground.goes_on(service).await;
+    }
+}
+
+/// It belongs to the action's trace, and knows its ids.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_knows_its_action() {
+    let python = "import json, os\nnames = ('TRACEPARENT', 'JOB_ID', 'TENANT_ID', 'SESSION_ID', 'CORRELATION_ID', 'ACTION_TYPE')\n\
+                  print(json.dumps({'told': [os.environ.get(name) for name in names]}))\n";
+    let rhai = "#{told: [TRACEPARENT, JOB_ID, ENV.TENANT_ID, ENV.SESSION_ID, ENV.CORRELATION_ID, ENV.ACTION_TYPE]}";
+    for ground in Ground::both().await {
+        let dir = tempfile::tempdir().unwrap();
+        let mut service = ground.service();
+        for (name, file, code) in [
+            ("demo.python", "who.py", python),
+            ("demo.rhai", "who.rhai", rhai),
+        ] {
+            let path = dir.path().join(file);
+            std::fs::write(&path, code).unwrap();
+            service = service.script(name, &path).unwrap();
+        }
+        let service = service.start().await.unwrap();
+        for name in ["demo.python", "demo.rhai"] {
+            let ids = Ids::default();
+            let asks = request(name, json!({})).ids(ids.clone());
+            let asks = asks.correlation_id(&ids.trace_id);
+            let trace = asks.traceparent().unwrap();
+            let action = asks.action_id().to_owned();
+            let answer: Value = ground.tester.ask(asks, BOUND).await.unwrap();
+            let Ids {
+                tenant_id,
+                session_id,
+                trace_id,
+                ..
+            } = ids;
+            let told = json!([trace, action, tenant_id, session_id, trace_id, name]);
+            assert_eq!(answer["told"], told);
+        }
         ground.goes_on(service).await;
     }
 }
@@ -67,6 +106,8 @@ async fn a_script_is_told_of_as_a_function() {
             )
             .unwrap();
         let service = service
+            .script("demo.nan", &script("nan.py", "print('{\"a\": NaN}')\n"))
+            .unwrap()
             .script("demo.nothing", &script("nothing.py", "print('null')\n"))
             .unwrap();
         let service = service.start().await.unwrap();
@@ -74,6 +115,15 @@ async fn a_script_is_told_of_as_a_function() {
             let asked = ground.tester.call(request(action, json!({})), BOUND);
             asked.await.unwrap()
         };
+        // As Python writes what JSON has not.
+        let error = call("demo.nan").await.error.unwrap();
+        assert!(
+            error
+                .message
+                .contains("it is no JSON: expected value at line 1"),
+            "{}",
+            error.message
+        );
         let error = call("demo.slow").await.error.unwrap();
         assert_eq!(error.error_code.as_deref(), Some("HANDLER_TIMEOUT"));
         let nothing = call("demo.nothing").await;

@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use meshwork_model::nooble::{Data, ErrorDetail, InvalidData};
+use meshwork_model::nooble::{Action, Data, ErrorDetail, InvalidData};
 use meshwork_model::outcome::FailureKind;
+use meshwork_model::secret::EnvVars;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::context::ActionContext;
 use super::error::{ActionError, PROCESSING};
+use super::request::traceparent;
 use crate::runner::{Run, StopReason, StopSignal};
 use crate::source::handlers::{Entry, HandlerError, Handlers as Scripts};
 
@@ -186,7 +188,10 @@ async fn script(
     context: &ActionContext,
     (deadline, timeout): (Instant, Duration),
 ) -> Given {
-    let job = entry.job(&context.action.action_id, data.text());
+    let action = &context.action;
+    let mut job = entry.job(&action.action_id, data.text());
+    job.traceparent = traceparent(action);
+    job.env_vars = env(action);
     let mut run = Run::new(Arc::new(job), deadline);
     let stop = StopSignal::default();
     run.stop = stop.clone();
@@ -200,9 +205,13 @@ async fn script(
         }
     };
     match report.result {
-        Ok(output) => match entry.result(output) {
-            None => Ok(Data::empty()),
-            Some(text) => answer(Data::parse(&text)),
+        Ok(output) => match String::from_utf8_lossy(&output).trim() {
+            "" => Ok(Data::empty()),
+            // Stricter than what is read off the wire: Python writes NaN, which others do not read.
+            text => match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+                Ok(_) => answer(Data::parse(text)),
+                Err(error) => Err(no_data(&format!("it is no JSON: {error}"))),
+            },
         },
         Err(failure) => {
             let error = match failure.kind {
@@ -219,6 +228,25 @@ async fn script(
             })
         }
     }
+}
+
+/// What a script is told of its action, as environment variables. What the action does not say is not there.
+fn env(action: &Action) -> EnvVars {
+    let said = |name: &str, id: Option<&String>| id.map(|id| (name.to_owned(), id.clone()));
+    [
+        said("ACTION_TYPE", Some(&action.action_type)),
+        said("ORIGIN_SERVICE", action.origin_service.as_ref()),
+        said("CORRELATION_ID", action.correlation_id.as_ref()),
+        said("TRACE_ID", action.trace_id.as_ref()),
+        said("TASK_ID", action.task_id.as_ref()),
+        said("TENANT_ID", action.tenant_id.as_ref()),
+        said("SESSION_ID", action.session_id.as_ref()),
+        said("AGENT_ID", action.agent_id.as_ref()),
+        said("USER_ID", action.user_id.as_ref()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The handlers of a service, by the type of actions.
