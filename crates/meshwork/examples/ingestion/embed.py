@@ -3,11 +3,12 @@ import json
 import sys
 
 batch = json.load(sys.stdin)
-embeddings = [[len(text), at] for at, text in enumerate(batch["texts"])]
+texts = batch.get("texts", [])
+embeddings = [[len(text), at] for at, text in enumerate(texts)]
 print(json.dumps({
     "status": "completed",
-    "model": batch["model"],
-    "chunk_ids": batch["chunk_ids"],
+    "model": batch.get("model"),
+    "chunk_ids": batch.get("chunk_ids"),
     "embeddings": embeddings,
     "dimensions": 2,
 }))
