@@ -1,9 +1,11 @@
 //! `meshwork action trace`: the tree of one task's actions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use meshwork_broker::MAX_ITEMS;
 use meshwork_broker::nooble::Nooble;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::Side;
 use crate::context::Context;
@@ -13,8 +15,8 @@ use crate::out::printable;
 
 /// Print the tree of one task's actions, with their times
 ///
-/// It knows the latest 50,000 actions that services of ours dealt with. The wire of lists has no task: give the trace
-/// there.
+/// It knows the latest 50,000 actions that services of ours dealt with. The wire of lists has no task: the trace
+/// stands for it, which is what --task of `action call` and `send` gives there.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Trace {
     #[command(flatten)]
@@ -25,6 +27,19 @@ pub(crate) struct Trace {
 
 /// An action as the trace tells of it.
 type Told = BTreeMap<String, String>;
+
+/// The same for programs: how long it took is a number.
+struct Row<'a>(&'a Told);
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value = |(name, text): (&'_ String, &'_ String)| match text.parse::<u64>() {
+            Ok(number) if name == "took_ms" => (name.clone(), Value::from(number)),
+            _ => (name.clone(), Value::from(text.as_str())),
+        };
+        serializer.collect_map(self.0.iter().map(value))
+    }
+}
 
 impl Trace {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
@@ -37,7 +52,7 @@ impl Trace {
         }
         if context.out.is_json() {
             for one in &told {
-                context.out.json(one)?;
+                context.out.json(&Row(one))?;
             }
         } else {
             let lines = tree(&told);
@@ -74,41 +89,64 @@ fn word<'a>(one: &'a Told, name: &str) -> &'a str {
 
 /// A line for each, those that an action called below it. What no action that is known called stands at the edge.
 fn tree(told: &[Told]) -> Vec<String> {
-    let mut lines = Vec::new();
-    let spans: Vec<_> = told.iter().map(|one| word(one, "span")).collect();
-    let roots = told
-        .iter()
-        .filter(|one| !spans.contains(&word(one, "parent")));
-    // The last in is the first out; each is shown once, whatever its parents say.
-    let mut next: Vec<_> = roots.rev().map(|one| (one, 0)).collect();
-    let mut shown = Vec::new();
-    while let Some((one, depth)) = next.pop() {
-        let span = word(one, "span");
-        if shown.contains(&word(one, "action")) {
-            continue;
+    let (parents, mut below) = (parents(told), vec![Vec::new(); told.len()]);
+    for (at, parent) in parents.iter().enumerate() {
+        if let Some(parent) = parent {
+            below[*parent].push(at);
         }
-        shown.push(word(one, "action"));
-        let error = word(one, "error");
-        let error = if error.is_empty() {
-            String::new()
-        } else {
-            format!(": {error}")
-        };
-        lines.push(format!(
-            "{:indent$}{} {} ms at {} by {}, asked by {}: {}{error}",
-            "",
-            word(one, "type"),
-            word(one, "took_ms"),
-            word(one, "began"),
-            word(one, "service"),
-            word(one, "from"),
-            word(one, "how"),
-            indent = 2 * depth,
-        ));
-        let below = told.iter().filter(|it| word(it, "parent") == span);
-        next.extend(below.rev().map(|it| (it, depth + 1)));
+    }
+    let (mut lines, mut shown) = (Vec::new(), vec![false; told.len()]);
+    let roots = (0..told.len()).filter(|at| parents[*at].is_none());
+    // Those that say of each other that they called them have no root: the earliest of them stands at the edge.
+    for root in roots.chain(0..told.len()) {
+        // The last in is the first out.
+        let mut next = vec![(root, 0)];
+        while let Some((at, depth)) = next.pop() {
+            if std::mem::replace(&mut shown[at], true) {
+                continue;
+            }
+            lines.push(line(&told[at], depth));
+            next.extend(below[at].iter().rev().map(|it| (*it, depth + 1)));
+        }
     }
     lines
+}
+
+/// Which entry tells of the run that called each action: of several runs, the last that had begun by then. None is
+/// called by itself, nor by what has no span.
+fn parents(told: &[Told]) -> Vec<Option<usize>> {
+    let mut runs = HashMap::<&str, Vec<usize>>::new();
+    for (at, one) in told.iter().enumerate() {
+        runs.entry(word(one, "span")).or_default().push(at);
+    }
+    let parent = |(at, one): (usize, &Told)| {
+        let parent = Some(word(one, "parent")).filter(|span| !span.is_empty())?;
+        let others = |it: &&usize| word(&told[**it], "action") != word(one, "action");
+        let mut calls = runs.get(parent)?.iter().filter(others).peekable();
+        let first = calls.peek().copied();
+        calls.take_while(|it| **it < at).last().or(first).copied()
+    };
+    told.iter().enumerate().map(parent).collect()
+}
+
+fn line(one: &Told, depth: usize) -> String {
+    let error = word(one, "error");
+    let error = match error {
+        "" => String::new(),
+        error => format!(": {error}"),
+    };
+    let line = format!(
+        "{:indent$}{} {} ms at {} by {}, asked by {}: {}{error}",
+        "",
+        word(one, "type"),
+        word(one, "took_ms"),
+        word(one, "began"),
+        word(one, "service"),
+        word(one, "from"),
+        word(one, "how"),
+        indent = 2 * depth,
+    );
+    line.replace(['\r', '\n'], " ")
 }
 
 #[cfg(test)]
@@ -148,9 +186,57 @@ mod tests {
         assert!(lines[3].trim_start().starts_with("d "));
     }
 
+    fn shown(told: &[Told]) -> Vec<String> {
+        let begin = |line: &String| line.split(" ms").next().unwrap_or_default().to_owned();
+        tree(told).iter().map(begin).collect()
+    }
+
     #[test]
-    fn a_circle_ends() {
+    fn a_circle_ends_and_all_in_it_is_shown() {
+        let all = [
+            told("a", "1", "2"),
+            told("b", "2", "1"),
+            told("c", "3", "1"),
+        ];
+        assert_eq!(shown(&all), ["a ", "  b ", "  c "]);
         let all = [told("a", "1", "x"), told("b", "1", "1")];
-        assert_eq!(tree(&all).len(), 2);
+        assert_eq!(shown(&all), ["a ", "  b "]);
+    }
+
+    #[test]
+    fn an_action_that_names_itself_stands_at_the_edge() {
+        assert_eq!(shown(&[told("a", "1", "1")]), ["a "]);
+    }
+
+    /// An action that was replayed: what its second run called stands below that.
+    #[test]
+    fn each_run_is_shown() {
+        let all = [
+            told("a", "1", ""),
+            told("b", "2", "1"),
+            told("a", "1", ""),
+            told("c", "3", "1"),
+        ];
+        assert_eq!(shown(&all), ["a ", "  b ", "a ", "  c "]);
+    }
+
+    #[test]
+    fn what_has_no_span_called_nothing() {
+        let all = [told("a", "", ""), told("b", "2", "")];
+        assert_eq!(shown(&all), ["a ", "b "]);
+    }
+
+    #[test]
+    fn an_error_stays_on_its_line() {
+        let mut failed = told("a", "1", "");
+        failed.insert("error".to_owned(), "it\nfailed".to_owned());
+        assert!(tree(&[failed])[0].ends_with(": it failed"));
+    }
+
+    #[test]
+    fn a_time_is_a_number_for_programs() {
+        let mut one = told("a", "1", "");
+        one.insert("took_ms".to_owned(), "12".to_owned());
+        assert_eq!(serde_json::to_value(Row(&one)).unwrap()["took_ms"], 12);
     }
 }
