@@ -53,11 +53,11 @@ pub(crate) enum Error {
     #[error(transparent)]
     Config(#[from] crate::commands::ConfigError),
     #[error(transparent)]
+    Service(#[from] crate::commands::ServiceError),
+    #[error(transparent)]
     Action(#[from] meshwork::source::nooble::Error),
     #[error("there is no dead letter {0}: `meshwork action dead list` shows those that there are")]
     NoDeadAction(String),
-    #[error(
-        "nothing is known of the task or trace {0}: services of ours tell of the actions that they ended in the last \
     #[error(
         "the dead letter {id} came from the queue {queue}, of the other dialect, and stays where it is: say --dialect \
          {dialect}"
@@ -67,6 +67,8 @@ pub(crate) enum Error {
         queue: String,
         dialect: &'static str,
     },
+    #[error(
+        "nothing is known of the task or trace {0}: services of ours tell of the actions that they ended in the last \
          day, the latest 50,000"
     )]
     NoTrace(String),

@@ -65,11 +65,18 @@ impl Input {
 
 /// What is in a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, InputError> {
+    bounded(open(path)?, path)
+}
+
+/// What comes on stdin, to its end.
+pub(crate) fn read_stdin() -> Result<Vec<u8>, InputError> {
+    bounded(io::stdin().lock(), Path::new("-"))
+}
+
+fn bounded(from: impl Read, path: &Path) -> Result<Vec<u8>, InputError> {
     let mut bytes = Vec::new();
-    let bounded = open(path)?
-        .take(MAX_INPUT as u64 + 1)
-        .read_to_end(&mut bytes);
-    match bounded.map_err(failed(path))? {
+    let read = from.take(MAX_INPUT as u64 + 1).read_to_end(&mut bytes);
+    match read.map_err(failed(path))? {
         size if size > MAX_INPUT => Err(InputError::TooLarge(path.to_owned())),
         _ => Ok(bytes),
     }

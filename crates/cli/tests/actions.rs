@@ -33,21 +33,30 @@ fn started(ground: &Ground, dialect: &str) -> Running {
 
 on_all_data! {
     fn a_script_answers_and_the_trace_tells_of_it(ground: &Ground) {
-        for dialect in ["streams", "lists"] {
+        // The wire of lists has no task, but a trace.
+        let other = TASK.replace("01", "0a");
+        for (dialect, task) in [("streams", TASK), ("lists", &other)] {
             let service = started(ground, dialect);
-            let call = ["action", "call", "demo.count", "{\"items\":[1,2,3]}", "--dialect", dialect, "--task", TASK];
+            let side = ["--dialect", dialect];
+            let call = ["action", "call", "demo.count", "{\"items\":[1,2,3]}", "--dialect", dialect, "--task", task];
             assert_eq!(ground.run(&call).ok().stdout.trim(), "{\"count\":3}");
             let own: Vec<_> = call.iter().copied().chain(["--own-list", "--json"]).collect();
             let answer = ground.run(&own).ok().json();
             assert_eq!((&answer["success"], &answer["data"]["count"]), (&json("true"), &json("3")));
-            if dialect == "streams" {
-                let tree = ground.run(&["action", "trace", TASK]).ok().stdout;
-                assert_eq!(tree.lines().count(), 2, "{tree}");
-                assert!(tree.lines().all(|line| line.starts_with("demo.count ") && line.ends_with(": done")), "{tree}");
-                assert_eq!(ground.run(&["action", "trace", &TASK.replace('-', "").to_uppercase()]).ok().stdout, tree);
-                let said = ground.run(&["action", "trace", "unknown"]).exits(5).stderr;
-                assert!(said.contains("unknown") && said.contains("task"), "{said}");
-            }
+            let trace = |id: &str| ground.run(&[&["action", "trace", id][..], &side].concat());
+            let tree = trace(task).ok().stdout;
+            assert_eq!(tree.lines().count(), 2, "{tree}");
+            assert!(tree.lines().all(|line| line.starts_with("demo.count ") && line.ends_with(": done")), "{tree}");
+            assert_eq!(trace(&task.replace('-', "").to_uppercase()).ok().stdout, tree);
+            assert_eq!(trace(answer["trace_id"].as_str().unwrap()).ok().stdout.contains(&tree), dialect == "lists");
+            let said = trace("unknown").exits(5).stderr;
+            assert!(said.contains("unknown") && said.contains("task"), "{said}");
+            let send = [&["action", "send", "demo.count", "--task", task, "--json"][..], &side].concat();
+            let sent = ground.run(&send).ok().json();
+            eventually("it is traced", || {
+                let told = trace(sent["trace_id"].as_str().unwrap());
+                told.stdout.contains("demo.count").then_some(())
+            });
             service.stop();
         }
     }
@@ -83,7 +92,37 @@ on_all_data! {
         }
     }
 
+    fn data_may_come_from_elsewhere(ground: &Ground) {
+        let service = started(ground, "streams");
+        ground.file("data.json", "{\"items\": [1, 2]}\n");
+        assert_eq!(ground.run(&["action", "call", "demo.count", "@data.json"]).ok().stdout.trim(), "{\"count\":2}");
+        let mut command = ground.command(&["action", "call", "demo.count", "-"]);
+        let stdin = std::fs::File::open(ground.path("data.json")).unwrap();
+        let output = command.stdin(stdin).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), "{\"count\":2}");
+        let said = ground.run(&["action", "call", "demo.count", "@absent.json"]).exits(2).stderr;
+        assert!(said.contains("absent.json"), "{said}");
+        service.stop();
+    }
+
+    /// As docs/actions.md has it.
+    fn the_example_of_a_handler_answers(ground: &Ground) {
+        let embed = concat!(env!("CARGO_MANIFEST_DIR"), "/../meshwork/examples/ingestion/embed.py");
+        let handler = format!("embedding.generate={embed}");
+        let mut service = ground.start(&["service", "--name", "embedding", "--handler", &handler, "--json"]);
+        assert_eq!(json(&service.line())["event"], "listening");
+        for (data, vectors) in [("{\"texts\": [\"hola\"]}", "[[4,0]]"), ("{}", "[]")] {
+            let answer = ground.run(&["action", "call", "embedding.generate", data]).ok().json();
+            assert_eq!(answer["embeddings"], json(vectors));
+        }
+        service.stop();
+    }
+
     fn who_is_not_there_does_not_answer(ground: &Ground) {
+        let said = ground.run(&["action", "call", "nobody.run", "--wait", "0"]).exits(4).stderr;
+        assert!(said.contains("after 0 s"), "{said}");
+        let help = ground.run(&["action", "notify", "--help"]).ok().stdout;
+        assert!(help.contains("<EVENT>") && !help.contains("ACTION_TYPE"), "{help}");
         let said = ground.run(&["action", "call", "nobody.run", "--wait", "1"]).exits(4).stderr;
         assert!(said.contains("nobody.run"), "{said}");
         let heard = ground.run(&["action", "notify", "document_updated", "--as", "documents"]).ok();
@@ -91,6 +130,7 @@ on_all_data! {
     }
 
     fn bad_words_are_refused(ground: &Ground) {
+        ground.file("count.rhai", COUNT);
         for words in [
             &["action", "call", "a.b", "[1]"][..],
             &["action", "call", "a.b", "{}", "--task", "no"],
@@ -104,6 +144,14 @@ on_all_data! {
             &["service", "--name", "", "--handler", "demo.x=x.py"],
             &["service", "--name", "demo", "--handler", "demo.x=x.sh"],
             &["service", "--name", "demo"],
+            &["service", "--name", "a.b", "--handler", "a.b.c=count.rhai"],
+            &["service", "--name", "a:b", "--handler", "a:b.c=count.rhai"],
+            &["service", "--name", "demo", "--handler", "demo.x=count.rhai", "--context", "a:b"],
+            &["service", "--name", "demo", "--handler", "demo.x=count.rhai", "--context", ""],
+            &["service", "--name", "demo", "--handler", "demo.x=count.rhai", "--runs", "0"],
+            &["service", "--name", "demo", "--handler", "demo.x=count.rhai", "--handler", "demo.x=count.rhai"],
+            &["service", "--name", "demo", "--handler", "demo.x=count.rhai", "--adopt", "1h", "--dialect", "lists"],
+            &["action", "send", "a.b", "{}", "--context", "a:b"],
         ] {
             ground.run(words).exits(2);
         }

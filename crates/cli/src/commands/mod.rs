@@ -23,6 +23,7 @@ use crate::exit::Exit;
 pub(crate) use job::JsonlError;
 pub(crate) use migrate::exit_of as exit_of_migration;
 pub(crate) use queue::UsageError;
+pub(crate) use service::ServiceError;
 pub(crate) use worker::ConfigError;
 
 /// What to do.

@@ -1,13 +1,14 @@
 //! `meshwork service`: answers actions of Nooble4 by scripts.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::NonEmptyStringValueParser;
+use meshwork::model::keys::nooble::Dialect;
 use meshwork::source::nooble::{MAX_CONCURRENCY, Service, ServiceHandle};
 use serde::Serialize;
 
-use super::action::Side;
+use super::action::{self, Side};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -23,13 +24,13 @@ pub(crate) struct ServiceCommand {
     #[command(flatten)]
     side: Side,
     /// The service's name: actions whose type begins with it and a dot come here
-    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_parser = action::service)]
     name: String,
     /// What answers actions of a type: a script that ends in .py or .rhai; may be given several times
     #[arg(long = "handler", value_name = "TYPE=FILE", value_parser = value::handler, required = true)]
     handlers: Vec<(String, PathBuf)>,
     /// Takes the actions of this context too, as of a tenant; may be given several times
-    #[arg(long = "context", value_name = "NAME")]
+    #[arg(long = "context", value_name = "NAME", value_parser = action::part)]
     contexts: Vec<String>,
     /// How many actions run at once
     #[arg(long, value_name = "N", default_value_t = 10, allow_hyphen_values = true,
@@ -39,7 +40,8 @@ pub(crate) struct ServiceCommand {
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = value::span)]
     timeout: Duration,
     /// How many runs an action gets that nobody waits for
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// How long a message is its own without a renewal, in seconds
     #[arg(long, value_name = "S", default_value = "10", value_parser = value::lease,
@@ -53,6 +55,15 @@ pub(crate) struct ServiceCommand {
     /// by then runs twice
     #[arg(long, value_name = "AGE", value_parser = value::span)]
     adopt: Option<Duration>,
+}
+
+/// Options that do not go together.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServiceError {
+    #[error("{0} has two handlers: give --handler once for a type")]
+    TwoHandlers(String),
+    #[error("--adopt takes over from streams: say --dialect streams, or leave it out")]
+    NothingToAdopt,
 }
 
 /// What is printed as JSON.
@@ -71,6 +82,7 @@ enum Event<'a> {
 
 impl ServiceCommand {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        self.check()?;
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(self.side.client(&self.name, context)).await?;
         let mut service = Service::new(&client)
@@ -103,6 +115,17 @@ impl ServiceCommand {
             note(format_args!("stopped; {handed_back} actions handed back"));
         }
         Ok(Exit::DONE)
+    }
+
+    fn check(&self) -> Result<(), ServiceError> {
+        let mut types = HashSet::new();
+        if let Some((twice, _)) = self.handlers.iter().find(|(name, _)| !types.insert(name)) {
+            return Err(ServiceError::TwoHandlers(twice.clone()));
+        }
+        if self.adopt.is_some() && self.side.dialect() == Dialect::Lists {
+            return Err(ServiceError::NothingToAdopt);
+        }
+        Ok(())
     }
 
     /// Says that it listens.

@@ -6,7 +6,7 @@ use meshwork::model::nooble::Response;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Asked, Side};
+use super::{Asked, Side, action_type};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -18,6 +18,9 @@ use crate::value;
 pub(crate) struct Call {
     #[command(flatten)]
     side: Side,
+    /// The service, a dot, and what it is to do: embedding.generate
+    #[arg(value_parser = action_type)]
+    action_type: String,
     #[command(flatten)]
     asked: Asked,
     /// How long to wait for the answer, in seconds
@@ -33,6 +36,7 @@ pub(crate) struct Call {
 struct Answered<'a> {
     success: bool,
     correlation_id: &'a str,
+    trace_id: &'a str,
     task_id: Option<&'a str>,
     data: Option<Box<RawValue>>,
     error: Option<Box<RawValue>>,
@@ -40,7 +44,7 @@ struct Answered<'a> {
 
 impl Call {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
-        let mut request = self.asked.request();
+        let mut request = self.asked.request(&self.action_type, self.side.dialect)?;
         if self.own_list {
             request = request.own_list();
         }
@@ -61,6 +65,7 @@ fn print(response: &Response, context: &mut Context) -> Result<(), Error> {
         return Ok(context.out.json(&Answered {
             success: response.success(),
             correlation_id: &response.correlation_id,
+            trace_id: &response.trace_id,
             task_id: response.task_id.as_deref(),
             data: data.and_then(raw),
             error: response.error.as_ref().and_then(|error| raw(error.write())),

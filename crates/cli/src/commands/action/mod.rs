@@ -8,16 +8,19 @@ mod notify;
 mod send;
 mod trace;
 
+use std::path::Path;
+
 use clap::builder::NonEmptyStringValueParser;
 use meshwork::model::keys::nooble::{Dialect, QueueManager, service_of};
 use meshwork::model::name::Namespace;
-use meshwork::model::nooble::Data;
+use meshwork::model::nooble::{Data, InvalidData};
 use meshwork::source::nooble::{Client, Ids, Request};
 use meshwork_broker::nooble::Nooble;
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::input;
 
 /// Call services by actions (Nooble4), and look at how actions went
 #[derive(Debug, clap::Subcommand)]
@@ -71,6 +74,10 @@ pub(crate) struct Side {
 }
 
 impl Side {
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
     /// The verbs, connected.
     pub(crate) async fn broker(&self, context: &Context) -> Result<Nooble, Error> {
         let target = context.place.target()?;
@@ -85,22 +92,19 @@ impl Side {
     }
 }
 
-/// What is asked.
+/// What is asked, but for its type.
 #[derive(Debug, clap::Args)]
 struct Asked {
-    /// The service, a dot, and what it is to do: embedding.generate
-    #[arg(value_parser = action_type)]
-    action_type: String,
-    /// What it is given, an object in JSON
-    #[arg(default_value = "{}", value_parser = data)]
-    data: Data,
+    /// What it is given, an object in JSON; @FILE is what is in a file, - what comes on stdin
+    #[arg(default_value = "{}")]
+    data: String,
     /// The service in whose name it is asked
     #[arg(long = "as", value_name = "NAME", default_value = "meshwork", value_parser = NonEmptyStringValueParser::new())]
     origin: String,
     /// The service's queue of this context, as a tenant's
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = part)]
     context: Option<String>,
-    /// The task that it belongs to, a UUID; a new one otherwise
+    /// The task that it belongs to, a UUID; a new one otherwise. With --dialect lists, whose wire has none, the trace
     #[arg(long, value_name = "ID", value_parser = uuid)]
     task: Option<String>,
     /// Whose it is, a UUID; a new one otherwise
@@ -119,8 +123,35 @@ fn action_type(text: &str) -> Result<String, String> {
     }
 }
 
-fn data(text: &str) -> Result<Data, String> {
-    Data::parse(text).map_err(|error| error.to_string())
+/// A part of the names of keys, as the context of a queue.
+pub(crate) fn part(text: &str) -> Result<String, String> {
+    let said = "give a name without colons, which stand between the parts of a queue's name";
+    let sound = !text.is_empty() && !text.contains(':');
+    sound
+        .then(|| text.to_owned())
+        .ok_or_else(|| said.to_owned())
+}
+
+/// The name of a service, as actions have it.
+pub(crate) fn service(text: &str) -> Result<String, String> {
+    let said =
+        "give a name without dots: an action is for the service that stands before its first one";
+    let name = part(text)?;
+    (!name.contains('.'))
+        .then_some(name)
+        .ok_or_else(|| said.to_owned())
+}
+
+/// The data that is written so on a command line.
+fn data(written: &str) -> Result<Data, Error> {
+    let text = match written.strip_prefix('@') {
+        Some(file) => input::read(Path::new(file))?,
+        None if written == "-" => input::read_stdin()?,
+        None => written.as_bytes().to_vec(),
+    };
+    let text = String::from_utf8(text).map_err(|_| InvalidData::NoJson);
+    let data = text.and_then(|text| Data::parse(text.trim()));
+    Ok(data.map_err(meshwork::source::nooble::Error::from)?)
 }
 
 fn uuid(text: &str) -> Result<String, String> {
@@ -129,7 +160,7 @@ fn uuid(text: &str) -> Result<String, String> {
 }
 
 impl Asked {
-    fn request(&self) -> Request {
+    fn request(&self, action_type: &str, dialect: Dialect) -> Result<Request, Error> {
         let mut ids = Ids::default();
         for (id, given) in [
             (&mut ids.task_id, &self.task),
@@ -140,10 +171,14 @@ impl Asked {
                 id.clone_from(given);
             }
         }
-        let request = Request::with_data(&self.action_type, self.data.clone()).ids(ids);
-        match &self.context {
+        if let (Dialect::Lists, Some(task)) = (dialect, &self.task) {
+            // That wire has no task: the trace says what belongs together.
+            ids.trace_id.clone_from(task);
+        }
+        let request = Request::with_data(action_type, data(&self.data)?).ids(ids);
+        Ok(match &self.context {
             Some(context) => request.context(context),
             None => request,
-        }
+        })
     }
 }

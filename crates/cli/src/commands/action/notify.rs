@@ -1,5 +1,6 @@
 //! `meshwork action notify`.
 
+use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 
 use super::{Asked, Side};
@@ -9,12 +10,14 @@ use crate::exit::Exit;
 
 /// Publish a notification and print how many heard it
 ///
-/// It goes to the channel of the service that --as names and of the event, which is what stands for the action's
-/// type.
+/// It goes to the channel of the service that --as names and of the event.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Notify {
     #[command(flatten)]
     side: Side,
+    /// What happened: document_updated
+    #[arg(value_name = "EVENT", value_parser = NonEmptyStringValueParser::new())]
+    event: String,
     #[command(flatten)]
     asked: Asked,
 }
@@ -26,9 +29,9 @@ struct Heard {
 
 impl Notify {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        let request = self.asked.request(&self.event, self.side.dialect)?;
         let client = self.side.client(&self.asked.origin, context).await?;
-        let event = &self.asked.action_type;
-        let heard = client.notify(event, self.asked.request()).await?;
+        let heard = client.notify(&self.event, request).await?;
         if context.out.is_json() {
             context.out.json(&Heard { heard })?;
         } else {

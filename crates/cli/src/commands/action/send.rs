@@ -4,7 +4,7 @@ use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Asked, Side};
+use super::{Asked, Side, action_type};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -17,6 +17,9 @@ use crate::exit::Exit;
 pub(crate) struct Send {
     #[command(flatten)]
     side: Side,
+    /// The service, a dot, and what it is to do: embedding.generate
+    #[arg(value_parser = action_type)]
+    action_type: String,
     #[command(flatten)]
     asked: Asked,
     /// Let the answer come as a callback of this event, to who listens in the name of --as
@@ -35,6 +38,7 @@ struct Sent<'a> {
     action_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     correlation_id: Option<&'a str>,
+    trace_id: Option<&'a str>,
 }
 
 fn json(text: &str) -> Result<Value, String> {
@@ -43,12 +47,13 @@ fn json(text: &str) -> Result<Value, String> {
 
 impl Send {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
-        let mut request = self.asked.request();
+        let mut request = self.asked.request(&self.action_type, self.side.dialect)?;
         if self.own_list {
             request = request.own_list();
         }
         let client = self.side.client(&self.asked.origin, context).await?;
         let action_id = request.action_id().to_owned();
+        let trace_id = request.trace_id().map(str::to_owned);
         let correlation_id = match &self.callback {
             Some(event) => {
                 let sent = client.send_with_callback(request, event, &self.remember);
@@ -60,6 +65,7 @@ impl Send {
             context.out.json(&Sent {
                 action_id: &action_id,
                 correlation_id: correlation_id.as_deref(),
+                trace_id: trace_id.as_deref(),
             })?;
         } else {
             context.out.line(correlation_id.unwrap_or(action_id))?;

@@ -27,7 +27,8 @@ pub enum Error {
     Data(#[from] InvalidData),
     /// No answer came in time. The action may still be dealt with; its answer will be dropped.
     #[error(
-        "no answer to {action_type} (action {action_id}) after {waited:?}: is a service there that takes it?"
+        "no answer to {action_type} (action {action_id}) after {} s: is a service there that takes it?",
+        .waited.as_secs_f64()
     )]
     NoAnswer {
         /// What was asked.
@@ -37,7 +38,6 @@ pub enum Error {
         /// How long it was waited for.
         waited: Duration,
     },
-    /// The action failed.
     /// An answer came that is none.
     #[error("the answer to {action_type} (action {action_id}) cannot be read: {why}")]
     Unreadable {
@@ -48,6 +48,7 @@ pub enum Error {
         /// What is wrong with the answer.
         why: String,
     },
+    /// The action failed.
     #[error("{action_type} failed: {}", .error.message)]
     Failed {
         /// What was asked.

@@ -181,6 +181,12 @@ impl Request {
         self
     }
 
+    /// The trace that it belongs to.
+    #[must_use]
+    pub fn trace_id(&self) -> Option<&str> {
+        self.action.trace_id.as_deref()
+    }
+
     /// The id of the message.
     #[must_use]
     pub fn action_id(&self) -> &str {
