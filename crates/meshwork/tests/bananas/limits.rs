@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use meshwork::model::bananas::Peer;
 use meshwork::runner::Context;
 use meshwork::source::bananas::{Request, RouteLimit, Worker, WorkerHandle};
 use meshwork_testkit::eventually;
@@ -36,6 +37,15 @@ async fn submit(ground: &Ground, jobs: usize) {
 
 /// A worker of the route whose jobs hold on until the gate has room for one more to go.
 async fn worker(ground: &Ground, runs: &Arc<Runs>, gate: &Arc<Semaphore>) -> WorkerHandle {
+    worker_of("gpu", ground, runs, gate).await
+}
+
+async fn worker_of(
+    routes: &str,
+    ground: &Ground,
+    runs: &Arc<Runs>,
+    gate: &Arc<Semaphore>,
+) -> WorkerHandle {
     let (runs, gate) = (Arc::clone(runs), Arc::clone(gate));
     let hold = move |_: u64, _: Context| {
         let (runs, gate) = (Arc::clone(&runs), Arc::clone(&gate));
@@ -50,7 +60,7 @@ async fn worker(ground: &Ground, runs: &Arc<Runs>, gate: &Arc<Semaphore>) -> Wor
         }
     };
     let worker = Worker::new(&ground.client).handle("hold", hold);
-    let worker = worker.routes("gpu".parse().unwrap()).lease(LEASE);
+    let worker = worker.routes(routes.parse().unwrap()).lease(LEASE);
     let worker = worker.concurrency(4).start().await.unwrap();
     worker.registered().await;
     worker
@@ -91,6 +101,42 @@ async fn so_many_of_a_route_run_at_once_in_all_workers() {
     one.stop().await;
     other.stop().await;
     assert_eq!(runs.ended.load(Ordering::SeqCst), 12);
+}
+
+/// Two makes of clients write the route only into the record: a worker that serves the route and the lists without one
+/// brings such jobs to the list of the route first.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_limit_holds_for_jobs_on_lists_without_a_route() {
+    let Some(ground) = Ground::open().await else {
+        return;
+    };
+    let (runs, gate) = (Arc::new(Runs::default()), Arc::new(Semaphore::new(0)));
+    limit(&ground, Some(1)).await;
+    let both = worker_of("gpu,default", &ground, &runs, &gate).await;
+    let sdk = ground.client.clone().like(Peer::Python);
+    for _ in 0..4 {
+        let request = Request::raw("hold", "1").route(gpu());
+        sdk.submit(request).await.unwrap();
+    }
+    for ended in 1..=4 {
+        running(&runs, 1).await;
+        gate.add_permits(1);
+        eventually("one ends", BOUND, async || {
+            (runs.ended.load(Ordering::SeqCst) == ended).then_some(())
+        })
+        .await;
+    }
+    ground.quiet().await;
+    both.stop().await;
+    assert_eq!(runs.most.load(Ordering::SeqCst), 1);
+    let counted: String = ground
+        .say(&[
+            "HGET",
+            "bananas:mw:stats",
+            "bananas:route:gpu:queue:normal finished",
+        ])
+        .await;
+    assert_eq!(counted, "4");
 }
 
 /// A worker that takes no more leaves the slot to one that waits for it.

@@ -75,11 +75,9 @@ pub(super) async fn run(state: &State, in_hand: &InHand) {
 /// Whether a job that stands on a list without a route has gone to where it belongs, or stays there.
 async fn is_elsewhere(state: &State, claimed: &Claimed, record: &Record) -> bool {
     let setup = &state.setup;
-    // What no worker could be asked for so is run wherever it is found.
-    let Some(route) = record
-        .route()
-        .filter(|route| !setup.routes.keys().contains(route))
-    else {
+    // What no worker could be asked for so is run wherever it is found. That of a route of this worker goes there too:
+    // else the route's limits would not hold for it.
+    let Some(route) = record.route().filter(|route| !route.is_default()) else {
         return false;
     };
     if !setup.broker.keys().is_plain(&claimed.list) {
@@ -96,7 +94,7 @@ async fn is_elsewhere(state: &State, claimed: &Claimed, record: &Record) -> bool
             tracing::warn!(job = claimed.id(), %error, "not moved to the list of its route");
         }
     }
-    if setup.foreign == Foreign::Run {
+    if setup.foreign == Foreign::Run || setup.routes.keys().contains(&route) {
         return false;
     }
     state.let_plain_rest();
