@@ -1,8 +1,12 @@
 //! The table of bad input in docs/bananas.md: a test per row. After each, the worker goes on.
 
+use std::sync::Arc;
+
 use meshwork::model::bananas::Peer;
+use meshwork::runner::Context;
 use meshwork::source::bananas::{Request, WorkerHandle};
 use meshwork_testkit::eventually;
+use tokio::sync::Semaphore;
 
 use crate::support::{BOUND, Ground};
 
@@ -89,6 +93,43 @@ async fn empty_id() {
                   \"attempts\":0,\"max_retries\":0,\"routing_key\":\"\"}";
     ground.put(NORMAL, "", record).await;
     assert_eq!(ground.result("", "result").await, "[1]");
+    goes_on(&ground, worker).await;
+}
+
+/// All jobs of Bananas' cron have it, and share one record: what is due while another one runs is a job of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_id_while_another_one_runs() {
+    let Some(ground) = Ground::open().await else {
+        return;
+    };
+    let (started, mut starts) = tokio::sync::mpsc::unbounded_channel();
+    let go = Arc::new(Semaphore::new(0));
+    let gate = Arc::clone(&go);
+    let hold = move |word: String, _: Context| {
+        let (started, gate) = (started.clone(), Arc::clone(&gate));
+        async move {
+            let _ = started.send(word.clone());
+            gate.acquire().await.unwrap().forget();
+            Ok::<_, String>(word)
+        }
+    };
+    let worker = ground.worker().handle("hold", hold);
+    let worker = worker.start().await.unwrap();
+    for word in ["one", "next"] {
+        let record =
+            format!("{{\"id\":\"\",\"name\":\"hold\",\"payload\":\"{word}\",\"status\":\"\"}}");
+        ground.put(NORMAL, "", &record).await;
+        assert_eq!(starts.recv().await.as_deref(), Some(word));
+    }
+    go.add_permits(1);
+    ground.result("", "status").await;
+    go.add_permits(1);
+    eventually("the next one is done", BOUND, async || {
+        let is = ground.record("").await;
+        is.contains("\"next\",\"status\":\"completed\"")
+            .then_some(())
+    })
+    .await;
     goes_on(&ground, worker).await;
 }
 

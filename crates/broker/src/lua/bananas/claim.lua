@@ -2,7 +2,7 @@
 -- token of ours, and lists them among those that run. What the job is, the caller finds out: no script reads a record.
 -- KEYS    per list: the list, this process' feed list for it
 -- ARGV    now, most, lease in ms, token
--- Returns per job: id, place of its list from 1, workers lost so far, what its record is, its record, when it was done
+-- Returns per job: under what it is held, place of its list from 1, workers lost so far, what its record is, its record, when it was done
 --         if its result says that it is; the number of ids that ours run already, 1 if there may be more, the time;
 --         per list whose route is held back: its place, for how many ms
 local MOST = 1000 -- ids looked at in one call
@@ -15,14 +15,15 @@ redis.call('ZCARD', LEASES)
 redis.call('HLEN', HELD)
 
 local function admit(id, k)
-  if redis.call('HEXISTS', HELD, id) == 1 then
+  local hold = id ~= '' and id or ' ' .. ARGV[4] .. '.' .. #taken
+  if redis.call('HEXISTS', HELD, hold) == 1 then
     dropped = dropped + 1
     return
   end
   local state, record = look(id)
-  redis.call('HSET', HELD, id, ARGV[4] .. ' ' .. KEYS[k])
-  redis.call('ZADD', LEASES, deadline, id)
-  redis.pcall('ZADD', SLOTS .. route_of(KEYS[k]), whole(now), id)
+  redis.call('HSET', HELD, hold, ARGV[4] .. ' ' .. KEYS[k])
+  redis.call('ZADD', LEASES, deadline, hold)
+  redis.pcall('ZADD', SLOTS .. route_of(KEYS[k]), whole(now), hold)
   redis.pcall('LPUSH', PROCESSING, id)
   local g = gate_of[k]
   if g then g.left, g.spent = g.left - 1, g.spent + 1 end
@@ -30,10 +31,7 @@ local function admit(id, k)
   want = want - 1
   bytes = bytes + #record
   local lost = tonumber(redis.call('GET', LOST .. id) or '') or 0
-  -- Bananas' scheduler may push a job that is done, with a record from before.
-  local result = redis.pcall('HMGET', RESULT .. id, 'status', 'completed_at')
-  local done = result[1] == 'completed' and result[2] or ''
-  taken[#taken + 1] = {id, (k + 1) / 2, lost, state, record, done}
+  taken[#taken + 1] = {hold, (k + 1) / 2, lost, state, record, done_at(id)}
 end
 
 local function more(k)

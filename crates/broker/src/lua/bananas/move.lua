@@ -1,14 +1,14 @@
 -- Moves a job of Bananas that stands on a list without a route to the list of its route, if the token is the one in
 -- force, and while a worker of ours takes from there: Bananas' own may not.
 -- KEYS    the list of its route
--- ARGV    now, id, token, the route
+-- ARGV    now, under what it is held, token, the route
 -- Returns 'moved', 'nobody' if no worker of ours is there for it, or 'stale' if the job is not this worker's
-local id = ARGV[2]
-local token, list = holder(id)
+local hold = ARGV[2]
+local token, list, id = holder(hold)
 if token ~= ARGV[3] then return 'stale' end
 local alive = tonumber(redis.call('ZSCORE', ROUTES, ARGV[4]) or '') or 0
 if alive <= clock(ARGV[1]) then return 'nobody' end
 redis.call('LPUSH', KEYS[1], id)
-let_go(id, list)
+let_go(hold, list, id)
 count(list, 'released')
 return 'moved'

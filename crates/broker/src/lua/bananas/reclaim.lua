@@ -5,12 +5,12 @@
 --         how long a loss is remembered in ms
 -- Returns the ids that wait again, the number of ids taken out of feed lists
 local now, requeued = clock(ARGV[1]), {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'LIMIT', 0, ARGV[2])) do
-  local _, list = holder(id)
+for _, hold in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'LIMIT', 0, ARGV[2])) do
+  local _, list, id = holder(hold)
   -- What is no list any more holds up no other job: it is tried again.
   local back = list and redis.pcall('RPUSH', list, id)
   if type(back) == 'number' or not list then
-    let_go(id, list)
+    let_go(hold, list, id)
     if list then
       count(list, 'lost')
       redis.call('INCR', LOST .. id)

@@ -1,8 +1,8 @@
 -- Keeps a worker for Bananas' jobs alive: its leases, its place among the listeners, and its routes.
 -- KEYS
 -- ARGV    now, lease in ms, how long a listener counts as alive in ms, number of listener entries, these, number of
---         routes, these; then per job: id, token
--- Returns the ids that are no longer this worker's
+--         routes, these; then per job: under what it is held, token
+-- Returns under what those were held that are no longer this worker's
 local now = clock(ARGV[1])
 local deadline, alive = whole(now + tonumber(ARGV[2])), whole(now + tonumber(ARGV[3]))
 local gone, a = {}, 5

@@ -1,5 +1,6 @@
 -- Finds what stands among the jobs that run, is not run by ours, and has stood there for too long: Bananas' workers
--- keep no lease, so only its age tells that whoever took it is gone. Looks at the oldest.
+-- keep no lease, so only its age tells that whoever took it is gone. Looks at the oldest. What has no id stays: its record
+-- is that of the job that Bananas' cron asked for last.
 -- KEYS
 -- ARGV    now, age in ms
 -- Returns per job: id, what its record is, its record
@@ -9,7 +10,7 @@ local now, age = clock(ARGV[1]), tonumber(ARGV[2])
 local ids, here, found, bytes = redis.call('LRANGE', PROCESSING, -MOST, -1), {}, {}, 0
 for i = #ids, 1, -1 do
   local id = ids[i]
-  if not here[id] and redis.call('HEXISTS', HELD, id) == 0 then
+  if id ~= '' and not here[id] and redis.call('HEXISTS', HELD, id) == 0 then
     here[id] = true
     local since = tonumber(redis.call('ZSCORE', SEEN, id) or '')
     if not since or since > now then redis.call('ZADD', SEEN, whole(now), id)

@@ -8,22 +8,31 @@ end
 -- Counts what happens to the jobs of a list, for dashboards (seed 4).
 local function count(list, what, n) redis.pcall('HINCRBY', STATS, list .. ' ' .. what, n or 1) end
 
--- The token under which ours run a job, and the list that it came from.
-local function holder(id)
-  local held = redis.call('HGET', HELD, id)
+-- Under what ours hold a job is its id; but jobs of Bananas' cron have none, and are held each under a blank, the token
+-- and its place in the claim. Gives the token under which ours run it, the list that it came from, and its id.
+local function holder(hold)
+  local held = redis.call('HGET', HELD, hold)
   if not held then return end
-  return string.match(held, '^(%S+) (.*)$')
+  local token, list = string.match(held, '^(%S+) (.*)$')
+  local nameless = string.byte(hold) == 32 and token and string.find(hold, token, 2, true) == 2
+  return token, list, nameless and '' or hold
 end
 
 -- The job is ours no more, and its slot is free. It was listed among those that run for Bananas' own tools.
-local function let_go(id, list)
-  redis.call('ZREM', LEASES, id)
-  redis.call('HDEL', HELD, id)
-  if list then redis.pcall('ZREM', SLOTS .. route_of(list), id) end
-  redis.pcall('LREM', PROCESSING, 1, id)
+local function let_go(hold, list, id)
+  redis.call('ZREM', LEASES, hold)
+  redis.call('HDEL', HELD, hold)
+  if list then redis.pcall('ZREM', SLOTS .. route_of(list), hold) end
+  redis.pcall('LREM', PROCESSING, 1, id or hold)
 end
 
 local function look(id) return look_at(JOB .. id) end
+
+-- When a job was done, if its result says that it is. Bananas' scheduler may push such a job with a record from before.
+local function done_at(id)
+  local result = redis.pcall('HMGET', RESULT .. id, 'status', 'completed_at')
+  return result[1] == 'completed' and result[2] or ''
+end
 
 local function tell(id, now, duration, name, value)
   announce(RESULT .. id, NOTIFY .. id, now, duration, name, value)

@@ -30,6 +30,8 @@ pub struct Claim<'a> {
 pub struct Claimed {
     /// Its id, any bytes.
     pub id: Vec<u8>,
+    /// Under what ours hold it: its id, or for a job without one what no other job has.
+    pub hold: Vec<u8>,
     /// The list that it came from.
     pub list: String,
     /// The proof that it is this worker's.
@@ -43,16 +45,10 @@ pub struct Claimed {
 }
 
 impl Claimed {
-    /// Whether it is done already: its record says so, or the result does and the record is from before. Bananas'
-    /// scheduler moves what it has read a moment ago, and writes the record as it was then. Ids that are used again
-    /// are none of this, and neither is the empty id, which Bananas' cron gives to all its jobs.
+    /// Whether it is done already, and its id stood in a list once more.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        let Found::Job(record) = &self.found else {
-            return false;
-        };
-        let ended = self.done_at.as_ref().filter(|_| !self.id.is_empty());
-        record.status() == Some(Status::Completed) || ended.is_some_and(|at| record.is_before(at))
+        is_done(&self.id, &self.found, self.done_at.as_deref())
     }
 
     /// Its id as text, for people.
@@ -60,6 +56,17 @@ impl Claimed {
     pub fn id(&self) -> String {
         String::from_utf8_lossy(&self.id).into_owned()
     }
+}
+
+/// Whether a job is done already: its record says so, or the result does and the record is from before. Bananas'
+/// scheduler moves what it has read a moment ago, and writes the record as it was then. Ids that are used again are none
+/// of this, and neither is the empty id, which Bananas' cron gives to all its jobs.
+pub(super) fn is_done(id: &[u8], found: &Found, done_at: Option<&str>) -> bool {
+    let Found::Job(record) = found else {
+        return false;
+    };
+    let ended = done_at.filter(|_| !id.is_empty());
+    record.status() == Some(Status::Completed) || ended.is_some_and(|at| record.is_before(at))
 }
 
 /// What a claim brought.
@@ -110,8 +117,13 @@ impl Bananas {
         call.push_arg(claim.token);
         let Answer(rows, dropped, more, at_ms, held) = call.run(&self.conn).await?;
         let list = |place: usize| claim.lists.get(place.wrapping_sub(1)).cloned();
-        let claimed = |(id, place, lost, state, text, done_at): Row| Claimed {
-            id,
+        let nameless = format!(" {}.", claim.token);
+        let claimed = |(hold, place, lost, state, text, done_at): Row| Claimed {
+            id: match hold.starts_with(nameless.as_bytes()) {
+                true => Vec::new(),
+                false => hold.clone(),
+            },
+            hold,
             list: list(place).unwrap_or_default(),
             token: claim.token.to_owned(),
             lost,

@@ -34,7 +34,7 @@ impl Bananas {
         let answer: String = self
             .call(Verb::BananasMove)
             .key(self.keys.routed(route, priority))
-            .arg(claimed.id.as_slice())
+            .arg(claimed.hold.as_slice())
             .arg(&claimed.token)
             .arg(route.as_str())
             .run(&self.conn)

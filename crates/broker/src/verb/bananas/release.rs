@@ -38,7 +38,7 @@ impl Bananas {
         };
         let mut call = self
             .call(Verb::BananasRelease)
-            .arg(claimed.id.as_slice())
+            .arg(claimed.hold.as_slice())
             .arg(&claimed.token)
             .arg(word)
             .arg(claimed.found.digest());

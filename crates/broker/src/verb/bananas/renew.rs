@@ -29,7 +29,7 @@ pub struct Renewal<'a> {
 
 impl Bananas {
     /// Extends the leases of the jobs that are still this worker's, its place among the listeners, and its routes.
-    /// Gives the ids that are its own no more.
+    /// Gives under what those were held that are its own no more.
     ///
     /// # Errors
     /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
@@ -48,7 +48,7 @@ impl Bananas {
             call.push_arg(route.as_str());
         }
         for held in renewal.held {
-            call.push_arg(held.id.as_slice());
+            call.push_arg(held.hold.as_slice());
             call.push_arg(&held.token);
         }
         call.run(&self.conn).await

@@ -127,6 +127,7 @@ impl Bananas {
             let answer: Answered = call.run(&self.conn).await?;
             match answer.word.as_str() {
                 "failed" => return Ok(pause.map_or(Failed::Dead, Failed::Again)),
+                "dead" => return Ok(Failed::Dead),
                 "stale" => return Ok(Failed::Stale),
                 _ => found = answer.found,
             }
@@ -137,7 +138,7 @@ impl Bananas {
 
 /// What each report begins with: whose it is, and which record it changes.
 fn push_report(call: &mut Call<'_>, claimed: &Claimed, found: &Found, took: Duration) {
-    call.push_arg(claimed.id.as_slice());
+    call.push_arg(claimed.hold.as_slice());
     call.push_arg(&claimed.token);
     call.push_arg(found.digest());
     call.push_arg(took.as_millis() as u64);

@@ -98,7 +98,8 @@ impl State {
     pub(super) fn take(&self, claimed: Claimed) -> InHand {
         let stop = StopSignal::default();
         let taken = InHand { claimed, stop };
-        self.jobs().insert(taken.claimed.id.clone(), taken.clone());
+        self.jobs()
+            .insert(taken.claimed.hold.clone(), taken.clone());
         taken
     }
 
@@ -106,10 +107,10 @@ impl State {
     pub(super) fn done(&self, claimed: &Claimed) {
         let mut jobs = self.jobs();
         if jobs
-            .get(&claimed.id)
+            .get(&claimed.hold)
             .is_some_and(|job| job.claimed.token == claimed.token)
         {
-            jobs.remove(&claimed.id);
+            jobs.remove(&claimed.hold);
         }
     }
 
@@ -120,13 +121,13 @@ impl State {
     }
 
     /// Ends the runs of jobs that are this worker's no more.
-    pub(super) fn lose(&self, ids: &[Vec<u8>], asked: &[Claimed]) {
+    pub(super) fn lose(&self, holds: &[Vec<u8>], asked: &[Claimed]) {
         let jobs = self.jobs();
-        for id in ids {
-            let token = asked.iter().find(|job| job.id == *id);
+        for hold in holds {
+            let token = asked.iter().find(|job| job.hold == *hold);
             let token = token.map(|job| job.token.as_str());
             if let Some(job) = jobs
-                .get(id)
+                .get(hold)
                 .filter(|job| Some(job.claimed.token.as_str()) == token)
             {
                 job.stop.stop(StopReason::Lost);

@@ -13,6 +13,7 @@ cases![
     gives_what_is_there,
     any_bytes_are_an_id,
     drops_what_ours_run,
+    jobs_without_an_id_are_each_held_by_itself,
     tells_what_is_done,
     takes_what_came_to_it_first,
     hands_back_what_it_does_not_want,
@@ -147,6 +148,33 @@ async fn drops_what_ours_run(world: &World) -> Outcome {
     same!(taken.dropped, 1);
     same!(side.list(&side.keys().processing()).await?, ["j1", "j2"]);
     Ok(())
+}
+
+/// All jobs of Bananas' cron share the empty id, and two that are due at once are two jobs.
+async fn jobs_without_an_id_are_each_held_by_itself(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let gpu = side.keys().routed(&"gpu".parse()?, Default::default());
+    let lists = [gpu, side.plain()];
+    for list in &lists {
+        side.push(list, "").await?;
+        side.push(list, "").await?;
+    }
+    let mut jobs = side.claim(&lists, 3).await?.jobs;
+    jobs.extend(side.claim(&lists, 3).await?.jobs);
+    same!(ids(&jobs), ["", "", "", ""]);
+    same!(side.list(&side.keys().processing()).await?, [""; 4]);
+    same!(side.renew(&jobs, &[]).await?.len(), 0);
+    check!(side.verbs.release(&jobs[0], Back::Next).await?);
+    same!(side.renew(&jobs, &[]).await?, [jobs[0].hold.clone()]);
+    same!(side.list(&lists[0]).await?, [""]);
+    for job in &jobs[1..3] {
+        side.finish(job, None).await?;
+    }
+    same!(side.list(&side.keys().processing()).await?, [""]);
+    world.pass(LEASE_MS);
+    same!(side.verbs.reclaim().await?.requeued, [b""]);
+    same!(side.list(&lists[1]).await?, [""]);
+    side.idle().await
 }
 
 /// What a waiting connection brought.

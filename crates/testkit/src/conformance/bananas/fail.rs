@@ -17,6 +17,7 @@ cases![
     ends_the_lease,
     refuses_another_token,
     changes_the_record_as_it_is_now,
+    the_record_of_the_next_job_without_an_id_stays,
     no_set_to_wait_in_changes_nothing,
     dead_letters_of_another_kind_hold_up_nothing,
 ];
@@ -181,6 +182,27 @@ async fn changes_the_record_as_it_is_now(world: &World) -> Outcome {
     check!(side.says("j1", "\"z\":1").await?);
     check!(side.says("j1", "\"attempts\":7").await?);
     Ok(())
+}
+
+/// Bananas' cron writes all its records under the empty id. There is none left for another run then.
+async fn the_record_of_the_next_job_without_an_id_stays(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.put_text("", "{\"name\":\"one\"}").await?;
+    let claimed = side.take_one().await?;
+    side.put_text("", "{\"name\":\"next\"}").await?;
+    let told = side.verbs.fail(&claimed, "boom", true, 9, TOOK).await?;
+    same!(told, Failed::Dead);
+    same!(
+        side.record("").await?.as_deref(),
+        Some("{\"name\":\"next\"}")
+    );
+    same!(side.ttl(&side.keys().job("")).await?, -1);
+    same!(side.list(&side.keys().dead()).await?, [""]);
+    same!(side.result("", "error").await?.as_deref(), Some("boom"));
+    let next = side.take_one().await?;
+    let told = side.verbs.fail(&next, "boom", true, 9, TOOK).await?;
+    check!(matches!(told, Failed::Again(_)));
+    side.idle().await
 }
 
 /// The job comes back with its lease.

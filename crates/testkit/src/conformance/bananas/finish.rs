@@ -18,6 +18,7 @@ cases![
     ends_many_in_one_call,
     one_that_is_lost_spoils_no_other,
     those_that_changed_are_told_again,
+    the_record_of_the_next_job_without_an_id_stays,
     so_many_and_no_more,
 ];
 
@@ -215,6 +216,24 @@ async fn those_that_changed_are_told_again(world: &World) -> Outcome {
     }
     check!(side.says("j2", "\"name\":\"count\"").await?);
     Ok(())
+}
+
+/// Bananas' cron writes all its records under the empty id: while a job runs, the next one takes its place there.
+async fn the_record_of_the_next_job_without_an_id_stays(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    side.put_text("", "{\"name\":\"one\"}").await?;
+    let claimed = side.take_one().await?;
+    side.put_text("", "{\"name\":\"next\"}").await?;
+    same!(side.finish(&claimed, Some("1")).await?, Finished::Finished);
+    same!(
+        side.record("").await?.as_deref(),
+        Some("{\"name\":\"next\"}")
+    );
+    same!(side.result("", "result").await?.as_deref(), Some("1"));
+    let next = side.take_one().await?;
+    side.finish(&next, Some("2")).await?;
+    check!(side.says("", "\"status\":\"completed\"").await?);
+    side.idle().await
 }
 
 /// A call with more changes nothing, one with none neither.

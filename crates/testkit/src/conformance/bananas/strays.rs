@@ -7,6 +7,7 @@ use super::{AGE, Outcome, Side, World, cases, check, same};
 cases![
     puts_back_what_has_stood_there_for_too_long,
     leaves_what_ours_run,
+    leaves_what_has_no_id,
     who_comes_back_begins_anew,
     two_put_it_back_once,
     what_came_back_meanwhile_is_young,
@@ -45,6 +46,18 @@ async fn leaves_what_ours_run(world: &World) -> Outcome {
         world.pass(600_000);
     }
     same!(side.list(&side.keys().processing()).await?, ["j1"]);
+    Ok(())
+}
+
+/// Nothing tells which job of Bananas' cron it is, and whether one of ours runs it.
+async fn leaves_what_has_no_id(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let processing = side.keys().processing();
+    side.push(&processing, "").await?;
+    side.adopt().await?;
+    world.pass(600_000);
+    check!(side.adopt().await?.is_empty());
+    same!(side.list(&processing).await?, [""]);
     Ok(())
 }
 

@@ -63,30 +63,44 @@ pub(super) const FINISH: &[Change] = &[
         "if digest(look(id)) ~= seen then",
         "if false then",
     ),
-    ("lease_not_ended", "  redis.call('ZREM', LEASES, id)\n", ""),
+    (
+        "the_next_without_an_id_is_done_too",
+        "    ended = nil\n",
+        "",
+    ),
+    (
+        "a_job_without_an_id_never_ends",
+        "if id ~= '' then return 'changed' end",
+        "return 'changed'",
+    ),
+    (
+        "lease_not_ended",
+        "  redis.call('ZREM', LEASES, hold)\n",
+        "",
+    ),
     (
         "holder_not_forgotten",
-        "  redis.call('HDEL', HELD, id)\n",
+        "  redis.call('HDEL', HELD, hold)\n",
         "",
     ),
     (
         "still_among_those_that_run",
-        "  redis.pcall('LREM', PROCESSING, 1, id)\n",
+        "  redis.pcall('LREM', PROCESSING, 1, id or hold)\n",
         "",
     ),
     (
         "anothers_place_removed_too",
-        "redis.pcall('LREM', PROCESSING, 1, id)",
-        "redis.pcall('LREM', PROCESSING, 0, id)",
+        "redis.pcall('LREM', PROCESSING, 1, id or hold)",
+        "redis.pcall('LREM', PROCESSING, 0, id or hold)",
     ),
     (
         "losses_not_forgotten",
-        "  let_go(id, list)\n  redis.call('DEL', LOST .. id)",
-        "  let_go(id, list)",
+        "  let_go(hold, list, id)\n  redis.call('DEL', LOST .. id)",
+        "  let_go(hold, list, id)",
     ),
     (
         "slot_not_freed",
-        "  if list then redis.pcall('ZREM', SLOTS .. route_of(list), id) end\n",
+        "  if list then redis.pcall('ZREM', SLOTS .. route_of(list), hold) end\n",
         "",
     ),
     (
@@ -178,6 +192,21 @@ pub(super) const FAIL: &[Change] = &[
         "if digest(state, record) ~= ARGV[4] then",
         "if false then",
     ),
+    (
+        "the_next_without_an_id_is_written_over",
+        "pause, failed, told = -1, nil, 'dead'",
+        "pause, told = -1, 'dead'",
+    ),
+    (
+        "the_next_without_an_id_runs_later",
+        "pause, failed, told = -1, nil, 'dead'",
+        "failed, told = record, 'dead'",
+    ),
+    (
+        "dead_without_an_id_not_told",
+        "pause, failed, told = -1, nil, 'dead'",
+        "pause, failed = -1, nil",
+    ),
     ("no_other_run", "if pause >= 0 then", "if false then"),
     (
         "does_not_wait",
@@ -237,13 +266,13 @@ pub(super) const FAIL: &[Change] = &[
     ),
     (
         "lease_not_ended",
-        "tell(id, now, ARGV[5], 'error', ARGV[6])\nlet_go(id, list)",
+        "tell(id, now, ARGV[5], 'error', ARGV[6])\nlet_go(hold, list, id)",
         "tell(id, now, ARGV[5], 'error', ARGV[6])",
     ),
     (
         "slot_not_freed",
-        "'error', ARGV[6])\nlet_go(id, list)",
-        "'error', ARGV[6])\nlet_go(id)",
+        "'error', ARGV[6])\nlet_go(hold, list, id)",
+        "'error', ARGV[6])\nlet_go(hold, nil, id)",
     ),
     ("retry_not_counted", "  count(list, 'retried')\n", ""),
     ("failure_not_counted", "  count(list, 'failed')\n", ""),
@@ -324,6 +353,11 @@ pub(super) const PROMOTE: &[Change] = &[
 ];
 
 pub(super) const STRAYS: &[Change] = &[
+    (
+        "without_an_id_too",
+        "if id ~= '' and not here",
+        "if not here",
+    ),
     (
         "what_ours_run_too",
         "redis.call('HEXISTS', HELD, id) == 0",

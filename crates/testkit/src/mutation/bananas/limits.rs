@@ -17,7 +17,7 @@ pub(super) const CLAIM: &[Change] = &[
     ("a_gate_for_each_list", "  gates[set.base] = g\n", ""),
     (
         "no_slot_taken",
-        "  redis.pcall('ZADD', SLOTS .. route_of(KEYS[k]), whole(now), id)\n",
+        "  redis.pcall('ZADD', SLOTS .. route_of(KEYS[k]), whole(now), hold)\n",
         "",
     ),
     (

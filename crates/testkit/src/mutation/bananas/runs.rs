@@ -61,18 +61,28 @@ pub(super) const ENQUEUE: &[Change] = &[
 pub(super) const CLAIM: &[Change] = &[
     (
         "what_runs_is_taken_again",
-        "if redis.call('HEXISTS', HELD, id) == 1 then",
+        "if redis.call('HEXISTS', HELD, hold) == 1 then",
         "if false then",
+    ),
+    (
+        "jobs_without_an_id_are_one",
+        "id ~= '' and id or ' ' .. ARGV[4] .. '.' .. #taken",
+        "id",
+    ),
+    (
+        "jobs_without_an_id_are_one_in_a_claim",
+        " .. '.' .. #taken",
+        " .. '.'",
     ),
     ("dropped_not_counted", "    dropped = dropped + 1\n", ""),
     (
         "no_token",
-        "  redis.call('HSET', HELD, id, ARGV[4] .. ' ' .. KEYS[k])\n",
+        "  redis.call('HSET', HELD, hold, ARGV[4] .. ' ' .. KEYS[k])\n",
         "",
     ),
     (
         "no_lease",
-        "  redis.call('ZADD', LEASES, deadline, id)\n",
+        "  redis.call('ZADD', LEASES, deadline, hold)\n",
         "",
     ),
     (
@@ -148,8 +158,8 @@ pub(super) const CLAIM: &[Change] = &[
     ),
     (
         "place_is_off_by_one",
-        "{id, (k + 1) / 2",
-        "{id, (k - 1) / 2",
+        "{hold, (k + 1) / 2",
+        "{hold, (k - 1) / 2",
     ),
     (
         "losses_not_told",
@@ -252,11 +262,11 @@ pub(super) const RELEASE: &[Change] = &[
         "if ARGV[4] ~= 'nowhere' then",
         "if true then",
     ),
-    ("still_held", "let_go(id, list)\ncount", "count"),
+    ("still_held", "let_go(hold, list, id)\ncount", "count"),
     (
         "slot_not_freed",
-        "let_go(id, list)\ncount",
-        "let_go(id)\ncount",
+        "let_go(hold, list, id)\ncount",
+        "let_go(hold, nil, id)\ncount",
     ),
     ("not_counted", "count(list, 'released')\n", ""),
     (
@@ -299,11 +309,11 @@ pub(super) const MOVE: &[Change] = &[
         "redis.call('RPUSH', KEYS[1], id)",
     ),
     ("not_pushed", "redis.call('LPUSH', KEYS[1], id)\n", ""),
-    ("still_held", "let_go(id, list)\ncount", "count"),
+    ("still_held", "let_go(hold, list, id)\ncount", "count"),
     (
         "slot_not_freed",
-        "let_go(id, list)\ncount",
-        "let_go(id)\ncount",
+        "let_go(hold, list, id)\ncount",
+        "let_go(hold, nil, id)\ncount",
     ),
     ("not_counted", "count(list, 'released')\n", ""),
 ];
@@ -335,8 +345,13 @@ pub(super) const RECLAIM: &[Change] = &[
         "if type(back) == 'number' or not list then",
         "if type(back) == 'number' then",
     ),
-    ("still_held", "    let_go(id, list)\n", ""),
-    ("slot_not_freed", "    let_go(id, list)", "    let_go(id)"),
+    ("no_id_is_an_id", "nameless and '' or hold", "hold"),
+    ("still_held", "    let_go(hold, list, id)\n", ""),
+    (
+        "slot_not_freed",
+        "    let_go(hold, list, id)",
+        "    let_go(hold, nil, id)",
+    ),
     ("not_counted", "      count(list, 'lost')\n", ""),
     (
         "loss_not_counted",
