@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod limits;
+mod over;
 mod replay;
 mod reports;
 mod support;

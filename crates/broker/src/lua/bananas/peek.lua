@@ -1,14 +1,15 @@
 -- Tells what waits in a place of Bananas, the next one first, for who moves it elsewhere. Changes nothing.
 -- KEYS    a list, or the set of those that wait for their time
 -- ARGV    now, how many to pass over, most
--- Returns how many there are; per job: id, its time as it stands there ('' in a list), what its record is, its record
+-- Returns how many there are; per job: id, its time as it stands there ('' in a list), what its record is, its
+--         record, when it was done if its result says that it is
 local MOST_BYTES = 8388608 -- of records in one answer
 local from, most, found, bytes = tonumber(ARGV[2]), tonumber(ARGV[3]), {}, 0
 
 local function tell(id, time)
   if bytes >= MOST_BYTES then return end
   local state, record = look(id)
-  found[#found + 1] = {id, time, state, record}
+  found[#found + 1] = {id, time, state, record, done_at(id)}
   bytes = bytes + #record
 end
 

@@ -2,6 +2,7 @@
 
 use meshwork_model::bananas::Place;
 
+use super::claim::is_done;
 use super::{Bananas, Found};
 use crate::error::Error;
 use crate::script::Verb;
@@ -16,9 +17,19 @@ pub struct Standing {
     pub time: String,
     /// What it is.
     pub found: Found,
+    /// When it was done, as its result says it, if that says that it is.
+    pub done_at: Option<String>,
 }
 
-type Row = (Vec<u8>, String, String, Vec<u8>);
+impl Standing {
+    /// Whether it is done already, and its id stands there once more: a worker would drop it.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        is_done(&self.id, &self.found, self.done_at.as_deref())
+    }
+}
+
+type Row = (Vec<u8>, String, String, Vec<u8>, String);
 
 impl Bananas {
     /// How many jobs stand in a place, and up to `most` of them, the next one first, from behind so many on; fewer if
@@ -35,10 +46,11 @@ impl Bananas {
         at_most("peek", MAX_ITEMS, most)?;
         let call = self.call(Verb::BananasPeek).key(place.key(&self.keys));
         let (all, rows): (usize, Vec<Row>) = call.arg(behind).arg(most).run(&self.conn).await?;
-        let standing = |(id, time, state, text): Row| Standing {
+        let standing = |(id, time, state, text, done_at): Row| Standing {
             id,
             time,
             found: Found::read(&state, text),
+            done_at: Some(done_at).filter(|time| !time.is_empty()),
         };
         Ok((all, rows.into_iter().map(standing).collect()))
     }

@@ -33,6 +33,7 @@ cases![
     one_looks_only_so_deep,
     peek_tells_what_is_there,
     peek_passes_over_what_is_no_place,
+    peek_tells_what_is_done,
 ];
 
 /// Its queue is that of its name, its route and its priority.
@@ -383,5 +384,21 @@ async fn peek_passes_over_what_is_no_place(world: &World) -> Outcome {
     same!(both.side.verbs.peek(&list, 0, 9).await?.0, 0);
     both.side.set(&keys.plain(Priority::High), "x").await?;
     same!(both.side.verbs.peek(&list, 0, 9).await?.0, 0);
+    Ok(())
+}
+
+/// By the rule by which a worker drops it.
+async fn peek_tells_what_is_done(world: &World) -> Outcome {
+    let both = Both::of(world)?;
+    let list = both.put(&["j1", "j2"]).await?;
+    let (key, at) = (both.side.keys().result("j2"), "2099-01-01T00:00:00Z");
+    let result = ["HSET", &key, "status", "completed", "completed_at", at];
+    world.raw::<()>(&result).await?;
+    let record = "{\"updated_at\":\"2023-11-14T22:13:20Z\"}";
+    both.side.set(&both.side.keys().job("j2"), record).await?;
+    let (_, jobs) = both.side.verbs.peek(&list, 0, 9).await?;
+    let done: Vec<_> = jobs.iter().map(|job| job.is_done()).collect();
+    same!(done, [false, true]);
+    same!(jobs[1].done_at.as_deref(), Some(at));
     Ok(())
 }

@@ -25,6 +25,11 @@ pub(super) const PEEK: &[Change] = &[
         "tell(ids[i], '')",
     ),
     (
+        "end_not_told",
+        "state, record, done_at(id)}",
+        "state, record, ''}",
+    ),
+    (
         "length_not_told",
         "{redis.call('LLEN', KEYS[1]), found}",
         "{0, found}",

@@ -117,6 +117,10 @@ impl Mover {
         if !self.wants(&place.way(keys, record).0) {
             return Ok(Fate::NotAsked);
         }
+        if job.is_done() {
+            let why = "it is done already; a worker of ours for Bananas takes it off";
+            return Ok(Fate::Stays(why.to_owned()));
+        }
         let name = record.name();
         let runs = match self.handlers.get(name) {
             Some(runs) => runs,
