@@ -143,6 +143,29 @@ async fn an_answer_that_comes_too_late_is_dropped() {
     }
 }
 
+/// A worker of Nooble4 gives its answers no end.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_when_nobody_reads_any_more_ends() {
+    for ground in Ground::both().await {
+        for own_list in [false, true] {
+            let client = Client::new(ground.broker.clone(), "tester");
+            let mut asks = request("demo.none", json!({}));
+            if own_list {
+                asks = asks.own_list();
+            }
+            let soon = Duration::from_millis(20);
+            client.call(asks, soon).await.unwrap_err();
+            client.close().await;
+            let standing = ground.standing(&ground.queue()).await;
+            let action: Value = serde_json::from_str(standing.last().unwrap()).unwrap();
+            let list = action["callback_queue_name"].as_str().unwrap();
+            ground.say::<()>(&["LPUSH", list, "late"]).await;
+            let ends: i64 = ground.say(&["PTTL", list]).await;
+            assert!(ends > 0, "{list}: {ends}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_without_an_end_is_left_behind() {
     for ground in Ground::both().await {

@@ -12,6 +12,9 @@ use crate::verb::{MAX_ITEMS, at_most};
 /// The most answers taken in one call.
 const MOST: usize = 100;
 
+/// What is left on a list where nobody waits any more: no answer.
+const GIVEN_UP: &str = "given up";
+
 type Popped = Option<(String, Vec<Vec<u8>>)>;
 
 impl Nooble {
@@ -37,6 +40,24 @@ impl Nooble {
             source: error.into(),
         })?;
         Ok(popped.map(|(_, messages)| messages).unwrap_or_default())
+    }
+
+    /// Leaves a word on a list that nobody reads any more: an answer that comes late ends with it, also one of a worker
+    /// that gives its answers no end. False if who read the list has just taken it away; repeat it then.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn give_up_replies(&self, list: &str, ends: Duration) -> Result<bool, Error> {
+        // Not as a transaction, in which it could not be seen that the word was taken.
+        let mut both = redis::pipe();
+        both.cmd("LPUSH").arg(list).arg(GIVEN_UP).ignore();
+        both.cmd("PEXPIRE").arg(list).arg(ends.as_millis() as u64);
+        let told = both.query_async(&mut self.conn.clone()).await;
+        let (ends,): (bool,) = told.map_err(|source| Error::Call {
+            verb: "give_up",
+            source,
+        })?;
+        Ok(ends)
     }
 
     /// Forgets lists of answers: nobody waits there any more.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use meshwork::model::nooble::Response;
+use meshwork::source::nooble::Error as ActionError;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -49,7 +50,12 @@ impl Call {
             request = request.own_list();
         }
         let client = self.side.client(&self.asked.origin, context).await?;
-        let response = client.call(request, self.wait).await?;
+        let answered = client.call(request, self.wait).await;
+        if matches!(answered, Err(ActionError::NoAnswer { .. })) {
+            // It may come yet, and nobody will be there.
+            client.close().await;
+        }
+        let response = answered?;
         print(&response, context)?;
         Ok(match response.success() {
             true => Exit::DONE,

@@ -10,9 +10,8 @@ use meshwork_model::name::Namespace;
 use meshwork_model::nooble::{Action, Data, Response};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::DropGuard;
 
-use super::replies::{self, Replies, Told};
+use super::replies::{Reader, Replies, Told, give_up};
 use super::request::{Request, new_id, now};
 use super::subscribe::Subscription;
 use super::{Error, WAITS_FOR_CALLBACK};
@@ -28,7 +27,7 @@ pub struct Client {
 struct Calls {
     replies: Arc<Replies>,
     /// Reads the answers from the first call on, until the last client is dropped.
-    reader: OnceLock<DropGuard>,
+    reader: OnceLock<Reader>,
 }
 
 /// What was asked for with a callback: it is kept in Redis until the callback has come, so that whoever takes that,
@@ -159,15 +158,32 @@ impl Client {
             self.put(action, context.as_deref(), None).await?;
             let replies = &self.calls.replies;
             let came = replies.of_one(&self.broker, (&list, &id), wait).await?;
+            if came.is_none() {
+                give_up(&self.broker, &list).await;
+            }
             return answered(came);
         }
         let replies = &self.calls.replies;
-        let reader = || replies::read(self.broker.clone(), Arc::clone(replies));
+        let reader = || Reader::start(self.broker.clone(), Arc::clone(replies));
         self.calls.reader.get_or_init(reader);
         let waiting = replies.expect(&id)?;
-        action.callback_queue_name = Some(replies.list(self.names(), &action.action_type));
+        let list = replies.list(self.names(), &action.action_type);
+        action.callback_queue_name = Some(list.clone());
         self.put(action, context.as_deref(), None).await?;
-        answered(waiting.answer(wait).await)
+        let came = waiting.answer(wait).await;
+        if came.is_none() {
+            replies.miss(list);
+        }
+        answered(came)
+    }
+
+    /// Stops reading the answers to calls, and returns when nothing is left of it: where an answer may still come late,
+    /// it ends within an hour. (That is done too when the last clone of a client is dropped, if the runtime goes on.)
+    /// Calls that are made or under way then get no answer.
+    pub async fn close(&self) {
+        if let Some(reader) = self.calls.reader.get() {
+            reader.end().await;
+        }
     }
 
     /// The same, for an answer of a type.

@@ -4,7 +4,7 @@
 //! A list is named as Nooble4's clients name that of one call, with the id of this process where theirs has the call's:
 //! nobody can tell our calls from theirs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,10 +15,11 @@ use meshwork_model::nooble::{Response, uuid};
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
 
-use super::Error;
 use super::guard::reading;
 use super::request::{fresh, new_id};
+use super::{ANSWER_WAITS, Error};
 
 /// The most calls of one client under way: beyond, their callers are told so.
 const MAX_CALLS: usize = 100_000;
@@ -30,6 +31,10 @@ const SLICE: Duration = Duration::from_secs(5);
 const MAX_LISTS: usize = 64;
 /// How long a wait that is told to end may take before the server is asked once more.
 const UNPARK_AGAIN: Duration = Duration::from_millis(20);
+/// How long the end of a reader is waited for: its lists are a command each.
+const END: Duration = Duration::from_secs(2);
+/// So often a list is given up: the wait of a reader that stops takes one word away.
+const GIVE_UP_AGAIN: usize = 3;
 /// How long one wait for an answer that stays has a connection for itself, while others may wait for it.
 const TURN: Duration = Duration::from_secs(1);
 
@@ -44,6 +49,8 @@ pub(super) struct Replies {
     /// The lists that answers come to.
     lists: watch::Sender<Vec<String>>,
     waiting: Mutex<HashMap<String, oneshot::Sender<Told>>>,
+    /// Those of them on which an answer may still come.
+    missed: Mutex<HashSet<String>>,
     /// Connections for lists of single calls.
     spaces: Semaphore,
     idle: Mutex<Vec<Parking>>,
@@ -69,6 +76,7 @@ impl Replies {
             process: new_id(),
             lists: watch::Sender::default(),
             waiting: Mutex::default(),
+            missed: Mutex::default(),
             spaces: Semaphore::new(MAX_PARKED),
             idle: Mutex::default(),
         }
@@ -126,6 +134,15 @@ impl Replies {
             Some(waits) => drop(waits.send(told)),
             None => tracing::info!(correlation_id = id, "dropped an answer that comes too late"),
         }
+    }
+
+    /// An answer did not come in time to this list of many calls.
+    pub(super) fn miss(&self, list: String) {
+        self.missed().insert(list);
+    }
+
+    fn missed(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.missed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection to wait on. None if none is free in time.
@@ -260,23 +277,66 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Starts to read the lists of answers; they are read until the guard is dropped, and forgotten then.
-pub(super) fn read(broker: Nooble, replies: Arc<Replies>) -> DropGuard {
-    let stop = CancellationToken::new();
-    let stopped = stop.clone();
-    tokio::spawn(async move {
-        tokio::select! {
-            () = keep_reading(&broker, &replies) => {}
-            () = stopped.cancelled() => {}
+/// Who reads the lists of answers, until this is dropped or ended.
+pub(super) struct Reader {
+    stop: CancellationToken,
+    task: TaskTracker,
+    _guard: DropGuard,
+}
+
+impl Reader {
+    /// Starts to read.
+    pub(super) fn start(broker: Nooble, replies: Arc<Replies>) -> Self {
+        let (stop, task) = (CancellationToken::new(), TaskTracker::new());
+        let stopped = stop.clone();
+        task.spawn(async move {
+            stopped
+                .run_until_cancelled(keep_reading(&broker, &replies))
+                .await;
+            forget(&broker, &replies).await;
+        });
+        task.close();
+        Self {
+            _guard: stop.clone().drop_guard(),
+            stop,
+            task,
         }
-        let lists = replies.lists.borrow().clone();
-        if !lists.is_empty()
-            && let Err(error) = broker.forget_replies(&lists).await
-        {
-            tracing::debug!(%error, "the lists of answers end by themselves");
+    }
+
+    /// Stops it, and returns when its lists are forgotten, or the server took too long for it.
+    pub(super) async fn end(&self) {
+        self.stop.cancel();
+        if tokio::time::timeout(END, self.task.wait()).await.is_err() {
+            tracing::debug!("late answers may stay");
         }
-    });
-    stop.drop_guard()
+    }
+}
+
+/// Nobody reads the lists any more.
+async fn forget(broker: &Nooble, replies: &Replies) {
+    let missed = std::mem::take(&mut *replies.missed());
+    let mut lists = replies.lists.borrow().clone();
+    lists.retain(|list| !missed.contains(list));
+    if !lists.is_empty()
+        && let Err(error) = broker.forget_replies(&lists).await
+    {
+        tracing::debug!(%error, "the lists of answers end by themselves");
+    }
+    for list in missed {
+        give_up(broker, &list).await;
+    }
+}
+
+/// Nobody reads a list any more on which an answer may still come.
+pub(super) async fn give_up(broker: &Nooble, list: &str) {
+    for _ in 0..GIVE_UP_AGAIN {
+        match broker.give_up_replies(list, ANSWER_WAITS).await {
+            Ok(true) => return,
+            // A wait that was under way may have ended by it.
+            Ok(false) => {}
+            Err(error) => tracing::debug!(%error, "a late answer may stay"),
+        }
+    }
 }
 
 async fn keep_reading(broker: &Nooble, replies: &Replies) {

@@ -108,7 +108,7 @@ impl Gateway {
             .await?;
         let url = format!("http://{}", listener.address());
         let shared = Arc::new(Shared {
-            client,
+            client: client.clone(),
             services: self.services.into_iter().collect(),
             wait: self.wait,
             slots: Semaphore::new(self.concurrency.into()),
@@ -134,6 +134,7 @@ impl Gateway {
         stop.cancel();
         // It ends within its grace; if it panicked, it has said so.
         let _ = serves.await;
+        client.close().await;
         tell(&Event::Stopped, context)?;
         Ok(Exit::DONE)
     }
