@@ -139,6 +139,13 @@ on_all_data! {
         let finished = "meshwork_bananas_jobs_finished_total{route=\"default\",priority=\"normal\"} 1\n";
         let (_, page) = get(&address, "/metrics", "");
         assert!(page.contains(finished) && page.contains("meshwork_store_up 1\n"), "{page}");
+        for figure in [
+            "meshwork_worker_ready 1\n",
+            "meshwork_worker_slots 10\n",
+            "meshwork_run_seconds_count{type=\"count\",outcome=\"finished\"} 1\n",
+        ] {
+            assert!(page.contains(figure), "{figure}: {page}");
+        }
         assert!(get(&address, "/readyz", "").0.starts_with("http/1.1 200"));
         for args in [&["metrics", "--bananas"][..], &["metrics", "--bananas=bananas"]] {
             let page = ground.run(args).ok().stdout;

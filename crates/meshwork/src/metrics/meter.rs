@@ -116,18 +116,22 @@ impl Meter {
 
     /// A claim came back, with jobs or without.
     pub(crate) fn claimed(&self, taken: &Taken) {
-        let now = Instant::now();
-        let mut said = self.said();
-        said.contact = Some(now);
-        if !taken.jobs.is_empty() {
-            said.claim = Some(now);
-        }
-        drop(said);
+        self.took(taken.jobs.len());
         for claimed in &taken.jobs {
             if let Some(ready) = ready_ms(&claimed.job) {
                 let ms = taken.at_ms.saturating_sub(ready);
                 self.waited(&claimed.queue, ms as f64 / 1000.0);
             }
+        }
+    }
+
+    /// A claim came back with so many jobs, of which is not known since when they were ready.
+    pub(crate) fn took(&self, jobs: usize) {
+        let now = Instant::now();
+        let mut said = self.said();
+        said.contact = Some(now);
+        if jobs > 0 {
+            said.claim = Some(now);
         }
     }
 

@@ -7,6 +7,7 @@ use meshwork_broker::Listener;
 use meshwork_model::name::JobId;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -14,10 +15,11 @@ use super::Setup;
 use super::appetite::Appetite;
 use super::feed::Feeders;
 use super::held::Held;
-use super::monitor::Monitor;
+use super::monitor::{Monitor, Watched};
 use super::pull::{self, Ends};
-use super::renew::Keeper;
+use super::renew::{Alive, Keeper};
 use crate::Error;
+use crate::metrics::Meter;
 
 /// A running worker. Dropped without [`WorkerHandle::stop`], it takes no more jobs, and what it runs comes
 /// back when the leases end.
@@ -32,6 +34,31 @@ pub struct WorkerHandle {
     keeper: Keeper,
     stop: DropGuard,
     monitor: Monitor,
+}
+
+/// What a monitor sees of a worker.
+struct Seen {
+    setup: Arc<Setup>,
+    held: Arc<Held>,
+    alive: Alive,
+}
+
+impl Watched for Seen {
+    fn name(&self) -> &str {
+        self.setup.identity.worker()
+    }
+
+    fn busy(&self) -> usize {
+        self.held.len()
+    }
+
+    fn alive_until(&self) -> Option<Instant> {
+        self.alive.borrow().as_ref().map(|listed| listed.until)
+    }
+
+    fn meter(&self) -> &Meter {
+        &self.setup.meter
+    }
 }
 
 pub(super) fn start(setup: Arc<Setup>) -> Result<WorkerHandle, Error> {
@@ -52,7 +79,12 @@ pub(super) fn start(setup: Arc<Setup>) -> Result<WorkerHandle, Error> {
             quiet: tell,
         },
     ));
-    let monitor = Monitor::new(&setup, &held, &keeper.alive, &stop, &pull);
+    let seen = Seen {
+        setup: Arc::clone(&setup),
+        held: Arc::clone(&held),
+        alive: keeper.alive.clone(),
+    };
+    let monitor = Monitor::new(Arc::new(seen), &stop, &pull);
     Ok(WorkerHandle {
         setup,
         held,

@@ -50,6 +50,7 @@ pub(crate) use identity::Identity;
 use lists::Places;
 pub use logfile::LogDirError;
 use logfile::LogFolders;
+pub(crate) use monitor::Watched;
 pub use monitor::{Monitor, Unfit};
 use presence::Present;
 pub use presence::WorkerInfo;

@@ -8,21 +8,28 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Setup;
-use super::held::Held;
-use super::renew::Alive;
 use crate::metrics::Meter;
 
 /// After how long without an answer of the server a worker counts as ill: it asks at least as often as it
 /// renews leases, and reconnects within seconds once the server is back.
 const SILENCE: Duration = Duration::from_secs(60);
 
+/// What there is to see of a worker, whosever jobs it runs.
+pub(crate) trait Watched: Send + Sync {
+    /// Its name with its incarnation.
+    fn name(&self) -> &str;
+    /// How many jobs it holds now.
+    fn busy(&self) -> usize;
+    /// Until when the server counts it as alive; none while it is not registered.
+    fn alive_until(&self) -> Option<Instant>;
+    /// What it counts.
+    fn meter(&self) -> &Meter;
+}
+
 /// Looks at one worker; cheap to clone. It holds no part of the worker up, and outlives it.
 #[derive(Clone)]
 pub struct Monitor {
-    setup: Arc<Setup>,
-    held: Arc<Held>,
-    alive: Alive,
+    worker: Arc<dyn Watched>,
     stop: CancellationToken,
     pull: AbortHandle,
 }
@@ -50,17 +57,13 @@ fn seconds(duration: Duration) -> String {
 }
 
 impl Monitor {
-    pub(super) fn new(
-        setup: &Arc<Setup>,
-        held: &Arc<Held>,
-        alive: &Alive,
+    pub(crate) fn new(
+        worker: Arc<dyn Watched>,
         stop: &CancellationToken,
         pull: &JoinHandle<()>,
     ) -> Self {
         Self {
-            setup: Arc::clone(setup),
-            held: Arc::clone(held),
-            alive: alive.clone(),
+            worker,
             stop: stop.clone(),
             pull: pull.abort_handle(),
         }
@@ -75,7 +78,7 @@ impl Monitor {
         if self.pull.is_finished() && !self.stop.is_cancelled() {
             return Err(Unfit::Ended);
         }
-        match self.setup.meter.since_contact() {
+        match self.meter().since_contact() {
             silence if silence > SILENCE => Err(Unfit::Silence(silence)),
             _ => Ok(()),
         }
@@ -90,9 +93,7 @@ impl Monitor {
             return Err(Unfit::Stopping);
         }
         self.healthy()?;
-        let listed = self.alive.borrow();
-        let until = listed.as_ref().map(|listed| listed.until);
-        match until {
+        match self.worker.alive_until() {
             Some(until) if until > Instant::now() => Ok(()),
             _ => Err(Unfit::Unregistered),
         }
@@ -101,17 +102,17 @@ impl Monitor {
     /// The worker's name with its incarnation.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.setup.identity.worker()
+        self.worker.name()
     }
 
     /// How many jobs it holds now.
     #[must_use]
     pub fn busy(&self) -> usize {
-        self.held.len()
+        self.worker.busy()
     }
 
     pub(crate) fn meter(&self) -> &Meter {
-        &self.setup.meter
+        self.worker.meter()
     }
 }
 

@@ -133,8 +133,9 @@ impl Bananas {
         let worker = worker.start().await?;
         // Until the end of all, so that others see how it stops.
         let ours = Client::new(Broker::new(client.broker().conn().clone(), context.keys()));
-        let metrics = Metrics::new(&ours).bananas(&client);
-        let served = endpoint.map(|endpoint| endpoint.serve(metrics, None));
+        let monitor = worker.monitor();
+        let metrics = Metrics::new(&ours).bananas(&client).worker(monitor.clone());
+        let served = endpoint.map(|endpoint| endpoint.serve(metrics, Some(monitor)));
         let at = served.as_ref().map(Served::url);
         tokio::select! {
             () = worker.registered() => settings.tell(&worker, at.as_deref(), context)?,

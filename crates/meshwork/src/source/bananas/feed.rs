@@ -24,6 +24,7 @@ pub(super) async fn feed(state: Arc<State>, list: String) {
             Ok(came) => came,
             Err(error) => {
                 tracing::warn!(%error, list, "the wait for jobs broke off");
+                state.setup.meter.failed("wait", &error);
                 parking = None;
                 tokio::select! {
                     () = state.stop.cancelled() => return,

@@ -14,8 +14,8 @@ use super::keep;
 use super::pull::pull;
 use super::run::back;
 use super::state::State;
-use crate::Error;
 use crate::source::thread::Thread;
+use crate::{Error, Monitor};
 
 /// How long a stopping worker waits for its parked connections to come back.
 const UNPARK: Duration = Duration::from_secs(2);
@@ -29,6 +29,7 @@ pub struct WorkerHandle {
     running: TaskTracker,
     keeper: Thread,
     stop: DropGuard,
+    monitor: Monitor,
 }
 
 pub(super) fn start(state: Arc<State>) -> Result<WorkerHandle, Error> {
@@ -37,8 +38,10 @@ pub(super) fn start(state: Arc<State>) -> Result<WorkerHandle, Error> {
     let pull = tokio::spawn(pull(Arc::clone(&state), running.clone()));
     let lists = state.setup.lists.iter().cloned();
     let feeders = lists.map(|list| tokio::spawn(feed(Arc::clone(&state), list)));
+    let monitor = Monitor::new(Arc::clone(&state) as _, &state.stop, &pull);
     Ok(WorkerHandle {
         pull,
+        monitor,
         feeders: feeders.collect(),
         running,
         keeper,
@@ -52,6 +55,12 @@ impl WorkerHandle {
     #[must_use]
     pub fn name(&self) -> &str {
         self.state.setup.identity.worker()
+    }
+
+    /// What tells how it is, and what it counts; it stays valid while the worker stops, and after.
+    #[must_use]
+    pub fn monitor(&self) -> Monitor {
+        self.monitor.clone()
     }
 
     /// The lists that it takes from, in this order.
@@ -76,6 +85,7 @@ impl WorkerHandle {
             running,
             keeper,
             stop,
+            monitor: _,
         } = self;
         drop(stop);
         let parted = tokio::time::timeout(UNPARK, join_all(feeders))

@@ -38,8 +38,12 @@ async fn keep(state: &State) {
                     failed = strays(&broker, state) => failed,
                 };
                 tracing::warn!(%error, "keeping what runs failed; connecting again");
+                state.setup.meter.failed("renew", &error);
             }
-            Err(error) => tracing::warn!(%error, "no connection to keep what runs"),
+            Err(error) => {
+                tracing::warn!(%error, "no connection to keep what runs");
+                state.setup.meter.failed("connect", &error);
+            }
         }
         backoff.wait().await;
     }
@@ -67,7 +71,8 @@ async fn renew(broker: &Bananas, state: &State) -> Result<Never, Error> {
         };
         let gone = within("renew", state.renew_every(), broker.renew(renewal)).await?;
         drop(listening);
-        state.lose(&gone, &held);
+        setup.meter.heard();
+        setup.meter.lost(state.lose(&gone, &held));
         if listens {
             state.alive.send_replace(Some(began + setup.lease));
         }

@@ -17,9 +17,11 @@ use std::time::Duration;
 use meshwork_broker::bananas::Bananas;
 pub use meshwork_broker::bananas::{Depth, Depths, KeptCron, RouteLimit};
 use meshwork_model::bananas::{DEFAULT_MAX_RETRIES, Peer};
+use meshwork_model::keys::hero::Hero;
 use meshwork_model::route::routes::Routes;
 
 use super::handlers::Handlers;
+use crate::metrics::Meter;
 use crate::runner::{self, Handler};
 use crate::{Error, local_name};
 
@@ -211,6 +213,7 @@ impl Worker {
             peer: self.peer,
             strays: self.strays,
             scheduler: self.scheduler,
+            meter: Meter::new(&Hero::default(), self.concurrency),
         };
         handle::start(Arc::new(State::new(setup)))
     }

@@ -113,7 +113,11 @@ impl Pull {
             token: &token,
         });
         let taken = taken.await;
+        if let Err(error) = &taken {
+            setup.meter.failed("claim", error);
+        }
         if let Ok(taken) = &taken {
+            setup.meter.took(taken.jobs.len());
             let held = taken.held.clone();
             let now = Instant::now();
             self.holds.told(&self.state.appetite, &skipped, held, now);

@@ -53,17 +53,19 @@ pub(super) async fn run(state: &State, in_hand: &InHand) {
     };
     let began = Instant::now();
     let report = execute(state, in_hand, entry, record).await;
+    let (took, meter, name) = (began.elapsed(), &state.setup.meter, record.name());
     if in_hand.stop.reason() == Some(StopReason::Lost) {
         // Handed back, or run elsewhere already.
+        meter.ran(name, took, None);
         return;
     }
-    let took = began.elapsed();
+    meter.ran(name, took, Some(&report));
     match report.result {
         Ok(output) => {
             let result = entry.result(output);
             let (broker, result) = (&state.setup.broker, result.as_deref());
             let tell = || state.reports.finish(broker, claimed, result, took);
-            report_until(in_hand, "finish", tell).await;
+            report_until(state, in_hand, "finish", tell).await;
         }
         Err(failure) => {
             let again = failure.kind.retryable();
@@ -145,12 +147,16 @@ async fn fail(state: &State, in_hand: &InHand, error: &str, again: bool, took: D
         let told = setup.broker.fail(claimed, error, again, most, took).await;
         told.map_err(Arc::new)
     };
-    report_until(in_hand, "fail", tell).await;
+    report_until(state, in_hand, "fail", tell).await;
 }
 
 /// Says how a run ended, again and again while the server may hear it a little later and the job is this worker's.
-async fn report_until<T, F>(in_hand: &InHand, what: &'static str, tell: impl Fn() -> F)
-where
+async fn report_until<T, F>(
+    state: &State,
+    in_hand: &InHand,
+    what: &'static str,
+    tell: impl Fn() -> F,
+) where
     T: std::fmt::Debug,
     F: Future<Output = Result<T, Arc<Error>>>,
 {
@@ -162,6 +168,7 @@ where
                 return;
             }
             Err(error) if error.is_temporary() => {
+                state.setup.meter.failed("report", &error);
                 tracing::warn!(job = in_hand.claimed.id(), %error, "{what}: trying again");
             }
             Err(error) => {

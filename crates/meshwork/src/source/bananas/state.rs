@@ -14,9 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Foreign;
 use super::report::Reports;
+use crate::metrics::Meter;
 use crate::runner::{StopReason, StopSignal};
 use crate::source::handlers::Handlers;
-use crate::worker::{Appetite, Identity};
+use crate::worker::{Appetite, Identity, Watched};
 
 /// So often a lease is renewed while it lasts.
 const RENEWALS: u32 = 3;
@@ -39,6 +40,8 @@ pub(super) struct Setup {
     pub(super) peer: Peer,
     pub(super) strays: Option<Duration>,
     pub(super) scheduler: bool,
+    /// What it counts of itself.
+    pub(super) meter: Meter,
 }
 
 /// A job in hand, and how its run is stopped.
@@ -120,9 +123,10 @@ impl State {
         jobs.values().map(|job| job.claimed.clone()).collect()
     }
 
-    /// Ends the runs of jobs that are this worker's no more.
-    pub(super) fn lose(&self, holds: &[Vec<u8>], asked: &[Claimed]) {
+    /// Ends the runs of jobs that are this worker's no more. Gives how many.
+    pub(super) fn lose(&self, holds: &[Vec<u8>], asked: &[Claimed]) -> usize {
         let jobs = self.jobs();
+        let mut lost = 0;
         for hold in holds {
             let token = asked.iter().find(|job| job.hold == *hold);
             let token = token.map(|job| job.token.as_str());
@@ -131,8 +135,10 @@ impl State {
                 .filter(|job| Some(job.claimed.token.as_str()) == token)
             {
                 job.stop.stop(StopReason::Lost);
+                lost += 1;
             }
         }
+        lost
     }
 
     /// Ends all runs; nobody wants their reports.
@@ -177,5 +183,23 @@ impl State {
             // The sender lives as long as `self`.
             let _ = alive.changed().await;
         }
+    }
+}
+
+impl Watched for State {
+    fn name(&self) -> &str {
+        self.setup.identity.worker()
+    }
+
+    fn busy(&self) -> usize {
+        self.jobs().len()
+    }
+
+    fn alive_until(&self) -> Option<Instant> {
+        *self.alive.borrow()
+    }
+
+    fn meter(&self) -> &Meter {
+        &self.setup.meter
     }
 }
