@@ -44,6 +44,7 @@ pub enum Verb {
     BananasFail,
     BananasRelease,
     BananasMove,
+    BananasForward,
     BananasReclaim,
     BananasDue,
     BananasPromote,
@@ -83,7 +84,7 @@ pub enum Schema {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 62] = [
+    pub const ALL: [Self; 63] = [
         Self::Enqueue,
         Self::Claim,
         Self::Renew,
@@ -123,6 +124,7 @@ impl Verb {
         Self::BananasFail,
         Self::BananasRelease,
         Self::BananasMove,
+        Self::BananasForward,
         Self::BananasReclaim,
         Self::BananasDue,
         Self::BananasPromote,
@@ -215,6 +217,10 @@ impl Verb {
                 include_str!("../lua/bananas/release.lua"),
             ),
             Self::BananasMove => ("bananas_move", include_str!("../lua/bananas/move.lua")),
+            Self::BananasForward => (
+                "bananas_forward",
+                include_str!("../lua/bananas/forward.lua"),
+            ),
             Self::BananasReclaim => (
                 "bananas_reclaim",
                 include_str!("../lua/bananas/reclaim.lua"),

@@ -188,6 +188,7 @@ pub const GROUPS: &[Group] = &[
     group("bananas_fail", bananas::fail::CASES),
     group("bananas_release", bananas::release::CASES),
     group("bananas_move", bananas::move_to::CASES),
+    group("bananas_forward", bananas::forward::CASES),
     group("bananas_reclaim", bananas::reclaim::CASES),
     group("bananas_promote", bananas::promote::CASES),
     group("bananas_strays", bananas::strays::CASES),

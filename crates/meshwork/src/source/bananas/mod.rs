@@ -1,10 +1,12 @@
 //! A client and a worker for jobs of Bananas (seed 4). Of the worker, [`pull`] takes jobs, [`run`] runs them, [`report`]
-//! tells how they ended, [`feed`] waits for them, [`keep`] keeps what runs and brings back what others left.
+//! tells how they ended, [`feed`] waits for them, [`keep`] keeps what runs and brings back what others left,
+//! [`left`] finds the way past jobs that are left to others.
 
 mod client;
 mod feed;
 mod handle;
 mod keep;
+mod left;
 pub mod over;
 mod pull;
 mod report;
@@ -48,7 +50,7 @@ pub enum Foreign {
     /// It is run, as Bananas' own workers do.
     #[default]
     Run,
-    /// It is left there, as the last one.
+    /// It is left there. While any is, jobs behind it are brought to the lists of their routes, up to a hundred a second.
     Leave,
 }
 

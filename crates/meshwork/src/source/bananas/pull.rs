@@ -9,6 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
+use super::left::Left;
 use super::run::run;
 use super::state::State;
 use crate::worker::Holds;
@@ -30,6 +31,7 @@ pub(super) async fn pull(state: Arc<State>, running: TaskTracker) {
         ended,
         brought: 0,
         fed: false,
+        left: Left::default(),
     };
     let mut backoff = Backoff::new();
     while let Some(free) = pull.free().await {
@@ -65,6 +67,7 @@ struct Pull {
     brought: usize,
     /// An id has come since the last claim.
     fed: bool,
+    left: Left,
 }
 
 impl Pull {
@@ -101,6 +104,9 @@ impl Pull {
             true => Vec::new(),
             false => self.holds.skipped(Instant::now()),
         };
+        if want > 0 {
+            self.left.look(&self.state).await?;
+        }
         let mut lists = self.state.lists(self.brought);
         lists.retain(|list| !skipped.contains(list));
         let setup = &self.state.setup;

@@ -21,7 +21,7 @@ use crate::worker::{Appetite, Identity, Watched};
 
 /// So often a lease is renewed while it lasts.
 const RENEWALS: u32 = 3;
-/// After a job was left where it stood, nothing is taken from such lists for so long: it would come again and again.
+/// Between two looks past jobs that are left where they stand, on lists without a route.
 const PLAIN_RESTS: Duration = Duration::from_secs(1);
 
 /// What a worker was started with.
@@ -61,7 +61,7 @@ pub(super) struct State {
     pub(super) appetite: Appetite,
     /// Until when the server counts this worker as alive.
     pub(super) alive: watch::Sender<Option<Instant>>,
-    /// Until when nothing is taken from lists without a route.
+    /// When to look past the jobs that are left on lists without a route; nothing is taken from there while any is.
     rests: watch::Sender<Option<Instant>>,
     /// Whether it is on the list of listeners. Locked while a renewal is on its way: one that lands after the worker
     /// left would list it again.
@@ -148,21 +148,37 @@ impl State {
         }
     }
 
-    /// A job was left where it stood, on a list without a route: nothing is taken from there for a while.
+    /// A job is left where it stands, on a list without a route: nothing is taken from such lists.
     pub(super) fn let_plain_rest(&self) {
         self.rests.send_replace(Some(Instant::now() + PLAIN_RESTS));
     }
 
-    fn rests(&self, list: &str) -> Option<Instant> {
-        let until = (*self.rests.borrow()).filter(|until| *until > Instant::now())?;
-        self.setup.broker.keys().is_plain(list).then_some(until)
+    /// None is left any more.
+    pub(super) fn end_plain_rest(&self) {
+        self.rests.send_replace(None);
+    }
+
+    /// Whether it is time to look past the jobs that are left.
+    pub(super) fn looks_at_left(&self) -> bool {
+        self.rests.borrow().is_some_and(|at| at <= Instant::now())
+    }
+
+    fn rests(&self, list: &str) -> bool {
+        self.rests.borrow().is_some() && self.setup.broker.keys().is_plain(list)
+    }
+
+    /// Those of its lists that have no route.
+    pub(super) fn plain_lists(&self) -> Vec<String> {
+        let keys = self.setup.broker.keys();
+        let lists = self.setup.lists.iter();
+        lists.filter(|list| keys.is_plain(list)).cloned().collect()
     }
 
     /// The lists to take from now, when so many claims have brought jobs before.
     pub(super) fn lists(&self, claims: usize) -> Vec<String> {
         let routes = self.setup.routes.in_turn(claims);
         let mut lists = self.setup.broker.keys().lists(&routes);
-        lists.retain(|list| self.rests(list).is_none());
+        lists.retain(|list| !self.rests(list));
         lists
     }
 
@@ -172,8 +188,9 @@ impl State {
         let mut alive = self.alive.subscribe();
         loop {
             self.appetite.hungry_for(list).await;
-            if let Some(until) = self.rests(list) {
-                tokio::time::sleep_until(until).await;
+            if self.rests(list) {
+                // The sender lives as long as `self`.
+                let _ = self.rests.subscribe().wait_for(Option::is_none).await;
                 continue;
             }
             let until = *alive.borrow_and_update();

@@ -6,6 +6,7 @@ pub(super) mod cron;
 pub(super) mod enqueue;
 pub(super) mod fail;
 pub(super) mod finish;
+pub(super) mod forward;
 pub(super) mod give_back;
 pub(super) mod heavy;
 pub(super) mod move_to;

@@ -25,6 +25,7 @@ pub(super) const ALL: &[(Verb, &[Change], &[&str])] = &[
     (Verb::BananasFail, ends::FAIL, &[]),
     (Verb::BananasRelease, runs::RELEASE, &[]),
     (Verb::BananasMove, runs::MOVE, &[]),
+    (Verb::BananasForward, runs::FORWARD, &[]),
     (Verb::BananasReclaim, runs::RECLAIM, &[]),
     (Verb::BananasLeave, runs::LEAVE, &["bananas_reclaim"]),
     (Verb::BananasDue, ends::DUE, &["bananas_promote"]),

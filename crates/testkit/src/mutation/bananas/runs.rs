@@ -318,6 +318,42 @@ pub(super) const MOVE: &[Change] = &[
     ("not_counted", "count(list, 'released')\n", ""),
 ];
 
+pub(super) const FORWARD: &[Change] = &[
+    (
+        "moved_to_the_gone",
+        "if alive > now and",
+        "if alive > 0 and",
+    ),
+    (
+        "what_is_gone_is_pushed",
+        " and redis.call('LPOS', KEYS[1], id, 'RANK', -1, 'MAXLEN', depth)\n",
+        "\n",
+    ),
+    ("looks_as_deep_as_it_is", "'MAXLEN', depth)", "'MAXLEN', 0)"),
+    ("looks_from_the_last_on", "'RANK', -1,", "'RANK', 1,"),
+    (
+        "as_the_next",
+        "redis.pcall('LPUSH', KEYS[k], id)",
+        "redis.pcall('RPUSH', KEYS[k], id)",
+    ),
+    (
+        "no_list_ends_all",
+        "redis.pcall('LPUSH', KEYS[k], id)",
+        "redis.call('LPUSH', KEYS[k], id)",
+    ),
+    (
+        "still_there",
+        "    redis.call('LREM', KEYS[1], -1, id)\n",
+        "",
+    ),
+    (
+        "the_last_of_two_taken_away",
+        "redis.call('LREM', KEYS[1], -1, id)",
+        "redis.call('LREM', KEYS[1], 1, id)",
+    ),
+    ("not_told", "    moved = moved + 1\n", ""),
+];
+
 pub(super) const RECLAIM: &[Change] = &[
     (
         "takes_what_is_leased",
