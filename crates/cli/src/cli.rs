@@ -1,5 +1,6 @@
 //! The command line: commands, and the options that all of them share.
 
+use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use meshwork::model::name::Namespace;
@@ -54,7 +55,7 @@ pub(crate) struct Cli {
 impl Cli {
     /// Reads the command line. Where it is wrong, or asks for help, this is the end.
     pub(crate) fn read() -> Self {
-        let matches = Self::command().get_matches();
+        let matches = without_empty(Self::command()).get_matches();
         let mut cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         cli.url_is_visible = source_of(&matches, "redis") == Some(ValueSource::CommandLine);
         cli
@@ -80,6 +81,18 @@ impl Cli {
         context.out.flush()?;
         Ok(exit)
     }
+}
+
+/// An environment variable that is empty counts as one that is not set: `${NAME:-}` in a file of compose makes such.
+fn without_empty(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let value = arg.get_env().and_then(std::env::var_os);
+        match value.is_some_and(|value| value.is_empty()) {
+            true => arg.env(Resettable::Reset),
+            false => arg,
+        }
+    });
+    command.mut_subcommands(without_empty)
 }
 
 /// Where the value of a global option comes from, whichever command it stands behind.

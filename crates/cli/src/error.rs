@@ -77,10 +77,20 @@ pub(crate) enum Error {
          say --without-token"
     )]
     NoToken(std::net::SocketAddr),
-    #[error("WORKER_CONCURRENCY is {0:?}: give a whole number from 1 to 1000")]
-    Concurrency(String),
+    #[error("{name} is {value:?}: {why}")]
+    Variable {
+        name: &'static str,
+        value: String,
+        why: String,
+    },
     #[error("{0} is for jobs of ours: leave it out with --schema bananas")]
     OnlyOurs(&'static str),
+    #[error("{0} is for jobs of Bananas: give --schema bananas too, or leave it out")]
+    OnlyBananas(&'static str),
+    #[error("the handler {0} is given twice: say which file it is")]
+    HandlerTwice(String),
+    #[error("--topic says nothing without bindings: give --bindings FILE, or --route")]
+    TopicUnread,
     #[error("no job of {of} has ended for {waited:?}; they go on")]
     NothingEnds { of: usize, waited: Duration },
     #[error("the system gives no {what}: {source}")]
@@ -104,9 +114,10 @@ impl Error {
             Self::Target(TargetError::Meshwork(error)) => exit_of(error),
             Self::Target(_) | Self::Script(_) | Self::Input(_) => Exit::USAGE,
             Self::OldList(_) | Self::Queue(_) | Self::Usage(_) => Exit::USAGE,
-            Self::Handler(_) | Self::Service(_) | Self::Config(_) | Self::Concurrency(_) => {
+            Self::Handler(_) | Self::Service(_) | Self::Config(_) | Self::Variable { .. } => {
                 Exit::USAGE
             }
+            Self::OnlyBananas(_) | Self::HandlerTwice(_) | Self::TopicUnread => Exit::USAGE,
             Self::NoToken(_) | Self::OnlyOurs(_) | Self::OtherDialect { .. } => Exit::USAGE,
             Self::Action(error) => exit_of_action(error),
             Self::NoDeadAction(_) | Self::NoTrace(_) => Exit::NO_JOB,

@@ -31,6 +31,11 @@ impl Routing {
         }
     }
 
+    /// Whether a topic was said that nothing reads.
+    pub(crate) fn has_unread_topic(&self) -> bool {
+        self.topic.is_some() && self.bindings.is_none()
+    }
+
     /// A job of Bananas with its route.
     pub(crate) fn bind_bananas(&self, request: bananas::Request) -> bananas::Request {
         match &self.bindings {

@@ -162,20 +162,36 @@ fn instant(text: &str) -> Option<u64> {
     }
 }
 
-/// How long: `500ms`, `90s`, `10m`, `2h`, `7d`; a number alone is seconds. More than nothing.
+/// How long: `500ms`, `90s`, `10m`, `2h`, `7d`, and several of them together, as Go writes `1m30s`; a number alone is
+/// seconds. More than nothing.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
-    let (number, unit) = match text.strip_suffix("ms") {
-        Some(number) => (number, 1),
-        None => match UNITS.iter().find(|(unit, _)| text.ends_with(*unit)) {
-            Some((_, seconds)) => (&text[..text.len() - 1], 1000 * seconds),
-            None => (text, 1000),
-        },
+    let ms = match text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => text.parse().ok().and_then(|n: u64| n.checked_mul(1000)),
+        false => parts_ms(text),
     };
-    let digits = number.starts_with(|c: char| c.is_ascii_digit());
-    let ms = number.parse().ok().and_then(|n: u64| n.checked_mul(unit));
-    ms.filter(|ms| digits && (1..=limits::MAX_DELAY_MS).contains(ms))
+    ms.filter(|ms| (1..=limits::MAX_DELAY_MS).contains(ms))
         .map(Duration::from_millis)
-        .ok_or_else(|| "give how long: 500ms, 90s, 10m, 2h, 7d, at most ten years".to_owned())
+        .ok_or_else(|| "give how long: 500ms, 90s, 10m, 1h30m, 7d, at most ten years".to_owned())
+}
+
+/// Numbers and their units, in milliseconds together.
+fn parts_ms(mut text: &str) -> Option<u64> {
+    let mut sum: u64 = 0;
+    while !text.is_empty() {
+        let end = text.find(|c: char| !c.is_ascii_digit())?;
+        let (number, rest) = text.split_at(end);
+        let (unit, rest) = match rest.strip_prefix("ms") {
+            Some(rest) => (1, rest),
+            None => {
+                let (_, seconds) = UNITS.iter().find(|(unit, _)| rest.starts_with(*unit))?;
+                (1000 * seconds, &rest[1..])
+            }
+        };
+        let part = number.parse().ok().and_then(|n: u64| n.checked_mul(unit))?;
+        sum = sum.checked_add(part)?;
+        text = rest;
+    }
+    Some(sum)
 }
 
 /// A name, and for how long it counts.
@@ -350,6 +366,9 @@ mod tests {
         }
         assert_eq!(span("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!((span("90"), span("2h")), (span("90s"), span("120m")));
+        // As Go writes them.
+        assert_eq!((span("1m30s"), span("1h30m")), (span("90s"), span("90m")));
+        assert_eq!(span("1s500ms"), Ok(Duration::from_millis(1500)));
         for bad in ["", "0", "-1s", "+1s", "1.5h", "ms", "99999d", "1w"] {
             assert!(span(bad).is_err(), "{bad}");
         }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use common::{Ground, eventually, json, on_all_data};
 use meshwork_testkit::servers::{Tool, need};
+use rustix::process::Signal;
 
 const COUNT: &str = "let items = parse_json(INPUT).items; items.len()";
 const WORKER: [&str; 3] = ["--schema", "bananas", "--handler"];
@@ -109,6 +110,82 @@ fn bananas_own_names_are_heard() {
     };
     assert_eq!(start(&[]), json("[\"gpu\",\"eu-1\"]"));
     assert_eq!(start(&["--routes", "default"]), json("[\"default\"]"));
+}
+
+/// What compose files, Go and other workers of Bananas make of the environment.
+#[test]
+fn bananas_own_variables_stop_nobody() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    let start = |args: &[&str], variables: &[(&str, &str)]| {
+        let mut command = ground.command(&[&["worker", "--json"], args].concat());
+        command.envs(variables.iter().copied());
+        let mut worker = common::Running::start(command);
+        let event = json(&worker.line());
+        worker.signal(Signal::INT);
+        (event, worker.ended().ok().stderr)
+    };
+    let empty = [
+        ("WORKER_ROUTING_KEYS", ""),
+        ("JOB_TIMEOUT", ""),
+        ("MAX_RETRIES", ""),
+        ("WORKER_CONCURRENCY", ""),
+        ("MESHWORK_BINDINGS", ""),
+        ("MESHWORK_METRICS_ADDR", ""),
+    ];
+    let (event, said) = start(&["--schema", "bananas"], &empty);
+    assert_eq!(event["routes"], json("[\"default\"]"));
+    assert!(said.contains("no handler"), "{said}");
+    let bananas = [
+        ("JOB_TIMEOUT", "1h30m"),
+        ("WORKER_MODE", "specialized"),
+        ("SCHEDULER_INTERVAL", "5s"),
+    ];
+    let (_, said) = start(&["--schema", "bananas"], &bananas);
+    assert!(
+        said.contains("WORKER_MODE, SCHEDULER_INTERVAL changes nothing"),
+        "{said}"
+    );
+    // What is for workers of Bananas is nothing to others, and a group that was said goes before routes that were not.
+    let others = [
+        ("JOB_TIMEOUT", "soon"),
+        ("MAX_RETRIES", "x"),
+        ("WORKER_ROUTING_KEYS", "gpu"),
+    ];
+    let (event, _) = start(&["--type", "osis", "--group", "g"], &others);
+    assert_eq!(event["group"], "g");
+    let (event, _) = start(&["--type", "osis"], &others);
+    assert_eq!(event["routes"], "gpu");
+    for (variable, value) in [
+        ("JOB_TIMEOUT", "soon"),
+        ("MAX_RETRIES", "x"),
+        ("WORKER_ROUTING_KEYS", "team@alpha"),
+    ] {
+        let mut command = ground.command(&["worker", "--schema", "bananas"]);
+        command.env(variable, value);
+        let said = common::Running::start(command).ended().exits(2).stderr;
+        assert!(said.contains(variable) && said.contains(value), "{said}");
+    }
+}
+
+/// In the examples: a job goes to whoever takes from its route first.
+#[test]
+fn the_workers_of_a_route_have_handlers_for_its_jobs() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bananas");
+    let lines = |name: &str, key: &str| -> Vec<String> {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap();
+        let behind = text.split_once(key).unwrap().1.to_owned();
+        let lines = behind
+            .lines()
+            .skip(1)
+            .take_while(|line| line.starts_with("    "));
+        lines.map(|line| line.trim().to_owned()).collect()
+    };
+    let all = lines("default.yaml", "handlers:");
+    for handler in lines("gpu.yaml", "handlers:") {
+        assert!(all.contains(&handler), "{handler}");
+    }
 }
 
 /// What a file says; what is said otherwise goes before it.
@@ -323,6 +400,26 @@ fn what_cannot_be_meant_is_refused() {
         ),
         (vec!["bananas", "submit", "a", "{no json"], "no JSON"),
         (vec!["bananas", "submit", ""], "no name"),
+        (
+            vec!["bananas", "submit", "a", "--topic", "a.b"],
+            "--bindings",
+        ),
+        (
+            vec!["worker", "--type", "osis", "--others", "leave"],
+            "--schema bananas",
+        ),
+        (
+            vec![
+                "worker",
+                "--schema",
+                "bananas",
+                "--handler",
+                "a=b.py",
+                "--handler",
+                "a=c.py",
+            ],
+            "given twice",
+        ),
         (
             vec!["bananas", "submit", "a", "--route", "team@alpha"],
             "routing key",

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use meshwork::metrics::Metrics;
 use meshwork::model::name::{Instance, ScriptType};
-use meshwork::model::route::routes::Routes;
+use meshwork::model::route::routes::{InvalidRoutes, Routes};
 use meshwork::{Client, Worker};
 use serde::Serialize;
 
@@ -47,13 +47,23 @@ enum Other {
 
 impl WorkerCommand {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
-        match self.command {
-            Some(Other::List(list)) => list.run(context).await,
-            None if self.listen.schema == Schema::Bananas => {
-                self.listen.hero.refuse()?;
-                self.listen.bananas.run(&self.listen, context).await
+        if let Some(Other::List(list)) = self.command {
+            return list.run(context).await;
+        }
+        let mut listen = self.listen;
+        if listen.routes.is_none() && !listen.hero.has_group() {
+            let read = |text: &str| text.parse().map_err(|why: InvalidRoutes| why.to_string());
+            listen.routes = bananas::said("WORKER_ROUTING_KEYS", read)?;
+        }
+        match listen.schema {
+            Schema::Hero => {
+                listen.bananas.refuse()?;
+                listen.run(context).await
             }
-            None => self.listen.run(context).await,
+            Schema::Bananas => {
+                listen.hero.refuse()?;
+                listen.bananas.run(&listen, context).await
+            }
         }
     }
 }
@@ -65,13 +75,8 @@ struct Listen {
     #[arg(long, value_enum, default_value_t)]
     schema: Schema,
     /// The routes whose jobs it takes, one after the other, as gpu,default; or in turns by weight, as gpu=3,default=1.
-    /// A job of ours has its group as route; default are those without a group
-    #[arg(
-        long,
-        value_name = "KEY[=WEIGHT],…",
-        env = "WORKER_ROUTING_KEYS",
-        conflicts_with = "group"
-    )]
+    /// A job of ours has its group as route; default are those without a group [env: WORKER_ROUTING_KEYS]
+    #[arg(long, value_name = "KEY[=WEIGHT],…", conflicts_with = "group")]
     routes: Option<Routes>,
     /// How many jobs run at once [default: 10]
     #[arg(long, value_name = "N", allow_hyphen_values = true,

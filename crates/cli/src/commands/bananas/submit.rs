@@ -56,6 +56,9 @@ struct Submitted<'a> {
 
 impl Submit {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        if self.routing.has_unread_topic() {
+            return Err(Error::TopicUnread);
+        }
         let mut request = Request::raw(&self.name, &self.payload)
             .priority(self.priority)
             .description(&self.description)

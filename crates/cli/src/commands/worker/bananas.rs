@@ -1,6 +1,6 @@
 //! `meshwork worker --schema bananas`: what only jobs of Bananas need, by its own names too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -55,16 +55,16 @@ pub(super) struct Bananas {
     /// max_retries; what is said here or in the environment goes before it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// How long a run may take: 5m, 90s [default: 5m]
-    #[arg(long, value_name = "TIME", env = "JOB_TIMEOUT", value_parser = value::span)]
+    /// How long a run may take: 5m, 1m30s [env: JOB_TIMEOUT] [default: 5m]
+    #[arg(long, value_name = "TIME", value_parser = value::span)]
     job_timeout: Option<Duration>,
-    /// How many runs a job gets whose record does not say it [default: 3]
-    #[arg(long, value_name = "N", env = "MAX_RETRIES")]
+    /// How many runs a job gets whose record does not say it [env: MAX_RETRIES] [default: 3]
+    #[arg(long, value_name = "N")]
     max_retries: Option<u32>,
     /// What becomes of jobs for another route that stand on a list without one, while no worker of ours is there
-    /// for them; while one is, they go to the list of their route
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Others::Run)]
-    others: Others,
+    /// for them; while one is, they go to the list of their route [default: run]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    others: Option<Others>,
     /// Put back what has stood among the jobs that run for so long and is not run by ours: 30m. A job that a
     /// worker of Bananas still runs by then runs twice
     #[arg(long, value_name = "AGE", value_parser = value::span)]
@@ -76,16 +76,52 @@ pub(super) struct Bananas {
     side: Side,
 }
 
-/// How many jobs run at once as the environment says it.
-fn concurrency() -> Result<Option<usize>, Error> {
-    let Some(text) = std::env::var_os("WORKER_CONCURRENCY") else {
+/// What Bananas' workers are told by the environment, and ours are not: all of them run jobs, of their routes alone.
+const UNREAD: [&str; 7] = [
+    "WORKER_MODE",
+    "WORKER_PRIORITIES",
+    "WORKER_JOB_TYPES",
+    "ENABLE_SCHEDULER",
+    "CRON_SCHEDULER_ENABLED",
+    "SCHEDULER_INTERVAL",
+    "RESULT_BACKEND_ENABLED",
+];
+
+/// What an environment variable of Bananas says; one that is empty says nothing.
+pub(super) fn said<T>(
+    name: &'static str,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, Error> {
+    let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) else {
         return Ok(None);
     };
-    let number = text.to_str().and_then(|text| text.parse().ok());
+    let value = value.to_string_lossy().into_owned();
+    match read(&value) {
+        Ok(read) => Ok(Some(read)),
+        Err(why) => Err(Error::Variable { name, value, why }),
+    }
+}
+
+fn concurrency(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok();
     let number = number.filter(|number| (1..=MAX_CONCURRENCY).contains(number));
-    match number {
-        Some(number) => Ok(Some(number)),
-        None => Err(Error::Concurrency(text.to_string_lossy().into_owned())),
+    number.ok_or_else(|| format!("give a whole number from 1 to {MAX_CONCURRENCY}"))
+}
+
+fn max_retries(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok();
+    number.ok_or_else(|| "give a whole number from 0 on".to_owned())
+}
+
+/// Says which variables are set that change nothing here.
+fn tell_unread() {
+    let set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let set: Vec<_> = UNREAD.into_iter().filter(|name| set(name)).collect();
+    if !set.is_empty() {
+        note(format_args!(
+            "warning: {} changes nothing here; --routes, --handler and --no-scheduler say what a worker does",
+            set.join(", ")
+        ));
     }
 }
 
@@ -107,6 +143,26 @@ enum Event<'a> {
 }
 
 impl Bananas {
+    /// What is said here means nothing to jobs of ours.
+    ///
+    /// # Errors
+    /// If any of it is.
+    pub(super) fn refuse(&self) -> Result<(), Error> {
+        let given = [
+            (!self.handlers.is_empty(), "--handler"),
+            (self.config.is_some(), "--config"),
+            (self.job_timeout.is_some(), "--job-timeout"),
+            (self.max_retries.is_some(), "--max-retries"),
+            (self.others.is_some(), "--others"),
+            (self.adopt_strays.is_some(), "--adopt-strays"),
+            (self.no_scheduler, "--no-scheduler"),
+        ];
+        match given.into_iter().find(|(given, _)| *given) {
+            Some((_, option)) => Err(Error::OnlyBananas(option)),
+            None => Ok(()),
+        }
+    }
+
     /// Runs the worker until it is told to stop.
     pub(super) async fn run(&self, listen: &Listen, context: &mut Context) -> Result<Exit, Error> {
         let interrupt = Interrupt::listen()?;
@@ -123,12 +179,18 @@ impl Bananas {
             .peer(self.side.peer)
             .adopt_strays(self.adopt_strays)
             .scheduler(!self.no_scheduler)
-            .foreign(match self.others {
+            .foreign(match self.others.unwrap_or_default() {
                 Others::Run => Foreign::Run,
                 Others::Leave => Foreign::Leave,
             });
         for (name, path) in &settings.handlers {
             worker = worker.script(name, path)?;
+        }
+        tell_unread();
+        if settings.handlers.is_empty() {
+            note(
+                "warning: it has no handler, so each job that it takes fails; give --handler NAME=FILE",
+            );
         }
         let worker = worker.start().await?;
         // Until the end of all, so that others see how it stops.
@@ -163,25 +225,31 @@ impl Bananas {
             Some(path) => Config::read(path, &given)?,
             None => Config::default(),
         };
+        let mut named = BTreeSet::new();
+        if let Some((twice, _)) = self.handlers.iter().find(|(name, _)| !named.insert(name)) {
+            return Err(Error::HandlerTwice(twice.clone()));
+        }
         let mut handlers = config.handlers;
         handlers.extend(self.handlers.iter().cloned());
         let routes = listen.routes.clone().or(config.routes);
         let concurrency = match listen.concurrency {
             Some(jobs) => Some(jobs.into()),
-            None => concurrency()?.or(config.concurrency),
+            None => said("WORKER_CONCURRENCY", concurrency)?.or(config.concurrency),
+        };
+        let job_timeout = match self.job_timeout {
+            Some(timeout) => Some(timeout),
+            None => said("JOB_TIMEOUT", value::span)?.or(config.job_timeout),
+        };
+        let retries = match self.max_retries {
+            Some(runs) => Some(runs),
+            None => said("MAX_RETRIES", max_retries)?.or(config.max_retries),
         };
         Ok(Settings {
             routes: routes.unwrap_or_default(),
             handlers,
             concurrency: concurrency.unwrap_or(super::CONCURRENCY.into()),
-            job_timeout: self
-                .job_timeout
-                .or(config.job_timeout)
-                .unwrap_or(JOB_TIMEOUT),
-            max_retries: self
-                .max_retries
-                .or(config.max_retries)
-                .unwrap_or(DEFAULT_MAX_RETRIES),
+            job_timeout: job_timeout.unwrap_or(JOB_TIMEOUT),
+            max_retries: retries.unwrap_or(DEFAULT_MAX_RETRIES),
         })
     }
 }

@@ -136,6 +136,11 @@ fn found(
     let folder = beside.join(FOLDER);
     let mut found = BTreeMap::new();
     for name in names {
+        if found.contains_key(&name) {
+            let why = format!("`handlers` names {name} twice");
+            let path = path.to_owned();
+            return Err(ConfigError::Invalid { path, why });
+        }
         let files = ENDINGS.map(|ending| folder.join(format!("{name}.{ending}")));
         match files.into_iter().find(|file| file.is_file()) {
             Some(file) => drop(found.insert(name, file)),

@@ -77,6 +77,11 @@ impl Hero {
         }
     }
 
+    /// Whether a group was named.
+    pub(super) fn has_group(&self) -> bool {
+        self.group.is_some()
+    }
+
     /// The group where routes name none.
     pub(super) fn group(&self) -> Group {
         self.group.clone().unwrap_or_default()
