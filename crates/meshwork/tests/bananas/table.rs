@@ -236,6 +236,42 @@ async fn a_number_beyond_2_to_the_53() {
     goes_on(&ground, worker).await;
 }
 
+/// Go's are of 64 bits and may be negative.
+#[tokio::test(flavor = "multi_thread")]
+async fn counts_that_go_reads() {
+    let Some((ground, worker)) = started().await else {
+        return;
+    };
+    for (id, counts) in [
+        ("less", "\"attempts\":-1,\"max_retries\":-3"),
+        ("more", "\"attempts\":0,\"max_retries\":4294967296"),
+    ] {
+        let record = format!("{{\"name\":\"echo\",\"payload\":1,{counts}}}");
+        ground.put(NORMAL, id, &record).await;
+        assert_eq!(ground.result(id, "status").await, "completed");
+        assert!(ground.record(id).await.contains(counts));
+    }
+    let fails = "{\"name\":\"fail\",\"payload\":null,\"max_retries\":-3}";
+    ground.put(NORMAL, "fails", fails).await;
+    is_dead(&ground, "fails", "\"attempts\":1", "boom").await;
+    goes_on(&ground, worker).await;
+}
+
+/// Go reads other characters there; what was meant is lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_that_are_no_text() {
+    let Some((ground, worker)) = started().await else {
+        return;
+    };
+    let mut set = redis::cmd("SET");
+    set.arg("bananas:job:bytes")
+        .arg(&b"{\"name\":\"echo\",\"payload\":\"\xff\"}"[..]);
+    let () = set.query_async(&mut ground.raw().await).await.unwrap();
+    ground.say::<()>(&["LPUSH", NORMAL, "bytes"]).await;
+    is_dead(&ground, "bytes", "corrupted_data", "no UTF-8").await;
+    goes_on(&ground, worker).await;
+}
+
 /// The last one counts, as for all readers.
 #[tokio::test(flavor = "multi_thread")]
 async fn duplicate_keys() {

@@ -209,8 +209,10 @@ fn word(object: &Object, field: &'static str) -> Result<Option<String>, Corrupt>
     value(object, field, "a text")
 }
 
+/// A count, as Go reads it: one below nothing is nothing, and one too large for us as good as without end.
 fn number(object: &Object, field: &'static str) -> Result<Option<u32>, Corrupt> {
-    value(object, field, "a whole number from 0 on")
+    let number: Option<i64> = value(object, field, "a whole number")?;
+    Ok(number.map(|number| u32::try_from(number.max(0)).unwrap_or(u32::MAX)))
 }
 
 /// A value; `null` is none.
@@ -258,6 +260,13 @@ mod tests {
         assert_eq!(job.route().unwrap().as_str(), "gpu");
         assert_eq!(read(r#"{"routing_key":"a@b"}"#).route(), None);
         assert_eq!(read(r#"{"status":"lost"}"#).status(), None);
+        let job = read(r#"{"attempts":-1,"max_retries":-3}"#);
+        assert_eq!((job.attempts(), job.max_retries()), (0, Some(0)));
+        let job = read(r#"{"attempts":4294967296,"max_retries":4294967296}"#);
+        assert_eq!(
+            (job.attempts(), job.max_retries()),
+            (u32::MAX, Some(u32::MAX))
+        );
     }
 
     #[test]
@@ -266,7 +275,8 @@ mod tests {
             (r#"{"name":5}"#, "name"),
             (r#"{"attempts":"1"}"#, "attempts"),
             (r#"{"attempts":1.5}"#, "attempts"),
-            (r#"{"max_retries":-1}"#, "max_retries"),
+            (r#"{"max_retries":1e3}"#, "max_retries"),
+            (r#"{"max_retries":9223372036854775808}"#, "max_retries"),
             (r#"{"routing_key":[]}"#, "routing_key"),
         ] {
             let error = Record::read(bad.as_bytes()).unwrap_err();
