@@ -73,9 +73,13 @@ pub enum InvalidBindings {
         /// Why not.
         source: InvalidTopic,
     },
+    /// Its name fits no job.
+    #[error("the name of binding {0} is empty: no job has such a name; leave it out, or write `*`")]
+    Name(usize),
     /// A place in the payload is none.
     #[error(
-        "`{pointer}` in binding {at} is no JSON pointer: it begins with `/`, as `/customer/region`"
+        "`{pointer}` in binding {at} is no JSON pointer: it begins with `/`, as `/customer/region`, and `~` stands there \
+         only in `~0` and `~1`"
     )]
     Pointer {
         /// Which one.
@@ -85,7 +89,8 @@ pub enum InvalidBindings {
     },
     /// What is asked of a place is neither a value, nor values, nor a range of numbers.
     #[error(
-        "binding {at} asks for {asked} at `{pointer}`: give a value, a list of values, or numbers as {{from: 1, below: 10}}"
+        "binding {at} asks for {asked} at `{pointer}`: give a value, a list of values, or numbers as {{from: 1, below: 10}}, the \
+         first one less"
     )]
     Condition {
         /// Which one.
@@ -159,13 +164,15 @@ impl Binding {
 impl Condition {
     fn read(asked: Value) -> Option<Self> {
         match asked {
-            Value::Array(values) => Some(Self::OneOf(values)),
+            Value::Array(values) => (!values.is_empty()).then_some(Self::OneOf(values)),
             Value::Object(range) => {
                 let known = range.keys().all(|key| key == "from" || key == "below");
                 let numbers = range.values().all(Value::is_number);
                 let number = |key| range.get(key).and_then(Value::as_f64);
                 let (from, below) = (number("from"), number("below"));
-                (known && numbers && !range.is_empty()).then_some(Self::Range { from, below })
+                let fits_some = from.zip(below).is_none_or(|(from, below)| from < below);
+                let is_range = known && numbers && !range.is_empty() && fits_some;
+                is_range.then_some(Self::Range { from, below })
             }
             value => Some(Self::OneOf(vec![value])),
         }
@@ -224,11 +231,14 @@ impl Written {
         if self.name.is_none() && self.topic.is_none() && self.payload.is_empty() {
             return Err(InvalidBindings::NoCondition(at));
         }
+        if self.name.as_deref() == Some("") {
+            return Err(InvalidBindings::Name(at));
+        }
         let route = self.route.parse();
         let topic = self.topic.map(|topic| topic.parse()).transpose();
         let mut payload = Vec::new();
         for (pointer, asked) in self.payload {
-            if !pointer.starts_with('/') {
+            if !is_pointer(&pointer) {
                 return Err(InvalidBindings::Pointer { at, pointer });
             }
             let said = asked.to_string();
@@ -248,6 +258,12 @@ impl Written {
             payload,
         })
     }
+}
+
+/// By RFC 6901; but not the whole payload, which is an empty text there.
+fn is_pointer(text: &str) -> bool {
+    let mut behind = text.split('~').skip(1);
+    text.starts_with('/') && behind.all(|rest| rest.starts_with(['0', '1']))
 }
 
 #[cfg(test)]
@@ -339,6 +355,22 @@ mod tests {
             (
                 json!({"bindings": [{"route": "a", "payload": {"/x": {}}}]}),
                 "at `/x`",
+            ),
+            (
+                json!({"bindings": [{"route": "a", "payload": {"/x": {"from": 5, "below": 2}}}]}),
+                "at `/x`",
+            ),
+            (
+                json!({"bindings": [{"route": "a", "payload": {"/x": []}}]}),
+                "at `/x`",
+            ),
+            (
+                json!({"bindings": [{"route": "a", "payload": {"/a~2b": 1}}]}),
+                "`/a~2b` in binding 1",
+            ),
+            (
+                json!({"bindings": [{"route": "a", "name": ""}]}),
+                "name of binding 1",
             ),
             (
                 json!({"bindings": [{"rout": "a", "name": "x"}]}),
