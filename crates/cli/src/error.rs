@@ -22,6 +22,9 @@ use crate::target::TargetError;
 pub(crate) enum Error {
     #[error(transparent)]
     Meshwork(#[from] meshwork::Error),
+    /// Of a job or a schedule of Bananas, which other commands show than those of ours.
+    #[error(transparent)]
+    OfBananas(meshwork::Error),
     #[error(transparent)]
     Target(#[from] TargetError),
     #[error(transparent)]
@@ -110,7 +113,7 @@ impl Error {
     /// The exit code.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Meshwork(error) => exit_of(error),
+            Self::Meshwork(error) | Self::OfBananas(error) => exit_of(error),
             Self::Target(TargetError::Meshwork(error)) => exit_of(error),
             Self::Target(_) | Self::Script(_) | Self::Input(_) => Exit::USAGE,
             Self::OldList(_) | Self::Queue(_) | Self::Usage(_) => Exit::USAGE,
@@ -138,6 +141,15 @@ impl Error {
     /// What can be done, where the message does not say it.
     fn hint(&self) -> Option<&'static str> {
         match self {
+            Self::OfBananas(meshwork::Error::NoJob { .. }) => Some(
+                "`meshwork bananas queues` tells what waits, `meshwork bananas dead` shows dead letters",
+            ),
+            Self::OfBananas(meshwork::Error::NoSchedule { .. }) => {
+                Some("`meshwork bananas schedule list` shows the schedules that there are")
+            }
+            Self::OfBananas(meshwork::Error::ScheduleExists { .. }) => Some(
+                "`--replace` makes another one of it, `meshwork bananas schedule list` shows it",
+            ),
             Self::Meshwork(meshwork::Error::NoJob { .. }) => {
                 Some("`meshwork job list` shows the jobs that there are")
             }

@@ -401,26 +401,6 @@ fn what_cannot_be_meant_is_refused() {
         (vec!["bananas", "submit", "a", "{no json"], "no JSON"),
         (vec!["bananas", "submit", ""], "no name"),
         (
-            vec!["bananas", "submit", "a", "--topic", "a.b"],
-            "--bindings",
-        ),
-        (
-            vec!["worker", "--type", "osis", "--others", "leave"],
-            "--schema bananas",
-        ),
-        (
-            vec![
-                "worker",
-                "--schema",
-                "bananas",
-                "--handler",
-                "a=b.py",
-                "--handler",
-                "a=c.py",
-            ],
-            "given twice",
-        ),
-        (
             vec!["bananas", "submit", "a", "--route", "team@alpha"],
             "routing key",
         ),
@@ -436,6 +416,48 @@ fn what_cannot_be_meant_is_refused() {
     command.env("WORKER_CONCURRENCY", "none");
     let said = common::Running::start(command).ended().exits(2).stderr;
     assert!(said.contains("WORKER_CONCURRENCY"), "{said}");
-    ground.run(&["bananas", "get", "none"]).exits(5);
-    ground.run(&["bananas", "wait", "none"]).exits(5);
+}
+
+/// So that nobody waits for what never comes of it.
+#[test]
+fn what_says_nothing_is_refused() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    let twice = ["--handler", "a=b.py", "--handler", "a=c.py"];
+    for (args, named) in [
+        (
+            vec!["bananas", "submit", "a", "--topic", "a.b"],
+            "--bindings",
+        ),
+        (
+            vec!["worker", "--type", "osis", "--others", "leave"],
+            "--schema bananas",
+        ),
+        (
+            [&["worker", "--schema", "bananas"][..], &twice].concat(),
+            "given twice",
+        ),
+    ] {
+        let said = ground.run(&args).exits(2).stderr;
+        assert!(said.contains(named), "{args:?}: {said}");
+    }
+}
+
+/// What they hint at shows what was asked for.
+#[test]
+fn hints_name_the_commands_for_bananas() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    for args in [["bananas", "get", "none"], ["bananas", "wait", "none"]] {
+        let said = ground.run(&args).exits(5).stderr;
+        assert!(said.contains("`meshwork bananas queues`"), "{said}");
+    }
+    let add = [
+        "bananas", "schedule", "add", "often", "a", "--cron", "@daily",
+    ];
+    ground.run(&add).ok();
+    let said = ground.run(&add).exits(2).stderr;
+    assert!(said.contains("`meshwork bananas schedule list`"), "{said}");
 }

@@ -194,7 +194,7 @@ pub enum Error {
         traceback: Option<String>,
     },
     /// The job has not ended in the time that the caller would wait.
-    #[error("job {id} has not ended after {waited:?}; it goes on, wait for it again or stop it")]
+    #[error("job {id} has not ended{}; it goes on, wait for it again", after(*waited))]
     NotEnded {
         /// The job.
         id: JobId,
@@ -281,5 +281,13 @@ impl From<meshwork_broker::Error> for Error {
             meshwork_broker::Error::InvalidBatch(invalid) => Self::InvalidBatch(invalid),
             other => Self::Broker(other),
         }
+    }
+}
+
+/// How long one has waited, if at all.
+fn after(waited: Duration) -> String {
+    match waited.is_zero() {
+        true => " yet".to_owned(),
+        false => format!(" after {waited:?}"),
     }
 }

@@ -39,7 +39,7 @@ pub(crate) enum BananasCommand {
 
 impl BananasCommand {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
-        match self {
+        let told = match self {
             Self::Submit(submit) => Box::pin(submit.run(context)).await,
             Self::Wait(wait) => wait.run(context).await,
             Self::Get(get) => get.run(context).await,
@@ -47,7 +47,19 @@ impl BananasCommand {
             Self::Dead(dead) => dead.run(context).await,
             Self::Limit(limit) => Box::pin(limit.run(context)).await,
             Self::Schedule(schedule) => Box::pin(schedule.run(context)).await,
-        }
+        };
+        told.map_err(of_bananas)
+    }
+}
+
+/// Marks what other commands show than those for jobs of ours.
+fn of_bananas(error: Error) -> Error {
+    use meshwork::Error as E;
+    match error {
+        Error::Meshwork(
+            error @ (E::NoJob { .. } | E::NoSchedule { .. } | E::ScheduleExists { .. }),
+        ) => Error::OfBananas(error),
+        other => other,
     }
 }
 
