@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_model::bananas::Peer;
+use meshwork_model::bananas::{Peer, Status};
 use meshwork_model::name::RoutingKey;
 use meshwork_model::route::Priority;
 
@@ -21,7 +21,7 @@ pub struct Stray {
 
 impl Bananas {
     /// Finds what has stood among the jobs that run for longer than `age`, since we first saw it there, and is not
-    /// run by ours.
+    /// run by ours. What its record says to have failed for good is a dead letter, and none of these.
     ///
     /// # Errors
     /// If the server does not take the call.
@@ -36,7 +36,12 @@ impl Bananas {
             found: Found::read(&state, text),
             age,
         };
-        Ok(rows.into_iter().map(stray).collect())
+        let is_dead = |stray: &Stray| match &stray.found {
+            Found::Job(record) => record.status() == Some(Status::Failed),
+            _ => false,
+        };
+        let strays = rows.into_iter().map(stray);
+        Ok(strays.filter(|stray| !is_dead(stray)).collect())
     }
 
     /// Puts a stray back into the list to which `peer` pushes jobs of its route, as the next one. Bananas' workers

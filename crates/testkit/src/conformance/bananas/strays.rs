@@ -8,6 +8,7 @@ cases![
     puts_back_what_has_stood_there_for_too_long,
     leaves_what_ours_run,
     leaves_what_has_no_id,
+    leaves_dead_letters,
     who_comes_back_begins_anew,
     two_put_it_back_once,
     what_came_back_meanwhile_is_young,
@@ -58,6 +59,21 @@ async fn leaves_what_has_no_id(world: &World) -> Outcome {
     world.pass(600_000);
     check!(side.adopt().await?.is_empty());
     same!(side.list(&processing).await?, [""]);
+    Ok(())
+}
+
+/// Its worker was killed between two of its steps: the job has had all its runs.
+async fn leaves_dead_letters(world: &World) -> Outcome {
+    let side = Side::of(world)?;
+    let processing = side.keys().processing();
+    side.set(&side.keys().job("j1"), "{\"status\":\"failed\"}")
+        .await?;
+    side.push(&side.keys().dead(), "j1").await?;
+    side.push(&processing, "j1").await?;
+    side.adopt().await?;
+    world.pass(600_000);
+    check!(side.adopt().await?.is_empty());
+    same!(side.list(&processing).await?, ["j1"]);
     Ok(())
 }
 
