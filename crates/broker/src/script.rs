@@ -56,6 +56,7 @@ const RECHECK: &str = include_str!("lua/lib/recheck.lua");
 const PLACES: &str = include_str!("lua/lib/places.lua");
 const OLD: &str = include_str!("lua/lib/old.lua");
 const UNLIST: &str = include_str!("lua/lib/unlist.lua");
+const REPLACE: &str = include_str!("lua/lib/replace.lua");
 const STOP: &str = include_str!("lua/lib/stop.lua");
 const FORGET: &str = include_str!("lua/lib/forget.lua");
 /// What all need that end jobs or hand them on, after [`TOLD`].
@@ -113,7 +114,8 @@ const STOP_TTL_MS: u64 = 60_000;
 impl Verb {
     const fn libs(self) -> Libs {
         match self {
-            Self::Enqueue | Self::OpenBatch | Self::Tick => STORING,
+            Self::Enqueue | Self::OpenBatch => STORING,
+            Self::Tick => storing(&[PUT, ASKED, STORE, REPLACE]),
             Self::TakeOver => storing(&[PUT, ASKED, STORE, BANANAS_RECORD]),
             Self::GiveBack => Libs::Ending(&[UNLIST, BANANAS_RECORD]),
             Self::Schedule => Libs::All(&[WAKE]),

@@ -20,28 +20,6 @@ local function last_of(key)
   if has and (has.status or '') ~= '' and not final(has.status) then return id, has end
 end
 
--- Stops it; one that runs is stopped by its worker.
-local function displace(id, has, queue, control, by)
-  local reason = 'replaced by ' .. by
-  if has.status ~= 'started' then
-    return rare().stop(id, JOB .. id, has, reason, has.mw_queue or queue, now, who)
-  end
-  if has.mw_stop then return end
-  redis.call('HSET', JOB .. id, 'mw_stop', reason, 'mw_with', '1')
-  -- Where that key is no list, the next renewal tells it.
-  pushed('LPUSH', control, id)
-  event(id, 'stop', who, reason)
-end
-
--- A job that has been replaced, and those that it waited for: one of them may run still.
-local function with_its_own(last, has)
-  local after = {last}
-  for id in string.gmatch(has.mw_waiting or '', '"([^"]+)"') do
-    if redis.call('EXISTS', JOB .. id) == 1 then after[#after + 1] = id end
-  end
-  return after
-end
-
 -- What becomes of the slot whose job is at KEYS[k].
 local function decide(key, control, overlap, timeout, id, script_type, o, from)
   local last, has = last_of(key)
@@ -51,7 +29,7 @@ local function decide(key, control, overlap, timeout, id, script_type, o, from)
   end
   local replaces = last and last ~= id and overlap == 'replace' and redis.call('EXISTS', KEYS[k]) == 0
   if replaces then
-    displace(last, has, KEYS[k + 1], control, id)
+    displace(last, has, KEYS[k + 1], control, id, now, who)
     o = o or {}
     o.after, o.on_failure, o.timeout = with_its_own(last, has), 'continue', timeout
   end

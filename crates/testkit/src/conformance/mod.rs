@@ -53,6 +53,7 @@ mod nooble;
 mod odd_keys;
 mod old_side;
 mod order;
+mod overlap;
 mod pause;
 mod present;
 mod promote;
@@ -138,6 +139,7 @@ pub const GROUPS: &[Group] = &[
     group("configure", configure::CASES),
     group("schedule", schedule::CASES),
     group("tick", tick::CASES),
+    group("overlap", overlap::CASES),
     group("records", records::CASES),
     group("replies", replies::CASES),
     group("states", states::CASES),

@@ -191,7 +191,7 @@ pub(super) const TICK: &[Change] = &[
     ),
     (
         "replaced_job_goes_on",
-        "    displace(last, has, KEYS[k + 1], control, id)\n",
+        "    displace(last, has, KEYS[k + 1], control, id, now, who)\n",
         "",
     ),
     (
