@@ -84,7 +84,9 @@ async fn once(
             state.done(&in_hand);
         }
     }
-    // Looking for more would hold up the answer of one that comes alone.
+    // Its run goes first: asking for the next message, or looking for more, would hold up the answer of one that comes
+    // alone.
+    tokio::task::yield_now().await;
     let alone = state.running.len() <= 1;
     Ok(if alone { Next::Wait } else { Next::Receive })
 }

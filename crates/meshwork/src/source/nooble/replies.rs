@@ -369,6 +369,8 @@ async fn keep_reading(broker: &Nooble, replies: &Replies) {
                 for message in came {
                     replies.take(&message, broker);
                 }
+                // Who has an answer goes first, not the next wait.
+                tokio::task::yield_now().await;
             }
             Err(error) => {
                 tracing::warn!(%error, "the wait for answers broke off");
