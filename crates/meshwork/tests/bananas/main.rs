@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod limits;
+mod monitor;
 mod over;
 mod replay;
 mod reports;
+mod routes;
 mod support;
 mod table;
 mod waits;

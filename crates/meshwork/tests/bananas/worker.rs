@@ -6,54 +6,15 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use meshwork::Unfit;
 use meshwork::model::bananas::{Cron, NewJob, Peer};
 use meshwork::model::name::JobId;
-use meshwork::model::route::Priority;
 use meshwork::model::schedule::timing::Timing;
 use meshwork::runner::Context;
-use meshwork::source::bananas::{Client, Foreign, Request, Worker};
+use meshwork::source::bananas::{Request, Worker};
 use meshwork_testkit::eventually;
-use meshwork_testkit::servers::RealServer;
 use tokio::sync::{Notify, mpsc};
 
 use crate::support::{BOUND, Ground, LEASE};
-
-/// Three of four claims look at the one route first, so that the other has its share.
-#[tokio::test(flavor = "multi_thread")]
-async fn routes_with_weights_share() {
-    let Some(ground) = Ground::open().await else {
-        return;
-    };
-    let mut ids = Vec::new();
-    for route in ["gpu", "eu"].repeat(12) {
-        let request = Request::raw("note", &format!("\"{route}\"")).route(route.parse().unwrap());
-        ids.push(ground.client.submit(request).await.unwrap());
-    }
-    let (sender, mut noted) = mpsc::unbounded_channel();
-    let note = move |route: String, _: Context| {
-        let sender = sender.clone();
-        async move { sender.send(route).map_err(|error| error.to_string()) }
-    };
-    let worker = Worker::new(&ground.client)
-        .handle("note", note)
-        .concurrency(1);
-    let worker = worker
-        .routes("gpu=3,eu=1".parse().unwrap())
-        .start()
-        .await
-        .unwrap();
-    for id in &ids {
-        assert!(ground.client.wait(id, BOUND).await.unwrap().succeeded);
-    }
-    worker.stop().await;
-    let mut first = Vec::new();
-    while first.len() < 12 {
-        first.push(noted.recv().await.unwrap());
-    }
-    let gpu = first.iter().filter(|route| *route == "gpu").count();
-    assert_eq!(gpu, 9, "{first:?}");
-}
 
 /// What one handler gives comes back, whichever make of client asked.
 #[tokio::test(flavor = "multi_thread")]
@@ -187,7 +148,7 @@ async fn a_script_is_a_handler() {
 }
 
 /// A handler that ends when it is told to.
-fn held(ground: &Ground, started: mpsc::UnboundedSender<()>, go: Arc<Notify>) -> Worker {
+pub(crate) fn held(ground: &Ground, started: mpsc::UnboundedSender<()>, go: Arc<Notify>) -> Worker {
     let handler = move |(): (), _: Context| {
         let (started, go) = (started.clone(), Arc::clone(&go));
         async move {
@@ -197,48 +158,6 @@ fn held(ground: &Ground, started: mpsc::UnboundedSender<()>, go: Arc<Notify>) ->
         }
     };
     ground.worker().handle("held", handler)
-}
-
-/// As for a platform that asks: it is ready until it is told to stop, though it still runs a job.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_monitor_tells_how_it_is() {
-    let Some(ground) = Ground::open().await else {
-        return;
-    };
-    let (started, mut starts) = mpsc::unbounded_channel();
-    let go = Arc::new(Notify::new());
-    let worker = held(&ground, started, Arc::clone(&go)).concurrency(7);
-    let worker = worker.start().await.unwrap();
-    let monitor = worker.monitor();
-    worker.registered().await;
-    assert_eq!((monitor.ready(), monitor.healthy()), (Ok(()), Ok(())));
-    let id = ground.client.submit(Request::raw("held", "null")).await;
-    starts.recv().await.unwrap();
-    assert_eq!((monitor.name(), monitor.busy()), (worker.name(), 1));
-    let stopping = tokio::spawn(worker.stop());
-    let unfit = eventually("it is not ready", BOUND, async || monitor.ready().err()).await;
-    assert_eq!(unfit, Unfit::Stopping);
-    assert_eq!(monitor.healthy(), Ok(()));
-    go.notify_one();
-    assert_eq!(stopping.await.unwrap(), 0);
-    let outcome = ground.client.wait(&id.unwrap(), BOUND).await.unwrap();
-    assert!(outcome.succeeded);
-    assert_eq!(monitor.busy(), 0);
-}
-
-/// A server that does not answer any more: the registration runs out, and who asks is told at once.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_worker_without_a_server_is_not_ready() {
-    let Some(server) = RealServer::redis().start() else {
-        return;
-    };
-    let client = Client::open(&server.url()).await.unwrap();
-    let worker = Worker::new(&client).lease(LEASE).start().await.unwrap();
-    let monitor = worker.monitor();
-    worker.registered().await;
-    drop(server);
-    let unfit = eventually("it is not ready", BOUND, async || monitor.ready().err()).await;
-    assert_eq!(unfit, Unfit::Unregistered);
 }
 
 /// What a worker that is stopped does not end in time goes back, as the next one.
@@ -332,98 +251,6 @@ async fn what_is_done_is_not_run_again() {
     let there: u8 = ground.say(&["EXISTS", "bananas:result:done"]).await;
     assert_eq!(there, 0);
     worker.stop().await;
-}
-
-/// The SDKs write a route only into the record. While nobody of ours is there for it, the job is run where it is, or
-/// stays; when somebody is, it goes to the list of its route.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_job_for_another_route_is_run_or_left_or_moved() {
-    let Some(ground) = Ground::open().await else {
-        return;
-    };
-    let sdk = ground.client.clone().like(Peer::Python);
-    let gpu = || Request::raw("echo", "1").route("gpu".parse().unwrap());
-    let worker = ground.worker().start().await.unwrap();
-    let id = sdk.submit(gpu()).await.unwrap();
-    assert!(sdk.wait(&id, BOUND).await.unwrap().succeeded);
-    worker.stop().await;
-
-    let worker = ground
-        .worker()
-        .foreign(Foreign::Leave)
-        .start()
-        .await
-        .unwrap();
-    let left = sdk.submit(gpu()).await.unwrap();
-    let own = sdk.submit(Request::raw("echo", "2")).await.unwrap();
-    assert!(sdk.wait(&own, BOUND).await.unwrap().succeeded);
-    assert_eq!(sdk.result(&left).await.unwrap(), None);
-
-    let gpus = ground.worker().routes("gpu".parse().unwrap());
-    let gpus = gpus.start().await.unwrap();
-    assert!(sdk.wait(&left, BOUND).await.unwrap().succeeded);
-    worker.stop().await;
-    gpus.stop().await;
-    ground.quiet().await;
-}
-
-/// However many are left before it; and these stay in their order.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_left_to_others_holds_up_nothing_behind_it() {
-    let Some(ground) = Ground::open().await else {
-        return;
-    };
-    let sdk = ground.client.clone().like(Peer::Python);
-    let gpu = || Request::raw("echo", "1").route("gpu".parse().unwrap());
-    let mut left = Vec::new();
-    for _ in 0..300 {
-        left.push(sdk.submit(gpu()).await.unwrap());
-    }
-    let mut own = Vec::new();
-    for _ in 0..5 {
-        own.push(sdk.submit(Request::raw("echo", "2")).await.unwrap());
-    }
-    let worker = ground.worker().foreign(Foreign::Leave).concurrency(2);
-    let worker = worker.start().await.unwrap();
-    // One by one past what is left, a second each, these would take two minutes and more.
-    for id in &own {
-        assert!(sdk.wait(id, BOUND).await.unwrap().succeeded);
-    }
-    let low = Request::raw("echo", "3").priority(Priority::Low);
-    let low = sdk.submit(low).await.unwrap();
-    assert!(sdk.wait(&low, BOUND).await.unwrap().succeeded);
-    let waiting = eventually("none is on its way", BOUND, async || {
-        let waiting: Vec<String> = ground
-            .say(&["LRANGE", "bananas:queue:normal", "0", "-1"])
-            .await;
-        (waiting.len() == left.len()).then_some(waiting)
-    })
-    .await;
-    // What was taken before it was seen that it is left goes back as the last, no more.
-    let in_order = waiting
-        .iter()
-        .rev()
-        .skip_while(|id| **id != left[2].as_str());
-    let in_order: Vec<_> = in_order.take(298).collect();
-    assert_eq!(in_order.len(), 298);
-    assert!(
-        in_order
-            .iter()
-            .zip(&left[2..])
-            .all(|(is, id)| is.as_str() == id.as_str())
-    );
-
-    let gpus = ground.worker().routes("gpu".parse().unwrap());
-    let gpus = gpus.start().await.unwrap();
-    for id in &left {
-        assert!(sdk.wait(id, BOUND).await.unwrap().succeeded);
-    }
-    // Nothing is left: it listens there again.
-    let again = sdk.submit(Request::raw("echo", "4")).await.unwrap();
-    assert!(sdk.wait(&again, BOUND).await.unwrap().succeeded);
-    worker.stop().await;
-    gpus.stop().await;
-    ground.quiet().await;
 }
 
 /// Seed 4's order, over lists that fill while the only slot is taken.
