@@ -67,9 +67,9 @@ async fn once(
     if next == Next::Receive {
         let (slots, source) = (free.len(), &queue.source);
         let taken = setup.broker.receive(&setup.worker, source, slots).await?;
-        let all = taken.len() < slots;
+        let none = taken.is_empty();
         start(state, queue, taken, free);
-        return Ok(if all { Next::Wait } else { Next::Receive });
+        return Ok(if none { Next::Wait } else { Next::Receive });
     }
     // Who waits has no slot: another queue may have something to run in it.
     drop(free);
