@@ -55,17 +55,19 @@ impl WorkerCommand {
             let read = |text: &str| text.parse().map_err(|why: InvalidRoutes| why.to_string());
             listen.routes = bananas::said("WORKER_ROUTING_KEYS", read)?;
         }
-        match listen.schema {
-            Schema::Hero => {
-                listen.bananas.refuse()?;
-                listen.run(context).await
-            }
-            Schema::Bananas => {
-                listen.hero.refuse()?;
-                listen.bananas.run(&listen, context).await
-            }
+        match (listen.schema, listen.hero.given(), listen.bananas.given()) {
+            (Schema::Hero, _, Some(option)) => Err(Error::OnlyBananas(option)),
+            (Schema::Bananas, Some(option), _) => Err(Error::OnlyOurs(option)),
+            (Schema::Hero, ..) => listen.run(context).await,
+            (Schema::Bananas, ..) => listen.bananas.run(&listen, context).await,
         }
     }
+}
+
+/// The first of these options that was given.
+fn given(options: &[(bool, &'static str)]) -> Option<&'static str> {
+    let given = options.iter().find(|(given, _)| *given);
+    given.map(|(_, option)| *option)
 }
 
 /// What a worker is started with.

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use meshwork::model::nooble::Response;
 use meshwork::source::nooble::{ActionContext, Client, Error, Request};
 use meshwork_testkit::eventually;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
 use crate::support::{BOUND, Ground};
 
@@ -218,22 +220,31 @@ fn data_is_an_object() {
     assert!(Request::new("demo.echo", &[1]).is_err());
 }
 
+/// A call for which no service is there, and its message as it stands in the queue.
+async fn asked(
+    ground: &Ground,
+    mut asks: Request,
+    own_list: bool,
+) -> (JoinHandle<Result<Response, Error>>, Value) {
+    if own_list {
+        asks = asks.own_list();
+    }
+    let client = ground.tester.clone();
+    let call = tokio::spawn(async move { client.call(asks, BOUND).await });
+    let action = eventually("it is asked", BOUND, async || {
+        let standing = ground.standing(&ground.queue()).await;
+        Some(serde_json::from_str(standing.first()?).unwrap())
+    })
+    .await;
+    (call, action)
+}
+
 /// Its caller is told at once, and who reads the answers goes on. (A time like this one once ended the reader.)
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_cannot_be_read_ends_its_call() {
     for ground in Ground::both().await {
         for own_list in [false, true] {
-            let mut asks = request("demo.none", json!({}));
-            if own_list {
-                asks = asks.own_list();
-            }
-            let client = ground.tester.clone();
-            let call = tokio::spawn(async move { client.call(asks, BOUND).await });
-            let action: Value = eventually("it is asked", BOUND, async || {
-                let standing = ground.standing(&ground.queue()).await;
-                Some(serde_json::from_str(standing.first()?).unwrap())
-            })
-            .await;
+            let (call, action) = asked(&ground, request("demo.none", json!({})), own_list).await;
             let list = action["callback_queue_name"].as_str().unwrap();
             let bad = json!({ "correlation_id": action["correlation_id"], "timestamp": -1e300 });
             ground.say::<()>(&["LPUSH", list, &bad.to_string()]).await;
@@ -254,17 +265,8 @@ async fn an_answer_that_cannot_be_read_ends_its_call() {
 async fn what_is_no_answer_does_not_end_a_call() {
     for ground in Ground::both().await {
         for own_list in [false, true] {
-            let mut asks = request("demo.echo", json!({ "n": 1 }));
-            if own_list {
-                asks = asks.own_list();
-            }
-            let client = ground.tester.clone();
-            let call = tokio::spawn(async move { client.call(asks, BOUND).await });
-            let action: Value = eventually("it is asked", BOUND, async || {
-                let standing = ground.standing(&ground.queue()).await;
-                Some(serde_json::from_str(standing.first()?).unwrap())
-            })
-            .await;
+            let asks = request("demo.echo", json!({ "n": 1 }));
+            let (call, action) = asked(&ground, asks, own_list).await;
             let list = action["callback_queue_name"].as_str().unwrap();
             ground.say::<()>(&["LPUSH", list, "no answer"]).await;
             eventually("it is read", BOUND, async || {

@@ -13,8 +13,8 @@ use meshwork::source::bananas::{Foreign, JOB_TIMEOUT, MAX_CONCURRENCY, Worker, W
 use meshwork_broker::Broker;
 use serde::Serialize;
 
-use super::Listen;
 use super::config::Config;
+use super::{Listen, given};
 use crate::commands::bananas::Side;
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Served};
@@ -143,12 +143,9 @@ enum Event<'a> {
 }
 
 impl Bananas {
-    /// What is said here means nothing to jobs of ours.
-    ///
-    /// # Errors
-    /// If any of it is.
-    pub(super) fn refuse(&self) -> Result<(), Error> {
-        let given = [
+    /// An option that was given: to jobs of ours all of them mean nothing.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        given(&[
             (!self.handlers.is_empty(), "--handler"),
             (self.config.is_some(), "--config"),
             (self.job_timeout.is_some(), "--job-timeout"),
@@ -156,11 +153,7 @@ impl Bananas {
             (self.others.is_some(), "--others"),
             (self.adopt_strays.is_some(), "--adopt-strays"),
             (self.no_scheduler, "--no-scheduler"),
-        ];
-        match given.into_iter().find(|(given, _)| *given) {
-            Some((_, option)) => Err(Error::OnlyBananas(option)),
-            None => Ok(()),
-        }
+        ])
     }
 
     /// Runs the worker until it is told to stop.

@@ -7,6 +7,7 @@ use meshwork::model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork::model::retry::RetryBackoff;
 use meshwork::{Retention, Worker};
 
+use super::given;
 use crate::error::Error;
 use crate::value;
 
@@ -26,7 +27,7 @@ pub(super) struct Hero {
     pub(super) types: Vec<ScriptType>,
     /// The group it belongs to [default: default]
     #[arg(long)]
-    pub(super) group: Option<Group>,
+    group: Option<Group>,
     /// A name of its own within the group, so that jobs can be sent to it alone
     #[arg(long, value_name = "NAME")]
     pub(super) instance: Option<Instance>,
@@ -57,9 +58,9 @@ pub(super) struct Hero {
 }
 
 impl Hero {
-    /// Refuses all of it where jobs of others are run, to which it means nothing.
-    pub(super) fn refuse(&self) -> Result<(), Error> {
-        let given = [
+    /// An option that was given: to jobs of others all of them mean nothing.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        given(&[
             (!self.types.is_empty(), "--type"),
             (self.group.is_some(), "--group"),
             (self.instance.is_some(), "--instance"),
@@ -70,11 +71,7 @@ impl Hero {
             (self.retain_age.is_some(), "--retain-age"),
             (self.retain_count.is_some(), "--retain-count"),
             (!self.log_dir.is_empty(), "--log-dir"),
-        ];
-        match given.into_iter().find(|(given, _)| *given) {
-            Some((_, option)) => Err(Error::OnlyOurs(option)),
-            None => Ok(()),
-        }
+        ])
     }
 
     /// Whether a group was named.
