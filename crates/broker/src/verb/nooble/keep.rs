@@ -25,8 +25,9 @@ pub struct Reclaimed {
 type Row = (String, u64, u32, Vec<Vec<u8>>);
 
 impl Nooble {
-    /// Keeps what a worker has in hand of a queue for `alive`: messages by id and how often they were given. Returns the ids of what is not its any more (of a
-    /// stream; of a list, the report says so).
+    /// Keeps what a worker has in hand of a queue for `alive`: messages by id and how often they were given. Returns the
+    /// ids of what is not its any more (of a stream; of a list, the report says so). What nobody renews any more, of a
+    /// list, is kept for 30 days for who takes it over.
     ///
     /// # Errors
     /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
@@ -40,6 +41,7 @@ impl Nooble {
         at_most("renew", MAX_ITEMS, held.len())?;
         let mut call = self.call(Verb::NoobleRenew, source);
         call.push_key(&source.keys.workers);
+        call.push_key(hand(source, worker));
         call.push_arg(worker);
         call.push_arg(alive.as_millis() as u64);
         for (id, given) in held.iter().filter(|_| source.group.is_some()) {

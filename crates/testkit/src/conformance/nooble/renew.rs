@@ -5,6 +5,7 @@ use super::{Outcome, Side, W1, W2, World, cases, check, same};
 
 cases![
     a_worker_on_a_list_is_there_for_so_long,
+    what_the_last_one_leaves_ends,
     a_message_of_a_stream_was_given_just_now,
     what_was_taken_over_is_told,
     what_is_over_is_told,
@@ -18,6 +19,19 @@ async fn a_worker_on_a_list_is_there_for_so_long(world: &World) -> Outcome {
     let workers = &side.source.keys().workers;
     let until: u64 = world.raw(&["ZSCORE", workers, W1]).await?;
     same!(until, START + 7 + LEASE_MS);
+    Ok(())
+}
+
+async fn what_the_last_one_leaves_ends(world: &World) -> Outcome {
+    const DAYS: i64 = 86_400_000;
+    let [_, side] = Side::both(world)?;
+    side.started("m1").await?;
+    side.renew(W1, &[]).await?;
+    let keys = side.source.keys();
+    for key in [&keys.workers, &keys.processing_of(W1)] {
+        let left: i64 = world.raw(&["PTTL", key]).await?;
+        check!((29 * DAYS..=30 * DAYS).contains(&left));
+    }
     Ok(())
 }
 

@@ -44,6 +44,16 @@ pub(super) const RENEW: &[Change] = &[
     ),
     ("a_worker_is_there_for_no_time", " + tonumber(ARGV[4])", ""),
     (
+        "the_list_of_workers_stays",
+        "  redis.call('PEXPIRE', KEYS[2], KEPT_FOR)\n",
+        "",
+    ),
+    (
+        "a_hand_stays",
+        "  redis.call('PEXPIRE', KEYS[3], KEPT_FOR)\n",
+        "",
+    ),
+    (
         "workers_of_a_stream_are_listed",
         "if ARGV[2] == '' then",
         "if true then",
