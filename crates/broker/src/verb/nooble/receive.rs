@@ -25,6 +25,8 @@ pub struct Received {
     pub lost: u32,
     /// The message; None if there is no field `data` in the stream's entry.
     pub message: Option<Vec<u8>>,
+    /// What else is in the stream's entry: names and values.
+    pub others: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// An entry of a stream; nothing if it was deleted before it was given away.
@@ -45,10 +47,11 @@ impl Received {
         fields: Vec<Vec<u8>>,
     ) -> Self {
         let mut fields = fields.into_iter();
-        let mut message = None;
+        let (mut message, mut others) = (None, Vec::new());
         while let (Some(name), Some(value)) = (fields.next(), fields.next()) {
-            if name == b"data" {
-                message = Some(value);
+            match name.as_slice() {
+                b"data" => message = Some(value),
+                _ => others.push((name, value)),
             }
         }
         Self {
@@ -57,6 +60,7 @@ impl Received {
             given,
             lost,
             message,
+            others,
         }
     }
 }

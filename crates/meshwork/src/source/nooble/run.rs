@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::nooble::{Answer, End, Failed, Failure, Finished};
+use meshwork_broker::nooble::{Answer, End, Failed, Failure, Finished, Received};
 use meshwork_broker::{Backoff, Error};
 use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::nooble::Action;
@@ -105,9 +105,9 @@ async fn poison(state: &State, in_hand: &InHand, what: &str) {
     let error = ActionError::new("ValidationError", "INVALID_ACTION", what);
     let names = setup.broker.names();
     let reply = answer::salvage(in_hand.received.bytes(), names, &error.detail);
-    let token = new_id();
+    let (token, letter) = (new_id(), letter(what, &in_hand.received));
     let failure = Failure {
-        error: cut(what),
+        error: cut(&letter),
         most_runs: 0,
         pause: Duration::ZERO,
         longest_pause: Duration::ZERO,
@@ -129,6 +129,19 @@ impl Task<'_> {
     async fn run(self, record: Option<AskedFor>, is_callback: bool) {
         let setup = &self.state.setup;
         let lost = self.in_hand.received.lost;
+/// What stands with a dead letter that is no action: why, and what came in the place of a message.
+fn letter(what: &str, of: &Received) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let field = |(name, value): &(Vec<u8>, Vec<u8>)| format!("{}={}", text(name), text(value));
+    match of.message {
+        None if !of.others.is_empty() => {
+            let others: Vec<_> = of.others.iter().map(field).collect();
+            format!("{what}, but {}", others.join(", "))
+        }
+        _ => what.to_owned(),
+    }
+}
+
         if lost >= MAX_LOST {
             let message = format!("lost: {lost} services went away while they dealt with it");
             let error = ActionError::new("ProcessingError", "LOST", &message).permanent();
