@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod callbacks;
+
 mod captured;
+mod chains;
 mod client;
 mod cycles;
 mod deleted;

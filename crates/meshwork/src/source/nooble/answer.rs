@@ -7,7 +7,7 @@ use meshwork_model::nooble::{Action, Data, ErrorDetail, Response};
 
 use super::context::Expects;
 use super::handler::{Given, Input};
-use super::request::{new_id, now};
+use super::request::{known_by, new_id, now};
 use super::{ANSWER_WAITS, WAITS_FOR_CALLBACK};
 
 /// An answer on its way.
@@ -69,12 +69,15 @@ fn stays(list: &str, names: &QueueManager, waits: Duration) -> Option<Duration> 
 }
 
 fn response(action: &Action, given: &Given) -> Response {
-    // Who gave no id to know the answer by has named a list that only this answer goes to.
-    let or_own = |id: &Option<String>| id.clone().unwrap_or_else(|| action.action_id.clone());
     Response {
         action_id: new_id(),
-        correlation_id: or_own(&action.correlation_id),
-        trace_id: or_own(&action.trace_id),
+        // Who gave no id to know the answer by has named a list that only this answer goes to.
+        correlation_id: known_by(action).to_owned(),
+        trace_id: action
+            .trace_id
+            .as_ref()
+            .unwrap_or(&action.action_id)
+            .clone(),
         task_id: action.task_id.clone(),
         tenant_id: action.tenant_id.clone(),
         session_id: action.session_id.clone(),
@@ -102,6 +105,7 @@ fn callback(
             Data::parse(&text).unwrap_or_else(|_| Data::empty())
         }
     };
+    let asks = expects.is_some().then(|| known_by(action).to_owned());
     let (list, event_of_answer) = expects.map(|it| (it.list, it.event)).unzip();
     Action {
         action_id: new_id(),
@@ -109,6 +113,7 @@ fn callback(
         timestamp: now(),
         user_id: None,
         origin_service: Some(service.to_owned()),
+        correlation_id: asks.or_else(|| action.correlation_id.clone()),
         callback_queue_name: list,
         callback_action_type: event_of_answer,
         execution_config: None,

@@ -7,7 +7,7 @@ use meshwork_broker::conn::{Target, TlsFiles};
 use meshwork_broker::nooble::{Asked, Nooble};
 use meshwork_model::keys::nooble::{Dialect, QueueManager, service_of};
 use meshwork_model::name::Namespace;
-use meshwork_model::nooble::{Action, Data, Response};
+use meshwork_model::nooble::{Action, Data, InvalidData, Response};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,44 @@ pub struct AskedFor {
     pub timestamp: String,
     /// What the caller wants to know again.
     pub remembers: serde_json::Value,
+    /// What stood in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<Before>,
+}
+
+/// What the callback was about whose answer asked: both are known by one correlation id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Before {
+    action_id: String,
+    asked: Box<AskedFor>,
+}
+
+impl AskedFor {
+    /// What a callback of this id is about. Where a run of its own put what the answer asks for in the place of that,
+    /// and did not end, it is what was there before.
+    pub(super) fn of(mut self, action_id: &str) -> Self {
+        match self.before.take() {
+            Some(before) if before.action_id == action_id => *before.asked,
+            _ => self,
+        }
+    }
+
+    /// As it is kept.
+    pub(super) fn written(&self) -> Result<String, InvalidData> {
+        serde_json::to_string(self).map_err(InvalidData::Unwritable)
+    }
+
+    /// In the place of what a callback of this id is about.
+    pub(super) fn instead_of(self, action_id: &str, asked: Self) -> Self {
+        let before = Before {
+            action_id: action_id.to_owned(),
+            asked: Box::new(asked),
+        };
+        Self {
+            before: Some(before),
+            ..self
+        }
+    }
 }
 
 impl Client {
@@ -217,7 +255,8 @@ impl Client {
             own_list,
         } = request;
         let id = action.correlation_id.get_or_insert_with(new_id).clone();
-        let (list, record) = self.expects(&action, event, remembers, &id, own_list)?;
+        let (list, asked) = self.expects(&action, event, remembers, &id, own_list)?;
+        let record = asked.written()?;
         action.callback_queue_name = Some(list);
         action.callback_action_type = Some(event.to_owned());
         let asked = Asked {
@@ -229,7 +268,7 @@ impl Client {
         Ok(id)
     }
 
-    /// The list of a callback, and the record of what was asked for.
+    /// The list of a callback, and what was asked for.
     pub(super) fn expects(
         &self,
         action: &Action,
@@ -237,13 +276,13 @@ impl Client {
         remembers: &(impl Serialize + ?Sized),
         id: &str,
         own_list: bool,
-    ) -> Result<(String, String), Error> {
-        let unwritable = meshwork_model::nooble::InvalidData::Unwritable;
+    ) -> Result<(String, AskedFor), Error> {
         let asked = AskedFor {
             action_id: action.action_id.clone(),
             action_type: action.action_type.clone(),
             timestamp: now(),
-            remembers: serde_json::to_value(remembers).map_err(unwritable)?,
+            remembers: serde_json::to_value(remembers).map_err(InvalidData::Unwritable)?,
+            before: None,
         };
         let names = self.names();
         let one = own_list.then_some(id);

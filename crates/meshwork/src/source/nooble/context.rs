@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::{AskedFor, Client};
 use super::cycle::Cycle;
-use super::request::{Ids, Request, traceparent};
+use super::request::{Ids, Request, known_by, traceparent};
 use super::{Error, WAITS_FOR_CALLBACK};
 
 /// The action that a handler is called for. What is sent through it belongs to the same task and trace.
@@ -133,13 +133,16 @@ impl ActionContext {
         event: &str,
         remembers: &(impl Serialize + ?Sized),
     ) -> Result<(), Error> {
-        let id = self.action.correlation_id.clone().unwrap_or_default();
-        let (list, record) = self
+        let id = known_by(&self.action);
+        let (list, mut asks) = self
             .client
-            .expects(&self.action, event, remembers, &id, false)?;
-        let broker = self.client.broker();
+            .expects(&self.action, event, remembers, id, false)?;
+        if let Some(asked) = self.asked.clone() {
+            asks = asks.instead_of(&self.action.action_id, asked);
+        }
+        let (broker, record) = (self.client.broker(), asks.written()?);
         let asked = Asked {
-            key: &broker.names().asked(self.client.service(), &id),
+            key: &broker.names().asked(self.client.service(), id),
             record: &record,
             stays: WAITS_FOR_CALLBACK,
         };

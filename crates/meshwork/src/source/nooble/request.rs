@@ -213,8 +213,16 @@ pub(super) fn fresh() -> Fresh {
     }
 }
 
-/// The trace and the span that an action is, as `traceparent` says them: the span's id are the first 64 bits of
-/// the action's.
+/// The id by which the answer to an action is known: its own, where it gives none for that.
+pub(super) fn known_by(action: &Action) -> &str {
+    action
+        .correlation_id
+        .as_deref()
+        .unwrap_or(&action.action_id)
+}
+
+/// The trace and the span that an action is, as `traceparent` says them: the trace is that of the span which it comes
+/// from, else the action's own; the span's id is a half of the action's.
 pub(super) fn traceparent(action: &Action) -> Option<String> {
     let digits = |id: &str| id.replace('-', "");
     let trace = digits(action.trace_id.as_deref()?);

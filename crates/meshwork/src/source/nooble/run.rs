@@ -65,6 +65,7 @@ async fn deal(state: &State, in_hand: &InHand, is_callback: bool) {
         record = text.and_then(|text| serde_json::from_str::<AskedFor>(&text).ok());
         asked = Some(key);
     }
+        record = record.map(|record| record.of(&action.action_id));
     let task = Task {
         state,
         in_hand,
@@ -204,10 +205,18 @@ fn letter(what: &str, of: &Received) -> String {
     async fn finish(&self, given: &Given, context: &ActionContext) {
         let setup = &self.state.setup;
         let (names, service) = (setup.broker.names(), setup.client.service());
-        let reply = answer::to(&self.action, service, names, given, context.expected());
+        let expects = context
+            .expected()
+            .filter(|_| !answer::is_call(&self.action));
+        let asks = expects.is_some();
+        let reply = answer::to(&self.action, service, names, given, expects);
         let trace = self.trace("done", "");
         let (key, entry) = (names.trace(), pairs(&trace));
-        let end = self.end(reply.as_ref(), &key, &entry);
+        let mut end = self.end(reply.as_ref(), &key, &entry);
+        if asks && reply.is_some() {
+            // What the answer asks for is kept in its place.
+            end.asked = None;
+        }
         let told = until(self.state, self.in_hand, "finish", || {
             setup
                 .broker
