@@ -199,7 +199,7 @@ impl Error {
 fn exit_of_action(error: &meshwork::source::nooble::Error) -> Exit {
     use meshwork::source::nooble::Error as E;
     match error {
-        E::Target(_) | E::Data(_) => Exit::USAGE,
+        E::Target(_) | E::Data(_) | E::Invalid(_) => Exit::USAGE,
         E::Connect(_) | E::Broker(_) => Exit::SERVER,
         E::NoAnswer { .. } => Exit::NOT_ENDED,
         E::Failed { .. } | E::Answer { .. } | E::Unreadable { .. } => Exit::FAILED,

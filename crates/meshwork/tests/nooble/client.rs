@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use meshwork::model::nooble::Response;
-use meshwork::source::nooble::{ActionContext, Client, Error, Request};
+use meshwork::source::nooble::{ActionContext, Client, Error, Ids, Request};
 use meshwork_testkit::eventually;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -279,5 +279,64 @@ async fn what_is_no_answer_does_not_end_a_call() {
             assert!(answer.success(), "{answer:?}");
             service.stop().await;
         }
+    }
+}
+
+/// However the caller writes the id, it is one in the end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_correlation_id_may_be_written_in_any_form() {
+    const ID: &str = "ABCDEF00123440008000000000000";
+    for ground in Ground::both().await {
+        let service = ground.started().await;
+        for (own_list, last) in [(false, "0aa"), (true, "0AB")] {
+            let asks = request("demo.echo", json!({})).correlation_id(&format!("{ID}{last}"));
+            let asks = if own_list { asks.own_list() } else { asks };
+            let answer = ground.tester.call(asks, BOUND / 4).await.unwrap();
+            let id = format!(
+                "abcdef00-1234-4000-8000-0000000000{}",
+                last[1..].to_lowercase()
+            );
+            assert_eq!(answer.correlation_id, id);
+        }
+        ground.goes_on(service).await;
+    }
+}
+
+/// No service could read it: its caller would wait for nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_action_that_no_service_could_read_is_not_sent() {
+    for ground in Ground::both().await {
+        let of_tenant = |tenant: &str| {
+            let mut ids = Ids::default();
+            tenant.clone_into(&mut ids.tenant_id);
+            request("demo.echo", json!({})).ids(ids)
+        };
+        let bad = request("demo.echo", json!({})).correlation_id("page-3");
+        let error = ground
+            .tester
+            .call(bad, BOUND)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("correlation_id") && error.contains("UUID"),
+            "{error}"
+        );
+        let sent = ground.tester.send(of_tenant("tenant_123")).await;
+        match ground.is_stream() {
+            true => {
+                let error = sent.unwrap_err().to_string();
+                assert!(
+                    error.contains("tenant_id") && error.contains("UUID"),
+                    "{error}"
+                );
+                assert!(ground.standing(&ground.queue()).await.is_empty());
+            }
+            // These may be any text there.
+            false => drop(sent.unwrap()),
+        }
+        let service = ground.started().await;
+        ground.goes_on(service).await;
+        assert!(ground.dead().await.is_empty());
     }
 }

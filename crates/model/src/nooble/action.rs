@@ -1,7 +1,9 @@
 //! An action: what one service asks of another, and what it is told back by a callback.
 
 use super::config;
-use super::fields::{Fields, InvalidEnvelope, id, object, text, timestamp};
+use super::fields::{Fault, Fields, InvalidEnvelope, id, object, text, timestamp};
+use super::id::uuid;
+use super::json::Json;
 use super::{Data, Fresh, Writer};
 use crate::keys::nooble::Dialect;
 
@@ -77,7 +79,7 @@ impl Action {
         }
         let correlation_id = from.maybe("correlation_id", id);
         let trace = |value| match value {
-            super::Json::Null => Ok(None),
+            Json::Null => Ok(None),
             value => id(value).map(Some),
         };
         let trace_id = from.or("trace_id", trace, || Some(fresh.trace_id));
@@ -86,7 +88,7 @@ impl Action {
         let [execution_config, query_config, rag_config] =
             config::ALL.map(
                 |(name, config)| match from.take(name).filter(|_| of_streams) {
-                    None | Some(super::Json::Null) => None,
+                    None | Some(Json::Null) => None,
                     Some(value) => {
                         let read = config.read(value);
                         let read = read.map_err(|faults| from.faults_of(name, faults));
@@ -96,7 +98,7 @@ impl Action {
             );
         let data = from.required("data", object);
         let metadata = |value| match value {
-            super::Json::Null => Ok(None),
+            Json::Null => Ok(None),
             value => object(value).map(Some),
         };
         let metadata = from.or("metadata", metadata, || Some(Data::empty()));
@@ -122,6 +124,53 @@ impl Action {
             metadata: metadata.flatten(),
             extra: if of_streams { extra } else { Vec::new() },
         })
+    }
+
+    /// Whether services can read the ids and the settings that somebody put together.
+    ///
+    /// # Errors
+    /// Every id that is no UUID, where the dialect wants one, and every setting that Nooble4's models refuse.
+    pub fn check(&self, dialect: Dialect) -> Result<(), InvalidEnvelope> {
+        let of_streams = dialect == Dialect::Streams;
+        let bad_id = |(field, id): (&str, &Option<String>)| {
+            let is_id = id.as_deref().is_none_or(|id| uuid(id).is_some());
+            (!is_id).then(|| Fault {
+                field: field.to_owned(),
+                kind: "uuid_parsing",
+            })
+        };
+        let ids = [
+            ("correlation_id", &self.correlation_id),
+            ("trace_id", &self.trace_id),
+        ];
+        let ids_of_streams = [
+            ("tenant_id", &self.tenant_id),
+            ("session_id", &self.session_id),
+            ("task_id", &self.task_id),
+            ("user_id", &self.user_id),
+            ("agent_id", &self.agent_id),
+        ];
+        let ids_of_streams = ids_of_streams.into_iter().filter(|_| of_streams);
+        let mut faults: Vec<_> = ids
+            .into_iter()
+            .chain(ids_of_streams)
+            .filter_map(bad_id)
+            .collect();
+        let settings = [&self.execution_config, &self.query_config, &self.rag_config];
+        for ((name, config), given) in config::ALL.into_iter().zip(settings) {
+            let given = given.as_ref().filter(|_| of_streams);
+            let read = given.and_then(|given| Json::read(given.text()));
+            let bad = read.and_then(|read| config.read(read).err());
+            let within = bad.into_iter().flatten().map(|fault| fault.within(name));
+            faults.extend(within);
+        }
+        match faults.is_empty() {
+            true => Ok(()),
+            false => Err(InvalidEnvelope {
+                what: "action",
+                faults,
+            }),
+        }
     }
 
     /// As Nooble4's model writes it.

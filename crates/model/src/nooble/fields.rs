@@ -25,6 +25,16 @@ impl fmt::Display for Fault {
     }
 }
 
+impl Fault {
+    /// The same, of a field within another.
+    pub(super) fn within(self, field: &str) -> Self {
+        Self {
+            field: format!("{field}.{}", self.field),
+            ..self
+        }
+    }
+}
+
 /// Why a text is no envelope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the {what} is not valid: {}", told(.faults))]
@@ -90,11 +100,8 @@ impl Fields {
 
     /// Adds what was wrong within a field.
     pub(super) fn faults_of(&mut self, field: &str, faults: Vec<Fault>) {
-        let within = |fault: Fault| Fault {
-            field: format!("{field}.{}", fault.field),
-            ..fault
-        };
-        self.faults.extend(faults.into_iter().map(within));
+        let within = faults.into_iter().map(|fault| fault.within(field));
+        self.faults.extend(within);
     }
 
     /// A field's value, if it is there.

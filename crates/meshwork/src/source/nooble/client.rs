@@ -142,7 +142,7 @@ impl Client {
     /// Sends an action and waits for nothing. Gives the message's id.
     ///
     /// # Errors
-    /// If the server does not take it.
+    /// If no service could read it ([`Action::check`]), or the server does not take it.
     pub async fn send(&self, request: Request) -> Result<String, Error> {
         let Request {
             action, context, ..
@@ -159,6 +159,7 @@ impl Client {
         action.origin_service = Some(self.service.to_string());
         let names = self.names();
         let queue = names.actions(service_of(&action.action_type), context);
+        action.check(names.dialect())?;
         let message = action.write(names.dialect());
         self.broker.send(&queue, &message, asked).await?;
         Ok(action.action_id)
@@ -167,7 +168,7 @@ impl Client {
     /// Sends an action and waits for its answer, good or bad. An answer that comes later is dropped.
     ///
     /// # Errors
-    /// If the server does not take it, no answer comes in time, or what comes cannot be read.
+    /// As [`Self::send`]; and if no answer comes in time, or what comes cannot be read.
     pub async fn call(&self, request: Request, wait: Duration) -> Result<Response, Error> {
         let Request {
             mut action,
@@ -242,7 +243,7 @@ impl Client {
     /// with it. Gives the correlation id.
     ///
     /// # Errors
-    /// If the server does not take it.
+    /// As [`Self::send`].
     pub async fn send_with_callback(
         &self,
         request: Request,
@@ -295,7 +296,7 @@ impl Client {
     /// Publishes a notification of this service: whoever listens at the moment hears it. Gives how many did.
     ///
     /// # Errors
-    /// If the server does not take it.
+    /// As [`Self::send`].
     pub async fn notify(&self, event: &str, request: Request) -> Result<usize, Error> {
         let Request {
             mut action,
@@ -305,6 +306,7 @@ impl Client {
         action.origin_service = Some(self.service.to_string());
         let names = self.names();
         let channel = names.notifications(&self.service, event, context.as_deref());
+        action.check(names.dialect())?;
         let message = action.write(names.dialect());
         Ok(self.broker.notify(&channel, &message).await?)
     }

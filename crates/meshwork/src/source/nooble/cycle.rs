@@ -96,6 +96,7 @@ impl Cycle {
         wait: Duration,
     ) -> Result<Response, Error> {
         let asks = self.asks(step, request);
+        asks.action.check(self.client.broker().names().dialect())?;
         let (mut again, mut asked_now) = (None, false);
         loop {
             let stepped = self.take(&asks, again).await?;

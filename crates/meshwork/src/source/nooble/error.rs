@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use meshwork_broker::conn::{ConnectError, TargetError};
-use meshwork_model::nooble::{Data, ErrorDetail, InvalidData};
+use meshwork_model::nooble::{Data, ErrorDetail, InvalidData, InvalidEnvelope};
 
 /// The type and the code of an error of a handler that says nothing else: Nooble4's own.
 pub(super) const PROCESSING: (&str, &str) = ("ProcessingError", "HANDLER_EXECUTION_ERROR");
@@ -25,6 +25,11 @@ pub enum Error {
     /// The data is no object of JSON.
     #[error(transparent)]
     Data(#[from] InvalidData),
+    /// An id is none, or a setting is not as Nooble4 has them: nothing was sent.
+    #[error(
+        "{0}: no service could read it, and it was not sent; an id is a UUID, as 01900000-0000-7000-8000-000000000001"
+    )]
+    Invalid(#[from] InvalidEnvelope),
     /// No answer came in time. The action may still be dealt with; its answer will be dropped.
     #[error(
         "no answer to {action_type} (action {action_id}) after {} s: is a service there that takes it?",

@@ -112,14 +112,14 @@ impl Request {
         action.task_id = Some(ids.task_id);
         action.agent_id = Some(ids.agent_id);
         action.user_id = ids.user_id;
-        action.trace_id = Some(ids.trace_id);
+        action.trace_id = Some(one_form(ids.trace_id));
         self
     }
 
-    /// With a correlation id of the caller's (default: a new one where an answer is asked for).
+    /// With a correlation id of the caller's, a UUID (default: a new one where an answer is asked for).
     #[must_use]
     pub fn correlation_id(mut self, id: &str) -> Self {
-        self.action.correlation_id = Some(id.to_owned());
+        self.action.correlation_id = Some(one_form(id.to_owned()));
         self
     }
 
@@ -157,6 +157,13 @@ impl Request {
     #[must_use]
     pub fn rag_config(mut self, config: Data) -> Self {
         self.action.rag_config = Some(config);
+    /// With settings for who carries a conversation (streams only), as Nooble4's ExecutionConfig writes them.
+    #[must_use]
+    pub fn execution_config(mut self, config: Data) -> Self {
+        self.action.execution_config = Some(config);
+        self
+    }
+
         self
     }
 
@@ -203,6 +210,11 @@ pub(super) fn new_id() -> String {
 pub(super) fn now() -> String {
     micros(host_micros())
 }
+/// A UUID as who answers writes it, however it is written; what is none, as it is.
+fn one_form(id: String) -> String {
+    uuid(&id).unwrap_or(id)
+}
+
 
 /// What a reader puts where an envelope says nothing.
 pub(super) fn fresh() -> Fresh {
