@@ -20,7 +20,8 @@ pub(crate) struct Trace {
     tracestate: Option<String>,
 }
 
-fn parent(text: &str) -> Result<TraceContext, String> {
+/// A `traceparent` as an argument.
+pub(crate) fn parent(text: &str) -> Result<TraceContext, String> {
     TraceContext::parse(text, None).map_err(|error| error.to_string())
 }
 
@@ -33,20 +34,25 @@ fn state(text: &str) -> Result<String, String> {
 }
 
 impl Trace {
-    /// The context, if there is one. What the environment says and is not valid is left out, and told.
+    /// The context, if there is one.
     pub(crate) fn context(&self) -> Option<TraceContext> {
         if let Some(trace) = &self.traceparent {
             let state = self.tracestate.as_deref().unwrap_or_default();
             return Some(trace.clone().with_state(state));
         }
-        let said = |name| env::var(name).ok().filter(|text| !text.is_empty());
-        let (trace, fault) =
-            TraceContext::lenient(&said("TRACEPARENT")?, said("TRACESTATE").as_deref());
-        if let Some(fault) = fault {
-            note(format_args!(
-                "warning: left out of the environment: {fault}"
-            ));
-        }
-        trace
+        of_environment()
     }
+}
+
+/// The context that the environment says. What is not valid of it is left out, and told.
+pub(crate) fn of_environment() -> Option<TraceContext> {
+    let said = |name| env::var(name).ok().filter(|text| !text.is_empty());
+    let (trace, fault) =
+        TraceContext::lenient(&said("TRACEPARENT")?, said("TRACESTATE").as_deref());
+    if let Some(fault) = fault {
+        note(format_args!(
+            "warning: left out of the environment: {fault}"
+        ));
+    }
+    trace
 }

@@ -61,6 +61,35 @@ on_all_data! {
         }
     }
 
+    fn a_handler_that_calls_on_from_the_shell_hands_its_trace_on(ground: &Ground) {
+        const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+        let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
+        for dialect in ["streams", "lists"] {
+            let service = started(ground, dialect);
+            let call = ["action", "call", "demo.count", "{\"items\":[]}", "--dialect", dialect, "--json"];
+            let told = |answer: serde_json::Value| {
+                let trace = answer["trace_id"].as_str().unwrap().to_owned();
+                let told = ground.run(&["action", "trace", &trace, "--dialect", dialect, "--json"]);
+                (trace.replace('-', ""), told.ok().jsons().pop().unwrap()["parent"].clone())
+            };
+            let expected = (TRACE.to_owned(), serde_json::Value::from("b7ad6b7169203331"));
+            let answer = ground.run(&[&call[..], &["--traceparent", &parent]].concat()).ok().json();
+            assert_eq!(told(answer), expected);
+            let mut command = ground.command(&call);
+            command.env("TRACEPARENT", &parent);
+            assert_eq!(told(Running::start(command).ended().ok().json()), expected);
+            // That wire has no task but the trace.
+            let task = "01900000-0000-7000-8000-00000000000b";
+            let asked = [&call[..], &["--traceparent", &parent, "--task", task]].concat();
+            let (trace, parent) = told(ground.run(&asked).ok().json());
+            let of_task = if dialect == "lists" { task.replace('-', "") } else { TRACE.to_owned() };
+            assert_eq!((trace, parent), (of_task, expected.1));
+            let said = ground.run(&[&call[..], &["--traceparent", "00-0-0-0"]].concat()).exits(2).stderr;
+            assert!(said.contains("traceparent"), "{said}");
+            service.stop();
+        }
+    }
+
     fn what_fails_is_told_or_a_dead_letter(ground: &Ground) {
         for dialect in ["streams", "lists"] {
             let service = started(ground, dialect);

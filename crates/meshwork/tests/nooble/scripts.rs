@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use meshwork::source::nooble::Ids;
+use meshwork::model::nooble::Data;
+use meshwork::source::nooble::{ActionContext, Cycle, Error, Ids};
 use serde_json::{Value, json};
 
 use crate::support::{BOUND, Ground, request};
@@ -63,6 +64,42 @@ async fn a_script_knows_its_action() {
             } = ids;
             let told = json!([trace, action, tenant_id, session_id, trace_id, name]);
             assert_eq!(answer["told"], told);
+        }
+        ground.goes_on(service).await;
+    }
+}
+
+/// The trace that a caller is in goes on from hop to hop as it says it, whatever its `trace_id` is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trace_goes_on_through_every_hop() {
+    const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+    let who = "import json, os\nprint(json.dumps({'told': os.environ['TRACEPARENT']}))\n";
+    for ground in Ground::both().await {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("who.py");
+        std::fs::write(&path, who).unwrap();
+        let relay = async |data: Value, context: ActionContext| {
+            let answer = context.call("demo.who", &data, BOUND).await?;
+            Ok::<_, Error>(answer.data)
+        };
+        let service = ground.service().script("demo.who", &path).unwrap();
+        let service = service.handle("demo.relay", relay).start().await.unwrap();
+        for (said, trace, flags) in [
+            (format!("00-{TRACE}-b7ad6b7169203331-00"), Some(TRACE), "00"),
+            (format!("00-{TRACE}-b7ad6b7169203331-01"), Some(TRACE), "01"),
+            (format!("00-{TRACE}-none"), None, "01"),
+        ] {
+            let ids = Ids::default();
+            let own = ids.trace_id.replace('-', "");
+            let metadata = Data::of(&json!({ "traceparent": said, "page": 3 })).unwrap();
+            let asks = request("demo.relay", json!({})).ids(ids).metadata(metadata);
+            let answer: Value = ground.tester.ask(asks, BOUND).await.unwrap();
+            let told = answer["told"].as_str().unwrap();
+            let begins = format!("00-{}-", trace.unwrap_or(&own));
+            assert!(
+                told.starts_with(&begins) && told.ends_with(flags),
+                "{said}: {told}"
+            );
         }
         ground.goes_on(service).await;
     }

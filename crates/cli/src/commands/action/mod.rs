@@ -14,6 +14,7 @@ use clap::builder::NonEmptyStringValueParser;
 use meshwork::model::keys::nooble::{Dialect, QueueManager, service_of};
 use meshwork::model::name::Namespace;
 use meshwork::model::nooble::{Data, InvalidData};
+use meshwork::model::trace::TraceContext;
 use meshwork::source::nooble::{Client, Ids, Request};
 use meshwork_broker::nooble::Nooble;
 
@@ -21,6 +22,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::input;
+use crate::trace::{of_environment, parent};
 
 /// Call services by actions (Nooble4), and look at how actions went
 #[derive(Debug, clap::Subcommand)]
@@ -113,6 +115,10 @@ struct Asked {
     /// The conversation, a UUID; a new one otherwise
     #[arg(long, value_name = "ID", value_parser = uuid)]
     session: Option<String>,
+    /// The trace that it belongs to and the span that asks for it, as W3C trace context writes it. A handler that is a
+    /// script hands its own on so [default: $TRACEPARENT]
+    #[arg(long, value_name = "TEXT", value_parser = parent)]
+    traceparent: Option<TraceContext>,
 }
 
 fn action_type(text: &str) -> Result<String, String> {
@@ -171,11 +177,16 @@ impl Asked {
                 id.clone_from(given);
             }
         }
+        let mut request = Request::with_data(action_type, data(&self.data)?).ids(ids.clone());
+        let trace = self.traceparent.clone().or_else(of_environment);
+        if let Some(trace) = trace {
+            request = request.trace(&trace);
+        }
         if let (Dialect::Lists, Some(task)) = (dialect, &self.task) {
             // That wire has no task: the trace says what belongs together.
             ids.trace_id.clone_from(task);
+            request = request.ids(ids);
         }
-        let request = Request::with_data(action_type, data(&self.data)?).ids(ids);
         Ok(match &self.context {
             Some(context) => request.context(context),
             None => request,

@@ -7,7 +7,11 @@ use serde::Serialize;
 
 use crate::clock::host_micros;
 
-/// The ids that all messages of one task have in common.
+/// The digits of a span's id.
+const SPAN_DIGITS: usize = 16;
+
+/// The ids that all messages of one task have in common. All are UUIDs; on the wire of lists, tenant, session and user
+/// may be any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ids {
@@ -153,10 +157,6 @@ impl Request {
         Ok(self.metadata(Data::of(&serde_json::json!({ "traceparent": parent }))?))
     }
 
-    /// With settings for who searches (streams only), as Nooble4's RAGConfig writes them.
-    #[must_use]
-    pub fn rag_config(mut self, config: Data) -> Self {
-        self.action.rag_config = Some(config);
     /// With settings for who carries a conversation (streams only), as Nooble4's ExecutionConfig writes them.
     #[must_use]
     pub fn execution_config(mut self, config: Data) -> Self {
@@ -164,6 +164,10 @@ impl Request {
         self
     }
 
+    /// With settings for who searches (streams only), as Nooble4's RAGConfig writes them.
+    #[must_use]
+    pub fn rag_config(mut self, config: Data) -> Self {
+        self.action.rag_config = Some(config);
         self
     }
 
@@ -206,15 +210,15 @@ pub(super) fn new_id() -> String {
     ::uuid::Uuid::new_v4().to_string()
 }
 
-/// The time of this host, as Nooble4 writes it.
-pub(super) fn now() -> String {
-    micros(host_micros())
-}
 /// A UUID as who answers writes it, however it is written; what is none, as it is.
 fn one_form(id: String) -> String {
     uuid(&id).unwrap_or(id)
 }
 
+/// The time of this host, as Nooble4 writes it.
+pub(super) fn now() -> String {
+    micros(host_micros())
+}
 
 /// What a reader puts where an envelope says nothing.
 pub(super) fn fresh() -> Fresh {
@@ -236,14 +240,34 @@ pub(super) fn known_by(action: &Action) -> &str {
 /// The trace and the span that an action is, as `traceparent` says them: the trace is that of the span which it comes
 /// from, else the action's own; the span's id is a half of the action's.
 pub(super) fn traceparent(action: &Action) -> Option<String> {
-    let digits = |id: &str| id.replace('-', "");
-    let trace = digits(action.trace_id.as_deref()?);
-    Some(format!("00-{trace}-{}-01", span(&action.action_id)))
+    let span = span(&action.action_id);
+    if let Some(from) = comes_from(action) {
+        let sampled = u8::from(from.is_sampled());
+        return Some(format!("00-{}-{span}-{sampled:02x}", from.trace_id()));
+    }
+    let trace = action.trace_id.as_deref()?.replace('-', "");
+    Some(format!("00-{trace}-{span}-01"))
 }
 
-/// The id of the span that an action is.
+/// The span that an action comes from, if its metadata say so. What is no `traceparent` there is none, as W3C has it.
+pub(super) fn comes_from(action: &Action) -> Option<TraceContext> {
+    #[derive(serde::Deserialize)]
+    struct Metadata {
+        traceparent: Option<String>,
+    }
+    let said: Metadata = action.metadata.as_ref()?.read().ok()?;
+    TraceContext::parse(&said.traceparent?, None).ok()
+}
+
+/// The id of the span that an action is: the first half of the action's id, or the other where that is all zeros, as of
+/// ids that somebody made up.
 pub(super) fn span(action_id: &str) -> String {
-    action_id.replace('-', "").chars().take(16).collect()
+    let digits = action_id.replace('-', "");
+    let (first, last) = digits
+        .split_at_checked(SPAN_DIGITS)
+        .unwrap_or((digits.as_str(), ""));
+    let made_up = first.bytes().all(|digit| digit == b'0');
+    (if made_up { last } else { first }).to_owned()
 }
 
 /// Whether the dialect's wire has a place for the task.

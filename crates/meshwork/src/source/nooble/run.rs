@@ -16,7 +16,7 @@ use super::context::ActionContext;
 use super::error::{ActionError, PROCESSING};
 use super::guard::{PANICKED, reading, sound};
 use super::handler::{Given, Input};
-use super::request::{fresh, new_id, now, span, task_of};
+use super::request::{comes_from, fresh, new_id, now, span, task_of};
 use super::state::{InHand, State};
 
 /// How long a handler may go on after it was told to stop before it is cut off.
@@ -31,6 +31,8 @@ struct Task<'a> {
     action: Arc<Action>,
     /// The key of the record of what was asked for, of a callback.
     asked: Option<String>,
+    /// The span of what was asked for.
+    asker: Option<String>,
     began: (String, Instant),
 }
 
@@ -63,13 +65,14 @@ async fn deal(state: &State, in_hand: &InHand, is_callback: bool) {
             return;
         };
         record = text.and_then(|text| serde_json::from_str::<AskedFor>(&text).ok());
+        record = record.map(|record| record.of(&action.action_id));
         asked = Some(key);
     }
-        record = record.map(|record| record.of(&action.action_id));
     let task = Task {
         state,
         in_hand,
         asked,
+        asker: record.as_ref().map(|record| span(&record.action_id)),
         began: (now(), Instant::now()),
         action,
     };
@@ -126,10 +129,6 @@ async fn poison(state: &State, in_hand: &InHand, what: &str) {
     .await;
 }
 
-impl Task<'_> {
-    async fn run(self, record: Option<AskedFor>, is_callback: bool) {
-        let setup = &self.state.setup;
-        let lost = self.in_hand.received.lost;
 /// What stands with a dead letter that is no action: why, and what came in the place of a message.
 fn letter(what: &str, of: &Received) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -143,6 +142,10 @@ fn letter(what: &str, of: &Received) -> String {
     }
 }
 
+impl Task<'_> {
+    async fn run(self, record: Option<AskedFor>, is_callback: bool) {
+        let setup = &self.state.setup;
+        let lost = self.in_hand.received.lost;
         if lost >= MAX_LOST {
             let message = format!("lost: {lost} services went away while they dealt with it");
             let error = ActionError::new("ProcessingError", "LOST", &message).permanent();
@@ -307,15 +310,10 @@ fn letter(what: &str, of: &Received) -> String {
 
     /// What the trace is told of it.
     fn trace(&self, how: &str, error: &str) -> Vec<(&'static str, String)> {
-        #[derive(serde::Deserialize)]
-        struct Metadata {
-            traceparent: Option<String>,
-        }
         let (setup, action) = (&self.state.setup, &self.action);
-        let metadata = action.metadata.as_ref();
-        let metadata = metadata.and_then(|it| it.read::<Metadata>().ok());
-        let parent = metadata.and_then(|it| it.traceparent).unwrap_or_default();
-        let parent = parent.split('-').nth(2).unwrap_or_default().to_owned();
+        let parent = comes_from(action).map(|from| from.parent_id().to_owned());
+        // A callback says nothing of it, as Nooble4's do not.
+        let parent = parent.or_else(|| self.asker.clone());
         let of = |id: &Option<String>| id.clone().unwrap_or_default();
         let dialect = setup.broker.names().dialect();
         vec![
@@ -323,7 +321,7 @@ fn letter(what: &str, of: &Received) -> String {
             ("action", action.action_id.clone()),
             ("type", action.action_type.clone()),
             ("span", span(&action.action_id)),
-            ("parent", parent),
+            ("parent", parent.unwrap_or_default()),
             ("from", of(&action.origin_service)),
             ("service", setup.client.service().to_owned()),
             ("correlation", of(&action.correlation_id)),
