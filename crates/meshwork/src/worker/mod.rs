@@ -64,7 +64,7 @@ const MAX_CONCURRENCY: usize = meshwork_broker::MAX_ITEMS;
 /// How long a job is a worker's without a renewal: so long its jobs lie idle if it is killed.
 const LEASE: Duration = Duration::from_secs(10);
 /// The shortest lease: three renewals have to fit in.
-const MIN_LEASE: Duration = Duration::from_millis(300);
+pub(crate) const MIN_LEASE: Duration = Duration::from_millis(300);
 /// How long a stopping worker waits for what it runs, before it hands it back.
 const GRACE: Duration = Duration::from_secs(25);
 

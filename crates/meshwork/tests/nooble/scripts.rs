@@ -125,6 +125,33 @@ async fn a_script_out_of_its_time_is_told_as_that() {
     }
 }
 
+/// A caller may say that there is to be no end, and a service that it takes over at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_time_is_too_long_or_too_short() {
+    for ground in Ground::both().await {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("none.py");
+        std::fs::write(&path, "").unwrap();
+        let service = ground.service().script("demo.none", &path).unwrap();
+        let service = service.lease(Duration::ZERO).timeout(Duration::MAX);
+        let service = service.start().await.unwrap();
+        let answers = async {
+            for asks in [
+                request("demo.none", json!({})),
+                request("demo.none", json!({})).own_list(),
+            ] {
+                let answer = ground.tester.ask::<Value>(asks, Duration::MAX).await;
+                assert_eq!(answer.unwrap(), json!({}));
+            }
+            let cycle = Cycle::new(&ground.tester, Ids::default());
+            let asks = request("demo.none", json!({}));
+            cycle.call("step", asks, Duration::MAX).await.unwrap();
+        };
+        tokio::time::timeout(BOUND, answers).await.unwrap();
+        ground.goes_on(service).await;
+    }
+}
+
 /// What goes wrong with a script is told as with a function, and nothing is an empty object.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_script_is_told_of_as_a_function() {

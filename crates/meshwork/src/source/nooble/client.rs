@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::replies::{Reader, Replies, Told, give_up};
 use super::request::{Request, new_id, now};
 use super::subscribe::Subscription;
-use super::{Error, WAITS_FOR_CALLBACK};
+use super::{Error, LONGEST, WAITS_FOR_CALLBACK};
 
 /// A client of one service; cheap to clone, all clones share their connections.
 #[derive(Clone)]
@@ -132,6 +132,7 @@ impl Client {
         list: &str,
         wait: Duration,
     ) -> Result<Option<(String, Response)>, Error> {
+        let wait = wait.min(LONGEST);
         self.calls.replies.peek(&self.broker, list, wait).await
     }
 
@@ -158,8 +159,8 @@ impl Client {
     ) -> Result<String, Error> {
         action.origin_service = Some(self.service.to_string());
         let names = self.names();
-        let queue = names.actions(service_of(&action.action_type), context);
         action.check(names.dialect())?;
+        let queue = names.actions(service_of(&action.action_type), context);
         let message = action.write(names.dialect());
         self.broker.send(&queue, &message, asked).await?;
         Ok(action.action_id)
@@ -175,6 +176,7 @@ impl Client {
             context,
             own_list,
         } = request;
+        let wait = wait.min(LONGEST);
         let id = action.correlation_id.get_or_insert_with(new_id).clone();
         let (action_type, action_id) = (action.action_type.clone(), action.action_id.clone());
         let answered = |told: Option<Told>| match told {
@@ -289,8 +291,7 @@ impl Client {
         let one = own_list.then_some(id);
         let context = one.filter(|_| names.dialect() == Dialect::Lists);
         let list = names.callback(&self.service, event, one, context);
-        let record = serde_json::to_string(&asked).map_err(unwritable)?;
-        Ok((list, record))
+        Ok((list, asked))
     }
 
     /// Publishes a notification of this service: whoever listens at the moment hears it. Gives how many did.
@@ -305,8 +306,8 @@ impl Client {
         } = request;
         action.origin_service = Some(self.service.to_string());
         let names = self.names();
-        let channel = names.notifications(&self.service, event, context.as_deref());
         action.check(names.dialect())?;
+        let channel = names.notifications(&self.service, event, context.as_deref());
         let message = action.write(names.dialect());
         Ok(self.broker.notify(&channel, &message).await?)
     }

@@ -36,6 +36,7 @@ use state::{Queue, Setup, State};
 pub use subscribe::{MAX_UNREAD, Notice, Notification, Subscription};
 
 pub use super::handlers::{HandlerError, UnknownScript};
+use crate::worker::MIN_LEASE;
 
 /// Actions that run at once, unless it is said.
 const CONCURRENCY: usize = 10;
@@ -43,6 +44,8 @@ const CONCURRENCY: usize = 10;
 pub const MAX_CONCURRENCY: usize = 1000;
 /// How long a run may take, unless it is said: beyond, Nooble4's standard asks for callbacks; and these take longer.
 const TIMEOUT: Duration = Duration::from_secs(300);
+/// The longest time that is waited for anything: ten years, which clocks can still add to now.
+const LONGEST: Duration = Duration::from_secs(3_650 * 86_400);
 /// How many runs an action gets that nobody waits for, unless it is said.
 const RUNS: u32 = 3;
 /// The pause after the first failure, and the longest one.
@@ -182,10 +185,13 @@ impl Service {
         }
     }
 
-    /// A run may take so long.
+    /// A run may take so long, ten years at most (default 5 min).
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
-        Self { timeout, ..self }
+        Self {
+            timeout: timeout.min(LONGEST),
+            ..self
+        }
     }
 
     /// An action that nobody waits for gets so many runs (default 3).
@@ -212,10 +218,14 @@ impl Service {
         }
     }
 
-    /// A message is this service's for so long without a renewal: as late it is taken over when the process is killed.
+    /// A message is this service's for so long without a renewal (default 10 s, at least 0.3 s): as late it is taken over
+    /// when the process is killed.
     #[must_use]
     pub fn lease(self, lease: Duration) -> Self {
-        Self { lease, ..self }
+        Self {
+            lease: lease.max(MIN_LEASE),
+            ..self
+        }
     }
 
     /// When it is stopped it waits so long for what it runs.
