@@ -32,7 +32,8 @@ fn captured(dialect: Dialect, by: &str) -> Vec<Captured> {
     lines.filter(wanted).collect()
 }
 
-fn action(message: &str, dialect: Dialect) -> Action {
+/// An action that says all itself.
+pub(crate) fn action(message: &str, dialect: Dialect) -> Action {
     let fresh = Fresh {
         action_id: String::new(),
         trace_id: String::new(),

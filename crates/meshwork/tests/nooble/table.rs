@@ -145,6 +145,28 @@ async fn a_call_that_is_not_valid_is_answered() {
     }
 }
 
+/// The same, where the answer is to come as a callback.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_action_with_a_callback_that_is_not_valid_is_answered() {
+    for ground in Ground::both().await {
+        let service = ground.started().await;
+        let mut message = with("callback_queue_name", json!("done"));
+        message["callback_action_type"] = json!("tester.done");
+        message["data"] = Value::Null;
+        ground.put(message.to_string().as_bytes()).await;
+        let callback = ground.popped("done").await;
+        let read = crate::captured::action(&callback, ground.dialect);
+        assert_eq!(read.action_type, "tester.done");
+        assert_eq!(json!(read.correlation_id), message["correlation_id"]);
+        assert_eq!(json!(read.tenant_id), message["tenant_id"]);
+        let told: Value = read.data.read().unwrap();
+        assert_eq!(told["status"], "failure");
+        assert_eq!(told["error"]["error_code"], "INVALID_ACTION");
+        assert_eq!(ground.buried(1).await.len(), 1);
+        ground.goes_on(service).await;
+    }
+}
+
 /// Theirs answers nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_without_a_correlation_id_or_a_trace_is_answered() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use meshwork_model::keys::nooble::{Dialect, QueueManager};
-use meshwork_model::nooble::{Action, Data, ErrorDetail, Response};
+use meshwork_model::nooble::{Action, Data, ErrorDetail, Response, uuid};
 
 use super::context::Expects;
 use super::handler::{Given, Input};
@@ -151,8 +151,9 @@ pub(super) fn read(action: &Action) -> Input {
     }
 }
 
-/// The answer to what is no action, as far as it says where that goes and by which ids it is known.
-pub(super) fn salvage(bytes: &[u8], names: &QueueManager, error: &ErrorDetail) -> Option<Reply> {
+/// Of what is no action, what its answer needs: where that goes, and the ids by which it is known. None if it does not say
+/// so much.
+pub(super) fn salvage(bytes: &[u8], dialect: Dialect) -> Option<Action> {
     #[derive(serde::Deserialize)]
     struct Parts {
         callback_queue_name: String,
@@ -162,39 +163,46 @@ pub(super) fn salvage(bytes: &[u8], names: &QueueManager, error: &ErrorDetail) -
         task_id: Option<String>,
         tenant_id: Option<String>,
         session_id: Option<String>,
+        agent_id: Option<String>,
     }
-    use meshwork_model::nooble::uuid;
     let parts: Parts = serde_json::from_slice(bytes).ok()?;
-    let of_streams = names.dialect() == Dialect::Streams;
+    let of_streams = dialect == Dialect::Streams;
     let id = |id: Option<String>| match of_streams {
         true => uuid(&id?),
-        false => None,
+        false => id,
     };
-    let [task_id, tenant_id, session_id] =
-        [parts.task_id, parts.tenant_id, parts.session_id].map(id);
-    if of_streams && (task_id.is_none() || tenant_id.is_none() || session_id.is_none()) {
+    let [task_id, tenant_id, session_id, agent_id] = [
+        parts.task_id,
+        parts.tenant_id,
+        parts.session_id,
+        parts.agent_id,
+    ]
+    .map(id);
+    let must = [&task_id, &tenant_id, &session_id];
+    let of_callback = parts.callback_action_type.is_some().then_some(&agent_id);
+    let is_known = must.into_iter().chain(of_callback).all(Option::is_some);
+    if of_streams && !is_known {
         return None;
     }
-    let in_slot = |tag: &str| parts.callback_queue_name.contains(&format!("{{{tag}}}"));
-    let reachable = names.prefix().hash_tag().is_none_or(in_slot);
-    if !reachable || parts.callback_action_type.is_some() || parts.callback_queue_name.is_empty() {
-        return None;
-    }
-    let response = Response {
+    Some(Action {
         action_id: new_id(),
-        correlation_id: uuid(&parts.correlation_id)?,
-        trace_id: uuid(&parts.trace_id)?,
-        task_id,
+        action_type: String::new(),
+        timestamp: now(),
         tenant_id,
         session_id,
-        timestamp: now(),
-        data: None,
-        error: Some(error.clone()),
+        task_id,
+        user_id: None,
+        agent_id,
+        origin_service: None,
+        correlation_id: Some(uuid(&parts.correlation_id)?),
+        trace_id: Some(uuid(&parts.trace_id)?),
+        callback_queue_name: Some(parts.callback_queue_name),
+        callback_action_type: parts.callback_action_type,
+        execution_config: None,
+        query_config: None,
+        rag_config: None,
+        data: Data::empty(),
+        metadata: None,
         extra: Vec::new(),
-    };
-    Some(Reply {
-        waits: stays(&parts.callback_queue_name, names, ANSWER_WAITS),
-        list: parts.callback_queue_name,
-        message: response.write(names.dialect()),
     })
 }

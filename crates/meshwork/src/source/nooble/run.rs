@@ -107,8 +107,9 @@ async fn poison(state: &State, in_hand: &InHand, what: &str) {
     let queue = in_hand.received.source.queue();
     tracing::warn!(queue, what, "a dead letter: it is no action");
     let error = ActionError::new("ValidationError", "INVALID_ACTION", what);
-    let names = setup.broker.names();
-    let reply = answer::salvage(in_hand.received.bytes(), names, &error.detail);
+    let (names, service) = (setup.broker.names(), setup.client.service());
+    let asks = answer::salvage(in_hand.received.bytes(), names.dialect());
+    let reply = asks.and_then(|asks| answer::to(&asks, service, names, &Err(error), None));
     let (token, letter) = (new_id(), letter(what, &in_hand.received));
     let failure = Failure {
         error: cut(&letter),
