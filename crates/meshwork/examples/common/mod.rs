@@ -7,7 +7,6 @@ use meshwork::model::keys::nooble::{Dialect, QueueManager};
 use meshwork::model::name::Namespace;
 use meshwork::source::nooble::{Client, Service};
 use meshwork::{Target, TlsFiles};
-use meshwork_broker::nooble::Nooble;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The value of an option, or what it is without.
@@ -28,8 +27,7 @@ pub(crate) async fn client(service: &str) -> Result<Client, Box<dyn Error>> {
     let dialect: Dialect = option("--dialect", "streams").parse()?;
     let names = QueueManager::new(Namespace::nooble(), Some(&environment), dialect);
     let target = Target::parse(&redis(), TlsFiles::default())?;
-    let broker = Nooble::connect(&target, names).await?;
-    Ok(Client::new(broker, service))
+    Ok(Client::connect(&target, names, service).await?)
 }
 
 /// Serves until Ctrl-C or SIGTERM. `--lease SECONDS` says how soon another process takes over from one that was killed.

@@ -96,8 +96,19 @@ impl Client {
             environment.as_deref(),
             Dialect::default(),
         );
-        let target = Target::parse(url, TlsFiles::default())?;
-        Ok(Self::new(Nooble::connect(&target, names).await?, service))
+        Self::connect(&Target::parse(url, TlsFiles::default())?, names, service).await
+    }
+
+    /// Connects to `target` as the service of this name; `names` say the prefix, the environment and the dialect.
+    ///
+    /// # Errors
+    /// If nobody answers there, or the server is not fit.
+    pub async fn connect(
+        target: &Target,
+        names: QueueManager,
+        service: &str,
+    ) -> Result<Self, Error> {
+        Ok(Self::new(Nooble::connect(target, names).await?, service))
     }
 
     /// A client over a broker.
