@@ -1,6 +1,5 @@
 //! An example that runs as a process: what it says, and how it is killed.
 
-use std::collections::VecDeque;
 use std::process::Stdio;
 
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
@@ -13,8 +12,10 @@ use crate::support::{BOUND, Ground};
 pub(crate) struct Process {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
-    /// What it said while something else was waited for.
-    said: VecDeque<String>,
+    /// All that it said.
+    said: Vec<String>,
+    /// What of it was said while something else was waited for.
+    unheard: Vec<String>,
 }
 
 impl Process {
@@ -34,7 +35,8 @@ impl Process {
         Self {
             child,
             lines,
-            said: VecDeque::new(),
+            said: Vec::new(),
+            unheard: Vec::new(),
         }
     }
 
@@ -45,21 +47,25 @@ impl Process {
         process
     }
 
-    /// Waits until it says something that begins so.
+    /// Waits until it says something that begins so, or gives what it said so before that nobody waited for: a service
+    /// may take what stands there before it has said that it listens.
     pub(crate) async fn says(&mut self, begins: &str) -> String {
+        let is_it = |line: &String| line.starts_with(begins);
+        if let Some(at) = self.unheard.iter().position(is_it) {
+            return self.unheard.remove(at);
+        }
         let said = tokio::time::timeout(BOUND, async {
             while let Some(line) = self.lines.next_line().await.unwrap() {
-                if line.starts_with(begins) {
+                self.said.push(line.clone());
+                if is_it(&line) {
                     return line;
                 }
-                self.said.push_back(line);
+                self.unheard.push(line);
             }
             panic!("it ended, and never said {begins:?}, but {:?}", self.said)
         });
         let line = said.await;
-        let line = line.unwrap_or_else(|_| panic!("{begins:?} was not said in {BOUND:?}"));
-        self.said.push_back(line.clone());
-        line
+        line.unwrap_or_else(|_| panic!("{begins:?} was not said in {BOUND:?}"))
     }
 
     /// Waits until it has ended by itself. Whether it went well.
@@ -77,8 +83,8 @@ impl Process {
     pub(crate) async fn end(mut self) -> Vec<String> {
         self.child.kill().await.unwrap();
         while let Some(line) = self.lines.next_line().await.unwrap() {
-            self.said.push_back(line);
+            self.said.push(line);
         }
-        self.said.into()
+        self.said
     }
 }
