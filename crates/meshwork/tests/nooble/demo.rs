@@ -79,34 +79,55 @@ async fn the_client_finds_all_answers_as_they_should_be() {
     }
 }
 
+/// How often a call may come at the very moment at which the service ends: then it is handed back, not begun.
+const TRIES: usize = 5;
+
 /// What it has in hand is answered first.
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_ends_the_service_when_its_call_is_answered() {
     for ground in Ground::both().await {
-        let service = started(&ground).await;
-        let names = QueueManager::new(Namespace::nooble(), Some("development"), ground.dialect);
-        let broker = Nooble::new(ground.broker.conn().clone(), names);
-        let client = Client::new(broker.clone(), "tester");
-        let request = Request::new("demo.slow.run", &json!({ "seconds": 1.5 })).unwrap();
-        let call = tokio::spawn(async move { client.ask::<Value>(request, BOUND).await });
-        eventually("it has begun", BOUND, async || {
-            let queue = broker.names().actions("demo", None);
-            let has_it = match ground.dialect {
-                Dialect::Streams => {
-                    let words = ["XPENDING", &queue, "demo-group"];
-                    let pending: (usize, redis::Value, redis::Value, redis::Value) =
-                        ground.say(&words).await;
-                    pending.0 == 1
-                }
-                Dialect::Lists => {
-                    let hand = format!("{queue}:mw:processing:*");
-                    !ground.say::<Vec<String>>(&["KEYS", &hand]).await.is_empty()
-                }
-            };
-            has_it.then_some(())
-        })
-        .await;
-        ends(service).await;
-        assert_eq!(call.await.unwrap().unwrap(), json!({ "slept": 1.5 }));
+        let mut tries = 0;
+        while !is_answered_at_the_end(&ground).await {
+            tries += 1;
+            assert!(tries < TRIES, "{}", ground.dialect);
+        }
     }
+}
+
+/// Ends the service while it has a call in hand. Whether that one answered it, and no other had to.
+async fn is_answered_at_the_end(ground: &Ground) -> bool {
+    let service = started(ground).await;
+    let names = QueueManager::new(Namespace::nooble(), Some("development"), ground.dialect);
+    let broker = Nooble::new(ground.broker.conn().clone(), names);
+    let queue = broker.names().actions("demo", None);
+    let client = Client::new(broker, "tester");
+    let request = Request::new("demo.slow.run", &json!({ "seconds": 1.5 })).unwrap();
+    let call = tokio::spawn(async move { client.ask::<Value>(request, BOUND).await });
+    eventually("it has begun", BOUND, async || {
+        let has_it = match ground.dialect {
+            Dialect::Streams => {
+                let words = ["XPENDING", &queue, "demo-group"];
+                let pending: (usize, redis::Value, redis::Value, redis::Value) =
+                    ground.say(&words).await;
+                pending.0 == 1
+            }
+            Dialect::Lists => {
+                let hand = format!("{queue}:mw:processing:*");
+                !ground.say::<Vec<String>>(&["KEYS", &hand]).await.is_empty()
+            }
+        };
+        has_it.then_some(())
+    })
+    .await;
+    ends(service).await;
+    let is_answered = ground.standing(&queue).await.is_empty();
+    let next = match is_answered {
+        true => None,
+        false => Some(started(ground).await),
+    };
+    assert_eq!(call.await.unwrap().unwrap(), json!({ "slept": 1.5 }));
+    if let Some(next) = next {
+        ends(next).await;
+    }
+    is_answered
 }
