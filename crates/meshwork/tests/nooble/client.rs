@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use meshwork::model::nooble::Response;
+use meshwork::model::nooble::{Data, Response};
 use meshwork::source::nooble::{ActionContext, Client, Error, Ids, Request};
 use meshwork_testkit::eventually;
 use serde_json::{Value, json};
@@ -325,6 +325,10 @@ async fn an_action_that_no_service_could_read_is_not_sent() {
         let sent = ground.tester.send(of_tenant("tenant_123")).await;
         match ground.is_stream() {
             true => {
+                let none = Data::of(&json!({ "collection_ids": [] })).unwrap();
+                let asks = request("demo.echo", json!({})).rag_config(none);
+                let error = ground.tester.send(asks).await.unwrap_err().to_string();
+                assert!(error.contains("rag_config.collection_ids"), "{error}");
                 let error = sent.unwrap_err().to_string();
                 assert!(
                     error.contains("tenant_id") && error.contains("UUID"),
