@@ -148,8 +148,8 @@ fn raw_fields(text: &str) -> indexed::Changes {
 
 fn again(model: &str, text: &str, dialect: Dialect) -> Result<String, InvalidEnvelope> {
     Ok(match model {
-        "DomainAction" => Action::read(text.as_bytes(), dialect, fresh())?.write(dialect),
-        _ => Response::read(text.as_bytes(), dialect, fresh())?.write(dialect),
+        "DomainAction" => Action::read(text.as_bytes(), dialect, fresh)?.write(dialect),
+        _ => Response::read(text.as_bytes(), dialect, fresh)?.write(dialect),
     })
 }
 
@@ -246,10 +246,10 @@ fn what_they_sent_is_written_as_they_wrote_it() {
 #[test]
 fn what_is_no_text_is_refused() {
     for dialect in [Dialect::Streams, Dialect::Lists] {
-        let refused = Action::read(b"{\"action_id\":\"\xff\"}", dialect, fresh()).unwrap_err();
+        let refused = Action::read(b"{\"action_id\":\"\xff\"}", dialect, fresh).unwrap_err();
         assert_eq!(refused.to_string(), "the action is not valid: not_utf8");
         for whole in ["[]", "null", "1"] {
-            let refused = Response::read(whole.as_bytes(), dialect, fresh()).unwrap_err();
+            let refused = Response::read(whole.as_bytes(), dialect, fresh).unwrap_err();
             assert!(refused.to_string().ends_with("model_type"), "{refused}");
         }
     }

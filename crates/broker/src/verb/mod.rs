@@ -82,8 +82,10 @@ pub use tick::{Ran, Ticked};
 pub use waits::Waits;
 pub use watch::Watched;
 
+use data_encoding::HEXLOWER;
 use meshwork_model::job::{Job, text};
 use meshwork_model::name::ScriptType;
+use sha1::{Digest, Sha1};
 
 use crate::script::{Call, Verb};
 use crate::{Broker, Error};
@@ -108,6 +110,11 @@ fn at_most(verb: &'static str, most: usize, given: usize) -> Result<(), Error> {
     } else {
         Ok(())
     }
+}
+
+/// A digest as scripts make them of what they are given, to name it in a key or as a proof.
+fn sha1(bytes: &[u8]) -> String {
+    HEXLOWER.encode(&Sha1::digest(bytes))
 }
 
 /// Reads a script's one-word answer.

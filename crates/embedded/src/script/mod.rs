@@ -19,7 +19,9 @@ use std::{
 };
 
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use mlua::{Lua, LuaOptions, StdLib, Table, chunk::ChunkMode};
+use sha1::{Digest, Sha1};
 
 use self::{
     bridge::{Bridge, Ended, Kept},
@@ -55,7 +57,7 @@ impl Sha {
     }
 
     fn of(text: &[u8]) -> Self {
-        let hex = sha1_smol::Sha1::from(text).digest().to_string();
+        let hex = HEXLOWER.encode(&Sha1::digest(text));
         Self(
             hex.into_bytes()
                 .try_into()

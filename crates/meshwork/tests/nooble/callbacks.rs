@@ -83,15 +83,9 @@ async fn a_callback_finds_what_was_asked_for() {
         })
         .await;
         // In the tree of the task it stands below what was asked.
-        let trace = ground.broker.names().trace();
-        let entries = ground.broker.traced(&trace, None, 10).await.unwrap();
-        let word = |entry: &[(String, String)], name: &str| {
-            let found = entry.iter().find(|(is, _)| is == name);
-            found.unwrap().1.clone()
-        };
-        let (callback, asked) = (&entries[0].1, &entries[1].1);
-        assert_eq!(word(callback, "type"), "tester.done");
-        assert_eq!(word(callback, "parent"), word(asked, "span"));
+        let [callback, asked] = ground.traced().await;
+        assert_eq!(callback.action_type, "tester.done");
+        assert_eq!(callback.parent, asked.span);
         ground.goes_on(service).await;
         listens.stop().await;
     }

@@ -34,7 +34,7 @@ fn captured(dialect: Dialect, by: &str) -> Vec<Captured> {
 
 /// An action that says all itself.
 pub(crate) fn action(message: &str, dialect: Dialect) -> Action {
-    let fresh = Fresh {
+    let fresh = || Fresh {
         action_id: String::new(),
         trace_id: String::new(),
         now: String::new(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use meshwork::model::keys::nooble::Dialect;
-use meshwork::model::nooble::Data;
+use meshwork::model::nooble::{Data, Ended};
 use meshwork::source::nooble::{ActionContext, ActionError, Client, Ids, Service};
 use meshwork_testkit::eventually;
 use meshwork_testkit::servers::RealServer;
@@ -235,33 +235,21 @@ async fn what_a_handler_sends_belongs_to_the_same_task() {
                 Some(ids.session_id.as_str())
             );
         }
-        let traced = ground
-            .broker
-            .traced(&ground.broker.names().trace(), None, 10)
-            .await
-            .unwrap();
-        let field = |at: usize, name: &str| {
-            let found = traced[at].1.iter().find(|(is, _)| is == name);
-            found.unwrap().1.clone()
-        };
+        let [relay, echo] = ground.traced().await;
         assert_eq!(
-            (field(0, "type"), field(1, "type")),
-            ("demo.relay".to_owned(), "demo.echo".to_owned())
+            (&*relay.action_type, &*echo.action_type),
+            ("demo.relay", "demo.echo")
         );
         let span: String = outer_id.replace('-', "").chars().take(16).collect();
-        assert_eq!(field(1, "parent"), span);
-        assert_eq!(field(0, "span"), span);
-        assert_eq!(
-            (field(0, "parent"), field(1, "from")),
-            (String::new(), "demo".to_owned())
-        );
+        assert_eq!((&*echo.parent, &*relay.span), (&*span, &*span));
+        assert_eq!((&*relay.parent, &*echo.from), ("", "demo"));
         let task = if ground.is_stream() {
             &ids.task_id
         } else {
             &ids.trace_id
         };
-        assert_eq!((&field(0, "task"), &field(1, "task")), (task, task));
-        assert_eq!(field(0, "how"), "done");
+        assert_eq!((&*relay.task, &*echo.task), (&**task, &**task));
+        assert_eq!(relay.how, Ended::Done);
         ground.goes_on(service).await;
     }
 }

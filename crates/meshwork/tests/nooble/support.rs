@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use meshwork::model::keys::nooble::{Dialect, QueueManager};
 use meshwork::model::name::Namespace;
+use meshwork::model::nooble::Traced;
 use meshwork::source::nooble::{ActionContext, Client, Request, Service, ServiceHandle};
 use meshwork::{Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
@@ -80,6 +81,15 @@ impl Ground {
         let service = self.service().start().await.unwrap();
         service.registered().await;
         service
+    }
+
+    /// What the trace tells of the last runs that ended, the latest first.
+    pub(crate) async fn traced<const N: usize>(&self) -> [Traced<'static>; N] {
+        let trace = self.broker.names().trace();
+        let entries = self.broker.traced(&trace, None, N).await.unwrap();
+        let told: Vec<_> = entries.into_iter().filter_map(|(_, told)| told).collect();
+        told.try_into()
+            .unwrap_or_else(|told| panic!("{N} runs ended: {told:?}"))
     }
 
     pub(crate) async fn say<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {

@@ -1,5 +1,7 @@
 //! An action: what one service asks of another, and what it is told back by a callback.
 
+use std::cell::LazyCell;
+
 use super::config;
 use super::fields::{Fault, Fields, InvalidEnvelope, id, object, text, timestamp};
 use super::id::uuid;
@@ -51,17 +53,21 @@ pub struct Action {
 }
 
 impl Action {
-    /// Reads one. What it may leave out, and does, comes from `fresh`.
+    /// Reads one. What it may leave out, and does, comes from `fresh`, which is called then.
     ///
     /// # Errors
     /// If Nooble4's model would refuse it: everything that is wrong with it.
-    pub fn read(bytes: &[u8], dialect: Dialect, fresh: Fresh) -> Result<Self, InvalidEnvelope> {
+    pub fn read(
+        bytes: &[u8],
+        dialect: Dialect,
+        fresh: impl FnOnce() -> Fresh,
+    ) -> Result<Self, InvalidEnvelope> {
         let mut from = Fields::read("action", bytes, dialect)?;
+        let fresh = LazyCell::new(fresh);
         let of_streams = dialect == Dialect::Streams;
-        let now = fresh.now;
-        let action_id = from.or("action_id", id, || fresh.action_id);
+        let action_id = from.or("action_id", id, || fresh.action_id.clone());
         let action_type = from.required("action_type", text);
-        let timestamp = from.or("timestamp", timestamp, || now);
+        let timestamp = from.or("timestamp", timestamp, || fresh.now.clone());
         let (tenant_id, session_id, task_id, user_id, agent_id, origin_service);
         if of_streams {
             tenant_id = from.required("tenant_id", id);
@@ -82,7 +88,7 @@ impl Action {
             Json::Null => Ok(None),
             value => id(value).map(Some),
         };
-        let trace_id = from.or("trace_id", trace, || Some(fresh.trace_id));
+        let trace_id = from.or("trace_id", trace, || Some(fresh.trace_id.clone()));
         let callback_queue_name = from.maybe("callback_queue_name", text);
         let callback_action_type = from.maybe("callback_action_type", text);
         let [execution_config, query_config, rag_config] =

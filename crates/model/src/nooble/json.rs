@@ -10,6 +10,12 @@ const MAX_DEPTH: usize = 200;
 /// The most digits of a whole number: theirs reads no more.
 const MAX_DIGITS: usize = 4300;
 
+/// Of an object with up to so many fields, names are looked for one by one: a table would cost more.
+const FEW_FIELDS: usize = 32;
+
+/// Room for a value that is written: more, and the text grows.
+const USUAL_LENGTH: usize = 256;
+
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Json {
@@ -72,7 +78,7 @@ impl Json {
 
     /// As text.
     pub(super) fn text(&self) -> String {
-        let mut out = String::new();
+        let mut out = String::with_capacity(USUAL_LENGTH);
         self.write(&mut out);
         out
     }
@@ -81,23 +87,33 @@ impl Json {
 /// Writes a text between quotes.
 pub(super) fn write_text(text: &str, out: &mut String) {
     out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            c if c < ' ' => {
+    let mut rest = text;
+    while let Some(at) = special(rest) {
+        let (plain, from) = rest.split_at(at);
+        out.push_str(plain);
+        rest = &from[1..];
+        match from.as_bytes()[0] {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            8 => out.push_str("\\b"),
+            12 => out.push_str("\\f"),
+            other => {
                 // Writing into memory does not fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
+                let _ = write!(out, "\\u{other:04x}");
             }
-            c => out.push(c),
         }
     }
+    out.push_str(rest);
     out.push('"');
+}
+
+/// Where the first character stands that is not written as it is; each is one byte.
+fn special(text: &str) -> Option<usize> {
+    let mut bytes = text.bytes();
+    bytes.position(|byte| byte < b' ' || matches!(byte, b'"' | b'\\'))
 }
 
 struct Reader<'a> {
@@ -159,13 +175,10 @@ impl<'a> Reader<'a> {
             self.blanks();
             self.take(":")?;
             let value = self.value(depth + 1)?;
-            match places.get(&name) {
+            match place(&fields, &mut places, &name) {
                 Some(_) if self.first && depth == 0 => {}
-                Some(&at) => fields[at] = (name, value),
-                None => {
-                    places.insert(name.clone(), fields.len());
-                    fields.push((name, value));
-                }
+                Some(at) => fields[at] = (name, value),
+                None => fields.push((name, value)),
             }
             self.blanks();
             if self.take(",").is_none() {
@@ -198,17 +211,22 @@ impl<'a> Reader<'a> {
         }
         let begin = self.at;
         self.at += 1;
+        let mut as_it_stands = true;
         loop {
+            self.at += special(self.text.get(self.at..)?)?;
             match self.peek()? {
                 b'"' => break,
-                b'\\' => self.at += 2,
-                c if c < b' ' => return None,
-                _ => self.at += 1,
+                b'\\' => (self.at, as_it_stands) = (self.at + 2, false),
+                _ => return None,
             }
         }
-        self.at += 1;
+        let quoted = begin..self.at + 1;
+        self.at = quoted.end;
+        if as_it_stands {
+            return Some(self.text[quoted.start + 1..quoted.end - 1].to_owned());
+        }
         // It refuses halves of a pair of surrogates, as theirs does.
-        serde_json::from_str(self.text.get(begin..self.at)?).ok()
+        serde_json::from_str(self.text.get(quoted)?).ok()
     }
 
     fn number(&mut self) -> Option<Json> {
@@ -228,6 +246,21 @@ impl<'a> Reader<'a> {
         // What is too large for a float is no number in theirs either.
         Some(float(number).map_or(Json::Null, Json::Number))
     }
+}
+
+/// Where a name stands among fields; beyond a few they are kept in `places`, as far as they were looked for.
+fn place(
+    fields: &[(String, Json)],
+    places: &mut HashMap<String, usize>,
+    name: &str,
+) -> Option<usize> {
+    if fields.len() <= FEW_FIELDS {
+        return fields.iter().position(|(is, _)| is == name);
+    }
+    for (at, (name, _)) in fields.iter().enumerate().skip(places.len()) {
+        places.insert(name.clone(), at);
+    }
+    places.get(name).copied()
 }
 
 /// A float as it is written; None for what JSON has no number for.
@@ -282,6 +315,16 @@ mod tests {
         let text = r#"{"a":{"b":1,"b":2},"a":3}"#;
         let first = Json::read_as(text, true).unwrap();
         assert_eq!(first.text(), r#"{"a":{"b":2}}"#);
+    }
+
+    #[test]
+    fn of_many_the_last_counts_too() {
+        let many = 3 * FEW_FIELDS;
+        let fields = |value: usize| (0..many).map(move |at| format!("\"{at}\":{value}"));
+        let text: Vec<_> = fields(1).chain(fields(2)).collect();
+        let expected: Vec<_> = fields(2).collect();
+        let is = again(&format!("{{{}}}", text.join(",")));
+        assert_eq!(is, Some(format!("{{{}}}", expected.join(","))));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod id;
 mod json;
 mod response;
 mod time;
+mod traced;
 
 use std::fmt;
 
@@ -21,6 +22,7 @@ pub use fields::{Fault, InvalidEnvelope};
 pub use id::uuid;
 pub use response::{ErrorDetail, Response};
 pub use time::micros;
+pub use traced::{Ended, Traced};
 
 use json::Json;
 
@@ -134,12 +136,17 @@ fn kind(text: &str) -> &'static str {
     }
 }
 
+/// Room for an envelope: more, and the text grows.
+const USUAL_LENGTH: usize = 1024;
+
 /// Writes an object of which the values are texts, or JSON already.
 struct Writer(String);
 
 impl Writer {
     fn new() -> Self {
-        Self(String::from("{"))
+        let mut text = String::with_capacity(USUAL_LENGTH);
+        text.push('{');
+        Self(text)
     }
 
     fn name(&mut self, name: &str) {

@@ -1,5 +1,7 @@
 //! A response: how an action went, told to who waits for it.
 
+use std::cell::LazyCell;
+
 use super::fields::{Fault, Fields, InvalidEnvelope, id, object, text, timestamp, truth};
 use super::json::Json;
 use super::{Data, Fresh, Writer};
@@ -50,15 +52,20 @@ impl Response {
         self.error.is_none()
     }
 
-    /// Reads one. What it may leave out, and does, comes from `fresh`.
+    /// Reads one. What it may leave out, and does, comes from `fresh`, which is called then.
     ///
     /// # Errors
     /// If Nooble4's model would refuse it: everything that is wrong with it.
-    pub fn read(bytes: &[u8], dialect: Dialect, fresh: Fresh) -> Result<Self, InvalidEnvelope> {
+    pub fn read(
+        bytes: &[u8],
+        dialect: Dialect,
+        fresh: impl FnOnce() -> Fresh,
+    ) -> Result<Self, InvalidEnvelope> {
         let mut from = Fields::read("response", bytes, dialect)?;
+        let fresh = LazyCell::new(fresh);
         let of_streams = dialect == Dialect::Streams;
         let action_id = match dialect {
-            Dialect::Streams => from.or("action_id", id, || fresh.action_id),
+            Dialect::Streams => from.or("action_id", id, || fresh.action_id.clone()),
             Dialect::Lists => from.required("action_id", id),
         };
         let correlation_id = from.required("correlation_id", id);
@@ -67,7 +74,7 @@ impl Response {
         let [task_id, tenant_id, session_id] =
             ["task_id", "tenant_id", "session_id"].map(&mut of_task);
         let success = from.required("success", truth);
-        let timestamp = from.or("timestamp", timestamp, || fresh.now);
+        let timestamp = from.or("timestamp", timestamp, || fresh.now.clone());
         let data = from.maybe("data", object);
         let error = match from.take("error") {
             None | Some(Json::Null) => None,

@@ -9,6 +9,9 @@ const MOST_SECONDS: u128 = 20_000_000_000 * MICROS.unsigned_abs();
 /// A minus sign as it is printed, which theirs reads in an offset.
 const MINUS: char = '\u{2212}';
 
+/// The most that is written for a time, in bytes.
+const LONGEST: usize = "2026-01-01T00:00:00.000001+00:00".len();
+
 /// A time since 1970 as Nooble4 writes it: six digits of a second, none if they are all zero.
 #[must_use]
 pub fn micros(since_1970: u64) -> String {
@@ -60,10 +63,30 @@ fn instant(micros: i128) -> Option<String> {
 }
 
 fn show([year, month, day]: [i64; 3], [hour, minute, second]: [i128; 3], micros: i128) -> String {
-    let time = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
-    match micros {
-        0 => time,
-        micros => format!("{time}.{micros:06}"),
+    // Not with a format: each message has a time, and more than one is written for it.
+    let mut text = String::with_capacity(LONGEST);
+    for (before, number, width) in [
+        ("", year, 4),
+        ("-", month, 2),
+        ("-", day, 2),
+        ("T", hour as i64, 2),
+        (":", minute as i64, 2),
+        (":", second as i64, 2),
+    ] {
+        text.push_str(before);
+        push_digits(&mut text, number, width);
+    }
+    if micros != 0 {
+        text.push('.');
+        push_digits(&mut text, micros as i64, 6);
+    }
+    text
+}
+
+fn push_digits(text: &mut String, number: i64, width: u32) {
+    for place in (0..width).rev() {
+        let digit = number / 10_i64.pow(place) % 10;
+        text.push(char::from(b'0' + digit.unsigned_abs() as u8));
     }
 }
 

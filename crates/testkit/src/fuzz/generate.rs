@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
+use data_encoding::HEXLOWER;
 use meshwork_embedded::CommandInfo;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
+use sha1::{Digest, Sha1};
 
 use super::{
     grammar, lua, same,
@@ -354,10 +356,7 @@ impl Generator {
         let body = match by_sha {
             true if sent > 0 && !once_in(&mut self.random, 20) => {
                 let script = &self.scripts[self.random.random_range(0..sent)];
-                sha1_smol::Sha1::from(script)
-                    .digest()
-                    .to_string()
-                    .into_bytes()
+                HEXLOWER.encode(&Sha1::digest(script)).into_bytes()
             }
             true => words::any(&mut self.random),
             false => self.text(),

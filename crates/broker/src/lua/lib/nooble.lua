@@ -8,14 +8,12 @@ local function holds()
   return not given.err and given[1] and whole(given[1][4]) == ARGV[5]
 end
 
--- It is this worker's no more, and in its queue no more.
+-- It is in hand no more, and in its queue no more. False if it was that already.
 local function let_go()
-  if ARGV[2] == '' then
-    redis.call('LREM', KEYS[2], 1, ARGV[6])
-  else
-    redis.call('XACK', KEYS[1], ARGV[2], ARGV[4])
-    redis.call('XDEL', KEYS[1], ARGV[4])
-  end
+  if ARGV[2] == '' then return redis.call('LREM', KEYS[2], 1, ARGV[6]) == 1 end
+  local was = redis.pcall('XACK', KEYS[1], ARGV[2], ARGV[4]) == 1
+  if was then redis.call('XDEL', KEYS[1], ARGV[4]) end
+  return was
 end
 
 -- Puts a message into a queue: as the next of a list, as the last of a stream.
@@ -33,10 +31,9 @@ local function answer(list, text, ms)
   return true
 end
 
--- Notes names and values, by turns in ARGV from `a` on, in the trace, which only helps. Where there are none, the key is
--- of something else.
-local function note(key, a)
-  if not ARGV[a] then return end
-  redis.pcall('XADD', key, 'MAXLEN', '~', MOST_TRACED, '*', unpack(ARGV, a))
+-- Notes an entry in the trace, which only helps. Where there is none, the key is of something else.
+local function note(key, entry)
+  if entry == '' then return end
+  redis.pcall('XADD', key, 'MAXLEN', '~', MOST_TRACED, '*', 'entry', entry)
   redis.pcall('PEXPIRE', key, TRACED_FOR)
 end

@@ -20,7 +20,7 @@ if ARGV[12] ~= '' then
     'at', whole(now), 'queue', KEYS[1])
 end
 local told = answer(KEYS[4], ARGV[7], ARGV[8])
-note(KEYS[6], 14)
+note(KEYS[6], ARGV[14])
 redis.call('DEL', KEYS[3], KEYS[5])
 let_go()
 return {told and 'failed' or 'unanswered', runs}

@@ -49,6 +49,7 @@ use crate::clock::Clock;
 use crate::conn::{Conn, ConnectError, Target};
 use crate::error::Error;
 use crate::script::{Call, Named, Scripts, Verb};
+use crate::verb::sha1;
 
 /// The verbs for the jobs of one deployment of Bananas; cheap to clone.
 #[derive(Debug, Clone)]
@@ -210,10 +211,6 @@ impl FromRedisValue for Answered {
         let found = Found::read(&state, text);
         Ok(Self { word, found })
     }
-}
-
-fn sha1(bytes: &[u8]) -> String {
-    sha1_smol::Sha1::from(bytes).digest().to_string()
 }
 
 /// The arguments of a record with gaps for times: their number, then text and in turn what to add and text.

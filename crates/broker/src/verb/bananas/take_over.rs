@@ -4,10 +4,9 @@ use meshwork_model::bananas::{Passage, Place};
 use meshwork_model::job::field;
 use meshwork_model::keys::bananas::Bananas as Keys;
 
-use super::sha1;
 use crate::script::Verb;
-use crate::verb::at_most;
 use crate::verb::enqueue::told;
+use crate::verb::{at_most, sha1};
 use crate::{Broker, Enqueued, Error};
 
 /// The most jobs in one call: each is looked for in its place.

@@ -1,6 +1,8 @@
 //! The dead letters of a queue: what is among them, and how one gets its runs again. And the trace, which is read
 //! the same way.
 
+use meshwork_model::nooble::Traced;
+
 use super::{Nooble, Source};
 use crate::error::Error;
 use crate::script::Verb;
@@ -126,8 +128,8 @@ impl Nooble {
         })
     }
 
-    /// What the trace was told of actions, the latest first: entries before `before`, or from the latest on, as
-    /// names and values; and each one's id.
+    /// What the trace was told of actions, the latest first, and each entry's id: those before `before`, or from the
+    /// latest on. None of what says nothing.
     ///
     /// # Errors
     /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call.
@@ -136,20 +138,17 @@ impl Nooble {
         trace: &str,
         before: Option<&str>,
         most: usize,
-    ) -> Result<Vec<(String, Vec<(String, String)>)>, Error> {
+    ) -> Result<Vec<(String, Option<Traced<'static>>)>, Error> {
         at_most("traced", MAX_ITEMS, most)?;
         let end = before.map_or_else(|| "+".to_owned(), |id| format!("({id}"));
         let mut cmd = redis::cmd("XREVRANGE");
         cmd.arg(trace).arg(end).arg("-");
         let found: Vec<_> = self.ask("traced", cmd.arg("COUNT").arg(most)).await?;
-        let text = |value: Vec<u8>| String::from_utf8_lossy(&value).into_owned();
         let read = |entry| {
             let entry = Entry::read(entry);
             let id = entry.id.clone();
-            let fields = entry
-                .fields()
-                .map(|(name, value)| (text(name), text(value)));
-            (id, fields.collect())
+            let told = entry.fields().find(|(name, _)| name == b"entry");
+            (id, told.and_then(|(_, told)| Traced::read(&told)))
         };
         Ok(found.into_iter().map(read).collect())
     }

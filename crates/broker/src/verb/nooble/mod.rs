@@ -17,6 +17,7 @@ use meshwork_model::keys::nooble::{Dialect, QueueKeys, QueueManager};
 pub use dead::{DeadAction, DeadActions, Replayed};
 pub use keep::{MAX_WAIT, Reclaimed};
 pub use receive::Received;
+pub use replies::MAX_AHEAD;
 pub use report::{Answer, End, Failed, Failure, Finished};
 pub use send::Asked;
 pub use step::{Kept, Room, Step, Stepped};
@@ -173,8 +174,4 @@ impl Nooble {
         let asked = cmd.query_async(&mut self.conn.clone()).await;
         asked.map_err(|source| Error::Call { verb, source })
     }
-}
-
-fn sha1(bytes: &[u8]) -> String {
-    sha1_smol::Sha1::from(bytes).digest().to_string()
 }

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use super::{Nooble, Received, Source, sha1};
+use meshwork_model::nooble::Traced;
+
+use super::{Nooble, Received, Source};
 use crate::error::Error;
 use crate::script::{Call, Verb};
+use crate::verb::sha1;
 
 /// A message that answers, and where it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +27,8 @@ pub struct End<'a> {
     pub answer: Option<Answer<'a>>,
     /// The key of the record of what was asked for, which is over with it (a callback's).
     pub asked: Option<&'a str>,
-    /// The stream of the trace, and names and values of the entry.
-    pub trace: Option<(&'a str, &'a [(&'a str, &'a str)])>,
+    /// The stream of the trace, and what it is told.
+    pub trace: Option<(&'a str, &'a Traced<'a>)>,
 }
 
 /// A run that failed.
@@ -50,7 +53,7 @@ pub enum Finished {
     Finished,
     /// The same, but what was to take the answer is no list: it went nowhere.
     Unanswered,
-    /// The message is not this worker's any more: nothing was changed.
+    /// The message is over already, or of a list and not this worker's any more: nothing was changed.
     Stale,
 }
 
@@ -68,8 +71,8 @@ pub enum Failed {
 }
 
 impl Nooble {
-    /// Ends an action that went well, if its message is still this worker's: the answer and the acknowledgement are
-    /// one step.
+    /// Ends an action that went well, if its message is not over, and of a list still this worker's: the answer and the
+    /// acknowledgement are one step.
     ///
     /// # Errors
     /// If the server does not take the call; repeat it then.
@@ -86,7 +89,7 @@ impl Nooble {
         };
         let mut call = self.report(Verb::NoobleFinish, worker, of, message);
         self.push_end(&mut call, of, end);
-        push_trace(&mut call, end);
+        call.push_arg(traced(end));
         let told: String = call.run(&self.conn).await?;
         match told.as_str() {
             "finished" => Ok(Finished::Finished),
@@ -117,7 +120,7 @@ impl Nooble {
         call.push_arg(failure.longest_pause.as_millis() as u64);
         call.push_arg(failure.error);
         call.push_arg(failure.token);
-        push_trace(&mut call, end);
+        call.push_arg(traced(end));
         let (told, runs): (String, u32) = call.run(&self.conn).await?;
         match told.as_str() {
             "again" => Ok(Failed::Again(runs)),
@@ -167,11 +170,9 @@ pub(super) fn hand(source: &Source, worker: &str) -> String {
     }
 }
 
-fn push_trace(call: &mut Call<'_>, end: End<'_>) {
-    for (name, value) in end.trace.map_or(&[][..], |(_, fields)| fields) {
-        call.push_arg(*name);
-        call.push_arg(*value);
-    }
+/// What the trace is told, as it is kept: one field costs a script less than one for each name.
+fn traced(end: End<'_>) -> String {
+    end.trace.map_or_else(String::new, |(_, told)| told.write())
 }
 
 fn unknown(verb: &'static str, answer: String) -> Error {

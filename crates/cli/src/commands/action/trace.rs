@@ -1,11 +1,10 @@
 //! `meshwork action trace`: the tree of one task's actions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
+use meshwork::model::nooble::Traced;
 use meshwork_broker::MAX_ITEMS;
 use meshwork_broker::nooble::Nooble;
-use serde::{Serialize, Serializer};
-use serde_json::Value;
 
 use super::Side;
 use crate::context::Context;
@@ -25,21 +24,7 @@ pub(crate) struct Trace {
     id: String,
 }
 
-/// An action as the trace tells of it.
-type Told = BTreeMap<String, String>;
-
-/// The same for programs: how long it took is a number.
-struct Row<'a>(&'a Told);
-
-impl Serialize for Row<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let value = |(name, text): (&'_ String, &'_ String)| match text.parse::<u64>() {
-            Ok(number) if name == "took_ms" => (name.clone(), Value::from(number)),
-            _ => (name.clone(), Value::from(text.as_str())),
-        };
-        serializer.collect_map(self.0.iter().map(value))
-    }
-}
+type Told = Traced<'static>;
 
 impl Trace {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
@@ -52,7 +37,7 @@ impl Trace {
         }
         if context.out.is_json() {
             for one in &told {
-                context.out.json(&Row(one))?;
+                context.out.json(one)?;
             }
         } else {
             let lines = tree(&told);
@@ -72,19 +57,14 @@ async fn told(broker: &Nooble, id: &str) -> Result<Vec<Told>, Error> {
         let page = broker.traced(&key, before.as_deref(), MAX_ITEMS).await?;
         before = page.last().map(|(id, _)| id.clone());
         let many = page.len();
-        let of = |(_, fields): (String, Vec<(String, String)>)| Told::from_iter(fields);
-        let is_it = |one: &Told| ["task", "trace"].iter().any(|it| word(one, it) == id);
-        told.extend(page.into_iter().map(of).filter(is_it));
+        let is_it = |one: &Told| one.task == id || one.trace == id;
+        told.extend(page.into_iter().filter_map(|(_, one)| one).filter(is_it));
         if many < MAX_ITEMS {
             break;
         }
     }
-    told.sort_by(|a, b| a.get("began").cmp(&b.get("began")));
+    told.sort_by(|a, b| a.began.cmp(&b.began));
     Ok(told)
-}
-
-fn word<'a>(one: &'a Told, name: &str) -> &'a str {
-    one.get(name).map_or("", String::as_str)
 }
 
 /// A line for each, those that an action called below it. What no action that is known called stands at the edge.
@@ -117,11 +97,11 @@ fn tree(told: &[Told]) -> Vec<String> {
 fn parents(told: &[Told]) -> Vec<Option<usize>> {
     let mut runs = HashMap::<&str, Vec<usize>>::new();
     for (at, one) in told.iter().enumerate() {
-        runs.entry(word(one, "span")).or_default().push(at);
+        runs.entry(&one.span).or_default().push(at);
     }
     let parent = |(at, one): (usize, &Told)| {
-        let parent = Some(word(one, "parent")).filter(|span| !span.is_empty())?;
-        let others = |it: &&usize| word(&told[**it], "action") != word(one, "action");
+        let parent = Some(&*one.parent).filter(|span| !span.is_empty())?;
+        let others = |it: &&usize| told[**it].action != one.action;
         let mut calls = runs.get(parent)?.iter().filter(others).peekable();
         let first = calls.peek().copied();
         calls.take_while(|it| **it < at).last().or(first).copied()
@@ -130,20 +110,19 @@ fn parents(told: &[Told]) -> Vec<Option<usize>> {
 }
 
 fn line(one: &Told, depth: usize) -> String {
-    let error = word(one, "error");
-    let error = match error {
+    let error = match &*one.error {
         "" => String::new(),
         error => format!(": {error}"),
     };
     let line = format!(
         "{:indent$}{} {} ms at {} by {}, asked by {}: {}{error}",
         "",
-        word(one, "type"),
-        word(one, "took_ms"),
-        word(one, "began"),
-        word(one, "service"),
-        word(one, "from"),
-        word(one, "how"),
+        one.action_type,
+        one.took_ms,
+        one.began,
+        one.service,
+        one.from,
+        one.how.as_str(),
         indent = 2 * depth,
     );
     line.replace(['\r', '\n'], " ")
@@ -151,17 +130,30 @@ fn line(one: &Told, depth: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
+    use meshwork::model::nooble::Ended;
+
     use super::*;
 
     fn told(action: &str, span: &str, parent: &str) -> Told {
-        let fields = [
-            ("action", action),
-            ("type", action),
-            ("span", span),
-            ("parent", parent),
-        ];
-        let field = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        fields.into_iter().map(field).collect()
+        let text = |text: &str| Cow::from(text.to_owned());
+        Told {
+            task: text("t"),
+            action: text(action),
+            action_type: text(action),
+            span: text(span),
+            parent: text(parent),
+            from: text("caller"),
+            service: text("service"),
+            correlation: text(""),
+            trace: text("t"),
+            asked: text("2026-01-01T00:00:00.000001Z"),
+            began: text("2026-01-01T00:00:00.000002Z"),
+            took_ms: 12,
+            how: Ended::Done,
+            error: text(""),
+        }
     }
 
     #[test]
@@ -228,15 +220,11 @@ mod tests {
 
     #[test]
     fn an_error_stays_on_its_line() {
-        let mut failed = told("a", "1", "");
-        failed.insert("error".to_owned(), "it\nfailed".to_owned());
-        assert!(tree(&[failed])[0].ends_with(": it failed"));
-    }
-
-    #[test]
-    fn a_time_is_a_number_for_programs() {
-        let mut one = told("a", "1", "");
-        one.insert("took_ms".to_owned(), "12".to_owned());
-        assert_eq!(serde_json::to_value(Row(&one)).unwrap()["took_ms"], 12);
+        let failed = Told {
+            how: Ended::Failed,
+            error: "it\nfailed".into(),
+            ..told("a", "1", "")
+        };
+        assert!(tree(&[failed])[0].ends_with(": failed: it failed"));
     }
 }

@@ -180,7 +180,7 @@ impl Cycle {
     /// Reads what a step has come to.
     fn reached(&self, asks: &Asks<'_>, stepped: Stepped) -> Result<Reached, Error> {
         let dialect = self.client.broker().names().dialect();
-        let read = |message: &str| Action::read(message.as_bytes(), dialect, fresh()).ok();
+        let read = |message: &str| Action::read(message.as_bytes(), dialect, fresh).ok();
         let was = |message: &str| {
             let (was, is) = (read(message), read(&asks.message));
             let same = was.as_ref().map(asked) == is.as_ref().map(asked);
@@ -212,7 +212,7 @@ impl Cycle {
     /// Reads an answer that was kept.
     fn read(&self, answer: String) -> Result<Response, Error> {
         let dialect = self.client.broker().names().dialect();
-        let response = Response::read(answer.as_bytes(), dialect, fresh());
+        let response = Response::read(answer.as_bytes(), dialect, fresh);
         // Only what could be read is kept.
         response.map_err(|_| {
             let verb = "step";

@@ -1,12 +1,13 @@
 //! Run: what becomes of one message, from its bytes to its report.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::nooble::{Answer, End, Failed, Failure, Finished, Received};
 use meshwork_broker::{Backoff, Error};
 use meshwork_model::job::limits::MAX_LOST;
-use meshwork_model::nooble::Action;
+use meshwork_model::nooble::{Action, Ended, Traced};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -52,7 +53,7 @@ async fn deal(state: &State, in_hand: &InHand, is_callback: bool) {
         let what = "it has no field `data`";
         return Box::pin(poison(state, in_hand, what)).await;
     }
-    let read = reading(|| Action::read(received.bytes(), names.dialect(), fresh()));
+    let read = reading(|| Action::read(received.bytes(), names.dialect(), fresh));
     let action = match read {
         Ok(action) => Arc::new(action),
         Err(error) => return Box::pin(poison(state, in_hand, &error)).await,
@@ -214,9 +215,8 @@ impl Task<'_> {
             .filter(|_| !answer::is_call(&self.action));
         let asks = expects.is_some();
         let reply = answer::to(&self.action, service, names, given, expects);
-        let trace = self.trace("done", "");
-        let (key, entry) = (names.trace(), pairs(&trace));
-        let mut end = self.end(reply.as_ref(), &key, &entry);
+        let (key, told) = (names.trace(), self.traced(Ended::Done, ""));
+        let mut end = self.end(reply.as_ref(), &key, &told);
         if asks && reply.is_some() {
             // What the answer asks for is kept in its place.
             end.asked = None;
@@ -241,9 +241,8 @@ impl Task<'_> {
         let text = error.detail.message.clone();
         let again = error.again;
         let reply = answer::to(&self.action, service, names, &Err(error), None);
-        let trace = self.trace("failed", &text);
-        let (key, entry) = (names.trace(), pairs(&trace));
-        let end = self.end(reply.as_ref(), &key, &entry);
+        let (key, traced) = (names.trace(), self.traced(Ended::Failed, &text));
+        let end = self.end(reply.as_ref(), &key, &traced);
         let token = new_id();
         let failure = Failure {
             // A caller is told, and decides; all else would be gone.
@@ -296,49 +295,39 @@ impl Task<'_> {
         tracing::warn!(?list, "the answer went nowhere: the key is no list");
     }
 
-    fn end<'a>(
-        &'a self,
-        reply: Option<&'a Reply>,
-        key: &'a str,
-        entry: &'a [(&'a str, &'a str)],
-    ) -> End<'a> {
+    fn end<'a>(&'a self, reply: Option<&'a Reply>, key: &'a str, told: &'a Traced<'a>) -> End<'a> {
         End {
             answer: reply.map(answer_of),
             asked: self.asked.as_deref(),
-            trace: Some((key, entry)),
+            trace: Some((key, told)),
         }
     }
 
     /// What the trace is told of it.
-    fn trace(&self, how: &str, error: &str) -> Vec<(&'static str, String)> {
-        let (setup, action) = (&self.state.setup, &self.action);
+    fn traced<'a>(&'a self, how: Ended, error: &'a str) -> Traced<'a> {
+        let (setup, action) = (&self.state.setup, &*self.action);
         let parent = comes_from(action).map(|from| from.parent_id().to_owned());
         // A callback says nothing of it, as Nooble4's do not.
         let parent = parent.or_else(|| self.asker.clone());
-        let of = |id: &Option<String>| id.clone().unwrap_or_default();
-        let dialect = setup.broker.names().dialect();
-        vec![
-            ("task", task_of(action, dialect).to_owned()),
-            ("action", action.action_id.clone()),
-            ("type", action.action_type.clone()),
-            ("span", span(&action.action_id)),
-            ("parent", parent.unwrap_or_default()),
-            ("from", of(&action.origin_service)),
-            ("service", setup.client.service().to_owned()),
-            ("correlation", of(&action.correlation_id)),
-            ("trace", of(&action.trace_id)),
-            ("asked", action.timestamp.clone()),
-            ("began", self.began.0.clone()),
-            ("took_ms", self.began.1.elapsed().as_millis().to_string()),
-            ("how", how.to_owned()),
-            ("error", cut(error).to_owned()),
-        ]
+        let of = |id: &'a Option<String>| Cow::from(id.as_deref().unwrap_or_default());
+        let took = self.began.1.elapsed().as_millis();
+        Traced {
+            task: task_of(action, setup.broker.names().dialect()).into(),
+            action: (&action.action_id).into(),
+            action_type: (&action.action_type).into(),
+            span: span(&action.action_id).into(),
+            parent: parent.unwrap_or_default().into(),
+            from: of(&action.origin_service),
+            service: setup.client.service().into(),
+            correlation: of(&action.correlation_id),
+            trace: of(&action.trace_id),
+            asked: (&action.timestamp).into(),
+            began: (&self.began.0).into(),
+            took_ms: u64::try_from(took).unwrap_or(u64::MAX),
+            how,
+            error: cut(error).into(),
+        }
     }
-}
-
-fn pairs<'a>(entry: &'a [(&'static str, String)]) -> Vec<(&'a str, &'a str)> {
-    let pair = |(name, value): &'a (&'static str, String)| (*name, value.as_str());
-    entry.iter().map(pair).collect()
 }
 
 fn answer_of(reply: &Reply) -> Answer<'_> {

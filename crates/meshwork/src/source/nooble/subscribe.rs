@@ -209,7 +209,7 @@ impl<T: DeserializeOwned> Subscription<T> {
             message: heard.message.clone(),
         };
         let dialect = self.broker.names().dialect();
-        let action = match reading(|| Action::read(&heard.message, dialect, fresh())) {
+        let action = match reading(|| Action::read(&heard.message, dialect, fresh)) {
             Ok(action) => action,
             Err(error) => return unreadable(event, error),
         };

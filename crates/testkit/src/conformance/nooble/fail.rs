@@ -3,7 +3,7 @@
 use meshwork_broker::nooble::{End, Failed};
 
 use super::super::world::START;
-use super::{Outcome, Side, W1, W2, World, cases, check, same, to};
+use super::{GROUP, Outcome, Side, W1, W2, World, cases, check, same, to, traced};
 
 cases![
     waits_for_its_next_run,
@@ -18,6 +18,8 @@ cases![
     forgets_what_was_asked_when_it_is_over,
     who_is_told_needs_no_dead_letter,
     refuses_another_worker,
+    refuses_what_came_again,
+    a_stream_that_is_gone_tells_nothing,
     a_dead_letter_keeps_every_byte,
 ];
 
@@ -27,7 +29,7 @@ async fn waits_for_its_next_run(world: &World) -> Outcome {
         let (asked, trace, replies) = (side.asked(), side.trace(), side.replies());
         let end = End {
             asked: Some(&asked),
-            trace: Some((&trace, &[("a", "b")])),
+            trace: Some((&trace, &traced("a1"))),
             ..to(&replies, "r1")
         };
         world.raw::<()>(&["SET", &asked, "x"]).await?;
@@ -143,13 +145,13 @@ async fn tells_the_trace_when_it_is_over(world: &World) -> Outcome {
         let trace = side.trace();
         world.raw::<()>(&["DEL", &trace]).await?;
         let end = End {
-            trace: Some((&trace, &[("action", "a1")])),
+            trace: Some((&trace, &traced("a1"))),
             ..End::default()
         };
         side.fail(&got, 1, end).await?;
         let told = side.verbs.traced(&trace, None, 10).await?;
         same!(told.len(), 1);
-        same!(told[0].1, [("action".to_owned(), "a1".to_owned())]);
+        same!(told[0].1, Some(traced("a1")));
     }
     Ok(())
 }
@@ -204,6 +206,28 @@ async fn refuses_another_worker(world: &World) -> Outcome {
         world.unchanged(&before).await?;
     }
     Ok(())
+}
+
+/// A worker that slept gets its own message once more: the run before is not the one that counts.
+async fn refuses_what_came_again(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    let got = side.started("m1").await?;
+    let words = ["XCLAIM", side.queue(), GROUP, W1, "0", &got.id];
+    world.raw::<()>(&words).await?;
+    let before = world.all().await?;
+    let replies = side.replies();
+    same!(side.fail(&got, 1, to(&replies, "r1")).await?, Failed::Stale);
+    world.unchanged(&before).await
+}
+
+async fn a_stream_that_is_gone_tells_nothing(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    let got = side.started("m1").await?;
+    world.raw::<()>(&["DEL", side.queue()]).await?;
+    let before = world.all().await?;
+    let replies = side.replies();
+    same!(side.fail(&got, 1, to(&replies, "r1")).await?, Failed::Stale);
+    world.unchanged(&before).await
 }
 
 async fn a_dead_letter_keeps_every_byte(world: &World) -> Outcome {

@@ -1,8 +1,9 @@
-//! finish: the answer and the acknowledgement are one step, by the worker that has the message.
+//! finish: the answer and the acknowledgement are one step, and there is one for each message. A list's is told by the
+//! worker that has it; of a stream's, the first run that ends counts.
 
 use meshwork_broker::nooble::{End, Finished};
 
-use super::{Outcome, Side, W1, W2, World, cases, check, same, to};
+use super::{Outcome, Side, W1, W2, World, cases, check, same, to, traced};
 
 cases![
     answers_and_acknowledges,
@@ -16,8 +17,8 @@ cases![
     tells_the_trace,
     a_trace_of_another_kind_holds_up_nothing,
     refuses_another_worker,
-    refuses_what_was_taken_over,
-    refuses_what_came_again,
+    what_was_taken_over_is_answered_once,
+    the_first_run_that_ends_counts,
     said_twice_it_answers_once,
     of_two_that_are_alike_one_is_left,
     a_stream_that_is_gone_answers_nothing,
@@ -137,17 +138,13 @@ async fn tells_the_trace(world: &World) -> Outcome {
         let (trace, replies) = (side.trace(), side.replies());
         world.raw::<()>(&["DEL", &trace]).await?;
         let end = End {
-            trace: Some((&trace, &[("action", "a1"), ("how", "well")])),
+            trace: Some((&trace, &traced("a1"))),
             ..to(&replies, "r1")
         };
         side.verbs.finish(W1, &got, end).await?;
         let told = side.verbs.traced(&trace, None, 10).await?;
-        let word = |text: &str| text.to_owned();
         same!(told.len(), 1);
-        same!(
-            told[0].1,
-            [(word("action"), word("a1")), (word("how"), word("well"))]
-        );
+        same!(told[0].1, Some(traced("a1")));
         same!(side.ttl(&trace).await?, 86_400);
     }
     Ok(())
@@ -159,7 +156,7 @@ async fn a_trace_of_another_kind_holds_up_nothing(world: &World) -> Outcome {
         world.raw::<()>(&["SET", &trace, "x"]).await?;
         let got = side.started("m1").await?;
         let end = End {
-            trace: Some((&trace, &[("action", "a1")])),
+            trace: Some((&trace, &traced("a1"))),
             ..End::default()
         };
         same!(side.verbs.finish(W1, &got, end).await?, Finished::Finished);
@@ -169,53 +166,65 @@ async fn a_trace_of_another_kind_holds_up_nothing(world: &World) -> Outcome {
 }
 
 async fn refuses_another_worker(world: &World) -> Outcome {
+    let [_, side] = Side::both(world)?;
+    let got = side.started("m1").await?;
+    let before = world.all().await?;
+    let told = side
+        .verbs
+        .finish(W2, &got, to(&side.replies(), "r1"))
+        .await?;
+    same!(told, Finished::Stale);
+    world.unchanged(&before).await
+}
+
+/// Both workers end their run, in either order.
+async fn what_was_taken_over_is_answered_once(world: &World) -> Outcome {
     for side in Side::both(world)? {
-        let got = side.started("m1").await?;
-        let before = world.all().await?;
-        let told = side
-            .verbs
-            .finish(W2, &got, to(&side.replies(), "r1"))
-            .await?;
-        same!(told, Finished::Stale);
-        world.unchanged(&before).await?;
+        for taker_first in [true, false] {
+            let got = side.started("m1").await?;
+            side.lose(std::slice::from_ref(&got)).await?;
+            let taken = side.reclaim(1).await?;
+            same!(taken.len(), 1);
+            let mut runs = [(W1, &got, "r1"), (W2, &taken[0], "r2")];
+            if taker_first {
+                runs.reverse();
+            }
+            let mut told = Vec::new();
+            for (worker, run, answer) in runs {
+                let replies = side.replies();
+                told.push(side.verbs.finish(worker, run, to(&replies, answer)).await?);
+            }
+            told.sort_by_key(|one| *one == Finished::Stale);
+            same!(told, [Finished::Finished, Finished::Stale]);
+            // A list's is in the hand of one of them.
+            let first = if taker_first || !side.is_stream() {
+                "r2"
+            } else {
+                "r1"
+            };
+            same!(world.list(&side.replies()).await?, [first]);
+            world.raw::<()>(&["DEL", &side.replies()]).await?;
+            side.is_over().await?;
+        }
     }
     Ok(())
 }
 
-async fn refuses_what_was_taken_over(world: &World) -> Outcome {
-    for side in Side::both(world)? {
-        let got = side.started("m1").await?;
-        side.lose(std::slice::from_ref(&got)).await?;
-        let taken = side.reclaim(1).await?;
-        same!(taken.len(), 1);
-        let told = side
-            .verbs
-            .finish(W1, &got, to(&side.replies(), "r1"))
-            .await?;
-        same!(told, Finished::Stale);
-        let told = side
-            .verbs
-            .finish(W2, &taken[0], to(&side.replies(), "r2"))
-            .await?;
-        same!(told, Finished::Finished);
-        same!(world.list(&side.replies()).await?, ["r2"]);
-    }
-    Ok(())
-}
-
-/// A worker that slept gets its own message once more: the run before is not the one that counts.
-async fn refuses_what_came_again(world: &World) -> Outcome {
+/// A worker that slept gets its own message once more: one run of the two is answered.
+async fn the_first_run_that_ends_counts(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     let got = side.started("m1").await?;
     let words = ["XCLAIM", side.queue(), super::GROUP, W1, "0", &got.id];
     world.raw::<()>(&words).await?;
-    let told = side
-        .verbs
-        .finish(W1, &got, to(&side.replies(), "r1"))
-        .await?;
-    same!(told, Finished::Stale);
-    check!(!side.exists(&side.replies()).await?);
-    Ok(())
+    for (answer, expected) in [("r1", Finished::Finished), ("r2", Finished::Stale)] {
+        let told = side
+            .verbs
+            .finish(W1, &got, to(&side.replies(), answer))
+            .await?;
+        same!(told, expected);
+    }
+    same!(world.list(&side.replies()).await?, ["r1"]);
+    side.is_over().await
 }
 
 async fn said_twice_it_answers_once(world: &World) -> Outcome {
@@ -251,15 +260,21 @@ async fn of_two_that_are_alike_one_is_left(world: &World) -> Outcome {
     Ok(())
 }
 
+/// Also one in the place of which something else stands.
 async fn a_stream_that_is_gone_answers_nothing(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
-    let got = side.started("m1").await?;
-    world.raw::<()>(&["DEL", side.queue()]).await?;
-    let told = side
-        .verbs
-        .finish(W1, &got, to(&side.replies(), "r1"))
-        .await?;
-    same!(told, Finished::Stale);
-    check!(!side.exists(&side.replies()).await?);
+    for in_its_place in [None, Some("x")] {
+        let got = side.started("m1").await?;
+        world.raw::<()>(&["DEL", side.queue()]).await?;
+        if let Some(text) = in_its_place {
+            world.raw::<()>(&["SET", side.queue(), text]).await?;
+        }
+        let told = side
+            .verbs
+            .finish(W1, &got, to(&side.replies(), "r1"))
+            .await?;
+        same!(told, Finished::Stale);
+        check!(!side.exists(&side.replies()).await?);
+    }
     Ok(())
 }

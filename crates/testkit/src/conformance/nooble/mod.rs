@@ -17,8 +17,11 @@ pub(super) mod trim;
 use std::sync::Arc;
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use meshwork_broker::nooble::{Answer, End, Failed, Failure as Wrong, Nooble, Received, Source};
 use meshwork_model::keys::nooble::Dialect;
+use meshwork_model::nooble::{Ended, Traced};
+use sha1::{Digest, Sha1};
 
 use super::world::{Got, LEASE, LEASE_MS};
 use super::{Failure, Outcome, World, cases, check, same};
@@ -36,6 +39,26 @@ const WAITS: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest one.
 const LONGEST: Duration = Duration::from_secs(3);
+
+/// What the trace is told of an action.
+fn traced(action: &str) -> Traced<'_> {
+    Traced {
+        task: "t1".into(),
+        action: action.into(),
+        action_type: "demo.run".into(),
+        span: "".into(),
+        parent: "".into(),
+        from: "tester".into(),
+        service: SERVICE.into(),
+        correlation: "".into(),
+        trace: "t1".into(),
+        asked: "".into(),
+        began: "".into(),
+        took_ms: 1,
+        how: Ended::Done,
+        error: "".into(),
+    }
+}
 
 /// The verbs for one queue, shortened, and what lies there.
 pub(super) struct Side<'a> {
@@ -254,7 +277,7 @@ impl<'a> Side<'a> {
 
     /// The key that tells of failed and lost runs of a message.
     fn tries(&self, message: &str) -> String {
-        let digest = sha1_smol::Sha1::from(message).digest();
+        let digest = HEXLOWER.encode(&Sha1::digest(message));
         format!("{}{digest}", self.source.keys().tries)
     }
 

@@ -4,29 +4,15 @@ use super::Change;
 
 pub(super) const FINISH: &[Change] = &[
     (
-        "whose_it_is_not_asked",
-        "if not holds() then return 'stale' end",
-        "",
+        "whether_it_is_over_not_asked",
+        "if not let_go() then return 'stale' end",
+        "let_go()",
     ),
+    ("not_let_go", "if not let_go() then return 'stale' end", ""),
     (
-        "a_list_is_not_asked",
-        "return redis.call('LPOS', KEYS[2], ARGV[6]) and true",
-        "return true",
-    ),
-    (
-        "any_run_of_it_counts",
-        " and whole(given[1][4]) == ARGV[5]",
-        "",
-    ),
-    (
-        "any_worker_counts",
-        "ARGV[4], ARGV[4], 1, ARGV[3])",
-        "ARGV[4], ARGV[4], 1)",
-    ),
-    (
-        "a_stream_that_is_gone_is_an_error",
-        "redis.pcall('XPENDING', KEYS[1]",
-        "redis.call('XPENDING', KEYS[1]",
+        "what_is_no_stream_is_an_error",
+        "redis.pcall('XACK', KEYS[1]",
+        "redis.call('XACK', KEYS[1]",
     ),
     (
         "all_that_are_alike_go",
@@ -35,17 +21,17 @@ pub(super) const FINISH: &[Change] = &[
     ),
     (
         "stays_in_the_hand",
-        "redis.call('LREM', KEYS[2], 1, ARGV[6])",
-        "return",
+        "return redis.call('LREM', KEYS[2], 1, ARGV[6]) == 1",
+        "return true",
     ),
     (
         "not_acknowledged",
-        "    redis.call('XACK', KEYS[1], ARGV[2], ARGV[4])\n",
-        "",
+        "redis.pcall('XACK', KEYS[1], ARGV[2], ARGV[4]) == 1",
+        "true",
     ),
     (
         "stays_in_the_stream",
-        "    redis.call('XDEL', KEYS[1], ARGV[4])\n",
+        "  if was then redis.call('XDEL', KEYS[1], ARGV[4]) end\n",
         "",
     ),
     (
@@ -88,10 +74,10 @@ pub(super) const FINISH: &[Change] = &[
         "return told and 'finished' or 'unanswered'",
         "return 'finished'",
     ),
-    ("trace_not_told", "note(KEYS[6], 9)\n", ""),
+    ("trace_not_told", "note(KEYS[6], ARGV[9])\n", ""),
     (
         "a_queue_ends_as_a_trace",
-        "  if not ARGV[a] then return end\n",
+        "  if entry == '' then return end\n",
         "",
     ),
     (
@@ -114,7 +100,6 @@ pub(super) const FINISH: &[Change] = &[
         "'DEL', KEYS[3], KEYS[5]",
         "'DEL', KEYS[3]",
     ),
-    ("not_let_go", "KEYS[5])\nlet_go()\n", "KEYS[5])\n"),
 ];
 
 pub(super) const FAIL: &[Change] = &[
@@ -127,6 +112,26 @@ pub(super) const FAIL: &[Change] = &[
         "whose_it_is_not_asked",
         "if not holds() then return {'stale', 0} end",
         "",
+    ),
+    (
+        "a_list_is_not_asked",
+        "return redis.call('LPOS', KEYS[2], ARGV[6]) and true",
+        "return true",
+    ),
+    (
+        "any_run_of_it_counts",
+        " and whole(given[1][4]) == ARGV[5]",
+        "",
+    ),
+    (
+        "any_worker_counts",
+        "ARGV[4], ARGV[4], 1, ARGV[3])",
+        "ARGV[4], ARGV[4], 1)",
+    ),
+    (
+        "a_stream_that_is_gone_is_an_error",
+        "redis.pcall('XPENDING', KEYS[1]",
+        "redis.call('XPENDING', KEYS[1]",
     ),
     ("runs_not_counted", "'runs', 1)\n", "'runs', 0)\n"),
     (
@@ -198,10 +203,10 @@ pub(super) const FAIL: &[Change] = &[
         "told and 'failed' or 'unanswered'",
         "'failed'",
     ),
-    ("trace_not_told", "note(KEYS[6], 14)\n", ""),
+    ("trace_not_told", "note(KEYS[6], ARGV[14])\n", ""),
     (
         "a_queue_ends_as_a_trace",
-        "  if not ARGV[a] then return end\n",
+        "  if entry == '' then return end\n",
         "",
     ),
     ("dead_letter_without_queue", ", 'queue', KEYS[1])", ")"),
