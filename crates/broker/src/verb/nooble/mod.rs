@@ -17,7 +17,6 @@ use meshwork_model::keys::nooble::{Dialect, QueueKeys, QueueManager};
 pub use dead::{DeadAction, DeadActions, Replayed};
 pub use keep::{MAX_WAIT, Reclaimed};
 pub use receive::Received;
-pub use replies::MAX_AHEAD;
 pub use report::{Answer, End, Failed, Failure, Finished};
 pub use send::Asked;
 pub use step::{Kept, Room, Step, Stepped};

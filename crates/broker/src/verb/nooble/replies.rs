@@ -12,9 +12,6 @@ use crate::verb::{MAX_ITEMS, at_most};
 /// The most answers taken in one call.
 const MOST: usize = 100;
 
-/// The most waits for answers on one connection, one behind the other.
-pub const MAX_AHEAD: usize = 2;
-
 /// What is left on a list where nobody waits any more: no answer.
 const GIVEN_UP: &str = "given up";
 
@@ -22,8 +19,8 @@ type Popped = Option<(String, Vec<Vec<u8>>)>;
 
 impl Nooble {
     /// Waits for answers on lists ([`MAX_ITEMS`] at most) and takes those that are there on the first of them that has
-    /// any, oldest first. None if none came in time. Up to [`MAX_AHEAD`] waits may be under way on one connection: a wait
-    /// begins when those before it are over.
+    /// any, oldest first. None if none came in time. A wait begins when those before it on its connection are over, which
+    /// may take `before`.
     ///
     /// # Errors
     /// If there are too many lists, the connection breaks, or a key is no list. Answers that were on their way are lost
@@ -33,12 +30,13 @@ impl Nooble {
         parking: &Parking,
         lists: &[String],
         wait: Duration,
+        before: Duration,
     ) -> Result<Vec<Vec<u8>>, Error> {
         at_most("replies", MAX_ITEMS, lists.len())?;
         let mut cmd = redis::cmd("BLMPOP");
         cmd.arg(wait.as_secs_f64()).arg(lists.len()).arg(lists);
         cmd.arg("RIGHT").arg("COUNT").arg(MOST);
-        let value = waited("replies", &parking.conn, cmd, wait * MAX_AHEAD as u32).await?;
+        let value = waited("replies", &parking.conn, cmd, before + wait).await?;
         let popped = Popped::from_redis_value(value).map_err(|error| Error::Call {
             verb: "replies",
             source: error.into(),

@@ -120,7 +120,8 @@ impl Replies {
             Some(read)
         };
         loop {
-            let came = broker.replies(&space.parking, &one, left(until)).await?;
+            let waits = broker.replies(&space.parking, &one, left(until), Duration::ZERO);
+            let came = waits.await?;
             let answer = came.iter().find_map(read);
             if answer.is_some() || Instant::now() >= until {
                 self.vacate(space);

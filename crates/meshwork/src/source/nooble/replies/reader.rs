@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
-use meshwork_broker::nooble::{MAX_AHEAD, Nooble};
+use meshwork_broker::nooble::Nooble;
 use meshwork_broker::{Backoff, Parking};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -17,12 +17,14 @@ use super::Replies;
 
 /// How long one wait for answers lasts: a client that is dropped stops reading after it at the latest.
 const SLICE: Duration = Duration::from_secs(5);
+/// Waits under way, one behind the other.
+const AHEAD: usize = 2;
 /// How long a wait that is told to end may take before the server is asked once more.
 const UNPARK_AGAIN: Duration = Duration::from_millis(20);
 /// How long the end of a reader is waited for: its lists are a command each.
 const END: Duration = Duration::from_secs(2);
 /// So often a list is given up: each wait of a reader that stops takes one word away.
-const GIVE_UP_AGAIN: usize = MAX_AHEAD + 2;
+const GIVE_UP_AGAIN: usize = AHEAD + 2;
 
 /// Who reads the lists of answers, until this is dropped or ended.
 pub(in crate::source::nooble) struct Reader {
@@ -134,11 +136,12 @@ impl<'a> Waits<'a> {
     }
 
     fn send(&mut self) {
-        while self.sent.len() < MAX_AHEAD {
+        while self.sent.len() < AHEAD {
             // None of them goes first for ever.
             self.lists.rotate_left(1);
             let (broker, parking, lists) = (self.broker, self.parking, self.lists.clone());
-            let wait = async move { broker.replies(parking, &lists, SLICE).await };
+            let before = SLICE * self.sent.len() as u32;
+            let wait = async move { broker.replies(parking, &lists, SLICE, before).await };
             self.sent.push_back(Box::pin(wait));
         }
     }
