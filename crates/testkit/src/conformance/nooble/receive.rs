@@ -200,16 +200,15 @@ async fn answers_come_together(world: &World) -> Outcome {
     world.raw::<()>(&["LPUSH", &list, "r1", "r2"]).await?;
     let parking = side.verbs.parking().await?;
     let both = [other.clone(), list.clone()];
-    let got = side.verbs.replies(&parking, &both, PATIENCE).await?;
-    same!(got, [b"r1", b"r2"]);
-    let soon = Duration::from_millis(10);
-    same!(side.verbs.replies(&parking, &both, soon).await?.len(), 0);
+    let wait = async |wait| {
+        let waits = side.verbs.replies(&parking, &both, wait, Duration::ZERO);
+        waits.await
+    };
+    same!(wait(PATIENCE).await?, [b"r1", b"r2"]);
+    same!(wait(Duration::from_millis(10)).await?.len(), 0);
     world.raw::<()>(&["LPUSH", &list, "r3"]).await?;
     world.raw::<()>(&["LPUSH", &other, "r4"]).await?;
-    same!(
-        side.verbs.replies(&parking, &both, PATIENCE).await?,
-        [b"r4"]
-    );
+    same!(wait(PATIENCE).await?, [b"r4"]);
     world.raw::<()>(&["LPUSH", &other, "r5"]).await?;
     side.verbs.forget_replies(&both).await?;
     check!(!side.exists(&list).await? && !side.exists(&other).await?);
