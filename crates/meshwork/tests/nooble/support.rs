@@ -93,11 +93,19 @@ impl Ground {
     }
 
     pub(crate) async fn say<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
+        let said = self.try_to_say(words).await;
+        said.unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    /// The same, for what may be refused at the moment.
+    pub(crate) async fn try_to_say<T: redis::FromRedisValue>(
+        &self,
+        words: &[&str],
+    ) -> redis::RedisResult<T> {
         let client = redis::Client::open(self.url()).unwrap();
         let mut raw = client.get_multiplexed_async_connection().await.unwrap();
         let mut cmd = redis::Cmd::new();
-        let said = cmd.arg(words).query_async(&mut raw).await;
-        said.unwrap_or_else(|error| panic!("{words:?}: {error}"))
+        cmd.arg(words).query_async(&mut raw).await
     }
 
     /// Puts a message where the service finds it, as it stands.
