@@ -83,6 +83,9 @@ pub(super) fn in_memory(handle: &Handle) -> Conn {
 /// not that many.
 const FIND_TRIES: usize = 20;
 
+/// How often in a row an owner may go away under one look at the data.
+const LOOK_AGAIN: usize = 5;
+
 type FindError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Way {
@@ -213,9 +216,12 @@ struct Shared(Arc<Directory>);
 impl Transport for Shared {
     fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
-            let answer = self.0.send(cmd).await;
-            if self.0.recovered(&answer).await && only_looks(cmd) {
-                return self.0.send(cmd).await;
+            let mut answer = self.0.send(cmd).await;
+            for _ in 0..LOOK_AGAIN {
+                if !self.0.recovered(&answer).await || !only_looks(cmd) {
+                    break;
+                }
+                answer = self.0.send(cmd).await;
             }
             answer
         })
@@ -228,9 +234,12 @@ impl Transport for Shared {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         Box::pin(async move {
-            let answer = self.0.send_many(pipeline, offset, count).await;
-            if self.0.recovered(&answer).await && pipeline.cmd_iter().all(only_looks) {
-                return self.0.send_many(pipeline, offset, count).await;
+            let mut answer = self.0.send_many(pipeline, offset, count).await;
+            for _ in 0..LOOK_AGAIN {
+                if !self.0.recovered(&answer).await || !pipeline.cmd_iter().all(only_looks) {
+                    break;
+                }
+                answer = self.0.send_many(pipeline, offset, count).await;
             }
             answer
         })
