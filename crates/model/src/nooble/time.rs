@@ -1,28 +1,85 @@
 //! Times of Nooble4: the many forms that its models read, and the one that they write.
 
+use std::borrow::Cow;
+
 use crate::time::date_of;
 
-const MICROS: i128 = 1_000_000;
-const DAY: i128 = 86_400 * MICROS;
+const MICROS: i64 = 1_000_000;
+const DAY: i64 = 86_400 * MICROS;
 /// Numbers above this, in millionths, are milliseconds, below seconds: theirs draws the line here.
-const MOST_SECONDS: u128 = 20_000_000_000 * MICROS.unsigned_abs();
+const MOST_SECONDS: u128 = 20_000_000_000 * MICROS.unsigned_abs() as u128;
 /// A minus sign as it is printed, which theirs reads in an offset.
 const MINUS: char = '\u{2212}';
 
 /// The most that is written for a time, in bytes.
 const LONGEST: usize = "2026-01-01T00:00:00.000001+00:00".len();
+/// A time to the second.
+const CLOCK: [u8; 19] = *b"0000-00-00T00:00:00";
+/// Where two digits of it stand each.
+const PAIRS: [usize; 7] = [0, 2, 5, 8, 11, 14, 17];
 
 /// A time since 1970 as Nooble4 writes it: six digits of a second, none if they are all zero.
 #[must_use]
 pub fn micros(since_1970: u64) -> String {
-    instant(i128::from(since_1970)).unwrap_or_default()
+    let since_1970 = i64::try_from(since_1970).ok();
+    since_1970.and_then(instant).unwrap_or_default()
 }
 
 /// A time as it is written again; None for what is none.
-pub(super) fn read(text: &str) -> Option<String> {
-    match number(text) {
+pub(super) fn read<'a>(text: impl Into<Cow<'a, str>>) -> Option<String> {
+    let text = text.into();
+    if is_written(&text) {
+        return Some(text.into_owned());
+    }
+    match number(&text) {
         Some(number) => number_of(number),
-        None => written(text),
+        None => written(&text),
+    }
+}
+
+/// Whether a text is a time in UTC in the form that is written. Nearly all are.
+fn is_written(text: &str) -> bool {
+    let Some((clock, rest)) = text.as_bytes().split_first_chunk() else {
+        return false;
+    };
+    let is_rest = match rest {
+        b"Z" => true,
+        // Six zeros are left out.
+        [b'.', six @ .., b'Z'] => {
+            six.len() == 6 && six.iter().all(u8::is_ascii_digit) && six != b"000000"
+        }
+        _ => false,
+    };
+    is_rest && is_clock(clock)
+}
+
+/// Whether these are a date that the calendar has, and a time of a day.
+fn is_clock(clock: &[u8; CLOCK.len()]) -> bool {
+    let in_form = |(byte, form): (&u8, &u8)| match form {
+        b'0' => byte.is_ascii_digit(),
+        other => byte == other,
+    };
+    if !clock.iter().zip(&CLOCK).all(in_form) {
+        return false;
+    }
+    let pair = |at: usize| (clock[at] - b'0') * 10 + (clock[at + 1] - b'0');
+    let [century, of_century, month, day, hour, minute, second] = PAIRS.map(pair);
+    let year = u16::from(century) * 100 + u16::from(of_century);
+    year > 0
+        && (1..=12).contains(&month)
+        && (1..=days_of(year, month)).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second < 60
+}
+
+/// How many days a month has.
+fn days_of(year: u16, month: u8) -> u8 {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 => 28 + u8::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
     }
 }
 
@@ -38,56 +95,62 @@ pub(super) fn number(text: &str) -> Option<i128> {
         return None;
     }
     let whole: i128 = whole.parse().ok()?;
-    Some(sign * (whole * MICROS + six(fraction)))
+    Some(sign * (whole * i128::from(MICROS) + i128::from(six(fraction))))
 }
 
 /// What a number, in millionths, means as a time.
 pub(super) fn number_of(millionths: i128) -> Option<String> {
     let is_seconds = millionths.unsigned_abs() <= MOST_SECONDS;
-    instant(if is_seconds {
+    let micros = if is_seconds {
         millionths
     } else {
         millionths / 1000
-    })
+    };
+    // All years of four digits fit, and far more.
+    instant(i64::try_from(micros).ok()?)
 }
 
 /// An instant, in microseconds since 1970, in UTC.
-fn instant(micros: i128) -> Option<String> {
+fn instant(micros: i64) -> Option<String> {
     let (days, of_day) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
-    // Whatever number came: the years of more days have more digits than a time.
-    let (year, month, day) = date_of(i32::try_from(days).ok()?.into());
+    let (year, month, day) = date_of(days);
     let seconds = of_day / MICROS;
     let parts = [seconds / 3600, seconds / 60 % 60, seconds % 60];
     let known = (1..=9999).contains(&year);
-    known.then(|| format!("{}Z", show([year, month, day], parts, of_day % MICROS)))
+    known.then(|| {
+        let mut text = show([year, month, day], parts, of_day % MICROS);
+        text.push('Z');
+        text
+    })
 }
 
-fn show([year, month, day]: [i64; 3], [hour, minute, second]: [i128; 3], micros: i128) -> String {
-    // Not with a format: each message has a time, and more than one is written for it.
-    let mut text = String::with_capacity(LONGEST);
-    for (before, number, width) in [
-        ("", year, 4),
-        ("-", month, 2),
-        ("-", day, 2),
-        ("T", hour as i64, 2),
-        (":", minute as i64, 2),
-        (":", second as i64, 2),
-    ] {
-        text.push_str(before);
-        push_digits(&mut text, number, width);
+/// Not with a format: each message has a time, and more than one is written for it.
+fn show([year, month, day]: [i64; 3], [hour, minute, second]: [i64; 3], micros: i64) -> String {
+    let parts = [year / 100, year % 100, month, day, hour, minute, second];
+    let mut bytes = CLOCK;
+    for (at, part) in PAIRS.into_iter().zip(parts) {
+        [bytes[at], bytes[at + 1]] = pair(part);
     }
+    let mut text = String::with_capacity(LONGEST);
+    push(&mut text, &bytes);
     if micros != 0 {
-        text.push('.');
-        push_digits(&mut text, micros as i64, 6);
+        let [a, b] = pair(micros / 10_000);
+        let [c, d] = pair(micros / 100 % 100);
+        let [e, f] = pair(micros % 100);
+        push(&mut text, &[b'.', a, b, c, d, e, f]);
     }
     text
 }
 
-fn push_digits(text: &mut String, number: i64, width: u32) {
-    for place in (0..width).rev() {
-        let digit = number / 10_i64.pow(place) % 10;
-        text.push(char::from(b'0' + digit.unsigned_abs() as u8));
-    }
+/// Two digits.
+fn pair(number: i64) -> [u8; 2] {
+    let number = number.unsigned_abs() as u8;
+    [b'0' + number / 10 % 10, b'0' + number % 10]
+}
+
+fn push(text: &mut String, digits: &[u8]) {
+    // What has only digits and signs is text.
+    text.push_str(std::str::from_utf8(digits).unwrap_or_default());
 }
 
 /// A date, and a time of it that may have an offset.
@@ -112,46 +175,152 @@ fn written(text: &str) -> Option<String> {
         None => (time, ""),
     };
     // However many there are, six of them count.
-    let is_fraction = fraction.bytes().all(|c| c.is_ascii_digit());
+    if !fraction.bytes().all(|c| c.is_ascii_digit()) {
+        return None;
+    }
     // Seconds may be left out, and with them their fraction.
-    let time = match time.len() {
-        5 if fraction.is_empty() => format!("{time}:00"),
-        _ => time.to_owned(),
+    let of_day = match time.as_bytes() {
+        &[a, b, b':', c, d] if fraction.is_empty() => {
+            let [hours, minutes] = hours_and_minutes([a, b, c, d])?;
+            [hours, minutes, 0]
+        }
+        _ => crate::time::parse_clock(time)?,
     };
-    let of_day = crate::time::parse_clock(&time).filter(|_| is_fraction)?;
-    let shown = show(day, of_day.map(i128::from), six(fraction));
-    Some(shown + &zone_of(zone)?)
+    let mut shown = show(day, of_day, six(fraction));
+    push_zone(zone, &mut shown)?;
+    Some(shown)
 }
 
 /// An offset as it is written.
-fn zone_of(text: &str) -> Option<String> {
-    if matches!(text, "" | "Z" | "z") {
-        return Some(text.to_uppercase());
+fn push_zone(text: &str, out: &mut String) -> Option<()> {
+    if text.is_empty() {
+        return Some(());
+    }
+    if matches!(text, "Z" | "z") {
+        out.push('Z');
+        return Some(());
     }
     let (sign, offset) = match text.strip_prefix('+') {
         Some(offset) => ('+', offset),
         None => ('-', text.strip_prefix(['-', MINUS])?),
     };
-    let offset = match offset.len() {
-        4 if offset.is_ascii() => format!("{}:{}", &offset[..2], &offset[2..]),
-        _ => offset.to_owned(),
+    let digits = match *offset.as_bytes() {
+        [a, b, b':', c, d] | [a, b, c, d] => [a, b, c, d],
+        _ => return None,
     };
-    let [hours, minutes, _] = crate::time::parse_clock(&format!("{offset}:00"))?;
-    Some(match (hours, minutes) {
-        (0, 0) => "Z".to_owned(),
-        _ => format!("{sign}{hours:02}:{minutes:02}"),
-    })
+    if hours_and_minutes(digits)? == [0, 0] {
+        out.push('Z');
+        return Some(());
+    }
+    let [a, b, c, d] = digits;
+    out.push(sign);
+    push(out, &[a, b, b':', c, d]);
+    Some(())
+}
+
+/// Hours and minutes of two digits each.
+fn hours_and_minutes(digits: [u8; 4]) -> Option<[i64; 2]> {
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let [a, b, c, d] = digits.map(|digit| i64::from(digit - b'0'));
+    let (hours, minutes) = (10 * a + b, 10 * c + d);
+    (hours < 24 && minutes < 60).then_some([hours, minutes])
 }
 
 /// The first six digits of a fraction.
-fn six(digits: &str) -> i128 {
+fn six(digits: &str) -> i64 {
     let six = digits.bytes().chain([b'0'; 6]).take(6);
-    six.fold(0, |sum, c| sum * 10 + i128::from(c) - i128::from(b'0'))
+    six.fold(0, |sum, c| sum * 10 + i64::from(c) - i64::from(b'0'))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// However it is written: the way of all the other forms.
+    fn by_parts(text: &str) -> Option<String> {
+        number(text).map_or_else(|| written(text), number_of)
+    }
+
+    /// Whether a text is seen to be written already, and that the other way agrees with what it is read as.
+    fn is_kept(text: &str) -> bool {
+        assert_eq!(read(text), by_parts(text), "{text}");
+        is_written(text)
+    }
+
+    #[test]
+    fn each_day_is_read_as_by_parts() {
+        for year in [0, 1, 4, 100, 400, 1900, 1970, 2000, 2023, 2024, 9999] {
+            for (month, day) in (0..=13).flat_map(|month| (0..=32).map(move |day| (month, day))) {
+                let text = format!("{year:04}-{month:02}-{day:02}T23:59:59.999999Z");
+                assert_eq!(is_kept(&text), by_parts(&text).is_some(), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_byte_of_a_time_is_judged() {
+        for time in ["2024-02-29T19:35:48Z", "2024-02-29T19:35:48.000001Z"] {
+            for at in 0..time.len() {
+                for byte in 0..=0x7f_u8 {
+                    let mut bytes = time.as_bytes().to_vec();
+                    bytes[at] = byte;
+                    let text = String::from_utf8(bytes).unwrap();
+                    // Of what is kept nothing may be changed; and all that nothing changes is kept, but what has an
+                    // offset or no zone.
+                    let same = by_parts(&text).as_deref() == Some(&text);
+                    assert_eq!(is_kept(&text), same && text.ends_with('Z'), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_part_of_a_day_is_bounded() {
+        for (hour, minute, second) in [
+            (23, 59, 59),
+            (24, 0, 0),
+            (0, 60, 0),
+            (0, 0, 60),
+            (99, 99, 99),
+        ] {
+            let text = format!("2024-02-29T{hour:02}:{minute:02}:{second:02}Z");
+            assert_eq!(is_kept(&text), hour == 23, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_nearly_a_time_is_read_as_by_parts(
+            text in "[0-9]{4}-[01][0-9]-[0-3][0-9][T_t ]([012][0-9]:[0-6][0-9]|[01][0-9](:[0-5][0-9]){2})([.,][0-9]{0,8}|\\.0{6})?(Z|z|[-+\u{2212}][0-2][0-9]:?[0-6][0-9])?",
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), "[-0-9:TZ.ñ]?"), 0..2),
+        ) {
+            let mut chars: Vec<_> = text.chars().map(String::from).collect();
+            for (at, change) in changes {
+                let at = at.index(chars.len());
+                chars[at] = change;
+            }
+            let text = chars.concat();
+            let kept = is_kept(&text);
+            prop_assert!(!kept || by_parts(&text) == Some(text));
+        }
+
+        #[test]
+        fn each_instant_comes_back(of_9999_years in 0..253_402_300_800_000_000_u64) {
+            let text = micros(of_9999_years);
+            let (date, rest) = text.split_at(10);
+            let days = crate::time::parse_date(date).unwrap();
+            let [hours, minutes, seconds] = crate::time::parse_clock(&rest[1..9]).unwrap();
+            let fraction = rest[9..].trim_matches(['.', 'Z']);
+            let fraction: i64 = if fraction.is_empty() { 0 } else { fraction.parse().unwrap() };
+            let is = ((days * 24 + hours) * 60 + minutes) * 60 + seconds;
+            prop_assert_eq!(is * MICROS + fraction, i64::try_from(of_9999_years).unwrap());
+            prop_assert!(is_kept(&text));
+        }
+    }
 
     #[test]
     fn micros_are_written_as_theirs() {
@@ -183,7 +352,7 @@ mod tests {
 
     #[test]
     fn no_number_is_too_large() {
-        let least_of_too_many_days = i128::from(i64::MAX) * DAY * 1000;
+        let least_of_too_many_days = i128::from(i64::MAX) * i128::from(DAY) * 1000;
         for millionths in [i128::MIN, i128::MAX, least_of_too_many_days] {
             assert_eq!(number_of(millionths), None, "{millionths}");
         }
