@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 
 use super::config;
 use super::fields::{Fault, Fields, InvalidEnvelope, id, object, text, timestamp};
-use super::id::uuid;
+use super::id::is_uuid;
 use super::json::Json;
 use super::{Data, Fresh, Writer};
 use crate::keys::nooble::Dialect;
@@ -139,7 +139,7 @@ impl Action {
     pub fn check(&self, dialect: Dialect) -> Result<(), InvalidEnvelope> {
         let of_streams = dialect == Dialect::Streams;
         let bad_id = |(field, id): (&str, &Option<String>)| {
-            let is_id = id.as_deref().is_none_or(|id| uuid(id).is_some());
+            let is_id = id.as_deref().is_none_or(is_uuid);
             (!is_id).then(|| Fault {
                 field: field.to_owned(),
                 kind: "uuid_parsing",
@@ -214,7 +214,7 @@ impl Action {
         to.maybe("metadata", self.metadata.as_ref());
         if dialect == Dialect::Streams {
             for (name, value) in &self.extra {
-                to.raw(name, value.text());
+                to.extra(name, value);
             }
         }
         to.done()

@@ -94,19 +94,19 @@ pub(super) struct Config(&'static [Setting]);
 
 impl Config {
     /// As it is written again, or all that is wrong with it.
-    pub(super) fn read(self, value: Json) -> Result<String, Vec<Fault>> {
-        let Json::Object(fields) = value else {
+    pub(super) fn read(self, value: Json<'_>) -> Result<String, Vec<Fault>> {
+        let Json::Object(object) = value else {
             let field = String::new();
             let kind = "model_type";
             return Err(vec![Fault { field, kind }]);
         };
-        let mut fields = Fields::within(fields);
+        let mut fields = Fields::within(object);
         let mut out = String::from("{");
         for (at, Setting(name, kind, default)) in self.0.iter().enumerate() {
             if at > 0 {
                 out.push(',');
             }
-            super::json::write_text(name, &mut out);
+            super::json::write_plain(name, &mut out);
             out.push(':');
             match (fields.take(name), default) {
                 (Some(value), _) => match kind.check(value) {
@@ -133,7 +133,7 @@ impl Config {
 }
 
 impl Kind {
-    fn check(&self, value: Json) -> Result<Json, &'static str> {
+    fn check<'a>(&self, value: Json<'a>) -> Result<Json<'a>, &'static str> {
         match (self, value) {
             (Self::MaybeTexts | Self::MaybeWhole, Json::Null) => Ok(Json::Null),
             (Self::Whole(least, most), value) => whole(value, *least, *most),
@@ -142,7 +142,7 @@ impl Kind {
             (Self::Truth, value) => super::fields::truth(value).map(Json::Bool),
             (Self::Text, value @ Json::Text(_)) => Ok(value),
             (Self::Text, _) => Err("string_type"),
-            (Self::Word(words), Json::Text(text)) => match words.contains(&text.as_str()) {
+            (Self::Word(words), Json::Text(text)) => match words.contains(&&*text) {
                 true => Ok(Json::Text(text)),
                 false => Err("enum"),
             },
@@ -170,7 +170,7 @@ fn within<T: PartialOrd>(value: &T, least: &T, most: &T) -> Result<(), &'static 
 }
 
 /// A whole number, or what theirs takes for one: a text of it, yes or no.
-fn whole(value: Json, least: i64, most: i64) -> Result<Json, &'static str> {
+fn whole(value: Json<'_>, least: i64, most: i64) -> Result<Json<'static>, &'static str> {
     let number: i64 = match value {
         // A whole number may be written as one with nothing behind its point.
         Json::Number(text) => {
@@ -188,11 +188,11 @@ fn whole(value: Json, least: i64, most: i64) -> Result<Json, &'static str> {
         _ => return Err("int_type"),
     };
     within(&number, &least, &most)?;
-    Ok(Json::Number(number.to_string()))
+    Ok(Json::Number(number.to_string().into()))
 }
 
 /// A number, or what theirs takes for one: a text of it, yes or no.
-fn number(value: Json, least: f64, most: f64) -> Result<Json, &'static str> {
+fn number(value: Json<'_>, least: f64, most: f64) -> Result<Json<'static>, &'static str> {
     let number: f64 = match value {
         Json::Number(text) => text.parse().map_err(|_| "float_type")?,
         Json::Text(text) => {
@@ -204,7 +204,7 @@ fn number(value: Json, least: f64, most: f64) -> Result<Json, &'static str> {
     };
     within(&number, &least, &most)?;
     let written = super::json::float(number).ok_or("float_type")?;
-    Ok(Json::Number(written))
+    Ok(Json::Number(written.into()))
 }
 
 /// The text of a number without blanks around it and `_` between its digits.

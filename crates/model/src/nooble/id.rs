@@ -1,14 +1,55 @@
 //! Ids of Nooble4: UUIDs in each of the forms that its models read, written in one.
 
+use std::borrow::Cow;
+
 /// The length of a UUID with its hyphens.
 const HYPHENATED: usize = 36;
 /// Where these stand.
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+/// The same, place by place.
+const IS_HYPHEN: [bool; HYPHENATED] = {
+    let mut places = [false; HYPHENATED];
+    let [a, b, c, d] = HYPHENS;
+    (places[a], places[b], places[c], places[d]) = (true, true, true, true);
+    places
+};
 
 /// A UUID in small letters with hyphens; None for what is none. It may come without hyphens, in braces, or
 /// after `urn:uuid:`.
 #[must_use]
 pub fn uuid(text: &str) -> Option<String> {
+    written(Cow::Borrowed(text))
+}
+
+/// The same of a text that may be kept, if it is written as it is.
+pub(super) fn written(text: Cow<'_, str>) -> Option<String> {
+    if is_written(&text) {
+        return Some(text.into_owned());
+    }
+    let written = in_any_form(&text)?;
+    std::str::from_utf8(&written).ok().map(str::to_owned)
+}
+
+/// Whether a text is a UUID, in whatever form.
+pub(super) fn is_uuid(text: &str) -> bool {
+    is_written(text) || in_any_form(text).is_some()
+}
+
+/// Whether a text is a UUID in the form that is written. Nearly all are: so it looks at all bytes alike, which the
+/// compiler does for many at once.
+fn is_written(text: &str) -> bool {
+    let Ok(bytes) = <&[u8; HYPHENATED]>::try_from(text.as_bytes()) else {
+        return false;
+    };
+    let is_digit = |byte: u8| byte.is_ascii_digit() | (b'a'..=b'f').contains(&byte);
+    let places = bytes.iter().zip(&IS_HYPHEN);
+    places.fold(true, |sound, (byte, is_hyphen)| {
+        sound & ((*is_hyphen & (*byte == b'-')) | (!*is_hyphen & is_digit(*byte)))
+    })
+}
+
+/// A UUID in any form, in the one that is written.
+fn in_any_form(text: &str) -> Option<[u8; HYPHENATED]> {
     let braced = text.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
     let hyphenated = text.strip_prefix("urn:uuid:").or(braced);
     let bytes = hyphenated.unwrap_or(text).as_bytes();
@@ -16,17 +57,16 @@ pub fn uuid(text: &str) -> Option<String> {
     if !plain && bytes.len() != HYPHENATED {
         return None;
     }
-    let mut written = String::with_capacity(HYPHENATED);
-    for (at, byte) in bytes.iter().enumerate() {
-        let hyphen = !plain && HYPHENS.contains(&at);
-        if plain && HYPHENS.contains(&written.len()) {
-            written.push('-');
+    let mut bytes = bytes.iter();
+    let mut written = [b'-'; HYPHENATED];
+    for (at, place) in written.iter_mut().enumerate() {
+        let hyphen = HYPHENS.contains(&at);
+        if hyphen && plain {
+            continue;
         }
-        match (hyphen, byte) {
-            (true, b'-') => written.push('-'),
-            (false, digit) if digit.is_ascii_hexdigit() => {
-                written.push(char::from(digit.to_ascii_lowercase()));
-            }
+        match (hyphen, bytes.next()?) {
+            (true, b'-') => {}
+            (false, digit) if digit.is_ascii_hexdigit() => *place = digit.to_ascii_lowercase(),
             _ => return None,
         }
     }
@@ -35,6 +75,8 @@ pub fn uuid(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const ID: &str = "abcdef00-1234-4000-8000-0000000000aa";
@@ -68,6 +110,62 @@ mod tests {
             "urn:uuid:",
         ] {
             assert_eq!(uuid(bad), None, "{bad}");
+        }
+    }
+
+    /// Byte by byte, as it was before most ids were seen to be written already.
+    fn by_hand(text: &str) -> Option<String> {
+        let braced = text.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+        let hyphenated = text.strip_prefix("urn:uuid:").or(braced);
+        let bytes = hyphenated.unwrap_or(text).as_bytes();
+        let plain = hyphenated.is_none() && bytes.len() == 32;
+        if !plain && bytes.len() != 36 {
+            return None;
+        }
+        let mut written = String::new();
+        for (at, byte) in bytes.iter().enumerate() {
+            let hyphen = !plain && [8, 13, 18, 23].contains(&at);
+            if plain && [8, 13, 18, 23].contains(&written.len()) {
+                written.push('-');
+            }
+            match (hyphen, byte) {
+                (true, b'-') => written.push('-'),
+                (false, digit) if digit.is_ascii_hexdigit() => {
+                    written.push(char::from(digit.to_ascii_lowercase()));
+                }
+                _ => return None,
+            }
+        }
+        Some(written)
+    }
+
+    #[test]
+    fn each_byte_is_judged_at_each_place() {
+        for at in 0..HYPHENATED {
+            for byte in 0..=0x7f_u8 {
+                let mut bytes = ID.as_bytes().to_vec();
+                bytes[at] = byte;
+                let text = String::from_utf8(bytes).unwrap();
+                assert_eq!(uuid(&text), by_hand(&text), "{text}");
+                assert_eq!(is_uuid(&text), by_hand(&text).is_some(), "{text}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_nearly_one_is_read_as_by_hand(
+            text in "(urn:uuid:|\\{)?[0-9a-fA-F]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}\\}?",
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), "[-0-9a-gA-Gñ{}/:@`]?"), 0..3),
+        ) {
+            let mut chars: Vec<_> = text.chars().map(String::from).collect();
+            for (at, change) in changes {
+                let at = at.index(chars.len());
+                chars[at] = change;
+            }
+            let text = chars.concat();
+            prop_assert_eq!(uuid(&text), by_hand(&text));
+            prop_assert_eq!(is_uuid(&text), by_hand(&text).is_some());
         }
     }
 }

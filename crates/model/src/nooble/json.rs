@@ -1,46 +1,49 @@
 //! JSON as Nooble4's models read and write it: `NaN` is read, of a name that comes twice the last value
-//! counts, whole numbers keep all their digits; it is written without blanks, in UTF-8.
+//! counts, whole numbers keep all their digits; it is written without blanks, in UTF-8. Here are the values and
+//! how they are written; what reads them is in `reader`.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// How deep values may be nested: what Nooble4's reader allows.
-const MAX_DEPTH: usize = 200;
-
-/// The most digits of a whole number: theirs reads no more.
-const MAX_DIGITS: usize = 4300;
-
-/// Of an object with up to so many fields, names are looked for one by one: a table would cost more.
-const FEW_FIELDS: usize = 32;
+use super::plain::special;
+use super::reader;
 
 /// Room for a value that is written: more, and the text grows.
 const USUAL_LENGTH: usize = 256;
 
-/// A value.
+/// A value. Names, texts and numbers are pieces of the text that was read, where they stand there as they are.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Json {
+pub(super) enum Json<'a> {
     Null,
     Bool(bool),
     /// A number as it is written again.
-    Number(String),
-    Text(String),
+    Number(Cow<'a, str>),
+    Text(Cow<'a, str>),
     List(Vec<Self>),
-    /// Each name once, in the order in which they came first.
-    Object(Vec<(String, Self)>),
+    Object(Object<'a>),
 }
 
-impl Json {
+/// A field of an object.
+pub(super) type Field<'a> = (Cow<'a, str>, Json<'a>);
+
+/// An object.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Object<'a> {
+    /// Each name once, in the order in which they came first.
+    pub(super) fields: Vec<Field<'a>>,
+    /// The text that it was read from, if it is written as just that.
+    pub(super) written: Option<&'a str>,
+}
+
+impl<'a> Json<'a> {
     /// Reads a text that is one value and nothing else. None if it is not.
-    pub(super) fn read(text: &str) -> Option<Self> {
+    pub(super) fn read(text: &'a str) -> Option<Self> {
         Self::read_as(text, false)
     }
 
     /// The same; with `first`, of a name that comes twice in the outermost object the first value counts.
-    pub(super) fn read_as(text: &str, first: bool) -> Option<Self> {
-        let mut reader = Reader { text, at: 0, first };
-        let value = reader.value(0)?;
-        reader.blanks();
-        (reader.at == text.len()).then_some(value)
+    pub(super) fn read_as(text: &'a str, first: bool) -> Option<Self> {
+        reader::read(text, first)
     }
 
     /// Writes it.
@@ -61,34 +64,55 @@ impl Json {
                 }
                 out.push(']');
             }
-            Self::Object(fields) => {
-                out.push('{');
-                for (at, (name, value)) in fields.iter().enumerate() {
-                    if at > 0 {
-                        out.push(',');
-                    }
-                    write_text(name, out);
-                    out.push(':');
-                    value.write(out);
-                }
-                out.push('}');
-            }
+            Self::Object(object) => object.write(out),
         }
     }
 
     /// As text.
     pub(super) fn text(&self) -> String {
+        if let Self::Object(Object {
+            written: Some(text),
+            ..
+        }) = self
+        {
+            return (*text).to_owned();
+        }
         let mut out = String::with_capacity(USUAL_LENGTH);
         self.write(&mut out);
         out
     }
 }
 
+impl Object<'_> {
+    fn write(&self, out: &mut String) {
+        if let Some(text) = self.written {
+            return out.push_str(text);
+        }
+        out.push('{');
+        for (at, (name, value)) in self.fields.iter().enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            write_text(name, out);
+            out.push(':');
+            value.write(out);
+        }
+        out.push('}');
+    }
+}
+
+/// Writes a text of which it is known that nothing in it is special between quotes.
+pub(super) fn write_plain(text: &str, out: &mut String) {
+    out.push('"');
+    out.push_str(text);
+    out.push('"');
+}
+
 /// Writes a text between quotes.
 pub(super) fn write_text(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
-    while let Some(at) = special(rest) {
+    while let Some(at) = special(rest.as_bytes()) {
         let (plain, from) = rest.split_at(at);
         out.push_str(plain);
         rest = &from[1..];
@@ -110,159 +134,6 @@ pub(super) fn write_text(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Where the first character stands that is not written as it is; each is one byte.
-fn special(text: &str) -> Option<usize> {
-    let mut bytes = text.bytes();
-    bytes.position(|byte| byte < b' ' || matches!(byte, b'"' | b'\\'))
-}
-
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-    /// Of a name that comes twice in the outermost object the first value counts.
-    first: bool,
-}
-
-impl<'a> Reader<'a> {
-    fn rest(&self) -> &'a str {
-        &self.text[self.at..]
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    fn blanks(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
-            self.at += 1;
-        }
-    }
-
-    fn take(&mut self, word: &str) -> Option<()> {
-        self.rest().starts_with(word).then(|| self.at += word.len())
-    }
-
-    fn value(&mut self, depth: usize) -> Option<Json> {
-        if depth > MAX_DEPTH {
-            return None;
-        }
-        self.blanks();
-        match self.peek()? {
-            b'{' => self.object(depth),
-            b'[' => self.list(depth),
-            b'"' => self.string().map(Json::Text),
-            b't' => self.take("true").map(|()| Json::Bool(true)),
-            b'f' => self.take("false").map(|()| Json::Bool(false)),
-            b'n' => self.take("null").map(|()| Json::Null),
-            // Numbers that JSON does not know are written as nothing.
-            b'N' => self.take("NaN").map(|()| Json::Null),
-            b'I' => self.take("Infinity").map(|()| Json::Null),
-            b'-' if self.rest().starts_with("-I") => self.take("-Infinity").map(|()| Json::Null),
-            _ => self.number(),
-        }
-    }
-
-    fn object(&mut self, depth: usize) -> Option<Json> {
-        let (mut fields, mut places) = (Vec::new(), HashMap::new());
-        self.take("{")?;
-        self.blanks();
-        if self.take("}").is_some() {
-            return Some(Json::Object(fields));
-        }
-        loop {
-            self.blanks();
-            let name = self.string()?;
-            self.blanks();
-            self.take(":")?;
-            let value = self.value(depth + 1)?;
-            match place(&fields, &mut places, &name) {
-                Some(_) if self.first && depth == 0 => {}
-                Some(at) => fields[at] = (name, value),
-                None => fields.push((name, value)),
-            }
-            self.blanks();
-            if self.take(",").is_none() {
-                self.take("}")?;
-                return Some(Json::Object(fields));
-            }
-        }
-    }
-
-    fn list(&mut self, depth: usize) -> Option<Json> {
-        let mut items = Vec::new();
-        self.take("[")?;
-        self.blanks();
-        if self.take("]").is_some() {
-            return Some(Json::List(items));
-        }
-        loop {
-            items.push(self.value(depth + 1)?);
-            self.blanks();
-            if self.take(",").is_none() {
-                self.take("]")?;
-                return Some(Json::List(items));
-            }
-        }
-    }
-
-    fn string(&mut self) -> Option<String> {
-        if self.peek()? != b'"' {
-            return None;
-        }
-        let begin = self.at;
-        self.at += 1;
-        let mut as_it_stands = true;
-        loop {
-            self.at += special(self.text.get(self.at..)?)?;
-            match self.peek()? {
-                b'"' => break,
-                b'\\' => (self.at, as_it_stands) = (self.at + 2, false),
-                _ => return None,
-            }
-        }
-        let quoted = begin..self.at + 1;
-        self.at = quoted.end;
-        if as_it_stands {
-            return Some(self.text[quoted.start + 1..quoted.end - 1].to_owned());
-        }
-        // It refuses halves of a pair of surrogates, as theirs does.
-        serde_json::from_str(self.text.get(quoted)?).ok()
-    }
-
-    fn number(&mut self) -> Option<Json> {
-        let is_part = |c: u8| c.is_ascii_digit() || matches!(c, b'-' | b'+' | b'.' | b'e' | b'E');
-        let length = self.rest().bytes().take_while(|c| is_part(*c)).count();
-        let text = &self.rest()[..length];
-        self.at += length;
-        let digits = text.strip_prefix('-').unwrap_or(text);
-        let is_whole = !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());
-        if is_whole {
-            let sound = (digits == "0" || !digits.starts_with('0')) && digits.len() <= MAX_DIGITS;
-            let number = if digits == "0" { digits } else { text };
-            return sound.then(|| Json::Number(number.to_owned()));
-        }
-        serde_json::from_str::<&serde_json::value::RawValue>(text).ok()?;
-        let number: f64 = text.parse().ok()?;
-        // What is too large for a float is no number in theirs either.
-        Some(float(number).map_or(Json::Null, Json::Number))
-    }
-}
-
-/// Where a name stands among fields; beyond a few they are kept in `places`, as far as they were looked for.
-fn place(
-    fields: &[(String, Json)],
-    places: &mut HashMap<String, usize>,
-    name: &str,
-) -> Option<usize> {
-    if fields.len() <= FEW_FIELDS {
-        return fields.iter().position(|(is, _)| is == name);
-    }
-    for (at, (name, _)) in fields.iter().enumerate().skip(places.len()) {
-        places.insert(name.clone(), at);
-    }
-    places.get(name).copied()
-}
-
 /// A float as it is written; None for what JSON has no number for.
 pub(super) fn float(number: f64) -> Option<String> {
     let written = serde_json::Number::from_f64(number)?.to_string();
@@ -272,7 +143,135 @@ pub(super) fn float(number: f64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
+    use super::super::reader::{FEW_FIELDS, MAX_DEPTH, MAX_DIGITS};
     use super::*;
+
+    /// A value of which no text is kept.
+    fn without_texts(value: Json<'_>) -> Json<'_> {
+        match value {
+            Json::List(items) => Json::List(items.into_iter().map(without_texts).collect()),
+            Json::Object(Object { fields, .. }) => {
+                let fields = fields
+                    .into_iter()
+                    .map(|(name, value)| (name, without_texts(value)));
+                let (fields, written) = (fields.collect(), None);
+                Json::Object(Object { fields, written })
+            }
+            other => other,
+        }
+    }
+
+    /// Whether the text of an object is kept; if it is, it must be what is written.
+    fn is_kept(text: &str) -> bool {
+        let Some(value @ Json::Object(_)) = Json::read(text) else {
+            return false;
+        };
+        let is_kept = matches!(
+            &value,
+            Json::Object(Object {
+                written: Some(_),
+                ..
+            })
+        );
+        let written = value.text();
+        assert_eq!(written, without_texts(value).text(), "{text}");
+        assert!(!is_kept || written == text, "{text}");
+        is_kept
+    }
+
+    #[test]
+    fn what_is_written_already_is_kept() {
+        for kept in [
+            "{}",
+            r#"{"a":[],"":{},"n":[null,true,false,0,-1,1.5,1e300,-0.0]}"#,
+            r#"{"ñ":"😀","\n":"\"\\\b\f\n\r\t"}"#,
+            "{\"a\":\"\x7f\"}",
+            r#"{"a":{"b":1},"b":{"a":1}}"#,
+        ] {
+            assert!(is_kept(kept), "{kept}");
+        }
+        for other in [
+            "{ }",
+            r#"{"a":[ ]}"#,
+            "{\"a\"\t:1}",
+            "{\"a\":\n1}",
+            r#"{"a":1 }"#,
+            r#"{"a":1, "b":2}"#,
+            r#"{"\u0061":1}"#,
+            r#"{"a":"\/"}"#,
+            r#"{"a":"\u0001"}"#,
+            r#"{"a":1,"a":1}"#,
+            r#"{"a":{"b":1,"b":1}}"#,
+            r#"{"a":-0}"#,
+            r#"{"a":1.50}"#,
+            r#"{"a":1E5}"#,
+            r#"{"a":1e999}"#,
+            r#"{"a":NaN}"#,
+            r#"{"a":[Infinity]}"#,
+            r#"{"a":-Infinity}"#,
+        ] {
+            assert!(!is_kept(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn one_object_is_kept_beside_another() {
+        let value = Json::read(r#"{"a":{"b":1},"c":{"b": 1},"d":{"b":2}}"#).unwrap();
+        let Json::Object(object) = &value else {
+            panic!("an object is read");
+        };
+        let kept = object.fields.iter().map(|(_, value)| match value {
+            Json::Object(Object { written, .. }) => *written,
+            _ => None,
+        });
+        let kept: Vec<_> = kept.collect();
+        assert_eq!(kept, [Some(r#"{"b":1}"#), None, Some(r#"{"b":2}"#)]);
+        assert_eq!(value.text(), r#"{"a":{"b":1},"c":{"b":1},"d":{"b":2}}"#);
+    }
+
+    /// Objects as they are written and as they are not.
+    fn objects() -> impl Strategy<Value = String> {
+        let alone = prop_oneof![
+            "-?(0|[1-9][0-9]{0,3})",
+            "-?[0-9]\\.[0-9]{1,2}([eE][-+]?[0-9]{1,3})?",
+            "null|true|false|NaN|-?Infinity",
+            text(),
+        ];
+        let within = |value: BoxedStrategy<String>| {
+            let blank = || prop_oneof![20 => Just(""), 1 => Just(" "), 1 => Just("\n")];
+            let field = (blank(), text(), blank(), value.clone(), blank());
+            let field = field.prop_map(|(a, name, b, value, c)| format!("{a}{name}:{b}{value}{c}"));
+            let fields = proptest::collection::vec(field, 0..4);
+            prop_oneof![
+                fields.prop_map(|fields| format!("{{{}}}", fields.join(","))),
+                proptest::collection::vec(value, 0..3).prop_map(|it| format!("[{}]", it.join(","))),
+            ]
+        };
+        alone.prop_recursive(4, 40, 4, move |value| within(value.boxed()))
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        prop_oneof![
+            8 => "[a-c]{0,2}",
+            3 => r#"([ -!#-\[\]-~ñ😀\x7f]|\\["\\bfnrt]){0,40}"#,
+            1 => r"(\\/|\\u00[0-9a-fA-F]{2}|a){0,3}",
+        ]
+        .prop_map(|text| format!("\"{text}\""))
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_kept_is_what_is_written(value in objects()) {
+            let text = format!("{{\"v\":{value}}}");
+            prop_assert!(Json::read(&text).is_some());
+            is_kept(&text);
+            let written = Json::read(&text).map(|value| without_texts(value).text()).unwrap();
+            // What was written once is kept, unless there is a control character in it that has no short form.
+            prop_assert!(is_kept(&written) || written.contains("\\u00"), "{}", written);
+        }
+    }
 
     fn again(text: &str) -> Option<String> {
         Some(Json::read(text)?.text())

@@ -7,6 +7,8 @@ mod config;
 mod fields;
 mod id;
 mod json;
+mod plain;
+mod reader;
 mod response;
 mod time;
 mod traced;
@@ -149,12 +151,17 @@ impl Writer {
         Self(text)
     }
 
+    /// The name of a field that is known, and with it plain.
     fn name(&mut self, name: &str) {
+        self.comma();
+        json::write_plain(name, &mut self.0);
+        self.0.push(':');
+    }
+
+    fn comma(&mut self) {
         if self.0.len() > 1 {
             self.0.push(',');
         }
-        json::write_text(name, &mut self.0);
-        self.0.push(':');
     }
 
     fn text(&mut self, name: &str, value: &str) {
@@ -165,6 +172,14 @@ impl Writer {
     fn raw(&mut self, name: &str, value: &str) {
         self.name(name);
         self.0.push_str(value);
+    }
+
+    /// A field of any name.
+    fn extra(&mut self, name: &str, value: &Data) {
+        self.comma();
+        json::write_text(name, &mut self.0);
+        self.0.push(':');
+        self.0.push_str(value.text());
     }
 
     fn maybe_text(&mut self, name: &str, value: Option<&str>) {

@@ -131,7 +131,7 @@ impl Response {
         }
         if dialect == Dialect::Streams {
             for (name, value) in &self.extra {
-                to.raw(name, value.text());
+                to.extra(name, value);
             }
         }
         to.done()
@@ -161,7 +161,7 @@ impl ErrorDetail {
         to.done()
     }
 
-    fn read(value: Json) -> Result<Self, Vec<Fault>> {
+    fn read(value: Json<'_>) -> Result<Self, Vec<Fault>> {
         let Json::Object(fields) = value else {
             let field = String::new();
             let kind = "model_type";
