@@ -103,11 +103,10 @@ impl Config {
         let mut fields = Fields::within(object);
         let mut out = String::from("{");
         for (at, Setting(name, kind, default)) in self.0.iter().enumerate() {
-            if at > 0 {
-                out.push(',');
-            }
-            super::json::write_plain(name, &mut out);
-            out.push(':');
+            // Known names are plain.
+            out.push_str(if at > 0 { ",\"" } else { "\"" });
+            out.push_str(name);
+            out.push_str("\":");
             match (fields.take(name), default) {
                 (Some(value), _) => match kind.check(value) {
                     Ok(value) => value.write(&mut out),

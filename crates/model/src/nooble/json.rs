@@ -101,16 +101,15 @@ impl Object<'_> {
     }
 }
 
-/// Writes a text of which it is known that nothing in it is special between quotes.
-pub(super) fn write_plain(text: &str, out: &mut String) {
-    out.push('"');
-    out.push_str(text);
-    out.push('"');
-}
-
 /// Writes a text between quotes.
 pub(super) fn write_text(text: &str, out: &mut String) {
     out.push('"');
+    write_escaped(text, out);
+    out.push('"');
+}
+
+/// Writes what stands between the quotes of a text.
+pub(super) fn write_escaped(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(at) = special(rest.as_bytes()) {
         let (plain, from) = rest.split_at(at);
@@ -131,7 +130,6 @@ pub(super) fn write_text(text: &str, out: &mut String) {
         }
     }
     out.push_str(rest);
-    out.push('"');
 }
 
 /// A float as it is written; None for what JSON has no number for.

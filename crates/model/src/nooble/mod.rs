@@ -151,34 +151,36 @@ impl Writer {
         Self(text)
     }
 
-    /// The name of a field that is known, and with it plain.
-    fn name(&mut self, name: &str) {
-        self.comma();
-        json::write_plain(name, &mut self.0);
-        self.0.push(':');
-    }
-
-    fn comma(&mut self) {
+    /// Begins a field, up to its name.
+    fn begin(&mut self) {
         if self.0.len() > 1 {
-            self.0.push(',');
+            self.0.push_str(",\"");
+        } else {
+            self.0.push('"');
         }
     }
 
+    /// A text. Names of fields that are known are plain, here and in the next.
     fn text(&mut self, name: &str, value: &str) {
-        self.name(name);
-        json::write_text(value, &mut self.0);
+        self.begin();
+        self.0.push_str(name);
+        self.0.push_str("\":\"");
+        json::write_escaped(value, &mut self.0);
+        self.0.push('"');
     }
 
     fn raw(&mut self, name: &str, value: &str) {
-        self.name(name);
+        self.begin();
+        self.0.push_str(name);
+        self.0.push_str("\":");
         self.0.push_str(value);
     }
 
     /// A field of any name.
     fn extra(&mut self, name: &str, value: &Data) {
-        self.comma();
-        json::write_text(name, &mut self.0);
-        self.0.push(':');
+        self.begin();
+        json::write_escaped(name, &mut self.0);
+        self.0.push_str("\":");
         self.0.push_str(value.text());
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::json::{Field, Json, Object, float};
-use super::plain::special;
+use super::plain::{special, special_soon};
 
 /// How deep values may be nested: what Nooble4's reader allows.
 pub(super) const MAX_DEPTH: usize = 200;
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         match self.peek()? {
             b'{' => self.object(depth),
             b'[' => self.list(depth),
-            b'"' => self.string().map(Json::Text),
+            b'"' => self.string(special).map(Json::Text),
             b't' => self.word("true", Json::Bool(true)),
             b'f' => self.word("false", Json::Bool(false)),
             b'n' => self.word("null", Json::Null),
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         }
         loop {
             self.blanks();
-            let name = self.string()?;
+            let name = self.string(special_soon)?;
             self.blanks();
             self.byte(b':')?;
             let value = self.value(depth + 1)?;
@@ -153,10 +153,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn string(&mut self) -> Option<Cow<'a, str>> {
+    /// A text, of which `end` finds where it may end.
+    fn string(&mut self, end: impl FnOnce(&[u8]) -> Option<usize>) -> Option<Cow<'a, str>> {
         self.byte(b'"')?;
         let begin = self.at;
-        self.at += special(&self.text.as_bytes()[begin..])?;
+        self.at += end(&self.text.as_bytes()[begin..])?;
         if self.byte(b'"').is_none() {
             return self.escaped(begin).map(Cow::Owned);
         }
