@@ -221,10 +221,6 @@ impl Verb {
     }
 }
 
-/// Entries of the trace of actions kept, more or less: some megabytes.
-const MOST_TRACED: u64 = 50_000;
-/// How long the trace stays after the last action, in milliseconds (one day).
-const TRACED_FOR_MS: u64 = 86_400_000;
 /// Dead letters of one queue of actions kept, more or less.
 const MOST_DEAD: u64 = 10_000;
 /// How long failed and lost runs of an action are remembered, in milliseconds (one day): far longer than the
@@ -292,8 +288,6 @@ fn constants(keys: Vec<ScriptName>) -> Constants {
         ("DEAD_FOR", ms(bananas::DEAD_FOR)),
         ("RESULT_FOR", ms(bananas::RESULT_FOR)),
         ("FAILURE_FOR", ms(bananas::FAILURE_FOR)),
-        ("MOST_TRACED", MOST_TRACED),
-        ("TRACED_FOR", TRACED_FOR_MS),
         ("MOST_DEAD", MOST_DEAD),
         ("TRIES_FOR", TRIES_FOR_MS),
     ];

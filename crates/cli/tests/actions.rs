@@ -44,8 +44,11 @@ on_all_data! {
             let answer = ground.run(&own).ok().json();
             assert_eq!((&answer["success"], &answer["data"]["count"]), (&json("true"), &json("3")));
             let trace = |id: &str| ground.run(&[&["action", "trace", id][..], &side].concat());
-            let tree = trace(task).ok().stdout;
-            assert_eq!(tree.lines().count(), 2, "{tree}");
+            // It is told a little later than the answer.
+            let tree = eventually("both are traced", || {
+                let told = trace(task);
+                (told.stdout.lines().count() == 2).then_some(told.stdout)
+            });
             assert!(tree.lines().all(|line| line.starts_with("demo.count ") && line.ends_with(": done")), "{tree}");
             assert_eq!(trace(&task.replace('-', "").to_uppercase()).ok().stdout, tree);
             assert_eq!(trace(answer["trace_id"].as_str().unwrap()).ok().stdout.contains(&tree), dialect == "lists");
@@ -69,8 +72,11 @@ on_all_data! {
             let call = ["action", "call", "demo.count", "{\"items\":[]}", "--dialect", dialect, "--json"];
             let told = |answer: serde_json::Value| {
                 let trace = answer["trace_id"].as_str().unwrap().to_owned();
-                let told = ground.run(&["action", "trace", &trace, "--dialect", dialect, "--json"]);
-                (trace.replace('-', ""), told.ok().jsons().pop().unwrap()["parent"].clone())
+                let told = eventually("it is traced", || {
+                    let told = ground.run(&["action", "trace", &trace, "--dialect", dialect, "--json"]);
+                    told.jsons().pop()
+                });
+                (trace.replace('-', ""), told["parent"].clone())
             };
             let expected = (TRACE.to_owned(), serde_json::Value::from("b7ad6b7169203331"));
             let answer = ground.run(&[&call[..], &["--traceparent", &parent]].concat()).ok().json();

@@ -151,7 +151,7 @@ on_all_data! {
             assert_eq!((answer.status, answer.body.as_str()), (200, "{\"count\":0}"));
             assert!(answer.header("traceparent").is_some());
             if dialect == "streams" {
-                let tree = ground.run(&["action", "trace", TASK, "--json"]).ok().json();
+                let tree = eventually("it is traced", || ground.run(&["action", "trace", TASK, "--json"]).jsons().pop());
                 assert_eq!((&tree["from"], &tree["parent"]), (&Value::from("gateway"), &Value::from("b7ad6b7169203331")));
             }
             gateway.stop();

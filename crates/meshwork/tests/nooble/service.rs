@@ -254,6 +254,35 @@ async fn what_a_handler_sends_belongs_to_the_same_task() {
     }
 }
 
+/// The trace is told a little later than the caller, but before the service has stopped.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_stops_has_told_the_trace() {
+    for ground in Ground::both().await {
+        let service = ground.started().await;
+        let asks = request("demo.echo", json!({}));
+        ground.tester.call(asks, BOUND).await.unwrap();
+        service.stop().await;
+        let told = ground.broker.traced(None, 2).await.unwrap();
+        assert_eq!(told.len(), 1, "{told:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trace_that_cannot_be_told_holds_up_nothing() {
+    for ground in Ground::both().await {
+        let trace = ground.broker.names().trace();
+        ground.say::<()>(&["SET", &trace, "x"]).await;
+        let service = ground.started().await;
+        for _ in 0..2 {
+            let asks = request("demo.echo", json!({}));
+            let answer = ground.tester.call(asks, BOUND).await.unwrap();
+            assert!(answer.success());
+        }
+        service.stop().await;
+        assert_eq!(ground.say::<String>(&["GET", &trace]).await, "x");
+    }
+}
+
 /// The process that had it is gone; and what it says afterwards counts for nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_service_that_is_gone_had_is_taken_over() {

@@ -83,13 +83,14 @@ impl Ground {
         service
     }
 
-    /// What the trace tells of the last runs that ended, the latest first.
+    /// What the trace tells of the runs that ended, once there are so many of them; the latest first.
     pub(crate) async fn traced<const N: usize>(&self) -> [Traced<'static>; N] {
-        let trace = self.broker.names().trace();
-        let entries = self.broker.traced(&trace, None, N).await.unwrap();
-        let told: Vec<_> = entries.into_iter().filter_map(|(_, told)| told).collect();
-        told.try_into()
-            .unwrap_or_else(|told| panic!("{N} runs ended: {told:?}"))
+        let all = async || {
+            let entries = self.broker.traced(None, N + 1).await.unwrap();
+            let told = entries.into_iter().filter_map(|(_, told)| told);
+            told.collect::<Vec<_>>().try_into().ok()
+        };
+        eventually(&format!("{N} runs have ended"), BOUND, all).await
     }
 
     pub(crate) async fn say<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {

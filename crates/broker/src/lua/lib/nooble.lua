@@ -30,10 +30,3 @@ local function answer(list, text, ms)
   if ms ~= '0' then redis.call('PEXPIRE', list, ms) end
   return true
 end
-
--- Notes an entry in the trace, which only helps. Where there is none, the key is of something else.
-local function note(key, entry)
-  if entry == '' then return end
-  redis.pcall('XADD', key, 'MAXLEN', '~', MOST_TRACED, '*', 'entry', entry)
-  redis.pcall('PEXPIRE', key, TRACED_FOR)
-end

@@ -1,13 +1,12 @@
 -- Ends an action that went well: its answer and its acknowledgement are one step. Of a stream, the first run that ends
 -- counts, also when another worker has taken the message over meanwhile: it ends once.
 -- KEYS    the queue, what the worker has in hand, the tries of the message, the list that the answer goes to, the
---         record of what was asked for, the trace
+--         record of what was asked for
 -- ARGV    now, group ('' for a list), worker, id in the stream, how often it was given, the message (of a list), the
---         answer ('' for none), how long that waits in ms, what the trace is told ('' for nothing)
+--         answer ('' for none), how long that waits in ms
 -- Returns 'finished', 'unanswered' if what is to take the answer is no list, or 'stale' if the message is over already,
 --         or of a list and not this worker's any more
 if not let_go() then return 'stale' end
 local told = answer(KEYS[4], ARGV[7], ARGV[8])
-note(KEYS[6], ARGV[9])
 redis.call('DEL', KEYS[3], KEYS[5])
 return told and 'finished' or 'unanswered'

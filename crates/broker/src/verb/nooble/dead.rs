@@ -1,7 +1,4 @@
-//! The dead letters of a queue: what is among them, and how one gets its runs again. And the trace, which is read
-//! the same way.
-
-use meshwork_model::nooble::Traced;
+//! The dead letters of a queue: what is among them, and how one gets its runs again.
 
 use super::{Nooble, Source};
 use crate::error::Error;
@@ -126,30 +123,5 @@ impl Nooble {
             queue if queue == source.queue() => Replayed::Back,
             _ => Replayed::Elsewhere(from),
         })
-    }
-
-    /// What the trace was told of actions, the latest first, and each entry's id: those before `before`, or from the
-    /// latest on. None of what says nothing.
-    ///
-    /// # Errors
-    /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call.
-    pub async fn traced(
-        &self,
-        trace: &str,
-        before: Option<&str>,
-        most: usize,
-    ) -> Result<Vec<(String, Option<Traced<'static>>)>, Error> {
-        at_most("traced", MAX_ITEMS, most)?;
-        let end = before.map_or_else(|| "+".to_owned(), |id| format!("({id}"));
-        let mut cmd = redis::cmd("XREVRANGE");
-        cmd.arg(trace).arg(end).arg("-");
-        let found: Vec<_> = self.ask("traced", cmd.arg("COUNT").arg(most)).await?;
-        let read = |entry| {
-            let entry = Entry::read(entry);
-            let id = entry.id.clone();
-            let told = entry.fields().find(|(name, _)| name == b"entry");
-            (id, told.and_then(|(_, told)| Traced::read(&told)))
-        };
-        Ok(found.into_iter().map(read).collect())
     }
 }

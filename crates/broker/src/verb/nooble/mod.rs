@@ -9,6 +9,7 @@ mod report;
 mod send;
 mod step;
 mod subscribe;
+mod trace;
 
 use std::sync::Arc;
 

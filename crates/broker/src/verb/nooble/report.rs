@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use meshwork_model::nooble::Traced;
-
 use super::{Nooble, Received, Source};
 use crate::error::Error;
 use crate::script::{Call, Verb};
@@ -27,8 +25,6 @@ pub struct End<'a> {
     pub answer: Option<Answer<'a>>,
     /// The key of the record of what was asked for, which is over with it (a callback's).
     pub asked: Option<&'a str>,
-    /// The stream of the trace, and what it is told.
-    pub trace: Option<(&'a str, &'a Traced<'a>)>,
 }
 
 /// A run that failed.
@@ -89,7 +85,6 @@ impl Nooble {
         };
         let mut call = self.report(Verb::NoobleFinish, worker, of, message);
         self.push_end(&mut call, of, end);
-        call.push_arg(traced(end));
         let told: String = call.run(&self.conn).await?;
         match told.as_str() {
             "finished" => Ok(Finished::Finished),
@@ -120,7 +115,6 @@ impl Nooble {
         call.push_arg(failure.longest_pause.as_millis() as u64);
         call.push_arg(failure.error);
         call.push_arg(failure.token);
-        call.push_arg(traced(end));
         let (told, runs): (String, u32) = call.run(&self.conn).await?;
         match told.as_str() {
             "again" => Ok(Failed::Again(runs)),
@@ -155,7 +149,6 @@ impl Nooble {
         call.push_key(&tries);
         call.push_key(end.answer.map_or(keys.queue.as_str(), |answer| answer.list));
         call.push_key(end.asked.unwrap_or(&tries));
-        call.push_key(end.trace.map_or(keys.queue.as_str(), |(key, _)| key));
         call.push_arg(end.answer.map_or("", |answer| answer.message));
         let waits = end.answer.and_then(|answer| answer.waits);
         call.push_arg(waits.map_or(0, |waits| waits.as_millis() as u64));
@@ -168,11 +161,6 @@ pub(super) fn hand(source: &Source, worker: &str) -> String {
         Some(_) => source.keys.queue.clone(),
         None => source.keys.processing_of(worker),
     }
-}
-
-/// What the trace is told, as it is kept: one field costs a script less than one for each name.
-fn traced(end: End<'_>) -> String {
-    end.trace.map_or_else(String::new, |(_, told)| told.write())
 }
 
 fn unknown(verb: &'static str, answer: String) -> Error {

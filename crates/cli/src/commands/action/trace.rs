@@ -53,8 +53,7 @@ impl Trace {
 async fn told(broker: &Nooble, id: &str) -> Result<Vec<Told>, Error> {
     let (mut told, mut before) = (Vec::new(), None::<String>);
     loop {
-        let key = broker.names().trace();
-        let page = broker.traced(&key, before.as_deref(), MAX_ITEMS).await?;
+        let page = broker.traced(before.as_deref(), MAX_ITEMS).await?;
         before = page.last().map(|(id, _)| id.clone());
         let many = page.len();
         let is_it = |one: &Told| one.task == id || one.trace == id;

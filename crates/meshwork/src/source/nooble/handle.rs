@@ -11,16 +11,20 @@ use super::Error;
 use super::pull::{promote, pull, take_over, trim};
 use super::run::release;
 use super::state::State;
+use super::trace::tell;
 use crate::source::thread::Thread;
 
 /// How long a stopping service waits for its parked connections to come back.
 const UNPARK: Duration = Duration::from_secs(2);
+/// How long it waits until the trace is told.
+const TELL: Duration = Duration::from_secs(2);
 
 /// A running service. Dropped without [`ServiceHandle::stop`], it takes no more, and what it runs is taken over by
 /// others when its time is up.
 pub struct ServiceHandle {
     state: Arc<State>,
     tasks: Vec<JoinHandle<()>>,
+    teller: JoinHandle<()>,
     keeper: Thread,
     stop: DropGuard,
 }
@@ -41,6 +45,7 @@ pub(super) fn start(state: Arc<State>) -> Result<ServiceHandle, Error> {
     }
     Ok(ServiceHandle {
         tasks,
+        teller: tokio::spawn(tell(Arc::clone(&state))),
         keeper,
         stop: state.stop.clone().drop_guard(),
         state,
@@ -74,6 +79,7 @@ impl ServiceHandle {
         let Self {
             state,
             tasks,
+            teller,
             keeper,
             stop,
         } = self;
@@ -81,7 +87,6 @@ impl ServiceHandle {
         if tokio::time::timeout(UNPARK, join_all(tasks)).await.is_err() {
             tracing::warn!("a wait for messages has not ended; what it brings is taken over later");
         }
-        state.running.close();
         let grace = state.setup.grace;
         let _ = tokio::time::timeout(grace, state.running.wait()).await;
         let left = state.all();
@@ -93,6 +98,9 @@ impl ServiceHandle {
         });
         join_all(hand_back).await;
         state.running.wait().await;
+        if tokio::time::timeout(TELL, teller).await.is_err() {
+            tracing::warn!("the trace was not told of all that is over");
+        }
         keeper.end().await;
         let setup = &state.setup;
         let leave = setup.queues.iter().map(|queue| async move {

@@ -215,8 +215,8 @@ impl Task<'_> {
             .filter(|_| !answer::is_call(&self.action));
         let asks = expects.is_some();
         let reply = answer::to(&self.action, service, names, given, expects);
-        let (key, told) = (names.trace(), self.traced(Ended::Done, ""));
-        let mut end = self.end(reply.as_ref(), &key, &told);
+        let took = self.began.1.elapsed();
+        let mut end = self.end(reply.as_ref());
         if asks && reply.is_some() {
             // What the answer asks for is kept in its place.
             end.asked = None;
@@ -227,10 +227,11 @@ impl Task<'_> {
                 .finish(&setup.worker, &self.in_hand.received, end)
         });
         match told.await {
+            Some(Finished::Stale) | None => return self.lost(),
             Some(Finished::Unanswered) => self.unanswered(),
-            Some(Finished::Stale) | None => self.lost(),
             Some(Finished::Finished) => {}
         }
+        self.trace(took, Ended::Done, "");
     }
 
     async fn fail(&self, error: ActionError, bury: bool) {
@@ -241,8 +242,8 @@ impl Task<'_> {
         let text = error.detail.message.clone();
         let again = error.again;
         let reply = answer::to(&self.action, service, names, &Err(error), None);
-        let (key, traced) = (names.trace(), self.traced(Ended::Failed, &text));
-        let end = self.end(reply.as_ref(), &key, &traced);
+        let took = self.began.1.elapsed();
+        let end = self.end(reply.as_ref());
         let token = new_id();
         let failure = Failure {
             // A caller is told, and decides; all else would be gone.
@@ -259,9 +260,9 @@ impl Task<'_> {
                 .fail(&setup.worker, &self.in_hand.received, failure, end)
         });
         match said.await {
-            Some(Failed::Unanswered) => self.unanswered(),
+            Some(Failed::Stale) | None => return self.lost(),
             Some(Failed::Again(runs)) => {
-                tracing::info!(
+                return tracing::info!(
                     action_id,
                     action_type,
                     runs,
@@ -269,11 +270,12 @@ impl Task<'_> {
                     "it failed, and runs again"
                 );
             }
+            Some(Failed::Unanswered) => self.unanswered(),
             Some(Failed::Failed) => {
                 tracing::warn!(action_id, action_type, error = text, "it failed for good");
             }
-            Some(Failed::Stale) | None => self.lost(),
         }
+        self.trace(took, Ended::Failed, &text);
     }
 
     /// Another service runs it, and answers; or nobody does, since its queue was deleted. (What is handed back when
@@ -295,39 +297,41 @@ impl Task<'_> {
         tracing::warn!(?list, "the answer went nowhere: the key is no list");
     }
 
-    fn end<'a>(&'a self, reply: Option<&'a Reply>, key: &'a str, told: &'a Traced<'a>) -> End<'a> {
+    fn end<'a>(&'a self, reply: Option<&'a Reply>) -> End<'a> {
         End {
             answer: reply.map(answer_of),
             asked: self.asked.as_deref(),
-            trace: Some((key, told)),
         }
     }
 
-    /// What the trace is told of it.
-    fn traced<'a>(&'a self, how: Ended, error: &'a str) -> Traced<'a> {
+    /// Tells the trace of it.
+    fn trace(&self, took: Duration, how: Ended, error: &str) {
         let (setup, action) = (&self.state.setup, &*self.action);
         let parent = comes_from(action).map(|from| from.parent_id().to_owned());
         // A callback says nothing of it, as Nooble4's do not.
         let parent = parent.or_else(|| self.asker.clone());
-        let of = |id: &'a Option<String>| Cow::from(id.as_deref().unwrap_or_default());
-        let took = self.began.1.elapsed().as_millis();
-        Traced {
+        self.state.trace.add(&Traced {
             task: task_of(action, setup.broker.names().dialect()).into(),
             action: (&action.action_id).into(),
             action_type: (&action.action_type).into(),
             span: span(&action.action_id).into(),
             parent: parent.unwrap_or_default().into(),
-            from: of(&action.origin_service),
+            from: text(&action.origin_service),
             service: setup.client.service().into(),
-            correlation: of(&action.correlation_id),
-            trace: of(&action.trace_id),
+            correlation: text(&action.correlation_id),
+            trace: text(&action.trace_id),
             asked: (&action.timestamp).into(),
             began: (&self.began.0).into(),
-            took_ms: u64::try_from(took).unwrap_or(u64::MAX),
+            took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             how,
             error: cut(error).into(),
-        }
+        });
     }
+}
+
+/// A text that may be missing, as the trace has it.
+fn text(of: &Option<String>) -> Cow<'_, str> {
+    of.as_deref().unwrap_or_default().into()
 }
 
 fn answer_of(reply: &Reply) -> Answer<'_> {

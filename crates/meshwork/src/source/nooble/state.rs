@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::client::Client;
 use super::handler::Act;
+use super::trace::Trace;
 
 /// So often what is in hand is renewed while it lasts.
 const RENEWALS: u32 = 3;
@@ -93,6 +94,8 @@ pub(super) struct State {
     pub(super) stop: CancellationToken,
     /// The runs.
     pub(super) running: TaskTracker,
+    /// What is to be told of those that are over.
+    pub(super) trace: Trace,
 }
 
 impl State {
@@ -105,6 +108,7 @@ impl State {
             alive: watch::Sender::new(None),
             stop: CancellationToken::new(),
             running: TaskTracker::new(),
+            trace: Trace::default(),
         }
     }
 
@@ -191,6 +195,13 @@ impl State {
             // The sender lives as long as `self`.
             let _ = alive.changed().await;
         }
+    }
+
+    /// Returns when it takes no more, and nothing runs any more.
+    pub(super) async fn ended(&self) {
+        self.stop.cancelled().await;
+        self.running.close();
+        self.running.wait().await;
     }
 
     /// A slot, and with it others that are free, so many in all; None when the service stops.

@@ -3,7 +3,7 @@
 use meshwork_broker::nooble::{End, Failed};
 
 use super::super::world::START;
-use super::{GROUP, Outcome, Side, W1, W2, World, cases, check, same, to, traced};
+use super::{GROUP, Outcome, Side, W1, W2, World, cases, check, same, to};
 
 cases![
     waits_for_its_next_run,
@@ -13,8 +13,6 @@ cases![
     an_answer_that_no_list_takes_goes_nowhere,
     runs_are_remembered_for_a_day,
     two_that_are_alike_wait_both,
-    tells_the_trace_when_it_is_over,
-    without_a_trace_no_key_gets_an_end,
     forgets_what_was_asked_when_it_is_over,
     who_is_told_needs_no_dead_letter,
     refuses_another_worker,
@@ -26,17 +24,15 @@ cases![
 async fn waits_for_its_next_run(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let got = side.started("m 1").await?;
-        let (asked, trace, replies) = (side.asked(), side.trace(), side.replies());
+        let (asked, replies) = (side.asked(), side.replies());
         let end = End {
             asked: Some(&asked),
-            trace: Some((&trace, &traced("a1"))),
             ..to(&replies, "r1")
         };
         world.raw::<()>(&["SET", &asked, "x"]).await?;
         same!(side.fail(&got, 3, end).await?, Failed::Again(1));
         side.is_over().await?;
         check!(!side.exists(&side.replies()).await?);
-        check!(!side.exists(&side.trace()).await?);
         check!(side.exists(&asked).await?);
         same!(side.dead().await?, []);
         let delayed = &side.source.keys().delayed;
@@ -135,33 +131,6 @@ async fn two_that_are_alike_wait_both(world: &World) -> Outcome {
         }
         let delayed = &side.source.keys().delayed;
         same!(world.raw::<usize>(&["ZCARD", delayed]).await?, 2);
-    }
-    Ok(())
-}
-
-async fn tells_the_trace_when_it_is_over(world: &World) -> Outcome {
-    for side in Side::both(world)? {
-        let got = side.started("m1").await?;
-        let trace = side.trace();
-        world.raw::<()>(&["DEL", &trace]).await?;
-        let end = End {
-            trace: Some((&trace, &traced("a1"))),
-            ..End::default()
-        };
-        side.fail(&got, 1, end).await?;
-        let told = side.verbs.traced(&trace, None, 10).await?;
-        same!(told.len(), 1);
-        same!(told[0].1, Some(traced("a1")));
-    }
-    Ok(())
-}
-
-async fn without_a_trace_no_key_gets_an_end(world: &World) -> Outcome {
-    for side in Side::both(world)? {
-        let got = side.started("m1").await?;
-        side.send(&["m2"]).await?;
-        side.fail(&got, 1, End::default()).await?;
-        check!(side.has_no_end(side.queue()).await?);
     }
     Ok(())
 }

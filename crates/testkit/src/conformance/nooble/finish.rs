@@ -3,19 +3,16 @@
 
 use meshwork_broker::nooble::{End, Finished};
 
-use super::{Outcome, Side, W1, W2, World, cases, check, same, to, traced};
+use super::{Outcome, Side, W1, W2, World, cases, check, same, to};
 
 cases![
     answers_and_acknowledges,
     without_an_answer_nothing_is_written,
-    without_a_trace_no_key_gets_an_end,
     an_answer_waits_as_long_as_it_is_said,
     an_answer_may_wait_without_an_end,
     answers_stand_in_their_order,
     an_answer_that_no_list_takes_goes_nowhere,
     forgets_what_was_asked_and_what_failed,
-    tells_the_trace,
-    a_trace_of_another_kind_holds_up_nothing,
     refuses_another_worker,
     what_was_taken_over_is_answered_once,
     the_first_run_that_ends_counts,
@@ -48,16 +45,6 @@ async fn without_an_answer_nothing_is_written(world: &World) -> Outcome {
         );
         check!(!side.exists(&side.replies()).await?);
         side.is_over().await?;
-    }
-    Ok(())
-}
-
-async fn without_a_trace_no_key_gets_an_end(world: &World) -> Outcome {
-    for side in Side::both(world)? {
-        let got = side.started("m1").await?;
-        side.send(&["m2"]).await?;
-        side.verbs.finish(W1, &got, End::default()).await?;
-        check!(side.has_no_end(side.queue()).await?);
     }
     Ok(())
 }
@@ -128,39 +115,6 @@ async fn forgets_what_was_asked_and_what_failed(world: &World) -> Outcome {
         side.verbs.finish(W1, &got, end).await?;
         check!(!side.exists(&asked).await?);
         check!(!side.exists(&tries).await?);
-    }
-    Ok(())
-}
-
-async fn tells_the_trace(world: &World) -> Outcome {
-    for side in Side::both(world)? {
-        let got = side.started("m1").await?;
-        let (trace, replies) = (side.trace(), side.replies());
-        world.raw::<()>(&["DEL", &trace]).await?;
-        let end = End {
-            trace: Some((&trace, &traced("a1"))),
-            ..to(&replies, "r1")
-        };
-        side.verbs.finish(W1, &got, end).await?;
-        let told = side.verbs.traced(&trace, None, 10).await?;
-        same!(told.len(), 1);
-        same!(told[0].1, Some(traced("a1")));
-        same!(side.ttl(&trace).await?, 86_400);
-    }
-    Ok(())
-}
-
-async fn a_trace_of_another_kind_holds_up_nothing(world: &World) -> Outcome {
-    for side in Side::both(world)? {
-        let trace = side.trace();
-        world.raw::<()>(&["SET", &trace, "x"]).await?;
-        let got = side.started("m1").await?;
-        let end = End {
-            trace: Some((&trace, &traced("a1"))),
-            ..End::default()
-        };
-        same!(side.verbs.finish(W1, &got, end).await?, Finished::Finished);
-        side.is_over().await?;
     }
     Ok(())
 }

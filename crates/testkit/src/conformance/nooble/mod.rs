@@ -4,6 +4,7 @@ pub(super) mod fail;
 pub(super) mod finish;
 pub(super) mod heavy;
 pub(super) mod leave;
+pub(super) mod note;
 pub(super) mod promote;
 pub(super) mod receive;
 pub(super) mod reclaim;
@@ -20,7 +21,6 @@ use std::time::Duration;
 use data_encoding::HEXLOWER;
 use meshwork_broker::nooble::{Answer, End, Failed, Failure as Wrong, Nooble, Received, Source};
 use meshwork_model::keys::nooble::Dialect;
-use meshwork_model::nooble::{Ended, Traced};
 use sha1::{Digest, Sha1};
 
 use super::world::{Got, LEASE, LEASE_MS};
@@ -39,26 +39,6 @@ const WAITS: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest one.
 const LONGEST: Duration = Duration::from_secs(3);
-
-/// What the trace is told of an action.
-fn traced(action: &str) -> Traced<'_> {
-    Traced {
-        task: "t1".into(),
-        action: action.into(),
-        action_type: "demo.run".into(),
-        span: "".into(),
-        parent: "".into(),
-        from: "tester".into(),
-        service: SERVICE.into(),
-        correlation: "".into(),
-        trace: "t1".into(),
-        asked: "".into(),
-        began: "".into(),
-        took_ms: 1,
-        how: Ended::Done,
-        error: "".into(),
-    }
-}
 
 /// The verbs for one queue, shortened, and what lies there.
 pub(super) struct Side<'a> {
@@ -285,11 +265,6 @@ impl<'a> Side<'a> {
     async fn ttl(&self, key: &str) -> Got<i64> {
         let ms: i64 = self.world.raw(&["PTTL", key]).await?;
         Ok((ms + 999).div_euclid(1000))
-    }
-
-    /// Whether a key is there, for ever.
-    async fn has_no_end(&self, key: &str) -> Got<bool> {
-        Ok(self.world.raw::<i64>(&["PTTL", key]).await? == -1)
     }
 
     async fn exists(&self, key: &str) -> Got<bool> {

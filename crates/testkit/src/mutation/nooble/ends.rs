@@ -74,22 +74,6 @@ pub(super) const FINISH: &[Change] = &[
         "return told and 'finished' or 'unanswered'",
         "return 'finished'",
     ),
-    ("trace_not_told", "note(KEYS[6], ARGV[9])\n", ""),
-    (
-        "a_queue_ends_as_a_trace",
-        "  if entry == '' then return end\n",
-        "",
-    ),
-    (
-        "trace_stays_for_ever",
-        "  redis.pcall('PEXPIRE', key, TRACED_FOR)\n",
-        "",
-    ),
-    (
-        "trace_of_another_kind_ends_the_call",
-        "redis.pcall('XADD', key",
-        "redis.call('XADD', key",
-    ),
     (
         "tries_not_forgotten",
         "'DEL', KEYS[3], KEYS[5]",
@@ -202,12 +186,6 @@ pub(super) const FAIL: &[Change] = &[
         "unanswered_not_told",
         "told and 'failed' or 'unanswered'",
         "'failed'",
-    ),
-    ("trace_not_told", "note(KEYS[6], ARGV[14])\n", ""),
-    (
-        "a_queue_ends_as_a_trace",
-        "  if entry == '' then return end\n",
-        "",
     ),
     ("dead_letter_without_queue", ", 'queue', KEYS[1])", ")"),
     (
