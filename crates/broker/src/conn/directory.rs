@@ -186,6 +186,22 @@ impl Directory {
         gone
     }
 
+    /// What `send` is answered; a look at the data goes on over the new way when the owner goes away.
+    async fn answered<T, F: Future<Output = RedisResult<T>>>(
+        self: &Arc<Self>,
+        looks: bool,
+        send: impl Fn() -> F,
+    ) -> RedisResult<T> {
+        let mut answer = send().await;
+        for _ in 0..LOOK_AGAIN {
+            if !self.recovered(&answer).await || !looks {
+                break;
+            }
+            answer = send().await;
+        }
+        answer
+    }
+
     async fn find_again(&self) {
         let _one_at_a_time = self.finding.lock().await;
         let Way::There(there) = self.way() else {
@@ -216,14 +232,8 @@ struct Shared(Arc<Directory>);
 impl Transport for Shared {
     fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
-            let mut answer = self.0.send(cmd).await;
-            for _ in 0..LOOK_AGAIN {
-                if !self.0.recovered(&answer).await || !only_looks(cmd) {
-                    break;
-                }
-                answer = self.0.send(cmd).await;
-            }
-            answer
+            let looks = only_looks(cmd);
+            self.0.answered(looks, || self.0.send(cmd)).await
         })
     }
 
@@ -234,14 +244,9 @@ impl Transport for Shared {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         Box::pin(async move {
-            let mut answer = self.0.send_many(pipeline, offset, count).await;
-            for _ in 0..LOOK_AGAIN {
-                if !self.0.recovered(&answer).await || !pipeline.cmd_iter().all(only_looks) {
-                    break;
-                }
-                answer = self.0.send_many(pipeline, offset, count).await;
-            }
-            answer
+            let looks = pipeline.cmd_iter().all(only_looks);
+            let send = || self.0.send_many(pipeline, offset, count);
+            self.0.answered(looks, send).await
         })
     }
 

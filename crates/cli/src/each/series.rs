@@ -5,6 +5,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 
+use data_encoding::HEXLOWER;
 use meshwork::Client;
 use meshwork::model::name::JobId;
 use sha2::{Digest, Sha256};
@@ -65,10 +66,7 @@ pub(super) fn digest(script: &Script, asked: &Asked, inputs: &[Input]) -> String
     for input in inputs {
         hash.part(absolute(&input.path).as_os_str().as_bytes());
     }
-    hash.ended()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    HEXLOWER.encode(&hash.ended())
 }
 
 /// The ids of the jobs of the series with this seed.

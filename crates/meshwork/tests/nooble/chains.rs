@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use meshwork::model::nooble::ErrorDetail;
-use meshwork::source::nooble::{ActionContext, Client, Service};
+use meshwork::source::nooble::{ActionContext, Client, Service, ServiceHandle};
 use meshwork_testkit::eventually;
 use serde_json::{Value, json};
 
@@ -50,23 +50,22 @@ fn link(
         .pauses(PAUSE, PAUSE)
 }
 
+/// A service whose answer to `demo.begin` asks for a callback, and remembers what it was given.
+async fn beginner(ground: &Ground) -> ServiceHandle {
+    let begin = async |data: Value, context: ActionContext| {
+        context.answer_expects("demo.second", &data).await?;
+        Ok::<_, meshwork::source::nooble::Error>(data)
+    };
+    let service = ground.service().handle("demo.begin", begin);
+    service.start().await.unwrap()
+}
+
 /// A asks B, B's callback asks A back, A's answer to that asks B, and B's ends it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chain_goes_on_as_long_as_each_asks() {
     for ground in Ground::both().await {
         let all = Heard::default();
-        let begin = async |_: Value, context: ActionContext| {
-            context
-                .answer_expects("demo.second", &json!({ "after": "begin" }))
-                .await?;
-            Ok::<_, meshwork::source::nooble::Error>(json!({}))
-        };
-        let service = ground
-            .service()
-            .handle("demo.begin", begin)
-            .start()
-            .await
-            .unwrap();
+        let service = beginner(&ground).await;
         let mut listen = Vec::new();
         for (client, events, fails) in [
             (&ground.tester, ("tester.first", Some("tester.third")), true),
@@ -75,7 +74,7 @@ async fn a_chain_goes_on_as_long_as_each_asks() {
         ] {
             listen.push(link(client, events, fails, &all).start().await.unwrap());
         }
-        let asks = request("demo.begin", json!({}));
+        let asks = request("demo.begin", json!({ "after": "begin" }));
         ground
             .tester
             .send_with_callback(asks, "tester.first", &json!({ "after": "nothing" }))
@@ -109,16 +108,7 @@ async fn a_chain_goes_on_as_long_as_each_asks() {
 async fn a_callback_without_an_id_may_ask_for_a_callback() {
     for ground in Ground::both().await {
         let all = Heard::default();
-        let begin = async |data: Value, context: ActionContext| {
-            context.answer_expects("demo.second", &data).await?;
-            Ok::<_, meshwork::source::nooble::Error>(data)
-        };
-        let service = ground
-            .service()
-            .handle("demo.begin", begin)
-            .start()
-            .await
-            .unwrap();
+        let service = beginner(&ground).await;
         let listens = link(&ground.demo, ("demo.second", None), false, &all)
             .start()
             .await
