@@ -1,6 +1,7 @@
 //! The Lua scripts: one per verb, each after what of `lua/lib` it needs and the names of the namespace's
 //! keys. What they do stands in their headers; how each is called, in the file of its verb.
 
+mod call;
 mod constants;
 #[cfg(test)]
 mod tests;
@@ -18,10 +19,12 @@ use redis::Script;
 
 use crate::Error;
 use crate::conn::Conn;
+pub(crate) use call::Call;
 use constants::Constants;
 pub use verb::{Schema, Verb};
 
-/// What all scripts begin with, and what those add that need it.
+/// What all scripts begin with, what nearly all begin with, and what those add that need it.
+const SLOT: &str = include_str!("lua/lib/slot.lua");
 const BASE: &str = include_str!("lua/lib/base.lua");
 const TOLD: &str = include_str!("lua/lib/told.lua");
 const SETTINGS: &str = include_str!("lua/lib/settings.lua");
@@ -52,6 +55,7 @@ const ANSWER: &str = include_str!("lua/lib/answer.lua");
 const BANANAS_RECORD: &str = include_str!("lua/lib/bananas_record.lua");
 const BANANAS: &str = include_str!("lua/lib/bananas.lua");
 const NOOBLE: &str = include_str!("lua/lib/nooble.lua");
+const NOOBLE_END: &str = include_str!("lua/lib/nooble_end.lua");
 const RECHECK: &str = include_str!("lua/lib/recheck.lua");
 const PLACES: &str = include_str!("lua/lib/places.lua");
 const OLD: &str = include_str!("lua/lib/old.lua");
@@ -67,6 +71,8 @@ const ENDING: &[&str] = &[
 /// What of `lua/lib` a script needs. A function costs a script more than most calls of it, since it is made
 /// anew in each call of the script; so what only some jobs ask for is made when the first of them comes.
 enum Libs {
+    /// These, without [`BASE`].
+    Bare(&'static [&'static str]),
     /// These.
     All(&'static [&'static str]),
     /// [`TOLD`], [`ENDING`] and these.
@@ -159,16 +165,14 @@ impl Verb {
             | Self::BananasCron
             | Self::NoobleReceive
             | Self::NoobleRenew
+            | Self::NoobleReclaim
             | Self::NoobleTrim
             | Self::NoobleLeave
             | Self::NoobleStep
             | Self::NoobleKeepAnswer => Libs::All(&[]),
-            Self::NoobleFinish
-            | Self::NoobleFail
-            | Self::NoobleRelease
-            | Self::NoobleReclaim
-            | Self::NooblePromote
-            | Self::NoobleReplay => Libs::All(&[NOOBLE]),
+            Self::NoobleFinish => Libs::Bare(&[NOOBLE_END]),
+            Self::NoobleFail | Self::NoobleRelease => Libs::All(&[NOOBLE, NOOBLE_END]),
+            Self::NooblePromote | Self::NoobleReplay => Libs::All(&[NOOBLE]),
             _ => Libs::All(OF_BANANAS),
         }
     }
@@ -177,8 +181,9 @@ impl Verb {
     #[must_use]
     pub fn source(self) -> String {
         let libs = match self.libs() {
-            Libs::All(libs) => libs.concat(),
-            Libs::Ending(libs) => format!("{TOLD}{}{}", ENDING.concat(), libs.concat()),
+            Libs::Bare(libs) => libs.concat(),
+            Libs::All(libs) => format!("{BASE}{}", libs.concat()),
+            Libs::Ending(libs) => format!("{BASE}{TOLD}{}{}", ENDING.concat(), libs.concat()),
             Libs::Rarely {
                 often,
                 seldom,
@@ -191,13 +196,13 @@ impl Verb {
                     .collect();
                 let gives = gives.join(", ");
                 format!(
-                    "{TOLD}local rare, made\n{often}local function make()\n{ending}{seldom}\
+                    "{BASE}{TOLD}local rare, made\n{often}local function make()\n{ending}{seldom}\
                      return {{{gives}}}\nend\nrare = function()\n  made = made or make()\n  \
                      return made\nend\n"
                 )
             }
         };
-        format!("{BASE}{libs}{}", self.parts().1)
+        format!("{SLOT}{libs}{}", self.parts().1)
     }
 
     const fn flags(self) -> &'static str {
@@ -343,51 +348,5 @@ impl Named {
             let source = constants.put_into(&sources.0[verb as usize]);
             Script::new(&format!("{}{source}", verb.flags()))
         })
-    }
-}
-
-/// A call of one script.
-pub(crate) struct Call<'a> {
-    verb: Verb,
-    invocation: redis::ScriptInvocation<'a>,
-}
-
-impl Named {
-    pub(crate) fn call(&self, verb: Verb) -> Call<'_> {
-        Call {
-            verb,
-            invocation: self.get(verb).prepare_invoke(),
-        }
-    }
-}
-
-impl Call<'_> {
-    pub(crate) fn key(mut self, key: impl redis::ToRedisArgs) -> Self {
-        self.invocation.key(key);
-        self
-    }
-
-    pub(crate) fn arg(mut self, arg: impl redis::ToRedisArgs) -> Self {
-        self.invocation.arg(arg);
-        self
-    }
-
-    pub(crate) fn push_key(&mut self, key: impl redis::ToRedisArgs) {
-        self.invocation.key(key);
-    }
-
-    pub(crate) fn push_arg(&mut self, arg: impl redis::ToRedisArgs) {
-        self.invocation.arg(arg);
-    }
-
-    pub(crate) async fn run<T: redis::FromRedisValue>(self, conn: &Conn) -> Result<T, Error> {
-        let Self { verb, invocation } = self;
-        invocation
-            .invoke_async(&mut conn.clone())
-            .await
-            .map_err(|source| Error::Call {
-                verb: verb.name(),
-                source,
-            })
     }
 }

@@ -123,10 +123,10 @@ impl QueueManager {
     }
 
     fn of(&self, service: &str, context: Option<&str>, rest: &str) -> String {
-        let (prefix, environment) = (&self.prefix, &self.environment);
+        let (prefix, environment) = (self.prefix.as_str(), self.environment.as_str());
         match context.filter(|it| !it.is_empty()) {
-            Some(context) => format!("{prefix}:{environment}:{service}:{context}:{rest}"),
-            None => format!("{prefix}:{environment}:{service}:{rest}"),
+            Some(context) => [prefix, environment, service, context, rest].join(":"),
+            None => [prefix, environment, service, rest].join(":"),
         }
     }
 
@@ -164,7 +164,7 @@ impl QueueManager {
         context: Option<&str>,
     ) -> String {
         let action_type = self.word(action_type);
-        let rest = format!("responses:{action_type}:{correlation_id}");
+        let rest = ["responses", &action_type, correlation_id].join(":");
         self.of(client, context, &rest)
     }
 

@@ -210,7 +210,7 @@ pub const GROUPS: &[Group] = &[
     group("nooble_leave", nooble::leave::CASES),
     group("nooble_replay", nooble::replay::CASES),
     group("nooble_step", nooble::step::CASES),
-    group("nooble_note", nooble::note::CASES),
+    group("nooble_tidy", nooble::tidy::CASES),
     group("nooble_subscribe", nooble::subscribe::CASES),
     Group {
         name: "heavy",

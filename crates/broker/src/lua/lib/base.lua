@@ -1,9 +1,5 @@
--- What every script begins with: time, and reading records. The names of keys and the bounds, in capitals,
+-- What nearly every script begins with: time, and reading records. The names of keys and the bounds, in capitals,
 -- stand before this.
-
--- While a slot of a cluster moves, a key that is not here may be there, and asking for it fails: so better now,
--- with a key that never is, than half way.
-if TAGGED then redis.call('EXISTS', LEASES .. ':') end
 
 local unpack = table.unpack or unpack
 

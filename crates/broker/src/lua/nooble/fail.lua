@@ -1,25 +1,26 @@
 -- Reports that a run failed: the action waits for its next run; or it is answered so, and a dead letter (with an
 -- error).
--- KEYS    as finish; then what waits for its next run, the dead letters
+-- KEYS    as finish; before the record, the tries of the message, what waits for its next run and the dead letters
 -- ARGV    as finish, with the message of a stream too, up to how long the answer waits; then the most runs, the pause
 --         after the first in ms, the longest pause, the
 --         error ('' if it is to be no dead letter), a word that no other call has
 -- Returns 'again', 'failed', 'unanswered' or 'stale' as finish does; and the runs that failed so far
 if not holds() then return {'stale', 0} end
 local now = clock(ARGV[1])
-local runs = redis.call('HINCRBY', KEYS[3], 'runs', 1)
-redis.call('PEXPIRE', KEYS[3], TRIES_FOR)
+local runs = redis.call('HINCRBY', KEYS[4], 'runs', 1)
+redis.call('PEXPIRE', KEYS[4], TRIES_FOR)
 if runs < tonumber(ARGV[9]) then
   local pause = math.min(tonumber(ARGV[10]) * 2 ^ (runs - 1), tonumber(ARGV[11]))
-  redis.call('ZADD', KEYS[6], whole(now + pause), ARGV[13] .. ' ' .. ARGV[6])
+  redis.call('ZADD', KEYS[5], whole(now + pause), ARGV[13] .. ' ' .. ARGV[6])
   let_go()
   return {'again', runs}
 end
 if ARGV[12] ~= '' then
-  redis.call('XADD', KEYS[7], 'MAXLEN', '~', MOST_DEAD, '*', 'data', ARGV[6], 'error', ARGV[12], 'runs', runs,
+  redis.call('XADD', KEYS[6], 'MAXLEN', '~', MOST_DEAD, '*', 'data', ARGV[6], 'error', ARGV[12], 'runs', runs,
     'at', whole(now), 'queue', KEYS[1])
 end
-local told = answer(KEYS[4], ARGV[7], ARGV[8])
-redis.call('DEL', KEYS[3], KEYS[5])
+local told = answer(KEYS[3], ARGV[7], ARGV[8])
+redis.call('DEL', KEYS[4])
+if KEYS[7] then redis.call('DEL', KEYS[7]) end
 let_go()
 return {told and 'failed' or 'unanswered', runs}

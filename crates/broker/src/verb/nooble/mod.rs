@@ -9,7 +9,7 @@ mod report;
 mod send;
 mod step;
 mod subscribe;
-mod trace;
+mod tidy;
 
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ pub use receive::Received;
 pub use report::{Answer, End, Failed, Failure, Finished};
 pub use send::Asked;
 pub use step::{Kept, Room, Step, Stepped};
+pub use tidy::Over;
 
 use crate::clock::Clock;
 use crate::conn::{Conn, ConnectError, Target};
@@ -174,4 +175,10 @@ impl Nooble {
         let asked = cmd.query_async(&mut self.conn.clone()).await;
         asked.map_err(|source| Error::Call { verb, source })
     }
+}
+
+/// A command whose arguments are about so many bytes long: it does not grow while it is put together.
+fn room_for(bytes: usize) -> redis::Cmd {
+    const USUAL: (usize, usize) = (16, 128);
+    redis::Cmd::with_capacity(USUAL.0, USUAL.1 + bytes)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::{FromRedisValue, Value};
 
 use super::keep::MAX_WAIT;
-use super::{Nooble, OURS, Source};
+use super::{Nooble, OURS, Source, room_for};
 use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::park::{Parking, parking, unpark, waited};
@@ -153,9 +153,11 @@ impl Nooble {
             };
             return Ok(self.given(source, given).await?.pop());
         }
-        let mut cmd = redis::cmd("BLMOVE");
-        cmd.arg(source.queue())
-            .arg(source.keys.processing_of(worker))
+        let hand = source.keys.processing_of(worker);
+        let mut cmd = room_for(source.queue().len() + hand.len());
+        cmd.arg("BLMOVE")
+            .arg(source.queue())
+            .arg(hand)
             .arg("RIGHT")
             .arg("LEFT")
             .arg(wait.as_secs_f64());
@@ -228,8 +230,11 @@ fn of_list(source: &Arc<Source>, message: Vec<u8>) -> Received {
 }
 
 fn read_group(worker: &str, source: &Source, most: usize, wait: Option<Duration>) -> redis::Cmd {
-    let mut cmd = redis::cmd("XREADGROUP");
-    cmd.arg("GROUP").arg(source.group()).arg(worker);
+    let mut cmd = room_for(source.queue().len() + worker.len());
+    cmd.arg("XREADGROUP")
+        .arg("GROUP")
+        .arg(source.group())
+        .arg(worker);
     cmd.arg("COUNT").arg(most);
     if let Some(wait) = wait {
         // 0 would be for ever.

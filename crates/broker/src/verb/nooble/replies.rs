@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::FromRedisValue;
 
-use super::Nooble;
+use super::{Nooble, room_for};
 use crate::error::Error;
 use crate::verb::park::{Parking, waited};
 use crate::verb::{MAX_ITEMS, at_most};
@@ -33,7 +33,8 @@ impl Nooble {
         before: Duration,
     ) -> Result<Vec<Vec<u8>>, Error> {
         at_most("replies", MAX_ITEMS, lists.len())?;
-        let mut cmd = redis::cmd("BLMPOP");
+        let mut cmd = room_for(lists.iter().map(String::len).sum());
+        cmd.arg("BLMPOP");
         cmd.arg(wait.as_secs_f64()).arg(lists.len()).arg(lists);
         cmd.arg("RIGHT").arg("COUNT").arg(MOST);
         let value = waited("replies", &parking.conn, cmd, before + wait).await?;

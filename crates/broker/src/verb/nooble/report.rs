@@ -85,6 +85,7 @@ impl Nooble {
         };
         let mut call = self.report(Verb::NoobleFinish, worker, of, message);
         self.push_end(&mut call, of, end);
+        call.push_key(end.asked);
         let told: String = call.run(&self.conn).await?;
         match told.as_str() {
             "finished" => Ok(Finished::Finished),
@@ -108,8 +109,10 @@ impl Nooble {
     ) -> Result<Failed, Error> {
         let mut call = self.report(Verb::NoobleFail, worker, of, of.bytes());
         self.push_end(&mut call, of, end);
+        call.push_key(tries_of(of));
         call.push_key(&of.source.keys.delayed);
         call.push_key(&of.source.keys.dead);
+        call.push_key(end.asked);
         call.push_arg(failure.most_runs);
         call.push_arg(failure.pause.as_millis() as u64);
         call.push_arg(failure.longest_pause.as_millis() as u64);
@@ -144,11 +147,8 @@ impl Nooble {
     }
 
     fn push_end(&self, call: &mut Call<'_>, of: &Received, end: End<'_>) {
-        let keys = &of.source.keys;
-        let tries = format!("{}{}", keys.tries, sha1(of.bytes()));
-        call.push_key(&tries);
-        call.push_key(end.answer.map_or(keys.queue.as_str(), |answer| answer.list));
-        call.push_key(end.asked.unwrap_or(&tries));
+        let queue = of.source.queue();
+        call.push_key(end.answer.map_or(queue, |answer| answer.list));
         call.push_arg(end.answer.map_or("", |answer| answer.message));
         let waits = end.answer.and_then(|answer| answer.waits);
         call.push_arg(waits.map_or(0, |waits| waits.as_millis() as u64));
@@ -161,6 +161,11 @@ pub(super) fn hand(source: &Source, worker: &str) -> String {
         Some(_) => source.keys.queue.clone(),
         None => source.keys.processing_of(worker),
     }
+}
+
+/// The key of a message's failed and lost runs.
+pub(super) fn tries_of(of: &Received) -> String {
+    [of.source.keys.tries.as_str(), &sha1(of.bytes())].concat()
 }
 
 fn unknown(verb: &'static str, answer: String) -> Error {

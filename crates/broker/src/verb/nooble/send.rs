@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use meshwork_model::keys::nooble::Dialect;
 
-use super::Nooble;
+use super::{Nooble, room_for};
 use crate::error::Error;
 
 /// A record of what was asked for, kept until its callback comes.
@@ -30,16 +30,19 @@ impl Nooble {
         message: &str,
         asked: Option<Asked<'_>>,
     ) -> Result<(), Error> {
-        let mut all = redis::pipe();
-        if let Some(asked) = asked {
-            all.cmd("SET").arg(asked.key).arg(asked.record);
-            all.arg("PX").arg(asked.stays.as_millis() as u64).ignore();
-        }
+        let mut send = room_for(queue.len() + message.len());
         match self.names.dialect() {
-            Dialect::Streams => all.cmd("XADD").arg(queue).arg("*").arg("data").arg(message),
-            Dialect::Lists => all.cmd("LPUSH").arg(queue).arg(message),
+            Dialect::Streams => send.arg("XADD").arg(queue).arg("*").arg("data"),
+            Dialect::Lists => send.arg("LPUSH").arg(queue),
         };
-        let sent = all.ignore().query_async(&mut self.conn.clone()).await;
+        send.arg(message);
+        let Some(asked) = asked else {
+            return self.ask("send", &send).await;
+        };
+        let mut both = redis::pipe();
+        both.add_command(keep(asked)).ignore();
+        both.add_command(send).ignore();
+        let sent = both.query_async(&mut self.conn.clone()).await;
         sent.map_err(|source| Error::Call {
             verb: "send",
             source,
@@ -51,10 +54,7 @@ impl Nooble {
     /// # Errors
     /// If the server does not take the call; repeat it then.
     pub async fn keep_asked(&self, asked: Asked<'_>) -> Result<(), Error> {
-        let mut cmd = redis::cmd("SET");
-        cmd.arg(asked.key).arg(asked.record);
-        cmd.arg("PX").arg(asked.stays.as_millis() as u64);
-        self.ask("keep_asked", &cmd).await
+        self.ask("keep_asked", &keep(asked)).await
     }
 
     /// Publishes a message. Returns how many heard it.
@@ -73,4 +73,11 @@ impl Nooble {
     pub async fn asked(&self, key: &str) -> Result<Option<String>, Error> {
         self.ask("asked", redis::cmd("GET").arg(key)).await
     }
+}
+
+fn keep(asked: Asked<'_>) -> redis::Cmd {
+    let mut cmd = redis::cmd("SET");
+    cmd.arg(asked.key).arg(asked.record);
+    cmd.arg("PX").arg(asked.stays.as_millis() as u64);
+    cmd
 }

@@ -11,20 +11,20 @@ use super::Error;
 use super::pull::{promote, pull, take_over, trim};
 use super::run::release;
 use super::state::State;
-use super::trace::tell;
+use super::tidy::tidy;
 use crate::source::thread::Thread;
 
 /// How long a stopping service waits for its parked connections to come back.
 const UNPARK: Duration = Duration::from_secs(2);
-/// How long it waits until the trace is told.
-const TELL: Duration = Duration::from_secs(2);
+/// How long it waits until the trace is told of all that it ran.
+const TIDY: Duration = Duration::from_secs(2);
 
 /// A running service. Dropped without [`ServiceHandle::stop`], it takes no more, and what it runs is taken over by
 /// others when its time is up.
 pub struct ServiceHandle {
     state: Arc<State>,
     tasks: Vec<JoinHandle<()>>,
-    teller: JoinHandle<()>,
+    tidies: JoinHandle<()>,
     keeper: Thread,
     stop: DropGuard,
 }
@@ -45,7 +45,7 @@ pub(super) fn start(state: Arc<State>) -> Result<ServiceHandle, Error> {
     }
     Ok(ServiceHandle {
         tasks,
-        teller: tokio::spawn(tell(Arc::clone(&state))),
+        tidies: tokio::spawn(tidy(Arc::clone(&state))),
         keeper,
         stop: state.stop.clone().drop_guard(),
         state,
@@ -79,7 +79,7 @@ impl ServiceHandle {
         let Self {
             state,
             tasks,
-            teller,
+            tidies,
             keeper,
             stop,
         } = self;
@@ -98,7 +98,7 @@ impl ServiceHandle {
         });
         join_all(hand_back).await;
         state.running.wait().await;
-        if tokio::time::timeout(TELL, teller).await.is_err() {
+        if tokio::time::timeout(TIDY, tidies).await.is_err() {
             tracing::warn!("the trace was not told of all that is over");
         }
         keeper.end().await;

@@ -1,5 +1,5 @@
 //! Services that call each other by actions (Nooble4, seed 1), and their clients. Of a [`Service`], [`pull`] takes
-//! messages, [`run`] deals with them, [`answer`] says what of, [`trace`] tells of it, and [`keep`] keeps them. A [`Cycle`] is several calls for
+//! messages, [`run`] deals with them, [`answer`] says what of, [`tidy`] does what is left, and [`keep`] keeps them. A [`Cycle`] is several calls for
 //! one task.
 
 mod answer;
@@ -17,7 +17,7 @@ mod request;
 mod run;
 mod state;
 mod subscribe;
-mod trace;
+mod tidy;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -207,7 +207,9 @@ impl Request {
 
 /// A new UUID.
 pub(super) fn new_id() -> String {
-    ::uuid::Uuid::new_v4().to_string()
+    let mut text = ::uuid::Uuid::encode_buffer();
+    let id = ::uuid::Uuid::new_v4().hyphenated();
+    id.encode_lower(&mut text).to_owned()
 }
 
 /// A UUID as who answers writes it, however it is written; what is none, as it is.

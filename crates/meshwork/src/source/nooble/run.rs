@@ -231,7 +231,7 @@ impl Task<'_> {
             Some(Finished::Unanswered) => self.unanswered(),
             Some(Finished::Finished) => {}
         }
-        self.trace(took, Ended::Done, "");
+        self.over(took, Ended::Done, "");
     }
 
     async fn fail(&self, error: ActionError, bury: bool) {
@@ -275,7 +275,7 @@ impl Task<'_> {
                 tracing::warn!(action_id, action_type, error = text, "it failed for good");
             }
         }
-        self.trace(took, Ended::Failed, &text);
+        self.over(took, Ended::Failed, &text);
     }
 
     /// Another service runs it, and answers; or nobody does, since its queue was deleted. (What is handed back when
@@ -304,13 +304,13 @@ impl Task<'_> {
         }
     }
 
-    /// Tells the trace of it.
-    fn trace(&self, took: Duration, how: Ended, error: &str) {
+    /// It is over: the trace is told, and what else nobody waits for is done.
+    fn over(&self, took: Duration, how: Ended, error: &str) {
         let (setup, action) = (&self.state.setup, &*self.action);
         let parent = comes_from(action).map(|from| from.parent_id().to_owned());
         // A callback says nothing of it, as Nooble4's do not.
         let parent = parent.or_else(|| self.asker.clone());
-        self.state.trace.add(&Traced {
+        let told = Traced {
             task: task_of(action, setup.broker.names().dialect()).into(),
             action: (&action.action_id).into(),
             action_type: (&action.action_type).into(),
@@ -325,7 +325,8 @@ impl Task<'_> {
             took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             how,
             error: cut(error).into(),
-        });
+        };
+        self.state.over.add(&self.in_hand.received, &told);
     }
 }
 

@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::client::Client;
 use super::handler::Act;
-use super::trace::Trace;
+use super::tidy::Ends;
 
 /// So often what is in hand is renewed while it lasts.
 const RENEWALS: u32 = 3;
@@ -94,8 +94,8 @@ pub(super) struct State {
     pub(super) stop: CancellationToken,
     /// The runs.
     pub(super) running: TaskTracker,
-    /// What is to be told of those that are over.
-    pub(super) trace: Trace,
+    /// Those that are over, as far as something is left to do for them.
+    pub(super) over: Ends,
 }
 
 impl State {
@@ -108,7 +108,7 @@ impl State {
             alive: watch::Sender::new(None),
             stop: CancellationToken::new(),
             running: TaskTracker::new(),
-            trace: Trace::default(),
+            over: Ends::default(),
         }
     }
 

@@ -4,7 +4,6 @@ pub(super) mod fail;
 pub(super) mod finish;
 pub(super) mod heavy;
 pub(super) mod leave;
-pub(super) mod note;
 pub(super) mod promote;
 pub(super) mod receive;
 pub(super) mod reclaim;
@@ -13,6 +12,7 @@ pub(super) mod renew;
 pub(super) mod replay;
 pub(super) mod step;
 pub(super) mod subscribe;
+pub(super) mod tidy;
 pub(super) mod trim;
 
 use std::sync::Arc;

@@ -41,7 +41,7 @@ pub(super) const FINISH: &[Change] = &[
     ),
     (
         "not_answered",
-        "local told = answer(KEYS[4], ARGV[7], ARGV[8])",
+        "local told = answer(KEYS[3], ARGV[7], ARGV[8])",
         "local told = true",
     ),
     (
@@ -75,14 +75,9 @@ pub(super) const FINISH: &[Change] = &[
         "return 'finished'",
     ),
     (
-        "tries_not_forgotten",
-        "'DEL', KEYS[3], KEYS[5]",
-        "'DEL', KEYS[5]",
-    ),
-    (
         "asked_not_forgotten",
-        "'DEL', KEYS[3], KEYS[5]",
-        "'DEL', KEYS[3]",
+        "if KEYS[4] then redis.call('DEL', KEYS[4]) end\n",
+        "",
     ),
 ];
 
@@ -120,7 +115,7 @@ pub(super) const FAIL: &[Change] = &[
     ("runs_not_counted", "'runs', 1)\n", "'runs', 0)\n"),
     (
         "runs_remembered_for_ever",
-        "redis.call('PEXPIRE', KEYS[3], TRIES_FOR)\n",
+        "redis.call('PEXPIRE', KEYS[4], TRIES_FOR)\n",
         "",
     ),
     (
@@ -149,7 +144,7 @@ pub(super) const FAIL: &[Change] = &[
     (
         "answered_although_it_runs_again",
         "  let_go()\n  return {'again', runs}",
-        "  answer(KEYS[4], ARGV[7], ARGV[8])\n  let_go()\n  return {'again', runs}",
+        "  answer(KEYS[3], ARGV[7], ARGV[8])\n  let_go()\n  return {'again', runs}",
     ),
     (
         "who_is_told_has_a_dead_letter",
@@ -179,7 +174,7 @@ pub(super) const FAIL: &[Change] = &[
     ),
     (
         "failure_not_answered",
-        "local told = answer(KEYS[4], ARGV[7], ARGV[8])",
+        "local told = answer(KEYS[3], ARGV[7], ARGV[8])",
         "local told = true",
     ),
     (
@@ -188,17 +183,13 @@ pub(super) const FAIL: &[Change] = &[
         "'failed'",
     ),
     ("dead_letter_without_queue", ", 'queue', KEYS[1])", ")"),
-    (
-        "tries_not_forgotten",
-        "'DEL', KEYS[3], KEYS[5]",
-        "'DEL', KEYS[5]",
-    ),
+    ("tries_not_forgotten", "redis.call('DEL', KEYS[4])\n", ""),
     (
         "asked_not_forgotten",
-        "'DEL', KEYS[3], KEYS[5]",
-        "'DEL', KEYS[3]",
+        "if KEYS[7] then redis.call('DEL', KEYS[7]) end\n",
+        "",
     ),
-    ("not_let_go", "KEYS[5])\nlet_go()\n", "KEYS[5])\n"),
+    ("not_let_go", "KEYS[7]) end\nlet_go()\n", "KEYS[7]) end\n"),
 ];
 
 pub(super) const RELEASE: &[Change] = &[

@@ -1,8 +1,11 @@
-//! note and traced: the trace of actions that are over. It only helps: no answer waits for it.
+//! tidy: what is left to do when actions are over, of which nobody waits for anything. And the trace that it tells.
+
+use std::sync::Arc;
 
 use meshwork_model::nooble::Traced;
 
-use super::Nooble;
+use super::report::tries_of;
+use super::{Nooble, Received};
 use crate::error::Error;
 use crate::verb::stream::Entry;
 use crate::verb::{MAX_ITEMS, at_most};
@@ -11,29 +14,43 @@ use crate::verb::{MAX_ITEMS, at_most};
 const MOST_TRACED: usize = 50_000;
 /// How long the trace stays after the last action, in milliseconds (one day).
 const TRACED_FOR_MS: u64 = 86_400_000;
-
 /// The field of an entry: one costs the server less than one for each name.
 const ENTRY: &str = "entry";
 
+/// An action that is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Over {
+    /// Its message.
+    pub received: Arc<Received>,
+    /// What the trace is told of it, as [`Traced::write`] writes it.
+    pub entry: String,
+}
+
 impl Nooble {
-    /// Notes runs in the trace, the earliest first; each as [`Traced::write`] writes it.
+    /// Tells the trace of actions that are over, the earliest first, and forgets how often they have failed. Without it,
+    /// that is forgotten after a day.
     ///
     /// # Errors
-    /// If more than [`MAX_ITEMS`] are given, the key holds something else, or the server does not take the call. Some of
-    /// them may be in the trace then.
-    pub async fn note(&self, entries: &[String]) -> Result<(), Error> {
-        at_most("note", MAX_ITEMS, entries.len())?;
+    /// If more than [`MAX_ITEMS`] are given, the trace's key holds something else, or the server does not take the call.
+    /// Some of it may be done then.
+    pub async fn tidy(&self, over: &[Over]) -> Result<(), Error> {
+        at_most("tidy", MAX_ITEMS, over.len())?;
         let trace = self.names.trace();
-        let mut all = redis::pipe();
-        for entry in entries {
+        let (mut all, mut forget) = (redis::pipe(), redis::cmd("DEL"));
+        for one in over {
             all.cmd("XADD").arg(&trace);
             all.arg("MAXLEN").arg("~").arg(MOST_TRACED);
-            all.arg("*").arg(ENTRY).arg(entry).ignore();
+            all.arg("*").arg(ENTRY).arg(&one.entry).ignore();
+            forget.arg(tries_of(&one.received));
+        }
+        if over.is_empty() {
+            return Ok(());
         }
         all.cmd("PEXPIRE").arg(&trace).arg(TRACED_FOR_MS).ignore();
-        let noted = all.query_async(&mut self.conn.clone()).await;
-        noted.map_err(|source| Error::Call {
-            verb: "note",
+        all.add_command(forget).ignore();
+        let tidied = all.query_async(&mut self.conn.clone()).await;
+        tidied.map_err(|source| Error::Call {
+            verb: "tidy",
             source,
         })
     }

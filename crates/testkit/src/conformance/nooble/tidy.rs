@@ -1,6 +1,8 @@
-//! note: the trace of what is over, of which nobody waits for anything.
+//! tidy: the trace of what is over, and what else nobody waits for.
 
-use meshwork_broker::nooble::Nooble;
+use std::sync::Arc;
+
+use meshwork_broker::nooble::{Nooble, Over, Received};
 use meshwork_broker::{Error, MAX_ITEMS};
 use meshwork_model::nooble::{Ended, Traced};
 
@@ -8,6 +10,7 @@ use super::{Failure, Got, Outcome, SERVICE, Side, World, cases, check, same};
 
 cases![
     tells_of_each_the_latest_first,
+    forgets_how_often_it_failed,
     stays_for_a_day_after_the_last,
     nothing_to_tell_is_told,
     keeps_the_latest,
@@ -36,11 +39,20 @@ fn traced(action: &str) -> Traced<'_> {
     }
 }
 
-fn entries(actions: &[&str]) -> Vec<String> {
-    actions
+fn over(action: &Arc<Received>, entry: &str) -> Over {
+    Over {
+        received: Arc::clone(action),
+        entry: entry.to_owned(),
+    }
+}
+
+/// Tidies up after a message, of which the trace is told as of these actions.
+async fn tidy(side: &Side<'_>, actions: &[&str]) -> Got<()> {
+    let received = Arc::new(side.started("m1").await?);
+    let all = actions
         .iter()
-        .map(|action| traced(action).write())
-        .collect()
+        .map(|action| over(&received, &traced(action).write()));
+    Ok(side.verbs.tidy(&all.collect::<Vec<_>>()).await?)
 }
 
 /// The actions that the trace tells of, the latest first.
@@ -52,8 +64,8 @@ async fn told(verbs: &Nooble) -> Got<Vec<String>> {
 
 async fn tells_of_each_the_latest_first(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
-    side.verbs.note(&entries(&["a1", "a2"])).await?;
-    side.verbs.note(&entries(&["a3"])).await?;
+    tidy(&side, &["a1", "a2"]).await?;
+    tidy(&side, &["a3"]).await?;
     same!(told(&side.verbs).await?, ["a3", "a2", "a1"]);
     let all = side.verbs.traced(None, 2).await?;
     same!(all[0].1, Some(traced("a3")));
@@ -63,10 +75,23 @@ async fn tells_of_each_the_latest_first(world: &World) -> Outcome {
     Ok(())
 }
 
+async fn forgets_how_often_it_failed(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let [tries, others] = ["m1", "m2"].map(|message| side.tries(message));
+        for key in [&tries, &others] {
+            world.raw::<()>(&["HSET", key, "runs", "1"]).await?;
+        }
+        tidy(&side, &["a1"]).await?;
+        check!(!side.exists(&tries).await?);
+        check!(side.exists(&others).await?);
+    }
+    Ok(())
+}
+
 async fn stays_for_a_day_after_the_last(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     for _ in 0..2 {
-        side.verbs.note(&entries(&["a1"])).await?;
+        tidy(&side, &["a1"]).await?;
         same!(side.ttl(&side.trace()).await?, 86_400);
         world
             .raw::<()>(&["PEXPIRE", &side.trace(), "60000"])
@@ -77,7 +102,7 @@ async fn stays_for_a_day_after_the_last(world: &World) -> Outcome {
 
 async fn nothing_to_tell_is_told(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
-    side.verbs.note(&[]).await?;
+    side.verbs.tidy(&[]).await?;
     check!(!side.exists(&side.trace()).await?);
     Ok(())
 }
@@ -85,10 +110,13 @@ async fn nothing_to_tell_is_told(world: &World) -> Outcome {
 async fn keeps_the_latest(world: &World) -> Outcome {
     const MANY: usize = 52;
     let [side, _] = Side::both(world)?;
+    let received = Arc::new(side.started("m1").await?);
     for _ in 0..MANY {
-        side.verbs.note(&vec!["x".to_owned(); MAX_ITEMS]).await?;
+        side.verbs
+            .tidy(&vec![over(&received, "x"); MAX_ITEMS])
+            .await?;
     }
-    side.verbs.note(&entries(&["last"])).await?;
+    tidy(&side, &["last"]).await?;
     let left: usize = world.raw(&["XLEN", &side.trace()]).await?;
     // More or less: a stream forgets whole nodes.
     check!((50_000..51_000).contains(&left));
@@ -100,8 +128,9 @@ async fn keeps_the_latest(world: &World) -> Outcome {
 async fn what_is_of_another_kind_is_left_alone(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     world.raw::<()>(&["SET", &side.trace(), "x"]).await?;
-    let refused = side.verbs.note(&entries(&["a1"])).await;
-    check!(matches!(&refused, Err(Error::Call { verb: "note", .. })));
+    let received = Arc::new(side.started("m1").await?);
+    let refused = side.verbs.tidy(&[over(&received, "x")]).await;
+    check!(matches!(&refused, Err(Error::Call { verb: "tidy", .. })));
     check!(!refused.is_err_and(|error| error.is_temporary()));
     same!(world.raw::<String>(&["GET", &side.trace()]).await?, "x");
     Ok(())
@@ -115,7 +144,7 @@ async fn what_is_no_entry_is_passed_over(world: &World) -> Outcome {
     world
         .raw::<()>(&["XADD", &side.trace(), "*", "x", "y"])
         .await?;
-    side.verbs.note(&entries(&["a1"])).await?;
+    tidy(&side, &["a1"]).await?;
     let all = side.verbs.traced(None, 10).await?;
     same!(all.len(), 3);
     same!(told(&side.verbs).await?, ["a1"]);
@@ -124,8 +153,9 @@ async fn what_is_no_entry_is_passed_over(world: &World) -> Outcome {
 
 async fn takes_no_more_than_a_call_may(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
-    let many = vec![String::new(); MAX_ITEMS + 1];
-    let refused = side.verbs.note(&many).await;
+    let received = Arc::new(side.started("m1").await?);
+    let many = vec![over(&received, "x"); MAX_ITEMS + 1];
+    let refused = side.verbs.tidy(&many).await;
     let Err(error) = refused else {
         return Err(Failure::new("it was taken"));
     };

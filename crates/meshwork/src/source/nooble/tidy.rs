@@ -1,0 +1,70 @@
+//! Tidy: what is left to do when runs are over, many at once and a little after their answers, so that who waits for an
+//! answer does not wait for this: the trace is told, and failures are forgotten. What a service has not told yet when it
+//! is killed is missing in the trace, and nowhere else.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use meshwork_broker::MAX_ITEMS;
+use meshwork_broker::nooble::{Over, Received};
+use meshwork_model::nooble::Traced;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use super::state::State;
+
+/// How long the first of those that are told together waits for the others.
+const PAUSE: Duration = Duration::from_millis(5);
+/// The most that wait to be told of, while the server does not answer. What ends then is not told.
+const MOST: usize = 10_000;
+
+/// The runs that are still to be told of.
+#[derive(Default)]
+pub(super) struct Ends {
+    over: Mutex<Vec<Over>>,
+    came: Notify,
+}
+
+impl Ends {
+    fn over(&self) -> MutexGuard<'_, Vec<Over>> {
+        self.over.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A run is over.
+    pub(super) fn add(&self, received: &Arc<Received>, run: &Traced<'_>) {
+        let mut over = self.over();
+        if over.len() < MOST {
+            over.push(Over {
+                received: Arc::clone(received),
+                entry: run.write(),
+            });
+            self.came.notify_one();
+        }
+    }
+}
+
+/// Tidies until the service has stopped and nothing runs any more.
+pub(super) async fn tidy(state: Arc<State>) {
+    let ended = state.ended();
+    tokio::pin!(ended);
+    loop {
+        tokio::select! {
+            () = state.over.came.notified() => {}
+            () = &mut ended => return flush(&state).await,
+        }
+        tokio::select! {
+            () = sleep(PAUSE) => flush(&state).await,
+            () = &mut ended => return flush(&state).await,
+        }
+    }
+}
+
+async fn flush(state: &State) {
+    let over = std::mem::take(&mut *state.over.over());
+    for part in over.chunks(MAX_ITEMS) {
+        if let Err(error) = state.setup.broker.tidy(part).await {
+            let many = part.len();
+            tracing::warn!(%error, many, "the trace was not told of actions that are over");
+        }
+    }
+}
