@@ -1,7 +1,5 @@
 //! tidy: what is left to do when actions are over, of which nobody waits for anything. And the trace that it tells.
 
-use std::sync::Arc;
-
 use meshwork_model::nooble::Traced;
 
 use super::report::tries_of;
@@ -17,13 +15,24 @@ const TRACED_FOR_MS: u64 = 86_400_000;
 /// The field of an entry: one costs the server less than one for each name.
 const ENTRY: &str = "entry";
 
-/// An action that is over.
+/// What is left to do for an action that is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Over {
-    /// Its message.
-    pub received: Arc<Received>,
-    /// What the trace is told of it, as [`Traced::write`] writes it.
-    pub entry: String,
+    /// The key of what its failures are.
+    tries: String,
+    /// What the trace is told.
+    entry: String,
+}
+
+impl Over {
+    /// Of the message, and what the trace is told of it.
+    #[must_use]
+    pub fn new(received: &Received, told: &Traced<'_>) -> Self {
+        Self {
+            tries: tries_of(received),
+            entry: told.write(),
+        }
+    }
 }
 
 impl Nooble {
@@ -41,7 +50,7 @@ impl Nooble {
             all.cmd("XADD").arg(&trace);
             all.arg("MAXLEN").arg("~").arg(MOST_TRACED);
             all.arg("*").arg(ENTRY).arg(&one.entry).ignore();
-            forget.arg(tries_of(&one.received));
+            forget.arg(&one.tries);
         }
         if over.is_empty() {
             return Ok(());

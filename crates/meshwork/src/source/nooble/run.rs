@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::nooble::{Answer, End, Failed, Failure, Finished, Received};
+use meshwork_broker::nooble::{Answer, End, Failed, Failure, Finished, Over, Received};
 use meshwork_broker::{Backoff, Error};
 use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::nooble::{Action, Ended, Traced};
@@ -326,7 +326,8 @@ impl Task<'_> {
             how,
             error: cut(error).into(),
         };
-        self.state.over.add(&self.in_hand.received, &told);
+        let over = Over::new(&self.in_hand.received, &told);
+        self.state.over.add(over);
     }
 }
 

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use meshwork_broker::MAX_ITEMS;
-use meshwork_broker::nooble::{Over, Received};
-use meshwork_model::nooble::Traced;
+use meshwork_broker::nooble::Over;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
@@ -31,13 +30,10 @@ impl Ends {
     }
 
     /// A run is over.
-    pub(super) fn add(&self, received: &Arc<Received>, run: &Traced<'_>) {
+    pub(super) fn add(&self, run: Over) {
         let mut over = self.over();
         if over.len() < MOST {
-            over.push(Over {
-                received: Arc::clone(received),
-                entry: run.write(),
-            });
+            over.push(run);
             self.came.notify_one();
         }
     }

@@ -1,8 +1,6 @@
 //! tidy: the trace of what is over, and what else nobody waits for.
 
-use std::sync::Arc;
-
-use meshwork_broker::nooble::{Nooble, Over, Received};
+use meshwork_broker::nooble::{Nooble, Over};
 use meshwork_broker::{Error, MAX_ITEMS};
 use meshwork_model::nooble::{Ended, Traced};
 
@@ -39,19 +37,12 @@ fn traced(action: &str) -> Traced<'_> {
     }
 }
 
-fn over(action: &Arc<Received>, entry: &str) -> Over {
-    Over {
-        received: Arc::clone(action),
-        entry: entry.to_owned(),
-    }
-}
-
 /// Tidies up after a message, of which the trace is told as of these actions.
 async fn tidy(side: &Side<'_>, actions: &[&str]) -> Got<()> {
-    let received = Arc::new(side.started("m1").await?);
+    let received = side.started("m1").await?;
     let all = actions
         .iter()
-        .map(|action| over(&received, &traced(action).write()));
+        .map(|action| Over::new(&received, &traced(action)));
     Ok(side.verbs.tidy(&all.collect::<Vec<_>>()).await?)
 }
 
@@ -110,11 +101,9 @@ async fn nothing_to_tell_is_told(world: &World) -> Outcome {
 async fn keeps_the_latest(world: &World) -> Outcome {
     const MANY: usize = 52;
     let [side, _] = Side::both(world)?;
-    let received = Arc::new(side.started("m1").await?);
+    let over = Over::new(&side.started("m1").await?, &traced("a1"));
     for _ in 0..MANY {
-        side.verbs
-            .tidy(&vec![over(&received, "x"); MAX_ITEMS])
-            .await?;
+        side.verbs.tidy(&vec![over.clone(); MAX_ITEMS]).await?;
     }
     tidy(&side, &["last"]).await?;
     let left: usize = world.raw(&["XLEN", &side.trace()]).await?;
@@ -128,8 +117,8 @@ async fn keeps_the_latest(world: &World) -> Outcome {
 async fn what_is_of_another_kind_is_left_alone(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     world.raw::<()>(&["SET", &side.trace(), "x"]).await?;
-    let received = Arc::new(side.started("m1").await?);
-    let refused = side.verbs.tidy(&[over(&received, "x")]).await;
+    let over = Over::new(&side.started("m1").await?, &traced("a1"));
+    let refused = side.verbs.tidy(&[over]).await;
     check!(matches!(&refused, Err(Error::Call { verb: "tidy", .. })));
     check!(!refused.is_err_and(|error| error.is_temporary()));
     same!(world.raw::<String>(&["GET", &side.trace()]).await?, "x");
@@ -153,8 +142,8 @@ async fn what_is_no_entry_is_passed_over(world: &World) -> Outcome {
 
 async fn takes_no_more_than_a_call_may(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
-    let received = Arc::new(side.started("m1").await?);
-    let many = vec![over(&received, "x"); MAX_ITEMS + 1];
+    let over = Over::new(&side.started("m1").await?, &traced("a1"));
+    let many = vec![over; MAX_ITEMS + 1];
     let refused = side.verbs.tidy(&many).await;
     let Err(error) = refused else {
         return Err(Failure::new("it was taken"));
