@@ -179,7 +179,7 @@ impl Client {
             return Ok(outcome);
         }
         let mut space = self.listening(id).await;
-        let mut pause = POLL.0;
+        let (mut pause, mut tried) = (POLL.0, Instant::now());
         let ended = loop {
             // What was said before somebody listened is seen here.
             if let Some(outcome) = self.ended(id).await? {
@@ -195,6 +195,12 @@ impl Client {
             if !self.hears(&mut space, SLICE.min(left)).await {
                 tokio::time::sleep(pause.min(left)).await;
                 pause = (pause * 2).min(POLL.1);
+                if tried.elapsed() >= SLICE {
+                    // Its own, if it has broken, is free then.
+                    drop(space.take());
+                    space = self.listening(id).await;
+                    tried = Instant::now();
+                }
             }
         };
         if let Some(mut ear) = space.as_mut().and_then(|space| space.connection.take())
