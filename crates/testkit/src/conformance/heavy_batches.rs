@@ -10,6 +10,9 @@ use super::{Outcome, World, cases, check, same};
 
 cases![a_large_batch_is_cancelled, a_large_batch_is_looked_after];
 
+/// More than a call stops: it asks for 100, and while a set shrinks, a step of `SSCAN` brings several hundred in Valkey.
+const MOST_AT_ONCE: u64 = 1_000;
+
 /// A part in each call; those whose queue is too long to be walked over stay in it, and are dropped when they
 /// come up.
 async fn a_large_batch_is_cancelled(world: &World) -> Outcome {
@@ -19,7 +22,7 @@ async fn a_large_batch_is_cancelled(world: &World) -> Outcome {
     let mut before = 0;
     while short(world.broker.cancel_batch(&id, "no more")).await? == BatchCancelled::GoingOn {
         let now = status(world, "b").await?.failed;
-        check!(now > before && now - before < 500);
+        check!(now > before && now - before < MOST_AT_ONCE);
         before = now;
     }
     let all = MANY as u64;
