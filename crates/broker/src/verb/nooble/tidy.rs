@@ -44,6 +44,9 @@ impl Nooble {
     /// Some of it may be done then.
     pub async fn tidy(&self, over: &[Over]) -> Result<(), Error> {
         at_most("tidy", MAX_ITEMS, over.len())?;
+        if over.is_empty() {
+            return Ok(());
+        }
         let trace = self.names.trace();
         let (mut all, mut forget) = (redis::pipe(), redis::cmd("DEL"));
         for one in over {
@@ -51,9 +54,6 @@ impl Nooble {
             all.arg("MAXLEN").arg("~").arg(MOST_TRACED);
             all.arg("*").arg(ENTRY).arg(&one.entry).ignore();
             forget.arg(&one.tries);
-        }
-        if over.is_empty() {
-            return Ok(());
         }
         all.cmd("PEXPIRE").arg(&trace).arg(TRACED_FOR_MS).ignore();
         all.add_command(forget).ignore();

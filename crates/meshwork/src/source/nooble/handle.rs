@@ -88,7 +88,7 @@ impl ServiceHandle {
             tracing::warn!("a wait for messages has not ended; what it brings is taken over later");
         }
         let grace = state.setup.grace;
-        let _ = tokio::time::timeout(grace, state.running.wait()).await;
+        let _ = tokio::time::timeout(grace, state.ended()).await;
         let left = state.all();
         // Together: where the server is gone, each waits for it.
         let state = &state;
@@ -97,7 +97,7 @@ impl ServiceHandle {
             in_hand.lost.cancel();
         });
         join_all(hand_back).await;
-        state.running.wait().await;
+        state.ended().await;
         if tokio::time::timeout(TIDY, tidies).await.is_err() {
             tracing::warn!("the trace was not told of all that is over");
         }

@@ -1,6 +1,6 @@
 //! Services that call each other by actions (Nooble4, seed 1), and their clients. Of a [`Service`], [`pull`] takes
-//! messages, [`run`] deals with them, [`answer`] says what of, [`tidy`] does what is left, and [`keep`] keeps them. A [`Cycle`] is several calls for
-//! one task.
+//! messages, [`run`] deals with them, [`answer`] says what of, [`tidy`] does what is left, and [`keep`] keeps them. A
+//! [`Cycle`] is several calls for one task.
 
 mod answer;
 mod client;
