@@ -17,8 +17,8 @@ pub(super) fn reading<T, E: ToString>(read: impl FnOnce() -> Result<T, E>) -> Re
 }
 
 /// What a future gives; None if it panics.
-pub(super) async fn sound<T>(future: impl Future<Output = T>) -> Option<T> {
-    AssertUnwindSafe(future).catch_unwind().await.ok()
+pub(super) fn sound<T>(future: impl Future<Output = T>) -> impl Future<Output = Option<T>> {
+    AssertUnwindSafe(future).catch_unwind().map(Result::ok)
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ fn spawn(
 ) {
     let shared = Arc::clone(state);
     state.running.spawn(async move {
-        Box::pin(run(&shared, &in_hand, callbacks)).await;
+        run(&shared, &in_hand, callbacks).await;
         shared.done(&in_hand);
         drop(slot);
     });

@@ -1,13 +1,12 @@
 //! Run: what becomes of one message, from its bytes to its report.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::nooble::{Answer, End, Failed, Failure, Finished, Over, Received};
+use meshwork_broker::nooble::{Answer, End, Failed, Failure, Finished, Received};
 use meshwork_broker::{Backoff, Error};
 use meshwork_model::job::limits::MAX_LOST;
-use meshwork_model::nooble::{Action, Ended, Traced};
+use meshwork_model::nooble::{Action, Ended};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -17,8 +16,9 @@ use super::context::ActionContext;
 use super::error::{ActionError, PROCESSING};
 use super::guard::{PANICKED, reading, sound};
 use super::handler::{Given, Input};
-use super::request::{comes_from, fresh, new_id, now, span, task_of};
+use super::request::{fresh, new_id, now, span};
 use super::state::{InHand, State};
+use super::tidy::Ran;
 
 /// How long a handler may go on after it was told to stop before it is cut off.
 const CUT_OFF: Duration = Duration::from_secs(1);
@@ -62,7 +62,7 @@ async fn deal(state: &State, in_hand: &InHand, is_callback: bool) {
     if is_callback {
         let id = action.correlation_id.as_deref().unwrap_or_default();
         let key = names.asked(setup.client.service(), id);
-        let Some(text) = asked_for(state, in_hand, &key).await else {
+        let Some(text) = Box::pin(asked_for(state, in_hand, &key)).await else {
             return;
         };
         record = text.and_then(|text| serde_json::from_str::<AskedFor>(&text).ok());
@@ -77,7 +77,7 @@ async fn deal(state: &State, in_hand: &InHand, is_callback: bool) {
         began: (now(), Instant::now()),
         action,
     };
-    Box::pin(task.run(record, is_callback)).await;
+    task.run(record, is_callback).await;
 }
 
 /// The record of what a callback answers. Where there is none, nobody asked for it, or it was told before: it is
@@ -151,13 +151,13 @@ impl Task<'_> {
         if lost >= MAX_LOST {
             let message = format!("lost: {lost} services went away while they dealt with it");
             let error = ActionError::new("ProcessingError", "LOST", &message).permanent();
-            return self.fail(error, true).await;
+            return Box::pin(self.fail(error, true)).await;
         }
         let Some(handler) = setup.handlers.get(&self.action.action_type) else {
             let message = format!("No handler for {}", self.action.action_type);
             tracing::warn!(action_id = self.action.action_id, "{message}");
             let error = ActionError::new(PROCESSING.0, PROCESSING.1, &message).permanent();
-            return self.fail(error, false).await;
+            return Box::pin(self.fail(error, false)).await;
         };
         let stop = CancellationToken::new();
         let action = Arc::clone(&self.action);
@@ -171,7 +171,7 @@ impl Task<'_> {
         match self.execute(act, &stop).await {
             None => self.lost(),
             Some(Ok(data)) => self.finish(&Ok(data), &context).await,
-            Some(Err(error)) => self.fail(error, false).await,
+            Some(Err(error)) => Box::pin(self.fail(error, false)).await,
         }
     }
 
@@ -207,7 +207,7 @@ impl Task<'_> {
         Some(Err(ActionError::timeout(timeout)))
     }
 
-    async fn finish(&self, given: &Given, context: &ActionContext) {
+    async fn finish(self, given: &Given, context: &ActionContext) {
         let setup = &self.state.setup;
         let (names, service) = (setup.broker.names(), setup.client.service());
         let expects = context
@@ -234,7 +234,7 @@ impl Task<'_> {
         self.over(took, Ended::Done, "");
     }
 
-    async fn fail(&self, error: ActionError, bury: bool) {
+    async fn fail(self, error: ActionError, bury: bool) {
         let setup = &self.state.setup;
         let (names, service) = (setup.broker.names(), setup.client.service());
         let is_call = answer::is_call(&self.action);
@@ -304,36 +304,18 @@ impl Task<'_> {
         }
     }
 
-    /// It is over: the trace is told, and what else nobody waits for is done.
-    fn over(&self, took: Duration, how: Ended, error: &str) {
-        let (setup, action) = (&self.state.setup, &*self.action);
-        let parent = comes_from(action).map(|from| from.parent_id().to_owned());
-        // A callback says nothing of it, as Nooble4's do not.
-        let parent = parent.or_else(|| self.asker.clone());
-        let told = Traced {
-            task: task_of(action, setup.broker.names().dialect()).into(),
-            action: (&action.action_id).into(),
-            action_type: (&action.action_type).into(),
-            span: span(&action.action_id).into(),
-            parent: parent.unwrap_or_default().into(),
-            from: text(&action.origin_service),
-            service: setup.client.service().into(),
-            correlation: text(&action.correlation_id),
-            trace: text(&action.trace_id),
-            asked: (&action.timestamp).into(),
-            began: (&self.began.0).into(),
-            took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+    /// It is over: what nobody waits for is done later.
+    fn over(self, took: Duration, how: Ended, error: &str) {
+        self.state.over.add(Ran {
+            received: Arc::clone(&self.in_hand.received),
+            action: self.action,
+            asker: self.asker,
+            began: self.began.0,
+            took,
             how,
-            error: cut(error).into(),
-        };
-        let over = Over::new(&self.in_hand.received, &told);
-        self.state.over.add(over);
+            error: cut(error).to_owned(),
+        });
     }
-}
-
-/// A text that may be missing, as the trace has it.
-fn text(of: &Option<String>) -> Cow<'_, str> {
-    of.as_deref().unwrap_or_default().into()
 }
 
 fn answer_of(reply: &Reply) -> Answer<'_> {
