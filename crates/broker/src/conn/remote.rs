@@ -114,6 +114,26 @@ enum State {
     Down(RedisError),
 }
 
+/// A connection that is there.
+struct Up {
+    number: u64,
+    moves: u64,
+    connection: MultiplexedConnection,
+}
+
+impl Link {
+    fn up(&self) -> Option<Up> {
+        let State::Up(connection) = &self.state else {
+            return None;
+        };
+        Some(Up {
+            number: self.number,
+            moves: self.moves,
+            connection: connection.clone(),
+        })
+    }
+}
+
 /// What an answer says about the connection.
 enum Sign {
     /// It is what the caller asked for.
@@ -139,10 +159,10 @@ impl Sign {
 
 impl Remote {
     /// Sends something until it is answered, as far as it may be repeated.
-    async fn answered<'a, T>(
+    async fn answered<T, F: Future<Output = RedisResult<T>>>(
         self: &Arc<Self>,
         repeatable: bool,
-        send: impl Fn(MultiplexedConnection) -> RedisFuture<'a, T>,
+        send: impl Fn(MultiplexedConnection) -> F,
     ) -> RedisResult<T> {
         let begun = Instant::now();
         let mut backoff = Backoff::new();
@@ -164,40 +184,44 @@ impl Remote {
     }
 
     /// Sends something once, and says over which connection.
-    async fn once<'a, T>(
+    async fn once<T, F: Future<Output = RedisResult<T>>>(
         self: &Arc<Self>,
         until: Instant,
-        send: &impl Fn(MultiplexedConnection) -> RedisFuture<'a, T>,
+        send: &impl Fn(MultiplexedConnection) -> F,
     ) -> (Option<u64>, RedisResult<T>) {
-        let link = match tokio::time::timeout_at(until, self.up()).await {
-            Ok(Ok(link)) => link,
-            Ok(Err(error)) => return (None, Err(error)),
-            Err(_) => return (None, Err(timed_out())),
+        let up = self.link.borrow().up();
+        let up = match up {
+            Some(up) => up,
+            None => match tokio::time::timeout_at(until, Box::pin(self.up())).await {
+                Ok(Ok(up)) => up,
+                Ok(Err(error)) => return (None, Err(error)),
+                Err(_) => return (None, Err(timed_out())),
+            },
         };
-        let State::Up(connection) = link.state else {
-            return (None, Err(gone("there is no connection")));
-        };
-        let sent = tokio::time::timeout_at(until, send(connection));
+        let sent = tokio::time::timeout_at(until, send(up.connection));
         let answer = tokio::select! {
+            biased;
             answer = sent => answer.unwrap_or_else(|_| Err(timed_out())),
-            () = self.doubted(link.number, link.moves) => {
+            () = self.doubted(up.number, up.moves) => {
                 Err(gone("the data is on another server now"))
             }
         };
-        (Some(link.number), answer)
+        (Some(up.number), answer)
     }
 
     /// The connection, when there is one.
-    async fn up(self: &Arc<Self>) -> RedisResult<Link> {
+    async fn up(self: &Arc<Self>) -> RedisResult<Up> {
         let mut links = self.link.subscribe();
         let mut waited = false;
         loop {
             let link = links.borrow_and_update().clone();
+            if let Some(up) = link.up() {
+                return Ok(up);
+            }
             match link.state {
-                State::Up(_) => return Ok(link),
                 State::Down(error) if waited => return Err(error),
                 State::Down(_) => self.mend(link.number),
-                State::Mending => {}
+                State::Up(_) | State::Mending => {}
             }
             waited = true;
             if links.changed().await.is_err() {
@@ -251,9 +275,13 @@ impl Remote {
 
     /// Returns when the data has moved since `moves`, and finds that out for a call that is not answered.
     async fn doubted(self: &Arc<Self>, number: u64, moves: u64) {
-        if self.locator.is_fixed() {
-            return std::future::pending().await;
+        match self.locator.is_fixed() {
+            true => std::future::pending().await,
+            false => Box::pin(self.found_out(number, moves)).await,
         }
+    }
+
+    async fn found_out(self: &Arc<Self>, number: u64, moves: u64) {
         let mut links = self.link.subscribe();
         loop {
             let moved = links.wait_for(|link| link.moves != moves);
@@ -319,6 +347,9 @@ impl Dedicate for Branch {
     }
 
     fn moved(&self) -> BoxFuture<'_, ()> {
+        if self.remote.locator.is_fixed() {
+            return Box::pin(std::future::pending());
+        }
         Box::pin(async move {
             let mut links = self.remote.link.subscribe();
             let elsewhere = |link: &Link| link.moves != self.moves && link.addr != self.addr;
@@ -349,13 +380,11 @@ impl Shared {
 
 impl Transport for Shared {
     fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
-        let send = move |mut connection: MultiplexedConnection| -> RedisFuture<'a, Value> {
-            Box::pin(async move {
-                match connection.req_packed_command(cmd).await? {
-                    Value::ServerError(error) => Err(error.into()),
-                    answer => Ok(answer),
-                }
-            })
+        let send = move |mut connection: MultiplexedConnection| async move {
+            match connection.req_packed_command(cmd).await? {
+                Value::ServerError(error) => Err(error.into()),
+                answer => Ok(answer),
+            }
         };
         Box::pin(self.0.answered(true, send))
     }
@@ -367,9 +396,7 @@ impl Transport for Shared {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         let repeatable = pipeline.cmd_iter().all(only_looks);
-        let send = move |connection| -> RedisFuture<'a, Vec<Value>> {
-            Box::pin(all_or_none(connection, pipeline, offset, count))
-        };
+        let send = move |connection| all_or_none(connection, pipeline, offset, count);
         Box::pin(self.0.answered(repeatable, send))
     }
 

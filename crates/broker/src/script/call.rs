@@ -8,6 +8,10 @@ use super::{Named, Verb};
 use crate::Error;
 use crate::conn::Conn;
 
+/// Room for the keys and the arguments that scripts usually have, and their bytes.
+const KEYS: (usize, usize) = (8, 256);
+const ARGS: (usize, usize) = (16, 512);
+
 /// Room for what is no key and no argument.
 const HEAD: usize = "EVALSHA".len() + 40 + 4;
 
@@ -25,8 +29,8 @@ impl Named {
         Call {
             verb,
             script: self.get(verb),
-            keys: Cmd::new(),
-            args: Cmd::new(),
+            keys: Cmd::with_capacity(KEYS.0, KEYS.1),
+            args: Cmd::with_capacity(ARGS.0, ARGS.1),
         }
     }
 }

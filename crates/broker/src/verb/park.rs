@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(super) async fn waited(
     verb: &'static str,
     conn: &Conn,
-    cmd: redis::Cmd,
+    cmd: &redis::Cmd,
     wait: Duration,
 ) -> Result<Value, Error> {
     let answer: RedisResult<Value> =
@@ -67,7 +67,7 @@ pub(super) async fn park(
         .arg("RIGHT")
         .arg("LEFT")
         .arg(wait.as_secs_f64());
-    Ok(waited("park", &parking.conn, cmd, wait).await? != Value::Nil)
+    Ok(waited("park", &parking.conn, &cmd, wait).await? != Value::Nil)
 }
 
 pub(super) async fn unpark(conn: &Conn, parking: &Parking) -> Result<(), Error> {
@@ -121,7 +121,7 @@ impl Broker {
     pub async fn await_due(&self, parking: &Parking, wait: Duration) -> Result<bool, Error> {
         let mut cmd = redis::cmd("BLPOP");
         cmd.arg(self.keys.due()).arg(wait.as_secs_f64());
-        Ok(waited("await_due", &parking.conn, cmd, wait).await? != Value::Nil)
+        Ok(waited("await_due", &parking.conn, &cmd, wait).await? != Value::Nil)
     }
 
     /// Waits for a reply on `hero:q:reply:{id}` (seed 0). It says that the job has ended; how, the record
@@ -136,7 +136,7 @@ impl Broker {
         wait: Duration,
     ) -> Result<bool, Error> {
         let cmd = self.for_reply(id, wait);
-        Ok(waited("await_reply", &parking.conn, cmd, wait).await? != Value::Nil)
+        Ok(waited("await_reply", &parking.conn, &cmd, wait).await? != Value::Nil)
     }
 
     /// The same, and the record as it is then, if there is one: asked for together, it comes with the reply.

@@ -92,7 +92,7 @@ impl Broker {
         // 0 would be for ever.
         cmd.arg(wait.as_millis().max(1) as u64);
         cmd.arg("STREAMS").arg(stream).arg(after);
-        let answer = waited("follow", &parking.conn, cmd, wait).await?;
+        let answer = waited("follow", &parking.conn, &cmd, wait).await?;
         if answer == Value::Nil {
             return Ok(Vec::new());
         }

@@ -35,7 +35,7 @@ const OURS: &str = "mw.";
 #[derive(Debug, Clone)]
 pub struct Nooble {
     conn: Conn,
-    names: QueueManager,
+    names: Arc<QueueManager>,
     scripts: Named,
     clock: Clock,
 }
@@ -81,7 +81,7 @@ impl Nooble {
         Self {
             scripts: Scripts::default().named_nooble(&names),
             conn,
-            names,
+            names: Arc::new(names),
             clock: Clock::default(),
         }
     }

@@ -145,7 +145,7 @@ impl Nooble {
         let wait = wait.min(MAX_WAIT);
         if source.group.is_some() {
             let cmd = read_group(worker, source, 1, Some(wait));
-            let given = waited("wait", &parking.conn, cmd, wait).await;
+            let given = waited("wait", &parking.conn, &cmd, wait).await;
             let given = match given {
                 Ok(value) => Streams::from_redis_value(value).map_err(Into::into),
                 Err(Error::Call { source, .. }) => Err(source),
@@ -161,7 +161,7 @@ impl Nooble {
             .arg("RIGHT")
             .arg("LEFT")
             .arg(wait.as_secs_f64());
-        let value = waited("wait", &parking.conn, cmd, wait).await?;
+        let value = waited("wait", &parking.conn, &cmd, wait).await?;
         let message = Option::<Vec<u8>>::from_redis_value(value).map_err(|error| Error::Call {
             verb: "wait",
             source: error.into(),

@@ -37,7 +37,7 @@ impl Nooble {
         cmd.arg("BLMPOP");
         cmd.arg(wait.as_secs_f64()).arg(lists.len()).arg(lists);
         cmd.arg("RIGHT").arg("COUNT").arg(MOST);
-        let value = waited("replies", &parking.conn, cmd, before + wait).await?;
+        let value = waited("replies", &parking.conn, &cmd, before + wait).await?;
         let popped = Popped::from_redis_value(value).map_err(|error| Error::Call {
             verb: "replies",
             source: error.into(),

@@ -1,5 +1,6 @@
 //! finish, fail and release: how a run ended, and what is told of it.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use super::{Nooble, Received, Source};
@@ -156,10 +157,10 @@ impl Nooble {
 }
 
 /// The list of what a worker has in hand of another list; of a stream there is none, and the stream stands there.
-pub(super) fn hand(source: &Source, worker: &str) -> String {
+pub(super) fn hand<'a>(source: &'a Source, worker: &str) -> Cow<'a, str> {
     match source.group {
-        Some(_) => source.keys.queue.clone(),
-        None => source.keys.processing_of(worker),
+        Some(_) => source.queue().into(),
+        None => source.keys.processing_of(worker).into(),
     }
 }
 

@@ -166,8 +166,8 @@ impl Nooble {
         // A list that is moved to itself is as it was.
         let mut cmd = redis::cmd("BLMOVE");
         cmd.arg(list).arg(list).arg("RIGHT").arg("LEFT");
-        let cmd = cmd.arg(wait.as_secs_f64()).clone();
-        let value = waited("peek", &parking.conn, cmd, wait).await?;
+        cmd.arg(wait.as_secs_f64());
+        let value = waited("peek", &parking.conn, &cmd, wait).await?;
         Option::from_redis_value(value).map_err(|error| Error::Call {
             verb: "peek",
             source: error.into(),

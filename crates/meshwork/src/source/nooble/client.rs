@@ -157,24 +157,26 @@ impl Client {
     /// If no service could read it ([`Action::check`]), or the server does not take it.
     pub async fn send(&self, request: Request) -> Result<String, Error> {
         let Request {
-            action, context, ..
+            mut action,
+            context,
+            ..
         } = request;
-        self.put(action, context.as_deref(), None).await
+        self.put(&mut action, context.as_deref(), None).await?;
+        Ok(action.action_id)
     }
 
     async fn put(
         &self,
-        mut action: Action,
+        action: &mut Action,
         context: Option<&str>,
         asked: Option<Asked<'_>>,
-    ) -> Result<String, Error> {
+    ) -> Result<(), Error> {
         action.origin_service = Some(self.service.to_string());
         let names = self.names();
         action.check(names.dialect())?;
         let queue = names.actions(service_of(&action.action_type), context);
         let message = action.write(names.dialect());
-        self.broker.send(&queue, &message, asked).await?;
-        Ok(action.action_id)
+        Ok(self.broker.send(&queue, &message, asked).await?)
     }
 
     /// Sends an action and waits for its answer, good or bad. An answer that comes later is dropped.
@@ -189,31 +191,18 @@ impl Client {
         } = request;
         let wait = wait.min(LONGEST);
         let id = action.correlation_id.get_or_insert_with(new_id).clone();
-        let (action_type, action_id) = (action.action_type.clone(), action.action_id.clone());
-        let answered = |told: Option<Told>| match told {
-            Some(told) => told.map_err(|why| Error::Unreadable {
-                action_type,
-                action_id,
-                why,
-            }),
-            None => Err(Error::NoAnswer {
-                action_type,
-                action_id,
-                waited: wait,
-            }),
-        };
         if own_list {
             let list = self
                 .names()
                 .response(&self.service, &action.action_type, &id, None);
             action.callback_queue_name = Some(list.clone());
-            self.put(action, context.as_deref(), None).await?;
+            self.put(&mut action, context.as_deref(), None).await?;
             let replies = &self.calls.replies;
             let came = replies.of_one(&self.broker, (&list, &id), wait).await?;
             if came.is_none() {
                 give_up(&self.broker, &list).await;
             }
-            return answered(came);
+            return answered(came, action, wait);
         }
         let replies = &self.calls.replies;
         let reader = || Reader::start(self.broker.clone(), Arc::clone(replies));
@@ -221,12 +210,12 @@ impl Client {
         let waiting = replies.expect(&id)?;
         let list = replies.list(self.names(), &action.action_type);
         action.callback_queue_name = Some(list.clone());
-        self.put(action, context.as_deref(), None).await?;
+        self.put(&mut action, context.as_deref(), None).await?;
         let came = waiting.answer(wait).await;
         if came.is_none() {
             replies.miss(list);
         }
-        answered(came)
+        answered(came, action, wait)
     }
 
     /// Stops reading the answers to calls, and returns when nothing is left of it: where an answer may still come late,
@@ -278,7 +267,8 @@ impl Client {
             record: &record,
             stays: WAITS_FOR_CALLBACK,
         };
-        self.put(action, context.as_deref(), Some(asked)).await?;
+        self.put(&mut action, context.as_deref(), Some(asked))
+            .await?;
         Ok(id)
     }
 
@@ -335,6 +325,27 @@ impl Client {
         context: Option<&str>,
     ) -> Result<Subscription<T>, Error> {
         Ok(Subscription::start(&self.broker, origin, events, context).await?)
+    }
+}
+
+/// What came for a call, if anything came in its time.
+fn answered(came: Option<Told>, asked: Action, waited: Duration) -> Result<Response, Error> {
+    let Action {
+        action_type,
+        action_id,
+        ..
+    } = asked;
+    match came {
+        Some(told) => told.map_err(|why| Error::Unreadable {
+            action_type,
+            action_id,
+            why,
+        }),
+        None => Err(Error::NoAnswer {
+            action_type,
+            action_id,
+            waited,
+        }),
     }
 }
 

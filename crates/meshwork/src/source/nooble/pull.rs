@@ -34,9 +34,11 @@ pub(super) async fn pull(state: Arc<State>, queue: Queue) {
     let mut backoff = Backoff::new();
     let (mut parking, mut next) = (None, Next::Receive);
     while !state.stop.is_cancelled() {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            () = state.known() => {}
+        if !state.is_known() {
+            tokio::select! {
+                () = state.stop.cancelled() => return,
+                () = state.known() => {}
+            }
         }
         match once(&state, &queue, &mut parking, next).await {
             Ok(then) => (backoff, next) = (Backoff::new(), then),

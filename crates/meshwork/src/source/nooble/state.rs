@@ -184,17 +184,20 @@ impl State {
         }
     }
 
-    /// Returns when the server knows that this service is there for longer than a wait lasts.
+    /// Whether the server knows that this service is there for longer than a wait lasts.
+    pub(super) fn is_known(&self) -> bool {
+        self.is_long(*self.alive.borrow())
+    }
+
+    /// Returns when it does.
     pub(super) async fn known(&self) {
         let mut alive = self.alive.subscribe();
-        loop {
-            let until = *alive.borrow_and_update();
-            if until.is_some_and(|until| until > Instant::now() + self.beat()) {
-                return;
-            }
-            // The sender lives as long as `self`.
-            let _ = alive.changed().await;
-        }
+        // The sender lives as long as `self`.
+        let _ = alive.wait_for(|until| self.is_long(*until)).await;
+    }
+
+    fn is_long(&self, until: Option<Instant>) -> bool {
+        until.is_some_and(|until| until > Instant::now() + self.beat())
     }
 
     /// Returns when it takes no more, and nothing runs any more.
@@ -206,18 +209,19 @@ impl State {
 
     /// A slot, and with it others that are free, so many in all; None when the service stops.
     pub(super) async fn free(&self, most: usize) -> Option<Vec<OwnedSemaphorePermit>> {
-        let first = tokio::select! {
-            biased;
-            () = self.stop.cancelled() => return None,
-            slot = Arc::clone(&self.slots).acquire_owned() => slot.ok()?,
-        };
-        let mut free = vec![first];
-        while free.len() < most {
-            match Arc::clone(&self.slots).try_acquire_owned() {
-                Ok(slot) => free.push(slot),
-                Err(_) => break,
-            }
+        if self.stop.is_cancelled() {
+            return None;
         }
-        Some(free)
+        let slot = || Arc::clone(&self.slots).try_acquire_owned().ok();
+        let first = match slot() {
+            Some(first) => first,
+            None => tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return None,
+                slot = Arc::clone(&self.slots).acquire_owned() => slot.ok()?,
+            },
+        };
+        let others = std::iter::from_fn(slot).take(most.saturating_sub(1));
+        Some(std::iter::once(first).chain(others).collect())
     }
 }

@@ -50,7 +50,7 @@ pub(super) struct Replies {
 /// One call that waits; it is forgotten when this is dropped.
 pub(super) struct Waiting<'a> {
     replies: &'a Replies,
-    id: String,
+    id: &'a str,
     answer: oneshot::Receiver<Told>,
 }
 
@@ -89,14 +89,13 @@ impl Replies {
     }
 
     /// Begins to wait for the answer with this correlation id.
-    pub(super) fn expect(&self, id: &str) -> Result<Waiting<'_>, Error> {
+    pub(super) fn expect<'a>(&'a self, id: &'a str) -> Result<Waiting<'a>, Error> {
         let mut waiting = self.waiting();
         if waiting.len() >= MAX_CALLS {
             return Err(Error::TooMany { most: MAX_CALLS });
         }
         let (told, answer) = oneshot::channel();
         waiting.insert(id.to_owned(), told);
-        let id = id.to_owned();
         Ok(Waiting {
             replies: self,
             id,
@@ -107,14 +106,18 @@ impl Replies {
     /// Hands an answer to who waits for it; what comes too late is dropped.
     fn take(&self, message: &[u8], broker: &Nooble) {
         let dialect = broker.names().dialect();
-        let (id, told) = match reading(|| Response::read(message, dialect, fresh)) {
-            Ok(response) => (response.correlation_id.clone(), Ok(response)),
-            Err(why) => match correlation(message) {
-                Some(id) => (id, Err(why)),
-                None => return tracing::warn!(why, "dropped an answer that is none"),
-            },
+        let told = reading(|| Response::read(message, dialect, fresh));
+        let of_bad = told.is_err().then(|| correlation(message)).flatten();
+        let id = match &told {
+            Ok(response) => Some(&response.correlation_id),
+            Err(_) => of_bad.as_ref(),
         };
-        match self.waiting().remove(&id) {
+        let Some(id) = id else {
+            let why = told.err();
+            return tracing::warn!(why, "dropped an answer that is none");
+        };
+        let waits = self.waiting().remove(id);
+        match waits {
             // Who has given up meanwhile takes it no more.
             Some(waits) => drop(waits.send(told)),
             None => tracing::info!(correlation_id = id, "dropped an answer that comes too late"),
@@ -151,6 +154,6 @@ impl Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.replies.waiting().remove(&self.id);
+        self.replies.waiting().remove(self.id);
     }
 }
