@@ -189,17 +189,14 @@ impl Remote {
         until: Instant,
         send: &impl Fn(MultiplexedConnection) -> F,
     ) -> (Option<u64>, RedisResult<T>) {
-        let up = self.link.borrow().up();
-        let up = match up {
-            Some(up) => up,
-            None => match tokio::time::timeout_at(until, Box::pin(self.up())).await {
-                Ok(Ok(up)) => up,
-                Ok(Err(error)) => return (None, Err(error)),
-                Err(_) => return (None, Err(timed_out())),
-            },
+        let up = match tokio::time::timeout_at(until, self.up()).await {
+            Ok(Ok(up)) => up,
+            Ok(Err(error)) => return (None, Err(error)),
+            Err(_) => return (None, Err(timed_out())),
         };
         let sent = tokio::time::timeout_at(until, send(up.connection));
         let answer = tokio::select! {
+            // An answer that is there counts, wherever the data is now.
             biased;
             answer = sent => answer.unwrap_or_else(|_| Err(timed_out())),
             () = self.doubted(up.number, up.moves) => {
@@ -211,6 +208,15 @@ impl Remote {
 
     /// The connection, when there is one.
     async fn up(self: &Arc<Self>) -> RedisResult<Up> {
+        let up = self.link.borrow().up();
+        match up {
+            Some(up) => Ok(up),
+            None => Box::pin(self.mended()).await,
+        }
+    }
+
+    /// The next connection, after one that was lost.
+    async fn mended(self: &Arc<Self>) -> RedisResult<Up> {
         let mut links = self.link.subscribe();
         let mut waited = false;
         loop {
@@ -218,10 +224,11 @@ impl Remote {
             if let Some(up) = link.up() {
                 return Ok(up);
             }
-            match link.state {
-                State::Down(error) if waited => return Err(error),
-                State::Down(_) => self.mend(link.number),
-                State::Up(_) | State::Mending => {}
+            if let State::Down(error) = link.state {
+                if waited {
+                    return Err(error);
+                }
+                self.mend(link.number);
             }
             waited = true;
             if links.changed().await.is_err() {
@@ -281,6 +288,7 @@ impl Remote {
         }
     }
 
+    /// The same, where the data can move.
     async fn found_out(self: &Arc<Self>, number: u64, moves: u64) {
         let mut links = self.link.subscribe();
         loop {

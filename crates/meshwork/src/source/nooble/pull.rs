@@ -34,11 +34,10 @@ pub(super) async fn pull(state: Arc<State>, queue: Queue) {
     let mut backoff = Backoff::new();
     let (mut parking, mut next) = (None, Next::Receive);
     while !state.stop.is_cancelled() {
-        if !state.is_known() {
-            tokio::select! {
-                () = state.stop.cancelled() => return,
-                () = state.known() => {}
-            }
+        tokio::select! {
+            biased;
+            () = state.known() => {}
+            () = state.stop.cancelled() => return,
         }
         match once(&state, &queue, &mut parking, next).await {
             Ok(then) => (backoff, next) = (Backoff::new(), then),

@@ -145,6 +145,7 @@ fn letter(what: &str, of: &Received) -> String {
 }
 
 impl Task<'_> {
+    // What happens seldom is boxed: each run would have room for it.
     async fn run(self, record: Option<AskedFor>, is_callback: bool) {
         let setup = &self.state.setup;
         let lost = self.in_hand.received.lost;

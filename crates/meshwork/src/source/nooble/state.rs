@@ -184,20 +184,13 @@ impl State {
         }
     }
 
-    /// Whether the server knows that this service is there for longer than a wait lasts.
-    pub(super) fn is_known(&self) -> bool {
-        self.is_long(*self.alive.borrow())
-    }
-
-    /// Returns when it does.
+    /// Returns when the server knows that this service is there for longer than a wait lasts.
     pub(super) async fn known(&self) {
+        let long =
+            |until: &Option<Instant>| until.is_some_and(|it| it > Instant::now() + self.beat());
         let mut alive = self.alive.subscribe();
         // The sender lives as long as `self`.
-        let _ = alive.wait_for(|until| self.is_long(*until)).await;
-    }
-
-    fn is_long(&self, until: Option<Instant>) -> bool {
-        until.is_some_and(|until| until > Instant::now() + self.beat())
+        let _ = alive.wait_for(long).await;
     }
 
     /// Returns when it takes no more, and nothing runs any more.

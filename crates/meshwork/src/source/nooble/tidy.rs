@@ -69,18 +69,18 @@ fn text(of: &Option<String>) -> Cow<'_, str> {
 /// The runs that are still to be told of.
 #[derive(Default)]
 pub(super) struct Ends {
-    ran: Mutex<Waiting>,
+    ran: Mutex<Untold>,
     came: Notify,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Untold {
     runs: Vec<Ran>,
     bytes: usize,
 }
 
 impl Ends {
-    fn ran(&self) -> MutexGuard<'_, Waiting> {
+    fn ran(&self) -> MutexGuard<'_, Untold> {
         self.ran.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

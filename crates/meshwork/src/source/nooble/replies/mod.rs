@@ -106,17 +106,14 @@ impl Replies {
     /// Hands an answer to who waits for it; what comes too late is dropped.
     fn take(&self, message: &[u8], broker: &Nooble) {
         let dialect = broker.names().dialect();
-        let told = reading(|| Response::read(message, dialect, fresh));
-        let of_bad = told.is_err().then(|| correlation(message)).flatten();
-        let id = match &told {
-            Ok(response) => Some(&response.correlation_id),
-            Err(_) => of_bad.as_ref(),
+        let (id, told) = match reading(|| Response::read(message, dialect, fresh)) {
+            Ok(response) => (response.correlation_id.clone(), Ok(response)),
+            Err(why) => match correlation(message) {
+                Some(id) => (id, Err(why)),
+                None => return tracing::warn!(why, "dropped an answer that is none"),
+            },
         };
-        let Some(id) = id else {
-            let why = told.err();
-            return tracing::warn!(why, "dropped an answer that is none");
-        };
-        let waits = self.waiting().remove(id);
+        let waits = self.waiting().remove(&id);
         match waits {
             // Who has given up meanwhile takes it no more.
             Some(waits) => drop(waits.send(told)),
