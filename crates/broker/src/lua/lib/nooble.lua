@@ -8,6 +8,9 @@ local function holds()
   return not given.err and given[1] and whole(given[1][4]) == ARGV[5]
 end
 
+-- By what it is known where it stands: the message by itself in a list, by its id in a stream.
+local function known_by() return ARGV[2] == '' and ARGV[6] or ARGV[4] end
+
 -- Puts a message into a queue: as the next of a list, as the last of a stream.
 local function put(queue, message)
   if ARGV[2] == '' then redis.call('RPUSH', queue, message)

@@ -1,10 +1,11 @@
 -- Nooble4: how a message ends.
 
--- It is in hand no more, and in its queue no more. False if it was that already.
-local function let_go()
-  if ARGV[2] == '' then return redis.call('LREM', KEYS[2], 1, ARGV[6]) == 1 end
-  local was = redis.pcall('XACK', KEYS[1], ARGV[2], ARGV[4]) == 1
-  if was then redis.call('XDEL', KEYS[1], ARGV[4]) end
+-- A message is in hand no more, and in its queue no more: one of a stream by its id; one of a list (group '') as it stands
+-- in the list of what its worker has in hand. False if it was that already.
+local function let_go(hand, group, which)
+  if group == '' then return redis.call('LREM', hand, 1, which) == 1 end
+  local was = redis.pcall('XACK', hand, group, which) == 1
+  if was then redis.call('XDEL', hand, which) end
   return was
 end
 

@@ -1,9 +1,11 @@
 -- Reports that a run failed: the action waits for its next run; or it is answered so, and a dead letter (with an
 -- error).
--- KEYS    as finish; before the record, the tries of the message, what waits for its next run and the dead letters
--- ARGV    as finish, with the message of a stream too, up to how long the answer waits; then the most runs, the pause
---         after the first in ms, the longest pause, the
---         error ('' if it is to be no dead letter), a word that no other call has
+-- KEYS    the queue, what the worker has in hand (of a stream, that), the list that the answer goes to, the tries of the
+--         message, what waits for its next run, the dead letters; and the record of what was asked for, where the action is
+--         a callback
+-- ARGV    now, group ('' for a list), worker, id in the stream, how often it was given, the message, the answer ('' for
+--         none), how long that waits in ms, the most runs, the pause after the first in ms, the longest pause, the error
+--         ('' if it is to be no dead letter), a word that no other call has
 -- Returns 'again', 'failed', 'unanswered' or 'stale' as finish does; and the runs that failed so far
 if not holds() then return {'stale', 0} end
 local now = clock(ARGV[1])
@@ -12,7 +14,7 @@ redis.call('PEXPIRE', KEYS[4], TRIES_FOR)
 if runs < tonumber(ARGV[9]) then
   local pause = math.min(tonumber(ARGV[10]) * 2 ^ (runs - 1), tonumber(ARGV[11]))
   redis.call('ZADD', KEYS[5], whole(now + pause), ARGV[13] .. ' ' .. ARGV[6])
-  let_go()
+  let_go(KEYS[2], ARGV[2], known_by())
   return {'again', runs}
 end
 if ARGV[12] ~= '' then
@@ -22,5 +24,5 @@ end
 local told = answer(KEYS[3], ARGV[7], ARGV[8])
 redis.call('DEL', KEYS[4])
 if KEYS[7] then redis.call('DEL', KEYS[7]) end
-let_go()
+let_go(KEYS[2], ARGV[2], known_by())
 return {told and 'failed' or 'unanswered', runs}

@@ -79,12 +79,14 @@ impl Nooble {
         of: &Received,
         end: End<'_>,
     ) -> Result<Finished, Error> {
-        let message = match of.id.is_empty() {
+        let which = match of.id.is_empty() {
             true => of.bytes(),
             // A stream knows its message by the id.
-            false => b"",
+            false => of.id.as_bytes(),
         };
-        let mut call = self.report(Verb::NoobleFinish, worker, of, message);
+        let call = self.scripts.call(Verb::NoobleFinish);
+        let call = call.key(hand(&of.source, worker));
+        let mut call = call.arg(of.source.group()).arg(which);
         self.push_end(&mut call, of, end);
         call.push_key(end.asked);
         let told: String = call.run(&self.conn).await?;
@@ -108,7 +110,7 @@ impl Nooble {
         failure: Failure<'_>,
         end: End<'_>,
     ) -> Result<Failed, Error> {
-        let mut call = self.report(Verb::NoobleFail, worker, of, of.bytes());
+        let mut call = self.report(Verb::NoobleFail, worker, of);
         self.push_end(&mut call, of, end);
         call.push_key(tries_of(of));
         call.push_key(&of.source.keys.delayed);
@@ -134,17 +136,17 @@ impl Nooble {
     /// # Errors
     /// If the server does not take the call; repeat it then.
     pub async fn release(&self, worker: &str, of: &Received) -> Result<bool, Error> {
-        let call = self.report(Verb::NoobleRelease, worker, of, of.bytes());
+        let call = self.report(Verb::NoobleRelease, worker, of);
         Ok(call.run::<u8>(&self.conn).await? == 1)
     }
 
-    fn report(&self, verb: Verb, worker: &str, of: &Received, message: &[u8]) -> Call<'_> {
+    fn report(&self, verb: Verb, worker: &str, of: &Received) -> Call<'_> {
         let call = self.call(verb, &of.source);
         call.key(hand(&of.source, worker))
             .arg(worker)
             .arg(&of.id)
             .arg(of.given)
-            .arg(message)
+            .arg(of.bytes())
     }
 
     fn push_end(&self, call: &mut Call<'_>, of: &Received, end: End<'_>) {

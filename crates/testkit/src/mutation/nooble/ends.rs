@@ -5,33 +5,37 @@ use super::Change;
 pub(super) const FINISH: &[Change] = &[
     (
         "whether_it_is_over_not_asked",
-        "if not let_go() then return 'stale' end",
-        "let_go()",
+        "if not let_go(KEYS[1], ARGV[1], ARGV[2]) then return 'stale' end",
+        "let_go(KEYS[1], ARGV[1], ARGV[2])",
     ),
-    ("not_let_go", "if not let_go() then return 'stale' end", ""),
+    (
+        "not_let_go",
+        "if not let_go(KEYS[1], ARGV[1], ARGV[2]) then return 'stale' end",
+        "",
+    ),
     (
         "what_is_no_stream_is_an_error",
-        "redis.pcall('XACK', KEYS[1]",
-        "redis.call('XACK', KEYS[1]",
+        "redis.pcall('XACK', hand",
+        "redis.call('XACK', hand",
     ),
     (
         "all_that_are_alike_go",
-        "redis.call('LREM', KEYS[2], 1, ARGV[6])",
-        "redis.call('LREM', KEYS[2], 0, ARGV[6])",
+        "redis.call('LREM', hand, 1, which)",
+        "redis.call('LREM', hand, 0, which)",
     ),
     (
         "stays_in_the_hand",
-        "return redis.call('LREM', KEYS[2], 1, ARGV[6]) == 1",
+        "return redis.call('LREM', hand, 1, which) == 1",
         "return true",
     ),
     (
         "not_acknowledged",
-        "redis.pcall('XACK', KEYS[1], ARGV[2], ARGV[4]) == 1",
+        "redis.pcall('XACK', hand, group, which) == 1",
         "true",
     ),
     (
         "stays_in_the_stream",
-        "  if was then redis.call('XDEL', KEYS[1], ARGV[4]) end\n",
+        "  if was then redis.call('XDEL', hand, which) end\n",
         "",
     ),
     (
@@ -41,7 +45,7 @@ pub(super) const FINISH: &[Change] = &[
     ),
     (
         "not_answered",
-        "local told = answer(KEYS[3], ARGV[7], ARGV[8])",
+        "local told = answer(KEYS[2], ARGV[3], ARGV[4])",
         "local told = true",
     ),
     (
@@ -76,7 +80,7 @@ pub(super) const FINISH: &[Change] = &[
     ),
     (
         "asked_not_forgotten",
-        "if KEYS[4] then redis.call('DEL', KEYS[4]) end\n",
+        "if KEYS[3] then redis.call('DEL', KEYS[3]) end\n",
         "",
     ),
 ];
@@ -138,13 +142,13 @@ pub(super) const FAIL: &[Change] = &[
     ),
     (
         "stays_in_its_hand_while_it_waits",
-        "  let_go()\n  return {'again', runs}",
+        "  let_go(KEYS[2], ARGV[2], known_by())\n  return {'again', runs}",
         "  return {'again', runs}",
     ),
     (
         "answered_although_it_runs_again",
-        "  let_go()\n  return {'again', runs}",
-        "  answer(KEYS[3], ARGV[7], ARGV[8])\n  let_go()\n  return {'again', runs}",
+        "  let_go(KEYS[2], ARGV[2], known_by())\n  return {'again', runs}",
+        "  answer(KEYS[3], ARGV[7], ARGV[8])\n  let_go(KEYS[2], ARGV[2], known_by())\n  return {'again', runs}",
     ),
     (
         "who_is_told_has_a_dead_letter",
@@ -189,7 +193,16 @@ pub(super) const FAIL: &[Change] = &[
         "if KEYS[7] then redis.call('DEL', KEYS[7]) end\n",
         "",
     ),
-    ("not_let_go", "KEYS[7]) end\nlet_go()\n", "KEYS[7]) end\n"),
+    (
+        "known_by_the_message_alone",
+        "ARGV[2] == '' and ARGV[6] or ARGV[4]",
+        "ARGV[6]",
+    ),
+    (
+        "not_let_go",
+        "KEYS[7]) end\nlet_go(KEYS[2], ARGV[2], known_by())\n",
+        "KEYS[7]) end\n",
+    ),
 ];
 
 pub(super) const RELEASE: &[Change] = &[
@@ -199,7 +212,11 @@ pub(super) const RELEASE: &[Change] = &[
         "",
     ),
     ("not_put_back", "put(KEYS[1], ARGV[6])\n", ""),
-    ("not_let_go", "ARGV[6])\nlet_go()\n", "ARGV[6])\n"),
+    (
+        "not_let_go",
+        "ARGV[6])\nlet_go(KEYS[2], ARGV[2], known_by())\n",
+        "ARGV[6])\n",
+    ),
     (
         "the_last_of_a_list",
         "redis.call('RPUSH', queue, message)",
