@@ -60,15 +60,15 @@ async fn beginner(ground: &Ground) -> ServiceHandle {
     service.start().await.unwrap()
 }
 
-/// A asks B, B's callback asks A back, A's answer to that asks B, and B's ends it.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_chain_goes_on_as_long_as_each_asks() {
+/// A asks B, B's callback asks A back, A's answer to that asks B, and B's ends it: what each heard, and remembered. A hears
+/// the last one as `third`.
+async fn chain(third: &'static str) {
     for ground in Ground::both().await {
         let all = Heard::default();
         let service = beginner(&ground).await;
         let mut listen = Vec::new();
         for (client, events, fails) in [
-            (&ground.tester, ("tester.first", Some("tester.third")), true),
+            (&ground.tester, ("tester.first", Some(third)), true),
             (&ground.demo, ("demo.second", Some("demo.fourth")), false),
             (&ground.tester, ("tester.third", None), false),
         ] {
@@ -80,25 +80,92 @@ async fn a_chain_goes_on_as_long_as_each_asks() {
             .send_with_callback(asks, "tester.first", &json!({ "after": "nothing" }))
             .await
             .unwrap();
-        let told = eventually("the chain ends", BOUND, async || {
-            Some(all.lock().unwrap().clone()).filter(|all| all.len() >= 3)
-        })
-        .await;
-        let heard: Vec<_> = told
-            .iter()
-            .map(|(event, _, remembers)| (*event, remembers["after"].clone()))
-            .collect();
-        assert_eq!(
-            heard,
-            [
-                ("tester.first", json!("nothing")),
-                ("demo.second", json!("begin")),
-                ("tester.third", json!("tester.first"))
-            ]
-        );
+        let expected = [
+            ("tester.first", json!("nothing")),
+            ("demo.second", json!("begin")),
+            (third, json!("tester.first")),
+        ];
+        assert_eq!(remembered(&all, 3).await, expected);
         for one in listen {
             one.stop().await;
         }
+        ground.goes_on(service).await;
+    }
+}
+
+/// So many callbacks: who heard them, and after what that was.
+async fn remembered(all: &Heard, many: usize) -> Vec<(&'static str, Value)> {
+    let told = eventually("the chain ends", BOUND, async || {
+        Some(all.lock().unwrap().clone()).filter(|all| all.len() >= many)
+    });
+    let told = told.await.into_iter();
+    told.map(|(event, _, remembers)| (event, remembers["after"].clone()))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_goes_on_as_long_as_each_asks() {
+    chain("tester.third").await;
+}
+
+/// What an answer asks for stands where that stood which it answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_goes_on_under_one_name() {
+    chain("tester.first").await;
+}
+
+/// Both records have the same id, and the same service.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_asks_itself() {
+    for ground in Ground::both().await {
+        let all = Heard::default();
+        let service = beginner(&ground).await;
+        let first = link(&ground.demo, ("demo.first", None), false, &all);
+        let second = link(&ground.demo, ("demo.second", None), false, &all);
+        let listen = [first.start().await.unwrap(), second.start().await.unwrap()];
+        let asks = request("demo.begin", json!({ "after": "begin" }));
+        ground
+            .demo
+            .send_with_callback(asks, "demo.first", &json!({ "after": "nothing" }))
+            .await
+            .unwrap();
+        let expected = [
+            ("demo.first", json!("nothing")),
+            ("demo.second", json!("begin")),
+        ];
+        assert_eq!(remembered(&all, 2).await, expected);
+        for one in listen {
+            one.stop().await;
+        }
+        ground.goes_on(service).await;
+    }
+}
+
+/// There is one place for what is asked under one name and id.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_cannot_expect_itself() {
+    for ground in Ground::both().await {
+        let service = beginner(&ground).await;
+        let (told, mut tells) = tokio::sync::mpsc::channel(1);
+        let hears = move |answer: Result<Value, ErrorDetail>| {
+            let told = told.clone();
+            async move {
+                let said = told.send(answer.unwrap_err().message).await;
+                said.map_err(|error| error.to_string())
+            }
+        };
+        let hears = move |answer: Result<Value, ErrorDetail>, _: ActionContext| hears(answer);
+        let listens = Service::listener(&ground.demo).on_callback("demo.second", hears);
+        let listens = listens.lease(LEASE).start().await.unwrap();
+        let asks = request("demo.begin", json!({}));
+        let asked = ground.demo.send_with_callback(asks, "demo.second", &1);
+        asked.await.unwrap();
+        let why = tokio::time::timeout(BOUND, tells.recv()).await.unwrap();
+        assert!(
+            why.unwrap()
+                .contains("a callback demo.second of this service")
+        );
+        listens.stop().await;
         ground.goes_on(service).await;
     }
 }

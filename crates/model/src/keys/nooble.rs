@@ -228,10 +228,10 @@ impl QueueManager {
         }
     }
 
-    /// The callback that a service waits for under this id: what it asked, and what it wants to know again.
+    /// The callback that a service waits for as this event under this id: what it asked, and what it wants to know again.
     #[must_use]
-    pub fn asked(&self, client: &str, correlation_id: &str) -> String {
-        self.of(client, None, &format!("mw:asked:{correlation_id}"))
+    pub fn asked(&self, client: &str, event: &str, correlation_id: &str) -> String {
+        self.of(client, None, &format!("mw:asked:{event}:{correlation_id}"))
     }
 
     /// What an orchestrator has asked for one task or action, and what it was answered (a hash).
@@ -336,7 +336,7 @@ mod tests {
         }
         assert!(keys.processing_of("w").ends_with(":mw:processing:w"));
         assert!(names.trace().starts_with("nooble4:dev:mw:"));
-        assert!(names.asked("a", "c").contains(":a:mw:asked:"));
+        assert!(names.asked("a", "e", "c").contains(":a:mw:asked:"));
         assert!(names.cycle("a", "t").contains(":a:mw:cycle:"));
     }
 

@@ -263,7 +263,7 @@ impl Client {
         action.callback_queue_name = Some(list);
         action.callback_action_type = Some(event.to_owned());
         let asked = Asked {
-            key: &self.names().asked(&self.service, &id),
+            key: &self.names().asked(&self.service, event, &id),
             record: &record,
             stays: WAITS_FOR_CALLBACK,
         };

@@ -127,7 +127,8 @@ impl ActionContext {
     /// service as `event`.
     ///
     /// # Errors
-    /// If the server does not keep what was asked for.
+    /// If the answer is that callback itself, which a service asked itself for; or the server does not keep what was asked
+    /// for.
     pub async fn answer_expects(
         &self,
         event: &str,
@@ -137,12 +138,21 @@ impl ActionContext {
         let (list, mut asks) = self
             .client
             .expects(&self.action, event, remembers, id, false)?;
-        if let Some(asked) = self.asked.clone() {
+        let (to, answer) = (
+            &self.action.callback_queue_name,
+            &self.action.callback_action_type,
+        );
+        if to.as_ref() == Some(&list) && answer.as_deref() == Some(event) {
+            return Err(Error::ExpectsItself(event.to_owned()));
+        }
+        if let Some(asked) = self.asked.clone()
+            && event == self.action.action_type
+        {
             asks = asks.instead_of(&self.action.action_id, asked);
         }
         let (broker, record) = (self.client.broker(), asks.written()?);
         let asked = Asked {
-            key: &broker.names().asked(self.client.service(), id),
+            key: &broker.names().asked(self.client.service(), event, id),
             record: &record,
             stays: WAITS_FOR_CALLBACK,
         };

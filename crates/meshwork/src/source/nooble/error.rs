@@ -69,6 +69,11 @@ pub enum Error {
         /// Where it does not fit.
         source: serde_json::Error,
     },
+    /// The answer to what a service asked itself is to ask for a callback of its own kind.
+    #[error(
+        "the answer is a callback {0} of this service: let it ask for a callback of another name"
+    )]
+    ExpectsItself(String),
     /// More calls wait than one client may have under way.
     #[error("{most} calls wait for their answers already: wait for some of them first")]
     TooMany {

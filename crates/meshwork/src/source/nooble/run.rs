@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, Reply};
 use super::client::AskedFor;
-use super::context::ActionContext;
+use super::context::{ActionContext, Expects};
 use super::error::{ActionError, PROCESSING};
 use super::guard::{PANICKED, reading, sound};
 use super::handler::{Given, Input};
@@ -61,7 +61,7 @@ async fn deal(state: &State, in_hand: &InHand, is_callback: bool) {
     let (mut asked, mut record) = (None, None);
     if is_callback {
         let id = action.correlation_id.as_deref().unwrap_or_default();
-        let key = names.asked(setup.client.service(), id);
+        let key = names.asked(setup.client.service(), &action.action_type, id);
         let Some(text) = Box::pin(asked_for(state, in_hand, &key)).await else {
             return;
         };
@@ -214,11 +214,12 @@ impl Task<'_> {
         let expects = context
             .expected()
             .filter(|_| !answer::is_call(&self.action));
-        let asks = expects.is_some();
+        let same = |it: &Expects| it.event == self.action.action_type;
+        let asks_for_the_same = expects.as_ref().is_some_and(same);
         let reply = answer::to(&self.action, service, names, given, expects);
         let took = self.began.1.elapsed();
         let mut end = self.end(reply.as_ref());
-        if asks && reply.is_some() {
+        if asks_for_the_same && reply.is_some() {
             // What the answer asks for is kept in its place.
             end.asked = None;
         }

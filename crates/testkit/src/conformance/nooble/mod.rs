@@ -88,7 +88,8 @@ impl<'a> Side<'a> {
     }
 
     fn asked(&self) -> String {
-        self.verbs.names().asked("tester", self.dialect.as_str())
+        let names = self.verbs.names();
+        names.asked("tester", "tester.done", self.dialect.as_str())
     }
 
     /// Sends messages, as a client does.
