@@ -147,14 +147,13 @@ async fn an_answer_cannot_expect_itself() {
     for ground in Ground::both().await {
         let service = beginner(&ground).await;
         let (told, mut tells) = tokio::sync::mpsc::channel(1);
-        let hears = move |answer: Result<Value, ErrorDetail>| {
+        let hears = move |answer: Result<Value, ErrorDetail>, _: ActionContext| {
             let told = told.clone();
             async move {
                 let said = told.send(answer.unwrap_err().message).await;
                 said.map_err(|error| error.to_string())
             }
         };
-        let hears = move |answer: Result<Value, ErrorDetail>, _: ActionContext| hears(answer);
         let listens = Service::listener(&ground.demo).on_callback("demo.second", hears);
         let listens = listens.lease(LEASE).start().await.unwrap();
         let asks = request("demo.begin", json!({}));

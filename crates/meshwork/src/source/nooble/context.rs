@@ -33,6 +33,8 @@ pub struct ActionContext {
 pub(super) struct Expects {
     pub(super) list: String,
     pub(super) event: String,
+    /// Whether its record stands where that of the callback stood which it is the answer to.
+    pub(super) in_place: bool,
 }
 
 impl ActionContext {
@@ -145,9 +147,8 @@ impl ActionContext {
         if to.as_ref() == Some(&list) && answer.as_deref() == Some(event) {
             return Err(Error::ExpectsItself(event.to_owned()));
         }
-        if let Some(asked) = self.asked.clone()
-            && event == self.action.action_type
-        {
+        let in_place = event == self.action.action_type;
+        if let Some(asked) = self.asked.clone().filter(|_| in_place) {
             asks = asks.instead_of(&self.action.action_id, asked);
         }
         let (broker, record) = (self.client.broker(), asks.written()?);
@@ -159,7 +160,11 @@ impl ActionContext {
         broker.keep_asked(asked).await?;
         let event = event.to_owned();
         let mut expects = self.expects.lock().unwrap_or_else(PoisonError::into_inner);
-        *expects = Some(Expects { list, event });
+        *expects = Some(Expects {
+            list,
+            event,
+            in_place,
+        });
         Ok(())
     }
 

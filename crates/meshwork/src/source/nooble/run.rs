@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, Reply};
 use super::client::AskedFor;
-use super::context::{ActionContext, Expects};
+use super::context::ActionContext;
 use super::error::{ActionError, PROCESSING};
 use super::guard::{PANICKED, reading, sound};
 use super::handler::{Given, Input};
@@ -214,13 +214,12 @@ impl Task<'_> {
         let expects = context
             .expected()
             .filter(|_| !answer::is_call(&self.action));
-        let same = |it: &Expects| it.event == self.action.action_type;
-        let asks_for_the_same = expects.as_ref().is_some_and(same);
+        let in_place = expects.as_ref().is_some_and(|it| it.in_place);
         let reply = answer::to(&self.action, service, names, given, expects);
         let took = self.began.1.elapsed();
         let mut end = self.end(reply.as_ref());
-        if asks_for_the_same && reply.is_some() {
-            // What the answer asks for is kept in its place.
+        if in_place && reply.is_some() {
+            // What the answer asks for is kept there.
             end.asked = None;
         }
         let told = until(self.state, self.in_hand, "finish", || {
