@@ -50,11 +50,32 @@ pub async fn snapshot(conn: &Conn, namespace: &str) -> RedisResult<String> {
 /// # Errors
 /// When the server does not take a command.
 pub async fn keys(conn: &Conn, namespace: &str) -> RedisResult<Vec<Vec<u8>>> {
+    scan(conn, &format!("{namespace}:*")).await
+}
+
+/// The keys that are in none of `namespaces`, sorted. One look finds them: keys end by themselves between two.
+///
+/// # Errors
+/// When the server does not take a command.
+pub async fn keys_outside(conn: &Conn, namespaces: &[&str]) -> RedisResult<Vec<Vec<u8>>> {
+    let inside = |key: &[u8]| {
+        let of = |namespace: &&str| {
+            let rest = key.strip_prefix(namespace.as_bytes());
+            rest.is_some_and(|rest| rest.starts_with(b":"))
+        };
+        namespaces.iter().any(of)
+    };
+    let mut keys = scan(conn, "*").await?;
+    keys.retain(|key| !inside(key));
+    Ok(keys)
+}
+
+async fn scan(conn: &Conn, pattern: &str) -> RedisResult<Vec<Vec<u8>>> {
     let mut keys = Vec::new();
     let mut from = 0_u64;
     loop {
         let mut scan = redis::cmd("SCAN");
-        scan.arg(from).arg("MATCH").arg(format!("{namespace}:*"));
+        scan.arg(from).arg("MATCH").arg(pattern);
         scan.arg("COUNT").arg(SCAN_COUNT);
         let (next, found): (u64, Vec<Vec<u8>>) = scan.query_async(&mut conn.clone()).await?;
         keys.extend(found);

@@ -6,7 +6,7 @@ use meshwork_broker::script::Scripts;
 
 use super::world::BESIDE;
 use super::{Case, Failure, Outcome, Place, World};
-use crate::snapshot::keys;
+use crate::snapshot::keys_outside;
 
 /// Far more than a case takes, so that only one that hangs meets it.
 pub const LIMIT: Duration = Duration::from_secs(600);
@@ -41,15 +41,10 @@ impl Case {
 async fn alone(place: &Place) -> Outcome {
     let namespace = &place.ways().namespace;
     let beside = format!("{namespace}{BESIDE}");
-    let mut ours = 0;
-    for namespace in [namespace, &beside] {
-        ours += keys(place.conn(), namespace).await?.len();
-    }
-    let all: usize = redis::cmd("DBSIZE")
-        .query_async(&mut place.conn().clone())
-        .await?;
-    if all != ours {
-        let what = format!("{} keys lie outside of the namespace", all - ours);
+    let outside = keys_outside(place.conn(), &[namespace, &beside]).await?;
+    if let Some(first) = outside.first() {
+        let (many, first) = (outside.len(), first.escape_ascii());
+        let what = format!("{many} keys lie outside of the namespace, `{first}` among them");
         return Err(Failure::new(what));
     }
     Ok(())
