@@ -58,15 +58,13 @@ pub async fn keys(conn: &Conn, namespace: &str) -> RedisResult<Vec<Vec<u8>>> {
 /// # Errors
 /// When the server does not take a command.
 pub async fn keys_outside(conn: &Conn, namespaces: &[&str]) -> RedisResult<Vec<Vec<u8>>> {
-    let inside = |key: &[u8]| {
-        let of = |namespace: &&str| {
-            let rest = key.strip_prefix(namespace.as_bytes());
-            rest.is_some_and(|rest| rest.starts_with(b":"))
-        };
-        namespaces.iter().any(of)
-    };
+    let inside: Vec<_> = namespaces.iter().map(|name| format!("{name}:")).collect();
     let mut keys = scan(conn, "*").await?;
-    keys.retain(|key| !inside(key));
+    keys.retain(|key| {
+        !inside
+            .iter()
+            .any(|prefix| key.starts_with(prefix.as_bytes()))
+    });
     Ok(keys)
 }
 
