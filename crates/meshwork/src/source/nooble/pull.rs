@@ -62,7 +62,12 @@ async fn once(
     next: Next,
 ) -> Result<Next, Error> {
     let setup = &state.setup;
-    let Some(free) = state.free(MOST).await else {
+    let most = match next {
+        Next::Receive => MOST,
+        // Who waits gives it back, and took none that another queue could have had.
+        Next::Wait => 1,
+    };
+    let Some(free) = state.free(most).await else {
         return Ok(next);
     };
     if next == Next::Receive {
