@@ -20,7 +20,7 @@ async fn lines(engine: Engine) -> Vec<Value> {
     let plan = Plan {
         figures: Figure::all(),
         engines: vec![engine],
-        runs: 2,
+        runs: Some(2),
         counts: FEW,
         floor: true,
     };

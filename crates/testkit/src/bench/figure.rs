@@ -204,6 +204,17 @@ impl Figure {
         )
     }
 
+    /// How often it is taken when nothing is said.
+    pub(super) fn runs(self) -> usize {
+        match self {
+            // Whether two processes share a core decides more than what they do, and changes from run to run.
+            Self::CallLatency {
+                pace: Pace::AtOnce, ..
+            } => 25,
+            _ => 3,
+        }
+    }
+
     /// Jobs, or calls, in one run.
     pub(super) fn jobs(self, counts: &Counts) -> usize {
         match self {

@@ -29,8 +29,8 @@ pub struct Plan {
     pub figures: Vec<Figure>,
     /// Where.
     pub engines: Vec<Engine>,
-    /// How often each.
-    pub runs: usize,
+    /// How often each; None for as often as each figure needs.
+    pub runs: Option<usize>,
     /// How much in each run.
     pub counts: Counts,
     /// Whether the floor runs beside.
@@ -91,7 +91,7 @@ pub async fn run(
             .filter(|engine| !skipped(*figure, *engine))
             .map(|engine| Runs::new(*figure, engine, plan.counts))
             .collect();
-        for run in 1..=plan.runs {
+        for run in 1..=plan.runs.unwrap_or(figure.runs()) {
             for runs in &mut all {
                 let (name, engine) = (figure.name(), runs.engine);
                 step(&format!("{name} on {}, run {run}", engine.name()));
