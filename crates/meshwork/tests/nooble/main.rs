@@ -20,5 +20,6 @@ mod panics;
 mod process;
 mod scripts;
 mod service;
+mod slots;
 mod support;
 mod table;

@@ -131,7 +131,8 @@ impl Nooble {
         Ok(taken.map(|message| of_list(source, message)).collect())
     }
 
-    /// Waits until a message comes, and takes it. None if none came in time, which is [`MAX_WAIT`] at the longest.
+    /// Waits until a message comes, and takes it. None if none came in time, which is [`MAX_WAIT`] at the longest. A wait
+    /// begins when those before it on its connection are over, which may take `before`.
     ///
     /// # Errors
     /// If the connection breaks, or the queue is something else.
@@ -141,11 +142,12 @@ impl Nooble {
         worker: &str,
         source: &Arc<Source>,
         wait: Duration,
+        before: Duration,
     ) -> Result<Option<Received>, Error> {
         let wait = wait.min(MAX_WAIT);
         if source.group.is_some() {
             let cmd = read_group(worker, source, 1, Some(wait));
-            let given = waited("wait", &parking.conn, &cmd, wait).await;
+            let given = waited("wait", &parking.conn, &cmd, before + wait).await;
             let given = match given {
                 Ok(value) => Streams::from_redis_value(value).map_err(Into::into),
                 Err(Error::Call { source, .. }) => Err(source),
@@ -161,7 +163,7 @@ impl Nooble {
             .arg("RIGHT")
             .arg("LEFT")
             .arg(wait.as_secs_f64());
-        let value = waited("wait", &parking.conn, &cmd, wait).await?;
+        let value = waited("wait", &parking.conn, &cmd, before + wait).await?;
         let message = Option::<Vec<u8>>::from_redis_value(value).map_err(|error| Error::Call {
             verb: "wait",
             source: error.into(),

@@ -211,6 +211,7 @@ impl Client {
         let list = replies.list(self.names(), &action.action_type);
         action.callback_queue_name = Some(list.clone());
         self.put(&mut action, context.as_deref(), None).await?;
+        replies.called();
         let came = waiting.answer(wait).await;
         if came.is_none() {
             replies.miss(list);

@@ -18,6 +18,7 @@ mod run;
 mod state;
 mod subscribe;
 mod tidy;
+mod waits;
 
 use std::path::Path;
 use std::sync::Arc;

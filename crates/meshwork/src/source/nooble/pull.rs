@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::nooble::{MAX_WAIT, Received};
-use meshwork_broker::{Backoff, Error, Parking};
+use meshwork_broker::{Backoff, Error};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
 
 use super::run::{release, run};
-use super::state::{Queue, State};
+use super::state::{InHand, Queue, State};
+use super::waits::Waits;
 
 /// The most messages taken in one call: others share the queue.
 const MOST: usize = 32;
-/// How long a wait that is told to end may take before the server is asked once more.
-const UNPARK_AGAIN: Duration = Duration::from_millis(20);
+/// The most waits under way, if as many slots are free.
+const AHEAD: usize = 2;
 /// Between two looks at what is to run again, at most: another process may have put it there.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The shortest time between two looks.
@@ -29,125 +31,193 @@ enum Next {
     Wait,
 }
 
+/// Takes messages of one queue.
+struct Pull {
+    state: Arc<State>,
+    queue: Queue,
+    next: Next,
+    waits: Option<Waits<Option<Received>>>,
+    /// Of a message that came alone, what tells that its run is over, or takes longer. Until then nothing is sent that would
+    /// hold up its answer.
+    begun: Option<CancellationToken>,
+}
+
 /// Takes and runs messages until the service stops.
 pub(super) async fn pull(state: Arc<State>, queue: Queue) {
     let mut backoff = Backoff::new();
-    let (mut parking, mut next) = (None, Next::Receive);
-    while !state.stop.is_cancelled() {
-        tokio::select! {
-            biased;
-            () = state.known() => {}
-            () = state.stop.cancelled() => return,
-        }
-        match once(&state, &queue, &mut parking, next).await {
-            Ok(then) => (backoff, next) = (Backoff::new(), then),
+    let mut pull = Pull {
+        state,
+        queue,
+        next: Next::Receive,
+        waits: None,
+        begun: None,
+    };
+    let stop = pull.state.stop.clone();
+    while !stop.is_cancelled() {
+        match pull.once().await {
+            Ok(()) => backoff = Backoff::new(),
             Err(error) => {
-                (parking, next) = (None, Next::Receive);
-                queue.doubt();
-                tracing::warn!(%error, queue = queue.source.queue(), "nothing was taken; trying again");
+                (pull.next, pull.waits, pull.begun) = (Next::Receive, None, None);
+                pull.queue.doubt();
+                let queue = pull.queue.source.queue();
+                tracing::warn!(%error, queue, "nothing was taken; trying again");
                 tokio::select! {
-                    () = state.stop.cancelled() => return,
+                    () = stop.cancelled() => break,
                     () = backoff.wait() => {}
                 }
             }
         }
     }
+    pull.end().await;
 }
 
-/// Takes what is there, or waits for the next message, once a slot is free. Returns how to go on.
-async fn once(
-    state: &Arc<State>,
-    queue: &Queue,
-    parking: &mut Option<Parking>,
-    next: Next,
-) -> Result<Next, Error> {
-    let setup = &state.setup;
-    let most = match next {
-        Next::Receive => MOST,
-        // Who waits gives it back, and took none that another queue could have had.
-        Next::Wait => 1,
-    };
-    let Some(free) = state.free(most).await else {
-        return Ok(next);
-    };
-    if next == Next::Receive {
-        let (slots, source) = (free.len(), &queue.source);
-        let taken = setup.broker.receive(&setup.worker, source, slots).await?;
-        let none = taken.is_empty();
-        start(state, queue, taken, free);
-        return Ok(if none { Next::Wait } else { Next::Receive });
+impl Pull {
+    fn under_way(&self) -> usize {
+        self.waits.as_ref().map_or(0, Waits::len)
     }
-    // Who waits has no slot: another queue may have something to run in it.
-    drop(free);
-    let Some(received) = wait(state, queue, parking).await? else {
-        return Ok(Next::Wait);
-    };
-    let in_hand = state.take(received);
-    match state.free(1).await {
-        Some(slot) => spawn(state, queue.callbacks, in_hand, slot),
-        None => {
-            release(state, &in_hand).await;
-            state.done(&in_hand);
+
+    /// Takes what is there, or waits for the next message, once a slot is free.
+    async fn once(&mut self) -> Result<(), Error> {
+        let state = Arc::clone(&self.state);
+        if self.under_way() == 0 {
+            tokio::select! {
+                biased;
+                () = state.known() => {}
+                () = state.stop.cancelled() => return Ok(()),
+            }
+            let most = match self.next {
+                Next::Receive => MOST,
+                // Who waits gives it back, and took none that another queue could have had.
+                Next::Wait => 1,
+            };
+            let Some(free) = state.free(most).await else {
+                return Ok(());
+            };
+            if self.next == Next::Receive {
+                return self.receive(free).await;
+            }
+        }
+        if self.begun.is_none() && self.next == Next::Wait {
+            self.send().await?;
+        }
+        if let Some(received) = self.came().await? {
+            self.start(received);
+        }
+        Ok(())
+    }
+
+    /// Takes as many as there are slots.
+    async fn receive(&mut self, free: Vec<OwnedSemaphorePermit>) -> Result<(), Error> {
+        let setup = &self.state.setup;
+        let (slots, source) = (free.len(), &self.queue.source);
+        let taken = setup.broker.receive(&setup.worker, source, slots).await?;
+        if taken.is_empty() {
+            self.next = Next::Wait;
+        }
+        start(&self.state, &self.queue, taken, free);
+        Ok(())
+    }
+
+    /// Sends as many waits as slots are free, of which none has one: another queue may have something to run in it.
+    async fn send(&mut self) -> Result<(), Error> {
+        let (state, source) = (&self.state, &self.queue.source);
+        let broker = &state.setup.broker;
+        let waits = match &mut self.waits {
+            Some(waits) if !state.is_known() && waits.len() > 0 => return Ok(()),
+            Some(waits) => waits,
+            none => {
+                broker.prepare(source).await?;
+                none.insert(Waits::open(broker).await?)
+            }
+        };
+        let most = state.slots.available_permits().clamp(1, AHEAD);
+        let wait = state.beat().min(MAX_WAIT) / AHEAD as u32;
+        while waits.len() < most {
+            let before = wait * waits.len() as u32;
+            let (state, source) = (Arc::clone(state), Arc::clone(source));
+            waits.push(|broker, parking| async move {
+                let worker = &state.setup.worker;
+                broker.wait(&parking, worker, &source, wait, before).await
+            });
+        }
+        Ok(())
+    }
+
+    /// The next message. None if none came in its time, if it is time to send the next wait, or to stop.
+    async fn came(&mut self) -> Result<Option<Received>, Error> {
+        let came = async {
+            match &mut self.waits {
+                Some(waits) => waits.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        let begun = async {
+            match &self.begun {
+                Some(begun) => begun.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            came = came => return came,
+            () = begun => {}
+            () = self.state.stop.cancelled() => return Ok(None),
+        }
+        self.begun = None;
+        Ok(None)
+    }
+
+    /// Runs a message that was waited for.
+    fn start(&mut self, received: Received) {
+        let in_hand = self.state.take(received);
+        let begun = in_hand.begun.clone();
+        let shared = Arc::clone(&self.state);
+        let slot = async move { shared.slot().await };
+        spawn(&self.state, self.queue.callbacks, in_hand, slot);
+        let alone = self.state.running.len() <= 1;
+        self.next = if alone { Next::Wait } else { Next::Receive };
+        self.begun = alone.then_some(begun);
+    }
+
+    /// The service stops: what came meanwhile is handed back.
+    async fn end(&mut self) {
+        let Some(waits) = &mut self.waits else {
+            return;
+        };
+        let mut came = Vec::new();
+        if let Err(error) = waits.end(|received| came.extend(received)).await {
+            tracing::warn!(%error, "what came last, another service takes over");
+        }
+        for received in came {
+            let in_hand = self.state.take(received);
+            release(&self.state, &in_hand).await;
+            self.state.done(&in_hand);
         }
     }
-    // Its run goes first: asking for the next message, or looking for more, would hold up the answer of one that comes
-    // alone.
-    tokio::task::yield_now().await;
-    let alone = state.running.len() <= 1;
-    Ok(if alone { Next::Wait } else { Next::Receive })
 }
 
 fn start(state: &Arc<State>, queue: &Queue, taken: Vec<Received>, free: Vec<OwnedSemaphorePermit>) {
     for (received, slot) in taken.into_iter().zip(free) {
-        spawn(state, queue.callbacks, state.take(received), vec![slot]);
+        let slot = std::future::ready(Some(slot));
+        spawn(state, queue.callbacks, state.take(received), slot);
     }
 }
 
-fn spawn(
-    state: &Arc<State>,
-    callbacks: bool,
-    in_hand: super::state::InHand,
-    slot: Vec<OwnedSemaphorePermit>,
-) {
+/// Runs a message when it has a slot; if it gets none since the service stops, it is handed back.
+fn spawn<S>(state: &Arc<State>, callbacks: bool, in_hand: InHand, slot: S)
+where
+    S: Future<Output = Option<OwnedSemaphorePermit>> + Send + 'static,
+{
     let shared = Arc::clone(state);
     state.running.spawn(async move {
-        run(&shared, &in_hand, callbacks).await;
+        let _begun = in_hand.begun.clone().drop_guard();
+        let slot = slot.await;
+        match slot {
+            Some(_) => run(&shared, &in_hand, callbacks).await,
+            None => release(&shared, &in_hand).await,
+        }
         shared.done(&in_hand);
         drop(slot);
     });
-}
-
-/// One wait. When the service stops, the server is asked to end it, and what came meanwhile is seen.
-async fn wait(
-    state: &State,
-    queue: &Queue,
-    parking: &mut Option<Parking>,
-) -> Result<Option<Received>, Error> {
-    let setup = &state.setup;
-    if parking.is_none() {
-        setup.broker.prepare(&queue.source).await?;
-        *parking = Some(setup.broker.parking().await?);
-    }
-    let Some(parking) = parking else {
-        return Ok(None);
-    };
-    let wait = setup
-        .broker
-        .wait(parking, &setup.worker, &queue.source, state.beat());
-    tokio::pin!(wait);
-    tokio::select! {
-        came = &mut wait => return came,
-        () = state.stop.cancelled() => {}
-    }
-    loop {
-        if let Err(error) = setup.broker.unpark(parking).await {
-            tracing::debug!(%error, "the wait ends by itself");
-        }
-        // The wait may have reached the server only after the word to end it.
-        if let Ok(came) = tokio::time::timeout(UNPARK_AGAIN, &mut wait).await {
-            return came;
-        }
-    }
 }
 
 /// Takes over what services that are gone had in hand, and runs it.
@@ -205,10 +275,10 @@ async fn find_strays(state: &Arc<State>, queue: &Queue, before: Vec<Received>) -
             queue = queue.source.queue(),
             "it came when the connection broke"
         );
-        let Some(slot) = state.free(1).await else {
+        let Some(slot) = state.slot().await else {
             break;
         };
-        spawn(state, queue.callbacks, state.take(stray), slot);
+        start(state, queue, vec![stray], vec![slot]);
     }
     now
 }

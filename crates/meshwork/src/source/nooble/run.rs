@@ -1,6 +1,8 @@
 //! Run: what becomes of one message, from its bytes to its report.
 
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use meshwork_broker::nooble::{Answer, End, Failed, Failure, Finished, Received};
@@ -189,10 +191,16 @@ impl Task<'_> {
                 Err(ActionError::new(PROCESSING.0, PROCESSING.1, what))
             })
         };
+        // It takes more than a step: who took the message need not wait for its answer.
+        let goes_on = std::future::poll_fn(|_| {
+            self.in_hand.begun.cancel();
+            Poll::<Infallible>::Pending
+        });
         tokio::pin!(act);
         tokio::select! {
             biased;
             given = &mut act => return Some(given),
+            never = goes_on => match never {},
             () = tokio::time::sleep(timeout) => {}
             () = self.in_hand.lost.cancelled() => {
                 stop.cancel();

@@ -79,6 +79,8 @@ impl Queue {
 pub(super) struct InHand {
     pub(super) received: Arc<Received>,
     pub(super) lost: CancellationToken,
+    /// Cancelled when its handler goes on after its first step, and when its run is over.
+    pub(super) begun: CancellationToken,
     number: u64,
 }
 
@@ -112,7 +114,7 @@ impl State {
         }
     }
 
-    /// Between two renewals; as long one wait for a message lasts, which is shorter than what the worker is
+    /// Between two renewals; as long all waits for messages of a queue last, which is shorter than what the worker is
     /// registered for.
     pub(super) fn beat(&self) -> Duration {
         self.setup.lease / RENEWALS
@@ -128,6 +130,7 @@ impl State {
         let taken = InHand {
             received: Arc::new(received),
             lost: CancellationToken::new(),
+            begun: CancellationToken::new(),
             number,
         };
         self.messages().insert(number, taken.clone());
@@ -184,13 +187,20 @@ impl State {
         }
     }
 
-    /// Returns when the server knows that this service is there for longer than a wait lasts.
+    fn is_long(&self, until: Option<Instant>) -> bool {
+        until.is_some_and(|it| it > Instant::now() + self.beat())
+    }
+
+    /// Whether the server knows that this service is there for longer than waits last.
+    pub(super) fn is_known(&self) -> bool {
+        self.is_long(*self.alive.borrow())
+    }
+
+    /// Returns when it does.
     pub(super) async fn known(&self) {
-        let long =
-            |until: &Option<Instant>| until.is_some_and(|it| it > Instant::now() + self.beat());
         let mut alive = self.alive.subscribe();
         // The sender lives as long as `self`.
-        let _ = alive.wait_for(long).await;
+        let _ = alive.wait_for(|until| self.is_long(*until)).await;
     }
 
     /// Returns when it takes no more, and nothing runs any more.
@@ -200,21 +210,29 @@ impl State {
         self.running.wait().await;
     }
 
-    /// A slot, and with it others that are free, so many in all; None when the service stops.
-    pub(super) async fn free(&self, most: usize) -> Option<Vec<OwnedSemaphorePermit>> {
+    /// A slot; None when the service stops.
+    pub(super) async fn slot(&self) -> Option<OwnedSemaphorePermit> {
         if self.stop.is_cancelled() {
             return None;
         }
-        let slot = || Arc::clone(&self.slots).try_acquire_owned().ok();
-        let first = match slot() {
-            Some(first) => first,
+        match self.free_slot() {
+            Some(slot) => Some(slot),
             None => tokio::select! {
                 biased;
-                () = self.stop.cancelled() => return None,
-                slot = Arc::clone(&self.slots).acquire_owned() => slot.ok()?,
+                () = self.stop.cancelled() => None,
+                slot = Arc::clone(&self.slots).acquire_owned() => slot.ok(),
             },
-        };
-        let others = std::iter::from_fn(slot).take(most.saturating_sub(1));
+        }
+    }
+
+    fn free_slot(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.slots).try_acquire_owned().ok()
+    }
+
+    /// A slot, and with it others that are free, so many in all; None when the service stops.
+    pub(super) async fn free(&self, most: usize) -> Option<Vec<OwnedSemaphorePermit>> {
+        let first = self.slot().await?;
+        let others = std::iter::from_fn(|| self.free_slot()).take(most.saturating_sub(1));
         Some(std::iter::once(first).chain(others).collect())
     }
 }

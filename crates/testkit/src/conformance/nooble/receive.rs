@@ -57,7 +57,9 @@ async fn what_comes_while_one_waits(world: &World) -> Outcome {
     for side in Side::both(world)? {
         side.send(&[]).await?;
         let parking = side.verbs.parking().await?;
-        let wait = side.verbs.wait(&parking, W1, &side.source, PATIENCE);
+        let wait = side
+            .verbs
+            .wait(&parking, W1, &side.source, PATIENCE, Duration::ZERO);
         let (got, sent) = tokio::join!(wait, side.verbs.send(side.queue(), "m1", None));
         sent?;
         same!(texts(got?.as_slice()), ["m1"]);
@@ -72,10 +74,14 @@ async fn a_wait_ends(world: &World) -> Outcome {
         let parking = side.verbs.parking().await?;
         let soon = Duration::from_millis(10);
         same!(
-            side.verbs.wait(&parking, W1, &side.source, soon).await?,
+            side.verbs
+                .wait(&parking, W1, &side.source, soon, Duration::ZERO)
+                .await?,
             None
         );
-        let wait = side.verbs.wait(&parking, W1, &side.source, 2 * MAX_WAIT);
+        let wait = side
+            .verbs
+            .wait(&parking, W1, &side.source, 2 * MAX_WAIT, Duration::ZERO);
         let ended = async {
             // The wait may have reached the server only after the word to end it.
             loop {
@@ -111,14 +117,14 @@ async fn a_stream_that_is_deleted_is_made_again(world: &World) -> Outcome {
     let parking = side.verbs.parking().await?;
     same!(
         side.verbs
-            .wait(&parking, W1, &side.source, PATIENCE)
+            .wait(&parking, W1, &side.source, PATIENCE, Duration::ZERO)
             .await?,
         None
     );
     side.verbs.send(side.queue(), "m1", None).await?;
     let got = side
         .verbs
-        .wait(&parking, W1, &side.source, PATIENCE)
+        .wait(&parking, W1, &side.source, PATIENCE, Duration::ZERO)
         .await?;
     same!(texts(got.as_slice()), ["m1"]);
     Ok(())
@@ -146,7 +152,7 @@ async fn a_queue_of_another_kind_is_an_error(world: &World) -> Outcome {
         let parking = side.verbs.parking().await?;
         check!(
             side.verbs
-                .wait(&parking, W1, &side.source, PATIENCE)
+                .wait(&parking, W1, &side.source, PATIENCE, Duration::ZERO)
                 .await
                 .is_err()
         );

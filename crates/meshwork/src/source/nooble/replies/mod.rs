@@ -15,7 +15,7 @@ use meshwork_broker::Parking;
 use meshwork_broker::nooble::Nooble;
 use meshwork_model::keys::nooble::QueueManager;
 use meshwork_model::nooble::{Response, uuid};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{Notify, Semaphore, oneshot, watch};
 
 use super::Error;
 use super::guard::reading;
@@ -40,6 +40,8 @@ pub(super) struct Replies {
     /// The lists that answers come to.
     lists: watch::Sender<Vec<String>>,
     waiting: Mutex<HashMap<String, oneshot::Sender<Told>>>,
+    /// A call is under way to its service.
+    called: Notify,
     /// Those of them on which an answer may still come.
     missed: Mutex<HashSet<String>>,
     /// Connections for lists of single calls.
@@ -61,6 +63,7 @@ impl Replies {
             process: new_id(),
             lists: watch::Sender::default(),
             waiting: Mutex::default(),
+            called: Notify::new(),
             missed: Mutex::default(),
             spaces: Semaphore::new(MAX_PARKED),
             idle: Mutex::default(),
@@ -101,6 +104,17 @@ impl Replies {
             id,
             answer,
         })
+    }
+
+    /// A call is under way to its service: the time for what nobody waits for.
+    pub(super) fn called(&self) {
+        self.called.notify_one();
+    }
+
+    fn hand_out(&self, came: Vec<Vec<u8>>, broker: &Nooble) {
+        for message in came {
+            self.take(&message, broker);
+        }
     }
 
     /// Hands an answer to who waits for it; what comes too late is dropped.

@@ -3,24 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesOrdered;
+use meshwork_broker::Backoff;
 use meshwork_broker::nooble::Nooble;
-use meshwork_broker::{Backoff, Parking};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::super::ANSWER_WAITS;
+use super::super::waits::Waits;
 use super::Replies;
 
 /// How long one wait for answers lasts: a client that is dropped stops reading after it at the latest.
-const SLICE: Duration = Duration::from_secs(5);
-/// Waits under way, one behind the other.
-const AHEAD: usize = 2;
-/// How long a wait that is told to end may take before the server is asked once more.
-const UNPARK_AGAIN: Duration = Duration::from_millis(20);
+const SLICE: Duration = Duration::from_secs(2);
+/// Waits under way: what was asked for after a call that is answered at once is there for the next ones.
+const AHEAD: usize = 4;
+/// When so many of them are over, as many are sent at once.
+const OVER: usize = 2;
 /// How long the end of a reader is waited for: its lists are a command each.
 const END: Duration = Duration::from_secs(2);
 /// So often a list is given up: each wait of a reader that stops takes one word away.
@@ -90,7 +88,7 @@ pub(in crate::source::nooble) async fn give_up(broker: &Nooble, list: &str) {
 
 async fn keep_reading(broker: &Nooble, replies: &Replies) {
     let mut backoff = Backoff::new();
-    let mut parking: Option<Parking> = None;
+    let mut waits = None;
     let mut changes = replies.lists.subscribe();
     loop {
         let lists = changes.borrow_and_update().clone();
@@ -99,92 +97,73 @@ async fn keep_reading(broker: &Nooble, replies: &Replies) {
             let _ = changes.changed().await;
             continue;
         }
-        let read = match &parking {
-            Some(parking) => {
-                let waits = Waits::new(broker, parking, lists);
-                waits.read(replies, &mut changes, &mut backoff).await
+        let read = match &mut waits {
+            Some(waits) => {
+                let reading = Reading {
+                    broker,
+                    replies,
+                    lists,
+                    waits,
+                };
+                reading.until(&mut changes, &mut backoff).await
             }
-            None => broker.parking().await.map(|made| parking = Some(made)),
+            None => Waits::open(broker).await.map(|made| waits = Some(made)),
         };
         if let Err(error) = read {
             tracing::warn!(%error, "the wait for answers broke off");
-            parking = None;
+            waits = None;
             backoff.wait().await;
         }
     }
 }
 
-type Came = Result<Vec<Vec<u8>>, meshwork_broker::Error>;
-
-/// Waits on the same lists, one behind the other on one connection: when the first ends, the server has the next one
-/// already, and an answer never waits for one to be sent.
-struct Waits<'a> {
+/// Waits on the same lists.
+struct Reading<'a> {
     broker: &'a Nooble,
-    parking: &'a Parking,
+    replies: &'a Replies,
     lists: Vec<String>,
-    sent: FuturesOrdered<BoxFuture<'a, Came>>,
+    waits: &'a mut Waits<Vec<Vec<u8>>>,
 }
 
-impl<'a> Waits<'a> {
-    fn new(broker: &'a Nooble, parking: &'a Parking, lists: Vec<String>) -> Self {
-        Self {
-            broker,
-            parking,
-            lists,
-            sent: FuturesOrdered::new(),
-        }
-    }
-
+impl Reading<'_> {
     fn send(&mut self) {
-        while self.sent.len() < AHEAD {
+        while self.waits.len() < AHEAD {
             // None of them goes first for ever.
             self.lists.rotate_left(1);
-            let (broker, parking, lists) = (self.broker, self.parking, self.lists.clone());
-            let before = SLICE * self.sent.len() as u32;
-            let wait = async move { broker.replies(parking, &lists, SLICE, before).await };
-            self.sent.push_back(Box::pin(wait));
+            let lists = self.lists.clone();
+            let before = SLICE * self.waits.len() as u32;
+            self.waits.push(|broker, parking| async move {
+                broker.replies(&parking, &lists, SLICE, before).await
+            });
         }
     }
 
     /// Hands out what comes until there is another list.
-    async fn read(
+    async fn until(
         mut self,
-        replies: &Replies,
         changes: &mut watch::Receiver<Vec<String>>,
         backoff: &mut Backoff,
     ) -> Result<(), meshwork_broker::Error> {
+        self.send();
         loop {
-            self.send();
-            let came = tokio::select! {
-                Some(came) = self.sent.next() => came?,
+            tokio::select! {
+                came = self.waits.next() => {
+                    self.replies.hand_out(came?, self.broker);
+                    *backoff = Backoff::new();
+                    if self.waits.len() == 0 {
+                        self.send();
+                    }
+                }
+                // Who was answered went first, and calls again now or has time.
+                () = self.replies.called.notified() => if self.waits.len() + OVER <= AHEAD {
+                    self.send();
+                },
                 // The sender lives as long as the wait.
-                _ = changes.changed() => return self.end(replies).await,
-            };
-            *backoff = Backoff::new();
-            hand_out(came, replies, self.broker);
-            // Who has an answer goes first, not the next wait.
-            tokio::task::yield_now().await;
-        }
-    }
-
-    /// Ends the waits; what came until then is seen.
-    async fn end(mut self, replies: &Replies) -> Result<(), meshwork_broker::Error> {
-        while !self.sent.is_empty() {
-            if let Err(error) = self.broker.unpark(self.parking).await {
-                tracing::debug!(%error, "the wait ends by itself");
-            }
-            // The wait may have reached the server only after the word to end it.
-            let ended = tokio::time::timeout(UNPARK_AGAIN, self.sent.next());
-            if let Ok(Some(came)) = ended.await {
-                hand_out(came?, replies, self.broker);
+                _ = changes.changed() => {
+                    let hand_out = |came| self.replies.hand_out(came, self.broker);
+                    return self.waits.end(hand_out).await;
+                }
             }
         }
-        Ok(())
-    }
-}
-
-fn hand_out(came: Vec<Vec<u8>>, replies: &Replies, broker: &Nooble) {
-    for message in came {
-        replies.take(&message, broker);
     }
 }

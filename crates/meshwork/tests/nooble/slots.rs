@@ -1,0 +1,105 @@
+//! Slots: a service takes what it has a slot for, and leaves the rest to others.
+
+use std::sync::Arc;
+
+use meshwork::source::nooble::{ActionContext, ServiceHandle};
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::support::{BOUND, Ground, request};
+
+/// A service whose runs last until `go`, and that says when one begins.
+async fn held(
+    ground: &Ground,
+    slots: usize,
+    go: &Arc<Semaphore>,
+    began: mpsc::UnboundedSender<()>,
+) -> ServiceHandle {
+    let go = Arc::clone(go);
+    let hold = move |_: Value, _: ActionContext| {
+        began.send(()).unwrap();
+        let go = Arc::clone(&go);
+        async move {
+            // It ends when that is closed.
+            let _ = go.acquire().await;
+            Ok::<_, String>(())
+        }
+    };
+    let service = ground
+        .service()
+        .handle("demo.hold", hold)
+        .concurrency(slots);
+    let service = service.start().await.unwrap();
+    service.registered().await;
+    service
+}
+
+/// Waits are sent before they are needed, but none that would take what there is no slot for.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_full_service_has_no_slot_for_another_one_runs() {
+    for ground in Ground::both().await {
+        for slots in 1..=4 {
+            let go = Arc::new(Semaphore::new(0));
+            let (began, mut begins) = mpsc::unbounded_channel();
+            let full = held(&ground, slots, &go, began).await;
+            for _ in 0..slots {
+                ground
+                    .tester
+                    .send(request("demo.hold", json!({})))
+                    .await
+                    .unwrap();
+                // One after the other, so that each is waited for.
+                let begin = tokio::time::timeout(BOUND, begins.recv()).await;
+                assert!(begin.is_ok(), "{slots} slots: a run begins");
+            }
+            let one_more = ground.tester.send(request("demo.hold", json!({}))).await;
+            let (began, mut begins_there) = mpsc::unbounded_channel();
+            let other = held(&ground, 1, &go, began).await;
+            let begin = tokio::time::timeout(BOUND, begins_there.recv()).await;
+            assert!(
+                begin.is_ok(),
+                "{slots} slots: {one_more:?} begins elsewhere"
+            );
+            assert!(begins.try_recv().is_err(), "{slots} slots: no more runs");
+            go.close();
+            assert_eq!((full.stop().await, other.stop().await), (0, 0));
+        }
+    }
+}
+
+/// A run that takes longer than a step holds up nothing, also when what was waited for meanwhile did not come.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_goes_on_does_not_hold_up_the_next_wait() {
+    for ground in Ground::both().await {
+        let go = Arc::new(Semaphore::new(0));
+        let (began, mut begins) = mpsc::unbounded_channel();
+        let service = held(&ground, 2, &go, began).await;
+        for run in ["the first", "the second"] {
+            let held = request("demo.hold", json!({}));
+            ground.tester.send(held).await.unwrap();
+            let begin = tokio::time::timeout(BOUND, begins.recv()).await;
+            assert!(begin.is_ok(), "{run} run begins");
+            end_a_wait(&ground).await;
+        }
+        go.close();
+        assert_eq!(service.stop().await, 0);
+    }
+}
+
+/// Ends a wait of the service as its time does, if there is one.
+async fn end_a_wait(ground: &Ground) {
+    let database = ground.url();
+    let database = database.rsplit('/').next().unwrap();
+    let clients: String = ground.say(&["CLIENT", "LIST"]).await;
+    let waits = |client: &&str| {
+        let is = |field: String| client.split(' ').any(|it| it == field);
+        is(format!("db={database}"))
+            && ["xreadgroup", "blmove"].map(|name| is(format!("cmd={name}"))) != [false; 2]
+    };
+    for client in clients.lines().filter(waits) {
+        let id = client
+            .split(' ')
+            .find_map(|field| field.strip_prefix("id="));
+        let _: bool = ground.say(&["CLIENT", "UNBLOCK", id.unwrap()]).await;
+    }
+}
