@@ -83,7 +83,8 @@ impl Ground {
         service
     }
 
-    /// What the trace tells of the runs that ended, once there are so many of them; the latest first.
+    /// What the trace tells of the runs that ended, once there are so many of them; the latest first, but those that end
+    /// at about the same time in either order.
     pub(crate) async fn traced<const N: usize>(&self) -> [Traced<'static>; N] {
         let all = async || {
             let entries = self.broker.traced(None, N + 1).await.unwrap();
