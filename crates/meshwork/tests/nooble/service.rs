@@ -464,21 +464,11 @@ async fn what_comes_when_the_connection_breaks_is_found() {
     ground
         .say::<()>(&["LPUSH", &hand, &message.to_string()])
         .await;
-    let database = format!(" db={} ", ground.url().rsplit('/').next().unwrap());
-    let waits = eventually("it waits for messages", BOUND, async || {
-        let clients: String = ground.say(&["CLIENT", "LIST"]).await;
-        let mut clients = clients.lines().map(str::to_owned);
-        clients.find(|line| line.contains("cmd=blmove") && line.contains(&database))
+    let id = eventually("it waits for messages", BOUND, async || {
+        ground.waiting().await.into_iter().next()
     })
     .await;
-    let id = waits
-        .split_once("id=")
-        .unwrap()
-        .1
-        .split(' ')
-        .next()
-        .unwrap();
-    ground.say::<()>(&["CLIENT", "KILL", "ID", id]).await;
+    ground.say::<()>(&["CLIENT", "KILL", "ID", &id]).await;
     let answer = ground.popped(&list).await;
     assert!(answer.contains("\"success\":true"), "{answer}");
     ground.goes_on(service).await;

@@ -88,18 +88,7 @@ async fn a_run_that_goes_on_does_not_hold_up_the_next_wait() {
 
 /// Ends a wait of the service as its time does, if there is one.
 async fn end_a_wait(ground: &Ground) {
-    let database = ground.url();
-    let database = database.rsplit('/').next().unwrap();
-    let clients: String = ground.say(&["CLIENT", "LIST"]).await;
-    let waits = |client: &&str| {
-        let is = |field: String| client.split(' ').any(|it| it == field);
-        is(format!("db={database}"))
-            && ["xreadgroup", "blmove"].map(|name| is(format!("cmd={name}"))) != [false; 2]
-    };
-    for client in clients.lines().filter(waits) {
-        let id = client
-            .split(' ')
-            .find_map(|field| field.strip_prefix("id="));
-        let _: bool = ground.say(&["CLIENT", "UNBLOCK", id.unwrap()]).await;
+    for id in ground.waiting().await {
+        let _: bool = ground.say(&["CLIENT", "UNBLOCK", &id]).await;
     }
 }
