@@ -1,16 +1,17 @@
 //! A Redis or Valkey server over a socket: one connection for all commands that do not block, which comes
 //! back by itself, wherever the data is then, and dedicated ones for those that do.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use meshwork_model::name::Namespace;
-use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::aio::MultiplexedConnection;
 use redis::{Cmd, ConnectionAddr, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::locate::{Found, Locator};
 use super::socket::{Dedicate, Wire};
@@ -189,12 +190,18 @@ impl Remote {
         until: Instant,
         send: &impl Fn(MultiplexedConnection) -> F,
     ) -> (Option<u64>, RedisResult<T>) {
-        let up = match tokio::time::timeout_at(until, self.up()).await {
-            Ok(Ok(up)) => up,
-            Ok(Err(error)) => return (None, Err(error)),
-            Err(_) => return (None, Err(timed_out())),
+        let up = self.link.borrow().up();
+        let up = match up {
+            Some(up) => up,
+            None => match Box::pin(timeout_at(until, self.mended())).await {
+                Ok(Ok(up)) => up,
+                Ok(Err(error)) => return (None, Err(error)),
+                Err(_) => return (None, Err(timed_out())),
+            },
         };
-        let sent = tokio::time::timeout_at(until, send(up.connection));
+        // It stays where it is: it is large, and would be copied.
+        let sent = pin!(send(up.connection));
+        let sent = timeout_at(until, sent);
         let answer = tokio::select! {
             // An answer that is there counts, wherever the data is now.
             biased;
@@ -204,15 +211,6 @@ impl Remote {
             }
         };
         (Some(up.number), answer)
-    }
-
-    /// The connection, when there is one.
-    async fn up(self: &Arc<Self>) -> RedisResult<Up> {
-        let up = self.link.borrow().up();
-        match up {
-            Some(up) => Ok(up),
-            None => Box::pin(self.mended()).await,
-        }
     }
 
     /// The next connection, after one that was lost.
@@ -389,7 +387,7 @@ impl Shared {
 impl Transport for Shared {
     fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         let send = move |mut connection: MultiplexedConnection| async move {
-            match connection.req_packed_command(cmd).await? {
+            match connection.send_packed_command(cmd).await? {
                 Value::ServerError(error) => Err(error.into()),
                 answer => Ok(answer),
             }
@@ -428,7 +426,7 @@ async fn all_or_none(
     offset: usize,
     count: usize,
 ) -> RedisResult<Vec<Value>> {
-    let sent = connection.req_packed_commands(pipeline, offset, count);
+    let sent = connection.send_packed_commands(pipeline, offset, count);
     let answers = sent.await?;
     let refused = answers.iter().find_map(|answer| match answer {
         Value::ServerError(error) => Some(RedisError::from(error.clone())),

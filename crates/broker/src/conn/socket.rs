@@ -1,5 +1,6 @@
 //! A connection of the `redis` crate as a transport for commands that wait, whatever it runs over.
 
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -35,8 +36,13 @@ impl Wire {
         Conn::new(Self { connection, origin })
     }
 
-    async fn unless_moved<T>(&self, call: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
+    /// What is called stays where it is: it is large, and would be copied.
+    async fn unless_moved<T>(
+        &self,
+        call: Pin<&mut (impl Future<Output = RedisResult<T>> + Send)>,
+    ) -> RedisResult<T> {
         tokio::select! {
+            biased;
             answer = call => answer,
             () = self.origin.moved() => Err(gone("the data is on another server now")),
         }
@@ -46,7 +52,10 @@ impl Wire {
 impl Transport for Wire {
     fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         let mut connection = self.connection.clone();
-        Box::pin(self.unless_moved(async move { connection.req_packed_command(cmd).await }))
+        Box::pin(async move {
+            let call = pin!(connection.send_packed_command(cmd));
+            self.unless_moved(call).await
+        })
     }
 
     fn call_many<'a>(
@@ -56,10 +65,10 @@ impl Transport for Wire {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         let mut connection = self.connection.clone();
-        Box::pin(self.unless_moved(async move {
-            let sent = connection.req_packed_commands(pipeline, offset, count);
-            sent.await
-        }))
+        Box::pin(async move {
+            let call = pin!(connection.send_packed_commands(pipeline, offset, count));
+            self.unless_moved(call).await
+        })
     }
 
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {

@@ -10,7 +10,7 @@ use crate::conn::Conn;
 
 /// Room for the keys and the arguments that scripts usually have, and their bytes.
 const KEYS: (usize, usize) = (8, 256);
-const ARGS: (usize, usize) = (16, 512);
+const ARGS: (usize, usize) = (16, 1024);
 
 /// Room for what is no key and no argument.
 const HEAD: usize = "EVALSHA".len() + 40 + 4;

@@ -33,6 +33,12 @@ impl Over {
             entry: told.write(),
         }
     }
+
+    /// How long it is, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.tries.len() + self.entry.len()
+    }
 }
 
 impl Nooble {

@@ -202,7 +202,7 @@ impl Client {
             if came.is_none() {
                 give_up(&self.broker, &list).await;
             }
-            return answered(came, action, wait);
+            return answered(came, Sent::of(action), wait);
         }
         let replies = &self.calls.replies;
         let reader = || Reader::start(self.broker.clone(), Arc::clone(replies));
@@ -212,11 +212,13 @@ impl Client {
         action.callback_queue_name = Some(list.clone());
         self.put(&mut action, context.as_deref(), None).await?;
         replies.called();
+        // The rest of it is dropped before the answer comes, not after.
+        let sent = Sent::of(action);
         let came = waiting.answer(wait).await;
         if came.is_none() {
             replies.miss(list);
         }
-        answered(came, action, wait)
+        answered(came, sent, wait)
     }
 
     /// Stops reading the answers to calls, and returns when nothing is left of it: where an answer may still come late,
@@ -329,13 +331,27 @@ impl Client {
     }
 }
 
+/// What is said of an action that was sent, if it is not answered as it should be.
+struct Sent {
+    action_type: String,
+    action_id: String,
+}
+
+impl Sent {
+    fn of(action: Action) -> Self {
+        Self {
+            action_type: action.action_type,
+            action_id: action.action_id,
+        }
+    }
+}
+
 /// What came for a call, if anything came in its time.
-fn answered(came: Option<Told>, asked: Action, waited: Duration) -> Result<Response, Error> {
-    let Action {
+fn answered(came: Option<Told>, sent: Sent, waited: Duration) -> Result<Response, Error> {
+    let Sent {
         action_type,
         action_id,
-        ..
-    } = asked;
+    } = sent;
     match came {
         Some(told) => told.map_err(|why| Error::Unreadable {
             action_type,

@@ -37,6 +37,19 @@ pub(super) struct Expects {
     pub(super) in_place: bool,
 }
 
+/// Where a handler says which callback its answer asks for.
+pub(super) struct Expected(Arc<Mutex<Option<Expects>>>);
+
+impl Expected {
+    /// The callback, if any.
+    pub(super) fn get(&self) -> Option<Expects> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
 impl ActionContext {
     pub(super) fn new(
         action: Arc<Action>,
@@ -168,9 +181,8 @@ impl ActionContext {
         Ok(())
     }
 
-    /// The callback that the answer asks for, if any.
-    pub(super) fn expected(&self) -> Option<Expects> {
-        let expects = self.expects.lock().unwrap_or_else(PoisonError::into_inner);
-        expects.clone()
+    /// Where the callback stands that the answer asks for.
+    pub(super) fn expected(&self) -> Expected {
+        Expected(Arc::clone(&self.expects))
     }
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use meshwork_broker::nooble::{MAX_WAIT, Received};
 use meshwork_broker::{Backoff, Error};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio_util::sync::CancellationToken;
 
 use super::run::{release, run};
 use super::state::{InHand, Queue, State};
@@ -37,9 +36,8 @@ struct Pull {
     queue: Queue,
     next: Next,
     waits: Option<Waits<Option<Received>>>,
-    /// Of a message that came alone, what tells that its run is over, or takes longer. Until then nothing is sent that would
-    /// hold up its answer.
-    begun: Option<CancellationToken>,
+    /// A message that came alone, until its run is over or takes longer: nothing is sent that would hold up its answer.
+    begun: Option<Arc<InHand>>,
 }
 
 /// Takes and runs messages until the service stops.
@@ -153,7 +151,7 @@ impl Pull {
         };
         let begun = async {
             match &self.begun {
-                Some(begun) => begun.cancelled().await,
+                Some(in_hand) => in_hand.begun.notified().await,
                 None => std::future::pending().await,
             }
         };
@@ -169,13 +167,17 @@ impl Pull {
     /// Runs a message that was waited for.
     fn start(&mut self, received: Received) {
         let in_hand = self.state.take(received);
-        let begun = in_hand.begun.clone();
         let shared = Arc::clone(&self.state);
         let slot = async move { shared.slot().await };
-        spawn(&self.state, self.queue.callbacks, in_hand, slot);
+        spawn(
+            &self.state,
+            self.queue.callbacks,
+            Arc::clone(&in_hand),
+            slot,
+        );
         let alone = self.state.running.len() <= 1;
         self.next = if alone { Next::Wait } else { Next::Receive };
-        self.begun = alone.then_some(begun);
+        self.begun = alone.then_some(in_hand);
     }
 
     /// The service stops: what came meanwhile is handed back.
@@ -203,17 +205,18 @@ fn start(state: &Arc<State>, queue: &Queue, taken: Vec<Received>, free: Vec<Owne
 }
 
 /// Runs a message when it has a slot; if it gets none since the service stops, it is handed back.
-fn spawn<S>(state: &Arc<State>, callbacks: bool, in_hand: InHand, slot: S)
+fn spawn<S>(state: &Arc<State>, callbacks: bool, in_hand: Arc<InHand>, slot: S)
 where
     S: Future<Output = Option<OwnedSemaphorePermit>> + Send + 'static,
 {
     let shared = Arc::clone(state);
     state.running.spawn(async move {
-        let _begun = in_hand.begun.clone().drop_guard();
+        let _begun = in_hand.begins();
         let slot = slot.await;
         match slot {
-            Some(_) => run(&shared, &in_hand, callbacks).await,
-            None => release(&shared, &in_hand).await,
+            // Boxed, since the runtime copies what it is given.
+            Some(_) => Box::pin(run(&shared, &in_hand, callbacks)).await,
+            None => Box::pin(release(&shared, &in_hand)).await,
         }
         shared.done(&in_hand);
         drop(slot);

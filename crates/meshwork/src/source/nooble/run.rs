@@ -1,26 +1,27 @@
 //! Run: what becomes of one message, from its bytes to its report.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use meshwork_broker::nooble::{Answer, End, Failed, Failure, Finished, Received};
+use meshwork_broker::nooble::{Answer, End, Failed, Failure, Finished, Over, Received};
 use meshwork_broker::{Backoff, Error};
 use meshwork_model::job::limits::MAX_LOST;
-use meshwork_model::nooble::{Action, Ended};
+use meshwork_model::nooble::{Action, Ended, Traced, micros};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{self, Reply};
 use super::client::AskedFor;
-use super::context::ActionContext;
+use super::context::{ActionContext, Expected};
 use super::error::{ActionError, PROCESSING};
 use super::guard::{PANICKED, reading, sound};
 use super::handler::{Given, Input};
-use super::request::{fresh, new_id, now, span};
+use super::request::{comes_from, fresh, new_id, span, task_of};
 use super::state::{InHand, State};
-use super::tidy::Ran;
+use crate::clock::host_micros;
 
 /// How long a handler may go on after it was told to stop before it is cut off.
 const CUT_OFF: Duration = Duration::from_secs(1);
@@ -36,7 +37,8 @@ struct Task<'a> {
     asked: Option<String>,
     /// The span of what was asked for.
     asker: Option<String>,
-    began: (String, Instant),
+    /// When it began, by the host's clock and by one that does not jump.
+    began: (u64, Instant),
 }
 
 /// Deals with a message. One that makes this panic is poison too: it would stay in hand, and do the same to the next
@@ -76,7 +78,7 @@ async fn deal(state: &State, in_hand: &InHand, is_callback: bool) {
         in_hand,
         asked,
         asker: record.as_ref().map(|record| span(&record.action_id)),
-        began: (now(), Instant::now()),
+        began: (host_micros(), Instant::now()),
         action,
     };
     task.run(record, is_callback).await;
@@ -170,10 +172,11 @@ impl Task<'_> {
             false => Input::Data(self.action.data.clone()),
         };
         // What reads the data for a function runs before its first step.
-        let act = async { handler.act(input, context.clone()).await };
+        let expected = context.expected();
+        let act = async move { handler.act(input, context).await };
         match self.execute(act, &stop).await {
             None => self.lost(),
-            Some(Ok(data)) => self.finish(&Ok(data), &context).await,
+            Some(Ok(data)) => self.finish(&Ok(data), &expected).await,
             Some(Err(error)) => Box::pin(self.fail(error, false)).await,
         }
     }
@@ -193,7 +196,7 @@ impl Task<'_> {
         };
         // It takes more than a step: who took the message need not wait for its answer.
         let goes_on = std::future::poll_fn(|_| {
-            self.in_hand.begun.cancel();
+            self.in_hand.begun.notify_one();
             Poll::<Infallible>::Pending
         });
         tokio::pin!(act);
@@ -216,12 +219,11 @@ impl Task<'_> {
         Some(Err(ActionError::timeout(timeout)))
     }
 
-    async fn finish(self, given: &Given, context: &ActionContext) {
+    async fn finish(self, given: &Given, expected: &Expected) {
         let setup = &self.state.setup;
         let (names, service) = (setup.broker.names(), setup.client.service());
-        let expects = context
-            .expected()
-            .filter(|_| !answer::is_call(&self.action));
+        let expects = expected.get();
+        let expects = expects.filter(|_| !answer::is_call(&self.action));
         let in_place = expects.as_ref().is_some_and(|it| it.in_place);
         let reply = answer::to(&self.action, service, names, given, expects);
         let took = self.began.1.elapsed();
@@ -240,7 +242,7 @@ impl Task<'_> {
             Some(Finished::Unanswered) => self.unanswered(),
             Some(Finished::Finished) => {}
         }
-        self.over(took, Ended::Done, "");
+        self.state.over.add(self.over(took, Ended::Done, ""));
     }
 
     async fn fail(self, error: ActionError, bury: bool) {
@@ -284,7 +286,7 @@ impl Task<'_> {
                 tracing::warn!(action_id, action_type, error = text, "it failed for good");
             }
         }
-        self.over(took, Ended::Failed, &text);
+        self.state.over.add(self.over(took, Ended::Failed, &text));
     }
 
     /// Another service runs it, and answers; or nobody does, since its queue was deleted. (What is handed back when
@@ -313,18 +315,35 @@ impl Task<'_> {
         }
     }
 
-    /// It is over: what nobody waits for is done later.
-    fn over(self, took: Duration, how: Ended, error: &str) {
-        self.state.over.add(Ran {
-            received: Arc::clone(&self.in_hand.received),
-            action: self.action,
-            asker: self.asker,
-            began: self.began.0,
-            took,
+    /// What is left to do when it is over.
+    fn over(&self, took: Duration, how: Ended, error: &str) -> Over {
+        let (action, setup) = (&*self.action, &self.state.setup);
+        let parent = comes_from(action).map(|from| from.parent_id().to_owned());
+        // A callback says nothing of it, as Nooble4's do not.
+        let parent = parent.or_else(|| self.asker.clone());
+        let told = Traced {
+            task: task_of(action, setup.broker.names().dialect()).into(),
+            action: (&action.action_id).into(),
+            action_type: (&action.action_type).into(),
+            span: span(&action.action_id).into(),
+            parent: parent.unwrap_or_default().into(),
+            from: said(&action.origin_service),
+            service: setup.client.service().into(),
+            correlation: said(&action.correlation_id),
+            trace: said(&action.trace_id),
+            asked: (&action.timestamp).into(),
+            began: micros(self.began.0).into(),
+            took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             how,
-            error: cut(error).to_owned(),
-        });
+            error: cut(error).into(),
+        };
+        Over::new(&self.in_hand.received, &told)
     }
+}
+
+/// A text that may be missing, as the trace has it.
+fn said(of: &Option<String>) -> Cow<'_, str> {
+    of.as_deref().unwrap_or_default().into()
 }
 
 fn answer_of(reply: &Reply) -> Answer<'_> {

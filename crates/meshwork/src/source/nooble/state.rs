@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use meshwork_broker::nooble::{Nooble, Received, Source};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -75,20 +75,34 @@ impl Queue {
 }
 
 /// A message in hand, and how its run is stopped.
-#[derive(Clone)]
 pub(super) struct InHand {
-    pub(super) received: Arc<Received>,
+    pub(super) received: Received,
     pub(super) lost: CancellationToken,
-    /// Cancelled when its handler goes on after its first step, and when its run is over.
-    pub(super) begun: CancellationToken,
+    /// Told when its handler goes on after its first step, and when its run is over.
+    pub(super) begun: Notify,
     number: u64,
+}
+
+impl InHand {
+    /// What tells at its end, however that comes, that the run is over.
+    pub(super) fn begins(&self) -> impl Drop {
+        Begun(self)
+    }
+}
+
+struct Begun<'a>(&'a InHand);
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.0.begun.notify_one();
+    }
 }
 
 /// A service that runs.
 pub(super) struct State {
     pub(super) setup: Setup,
     pub(super) slots: Arc<Semaphore>,
-    in_hand: Mutex<HashMap<u64, InHand>>,
+    in_hand: Mutex<HashMap<u64, Arc<InHand>>>,
     numbers: AtomicU64,
     /// Until when the server counts this service as alive.
     pub(super) alive: watch::Sender<Option<Instant>>,
@@ -120,20 +134,20 @@ impl State {
         self.setup.lease / RENEWALS
     }
 
-    fn messages(&self) -> MutexGuard<'_, HashMap<u64, InHand>> {
+    fn messages(&self) -> MutexGuard<'_, HashMap<u64, Arc<InHand>>> {
         self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A message is this service's.
-    pub(super) fn take(&self, received: Received) -> InHand {
+    pub(super) fn take(&self, received: Received) -> Arc<InHand> {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let taken = InHand {
-            received: Arc::new(received),
+        let taken = Arc::new(InHand {
+            received,
             lost: CancellationToken::new(),
-            begun: CancellationToken::new(),
+            begun: Notify::new(),
             number,
-        };
-        self.messages().insert(number, taken.clone());
+        });
+        self.messages().insert(number, Arc::clone(&taken));
         taken
     }
 
@@ -143,7 +157,7 @@ impl State {
     }
 
     /// The messages in hand.
-    pub(super) fn all(&self) -> Vec<InHand> {
+    pub(super) fn all(&self) -> Vec<Arc<InHand>> {
         self.messages().values().cloned().collect()
     }
 
