@@ -16,29 +16,25 @@ use meshwork_broker::{Error, Parking};
 /// How long a wait that is told to end may take before the server is asked once more.
 const UNPARK_AGAIN: Duration = Duration::from_millis(20);
 
-/// What has been asked for on one connection, in its order.
+/// What has been asked for on one connection.
 pub(super) struct Waits<T> {
     broker: Nooble,
     parking: Parking,
-    /// Those that are not over. They end in this order, since their connection answers so: only the first is looked at.
-    waits: VecDeque<MaybeDone<BoxFuture<'static, Result<T, Error>>>>,
-    /// How many of them, the last ones, are not sent yet.
-    unsent: usize,
+    waits: InOrder<Result<T, Error>>,
 }
 
-impl<T> Waits<T> {
+impl<T: Send + 'static> Waits<T> {
     /// None yet, over a connection of their own.
     pub(super) async fn open(broker: &Nooble) -> Result<Self, Error> {
         Ok(Self {
             broker: broker.clone(),
             parking: broker.parking().await?,
-            waits: VecDeque::new(),
-            unsent: 0,
+            waits: InOrder::default(),
         })
     }
 
     pub(super) fn len(&self) -> usize {
-        self.waits.len()
+        self.waits.all.len()
     }
 
     /// Waits once more, behind the others. It is sent when [`Self::next`] is polled.
@@ -46,29 +42,13 @@ impl<T> Waits<T> {
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
-        let wait = wait(self.broker.clone(), self.parking.clone());
-        self.waits.push_back(maybe_done(wait.boxed()));
-        self.unsent += 1;
+        self.waits
+            .push(wait(self.broker.clone(), self.parking.clone()));
     }
 
     /// What the first of them brings; where there is none, nothing ever. It may be dropped and called again.
     pub(super) async fn next(&mut self) -> Result<T, Error> {
-        poll_fn(|context| self.poll_next(context)).await
-    }
-
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<T, Error>> {
-        let sent = self.waits.len() - std::mem::take(&mut self.unsent);
-        for wait in self.waits.range_mut(sent..) {
-            // Should it be over at once, it keeps what it brought.
-            let _ = wait.poll_unpin(context);
-        }
-        let Some(first) = self.waits.front_mut() else {
-            return Poll::Pending;
-        };
-        ready!(first.poll_unpin(context));
-        let came = Pin::new(first).take_output();
-        self.waits.pop_front();
-        came.map_or(Poll::Pending, Poll::Ready)
+        poll_fn(|context| self.waits.poll_next(context)).await
     }
 
     /// Ends them; what came until then is given to `came`.
@@ -83,5 +63,105 @@ impl<T> Waits<T> {
             }
         }
         Ok(())
+    }
+}
+
+/// Futures that begin and end one behind the other, as calls over one connection do: only the first is asked whether it is
+/// over.
+struct InOrder<T> {
+    all: VecDeque<MaybeDone<BoxFuture<'static, T>>>,
+    /// How many of them, the last ones, have not begun.
+    new: usize,
+}
+
+impl<T> Default for InOrder<T> {
+    fn default() -> Self {
+        Self {
+            all: VecDeque::new(),
+            new: 0,
+        }
+    }
+}
+
+impl<T> InOrder<T> {
+    fn push(&mut self, future: impl Future<Output = T> + Send + 'static) {
+        self.all.push_back(maybe_done(future.boxed()));
+        self.new += 1;
+    }
+
+    /// Begins those that are new, and gives what the first one does.
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<T> {
+        let begun = self.all.len() - std::mem::take(&mut self.new);
+        for future in self.all.range_mut(begun..) {
+            // One that is over at once keeps what it gives until it is the first.
+            let _ = future.poll_unpin(context);
+        }
+        let Some(first) = self.all.front_mut() else {
+            return Poll::Pending;
+        };
+        ready!(first.poll_unpin(context));
+        let gives = Pin::new(first).take_output();
+        self.all.pop_front();
+        gives.map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use futures_util::task::noop_waker;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// Futures that tell when they begin.
+    #[derive(Default)]
+    struct Begun(Arc<Mutex<Vec<u8>>>);
+
+    impl Begun {
+        fn future<F: Future>(
+            &self,
+            number: u8,
+            then: F,
+        ) -> impl Future<Output = F::Output> + use<F> {
+            let begun = Arc::clone(&self.0);
+            async move {
+                begun.lock().unwrap().push(number);
+                then.await
+            }
+        }
+
+        fn all(&self) -> Vec<u8> {
+            self.0.lock().unwrap().clone()
+        }
+    }
+
+    fn next<T>(waits: &mut InOrder<T>) -> Poll<T> {
+        waits.poll_next(&mut Context::from_waker(&noop_waker()))
+    }
+
+    #[test]
+    fn all_begin_at_once_and_give_what_they_do_in_their_order() {
+        let (begun, mut waits) = (Begun::default(), InOrder::default());
+        let (first, hears) = oneshot::channel();
+        waits.push(begun.future(1, async { hears.await.unwrap() }));
+        waits.push(begun.future(2, async { "over at once" }));
+        assert!(begun.all().is_empty());
+        assert_eq!(next(&mut waits), Poll::Pending);
+        assert_eq!(begun.all(), [1, 2]);
+
+        waits.push(begun.future(3, std::future::pending()));
+        first.send("first").unwrap();
+        assert_eq!(next(&mut waits), Poll::Ready("first"));
+        assert_eq!(begun.all(), [1, 2, 3], "each begins once");
+        assert_eq!(next(&mut waits), Poll::Ready("over at once"));
+        assert_eq!(next(&mut waits), Poll::Pending);
+        assert_eq!(waits.all.len(), 1);
+    }
+
+    #[test]
+    fn where_there_is_none_nothing_comes() {
+        assert_eq!(next(&mut InOrder::<()>::default()), Poll::Pending);
     }
 }
