@@ -15,6 +15,7 @@ use meshwork::{Client, JobRequest, Target, TlsFiles, Worker};
 use meshwork_broker::Broker;
 use meshwork_testkit::eventually;
 use meshwork_testkit::servers::{RealCluster, RealSentinels, RealServer};
+use meshwork_testkit::stalling::Stalling;
 use worker_support::{Gate, Scripted, osis};
 
 /// Long enough for a busy machine, short enough to be told of a hang.
@@ -187,4 +188,40 @@ async fn a_slot_that_moves_to_another_node() {
     let job = job.unwrap();
     assert_eq!((job.status(), job.attempt), (Some(Status::Finished), 1));
     worker.stop().await;
+}
+
+/// As if the worker's process was stopped in the midst of a claim: the job is another worker's by then.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_comes_after_its_lease() {
+    const LEASE: Duration = Duration::from_millis(300);
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let way = Stalling::at("held up", &server.url()).await.unwrap();
+    let (there, here) = (
+        client(way.url(), "hero").await,
+        client(&server.url(), "hero").await,
+    );
+    let (late, in_time) = (Scripted::echo(), Scripted::echo());
+    let start = async |client: &Client, runner: &Arc<Scripted>| {
+        let runner: Arc<Scripted> = Arc::clone(runner);
+        let worker = Worker::new(client).runner(osis(), runner).lease(LEASE);
+        worker.start().await.unwrap()
+    };
+    let first = start(&there, &late).await;
+    let job = JobRequest::new(osis(), "held up").id("before".parse().unwrap());
+    here.submit(job).await.unwrap();
+    way.stands_still().await;
+    let second = start(&here, &in_time).await;
+    let ends = async |id: &str| {
+        let ended = async || ended(&server, "hero", id);
+        eventually(&format!("{id} ends"), PATIENCE, ended).await;
+    };
+    ends("before").await;
+    second.stop().await;
+    way.goes_on();
+    push(&server, "hero", "after");
+    ends("after").await;
+    assert_eq!((late.runs(), in_time.runs()), (1, 1));
+    first.stop().await;
 }

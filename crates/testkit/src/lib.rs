@@ -20,5 +20,6 @@ pub mod mutation;
 pub mod scale;
 pub mod servers;
 pub mod snapshot;
+pub mod stalling;
 
 pub use eventually::eventually;

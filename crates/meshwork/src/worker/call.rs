@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use meshwork_broker::{Backoff, Claim, Feeds, Finished, Taken, finish};
+use tokio::time::Instant;
 
 use super::Setup;
 use super::lists::{Lists, Turn};
@@ -14,6 +15,8 @@ use super::report::Ran;
 /// What a claim asks for.
 #[derive(Debug)]
 pub(super) struct Asked {
+    /// Until when what it brings is this worker's for certain: a lease begins when the server has the call.
+    pub(super) until: Instant,
     pub(super) want: usize,
     pub(super) turn: Turn,
     pub(super) lists: Arc<Lists>,
@@ -46,7 +49,7 @@ pub(super) type Told = Result<(Vec<Finished>, Option<Taken>), meshwork_broker::E
 /// What the pull loop waits for.
 pub(super) enum Landed {
     /// A call.
-    Called(Call, Told),
+    Called(Box<Call>, Told),
     /// Jobs that are not wanted now are back in their queues.
     Released,
     /// The pause after a call that failed.
@@ -54,7 +57,7 @@ pub(super) enum Landed {
 }
 
 /// Makes the call.
-pub(super) async fn make(setup: Arc<Setup>, call: Call) -> Landed {
+pub(super) async fn make(setup: Arc<Setup>, call: Box<Call>) -> Landed {
     let told = told(&setup, &call).await;
     Landed::Called(call, told)
 }

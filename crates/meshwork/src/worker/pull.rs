@@ -224,6 +224,7 @@ impl Pull {
         }
         let fed = std::mem::take(&mut self.fed);
         Some(Asked {
+            until: now + self.setup.lease,
             want,
             turn: self.turn(),
             lists: self.setup.lists(),
@@ -284,12 +285,13 @@ impl Pull {
         self.calls += 1;
         self.claims += usize::from(call.claim.is_some());
         let setup = Arc::clone(&self.setup);
-        self.flying.push(Box::pin(call::make(setup, call)));
+        self.flying
+            .push(Box::pin(call::make(setup, Box::new(call))));
     }
 
     fn landed(&mut self, landed: Landed) {
         match landed {
-            Landed::Called(call, told) => self.called(call, told),
+            Landed::Called(call, told) => self.called(*call, told),
             Landed::Released => self.releases -= 1,
             Landed::Rested(backoff) => {
                 self.resting = false;
@@ -344,7 +346,13 @@ impl Pull {
         if asked.want > 0 {
             self.empty = got < asked.want && !taken.more;
         }
-        let left = self.starter.start(taken.jobs);
+        let left = if got == 0 || self.looked < asked.until {
+            self.starter.start(taken.jobs)
+        } else {
+            // This process was stopped, or the answer held up: others may have begun them by now.
+            tracing::warn!(jobs = got, "a claim was answered after its lease");
+            taken.jobs
+        };
         self.in_hand += got - left.len();
         if !left.is_empty() {
             self.release(left);

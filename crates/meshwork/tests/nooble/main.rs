@@ -15,6 +15,7 @@ mod examples;
 mod examples_run;
 #[path = "../../examples/demo_service/handlers.rs"]
 mod handlers;
+mod late;
 mod notices;
 mod panics;
 mod process;

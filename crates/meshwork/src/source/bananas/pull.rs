@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::Backoff;
-use meshwork_broker::bananas::{Claim, Taken};
+use meshwork_broker::bananas::{Back, Claim, Taken};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::left::Left;
-use super::run::run;
+use super::run::{back, run};
 use super::state::State;
 use crate::worker::Holds;
 
@@ -35,6 +35,8 @@ pub(super) async fn pull(state: Arc<State>, running: TaskTracker) {
     };
     let mut backoff = Backoff::new();
     while let Some(free) = pull.free().await {
+        // A lease begins when the server has the call.
+        let until = Instant::now() + pull.state.setup.lease;
         let taken = match pull.claim(free.len()).await {
             Ok(taken) => taken,
             Err(error) => {
@@ -47,7 +49,11 @@ pub(super) async fn pull(state: Arc<State>, running: TaskTracker) {
         };
         backoff = Backoff::new();
         let empty = taken.jobs.len() < free.len() && !taken.more;
-        pull.start(taken, free);
+        if taken.jobs.is_empty() || Instant::now() < until {
+            pull.start(taken, free);
+        } else {
+            pull.give_back(taken).await;
+        }
         if empty {
             pull.rest().await;
         }
@@ -156,6 +162,17 @@ impl Pull {
                 let _ = tell.send(in_hand.claimed.list);
                 drop(slot);
             });
+        }
+    }
+
+    /// Hands back what came after its lease, since this process was stopped or the answer held up: others may have begun
+    /// it by now.
+    async fn give_back(&self, taken: Taken) {
+        let jobs = taken.jobs.len();
+        tracing::warn!(jobs, "a claim was answered after its lease");
+        // Each is the next one of its list then: the last one first keeps their order.
+        for claimed in taken.jobs.iter().rev() {
+            back(&self.state, claimed, Back::Next).await;
         }
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::nooble::{MAX_WAIT, Received};
+use meshwork_broker::nooble::{MAX_WAIT, Received, Reclaimed};
 use meshwork_broker::{Backoff, Error};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -107,8 +107,9 @@ impl Pull {
     /// Takes as many as there are slots.
     async fn receive(&mut self, free: Vec<OwnedSemaphorePermit>) -> Result<(), Error> {
         let setup = &self.state.setup;
-        let (slots, source) = (free.len(), &self.queue.source);
+        let (slots, source, known) = (free.len(), &self.queue.source, self.state.known_for());
         let taken = setup.broker.receive(&setup.worker, source, slots).await?;
+        let taken = known.in_time("receive", taken, Vec::is_empty)?;
         if taken.is_empty() {
             self.next = Next::Wait;
         }
@@ -133,9 +134,11 @@ impl Pull {
         while waits.len() < most {
             let before = wait * waits.len() as u32;
             let (state, source) = (Arc::clone(state), Arc::clone(source));
+            let known = state.known_for();
             waits.push(|broker, parking| async move {
                 let worker = &state.setup.worker;
-                broker.wait(&parking, worker, &source, wait, before).await
+                let came = broker.wait(&parking, worker, &source, wait, before).await?;
+                known.in_time("wait", came, Option::is_none)
             });
         }
         Ok(())
@@ -238,9 +241,12 @@ pub(super) async fn take_over(state: Arc<State>, queue: Queue) {
         let Some(free) = state.free(MOST).await else {
             return;
         };
-        let (broker, ages) = (&setup.broker, (setup.lease, setup.adopt));
+        let (broker, ages, known) = (&setup.broker, (setup.lease, setup.adopt), state.known_for());
         let taken = broker.reclaim(&setup.worker, &queue.source, free.len(), ages, &from);
-        match taken.await {
+        let in_time =
+            |taken| known.in_time("reclaim", taken, |it: &Reclaimed| it.messages.is_empty());
+        let taken = taken.await.and_then(in_time);
+        match taken {
             Ok(taken) => {
                 from = taken.next;
                 if !taken.messages.is_empty() {
@@ -260,8 +266,10 @@ pub(super) async fn take_over(state: Arc<State>, queue: Queue) {
 /// Runs what was given to this service when a connection broke: what it knows nothing of, now and a renewal ago, when
 /// these were the messages. Returns those of now.
 async fn find_strays(state: &Arc<State>, queue: &Queue, before: Vec<Received>) -> Vec<Received> {
-    let setup = &state.setup;
-    let given = match setup.broker.in_hand(&setup.worker, &queue.source).await {
+    let (setup, known) = (&state.setup, state.known_for());
+    let given = setup.broker.in_hand(&setup.worker, &queue.source).await;
+    let given = given.and_then(|given| known.in_time("in_hand", given, Vec::is_empty));
+    let given = match given {
         Ok(given) => given,
         Err(error) => {
             queue.doubt();

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use meshwork_broker::Error;
 use meshwork_broker::nooble::{Nooble, Received, Source};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
@@ -95,6 +96,25 @@ struct Begun<'a>(&'a InHand);
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         self.0.begun.notify_one();
+    }
+}
+
+/// Until when what is asked for now is this service's for certain.
+pub(super) struct Known(Option<Instant>);
+
+impl Known {
+    /// What came, unless it is late: then this process was stopped, or the answer held up, and others may have taken it
+    /// over.
+    pub(super) fn in_time<T>(
+        &self,
+        verb: &'static str,
+        came: T,
+        is_nothing: impl FnOnce(&T) -> bool,
+    ) -> Result<T, Error> {
+        if is_nothing(&came) || self.0.is_some_and(|until| Instant::now() < until) {
+            return Ok(came);
+        }
+        Err(Error::timed_out(verb))
     }
 }
 
@@ -208,6 +228,11 @@ impl State {
     /// Whether the server knows that this service is there for longer than waits last.
     pub(super) fn is_known(&self) -> bool {
         self.is_long(*self.alive.borrow())
+    }
+
+    /// For how long, if it were not renewed any more.
+    pub(super) fn known_for(&self) -> Known {
+        Known(*self.alive.borrow())
     }
 
     /// Returns when it does.

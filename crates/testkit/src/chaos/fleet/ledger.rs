@@ -18,8 +18,9 @@ pub(super) struct Start {
 
 /// Who has the scripts of a worker that was killed, until they learn of it.
 const ORPHANED: u32 = 1;
-/// How long that takes at most.
-const ORPHAN: Duration = Duration::from_secs(5);
+/// How long it takes at most to learn what had happened: a script, that its worker was killed; a worker, what others took
+/// from it while it was paused.
+const LEARNT: Duration = Duration::from_secs(5);
 
 /// What the harness did, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub(super) fn starts(tally: &str) -> Result<Vec<Start>, ChaosError> {
 }
 
 /// A job may start again only if, between the two starts, the worker of the first was killed or paused beyond
-/// its lease, or no server answered.
+/// its lease, or no server answered; or if the worker of the second was about to start it when it was paused.
 pub(super) fn judge(starts: &[Start], troubles: &[Trouble]) -> Judged {
     let mut of_job: HashMap<&str, Vec<&Start>> = HashMap::new();
     for start in starts {
@@ -98,9 +99,14 @@ fn explains(trouble: &Trouble, first: &Start, then: &Start) -> bool {
     let concerns = match trouble.what {
         What::Killed(_) if first.worker == ORPHANED => {
             let since = first.at.checked_sub(trouble.from);
-            return since.is_some_and(|since| since < ORPHAN);
+            return since.is_some_and(|since| since < LEARNT);
         }
-        What::Killed(process) | What::Paused(process) => process == first.worker,
+        What::Killed(process) => process == first.worker,
+        What::Paused(process) if process == then.worker => {
+            let taken_over = first.at >= trouble.from;
+            taken_over && then.at < trouble.to + LEARNT
+        }
+        What::Paused(process) => process == first.worker,
         What::ServerAway => true,
     };
     meanwhile && concerns
@@ -144,6 +150,9 @@ mod tests {
             (What::Killed(11), 21, 21, false),
             (What::Paused(11), 5, 12, true),
             (What::Paused(11), 5, 9, false),
+            (What::Paused(12), 5, 18, true),
+            (What::Paused(12), 11, 18, false),
+            (What::Paused(12), 5, 14, false),
             (What::ServerAway, 19, 30, true),
             (What::ServerAway, 21, 30, false),
         ] {
