@@ -118,9 +118,9 @@ impl NewBatch {
         }
         let (least, most) = OPEN_FOR;
         if !(least..=most).contains(&self.open_for) {
-            let open_for = self.open_for;
+            let [open_for, least, most] = [self.open_for, least, most].map(|it| it.as_secs_f64());
             return Some(format!(
-                "it cannot stay open for {open_for:?} with nothing added: give {least:?} to {most:?}"
+                "it cannot stay open for {open_for} s with nothing added: give {least} to {most} s"
             ));
         }
         for (at, (kind, job)) in self.callbacks.iter().enumerate() {
@@ -227,7 +227,9 @@ mod tests {
         batch.name.clear();
         for open_for in [Duration::ZERO, OPEN_FOR.1 + OPEN_FOR.0] {
             batch.open_for = open_for;
-            assert!(batch.check().is_err());
+            let said = batch.check().unwrap_err().to_string();
+            let seconds = format!("for {} s ", open_for.as_secs());
+            assert!(said.contains(&seconds), "{said}");
         }
     }
 

@@ -94,22 +94,12 @@ impl Ground {
 
     /// How many connections wait for an id in this database.
     pub(crate) async fn waiting(&self) -> usize {
-        self.connections(" cmd=blmove ").await.len()
+        self.connections("blmove").await.len()
     }
 
-    /// The ids of the connections to this database of which this is listed.
-    pub(crate) async fn connections(&self, listed: &str) -> Vec<String> {
-        let clients: String = self.say(&["CLIENT", "LIST"]).await;
-        let database = format!(" db={} ", self.database.number);
-        let lines = clients.lines();
-        let ours = lines.filter(|line| line.contains(&database) && line.contains(listed));
-        let id = |line: &str| {
-            line.strip_prefix("id=")?
-                .split(' ')
-                .next()
-                .map(str::to_owned)
-        };
-        ours.filter_map(id).collect()
+    /// The ids of the connections to this database that stand in this command.
+    pub(crate) async fn connections(&self, command: &str) -> Vec<String> {
+        self.database.connections_in(&[command]).await.unwrap()
     }
 
     pub(crate) async fn record(&self, id: &str) -> String {

@@ -112,16 +112,8 @@ impl Ground {
 
     /// The ids of the connections to this database that wait for a message.
     pub(crate) async fn waiting(&self) -> Vec<String> {
-        let clients: String = self.say(&["CLIENT", "LIST"]).await;
-        let url = self.url();
-        let (_, number) = url.rsplit_once('/').unwrap();
-        let database = format!(" db={number} ");
-        let is_wait = |line: &&str| {
-            let waits = [" cmd=xreadgroup ", " cmd=blmove "];
-            line.contains(&database) && waits.iter().any(|cmd| line.contains(cmd))
-        };
-        let id = |line: &str| Some(line.strip_prefix("id=")?.split_once(' ')?.0.to_owned());
-        clients.lines().filter(is_wait).filter_map(id).collect()
+        let waits = ["xreadgroup", "blmove"];
+        self.database.connections_in(&waits).await.unwrap()
     }
 
     /// Puts a message where the service finds it, as it stands.

@@ -1,5 +1,6 @@
 //! One server for all tests of a test binary, each in a database of its own.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -32,6 +33,28 @@ impl FreshDatabase {
     #[must_use]
     pub fn url(&self) -> String {
         self.server.url_of(self.number)
+    }
+
+    /// The ids of the connections to this database that stand in one of these commands, as `CLIENT LIST` names them.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn connections_in(&self, commands: &[&str]) -> redis::RedisResult<Vec<String>> {
+        let client = redis::Client::open(self.url())?;
+        let mut raw = client.get_multiplexed_async_connection().await?;
+        let clients: String = redis::cmd("CLIENT")
+            .arg("LIST")
+            .query_async(&mut raw)
+            .await?;
+        let number = self.number.to_string();
+        let id = |line: &str| {
+            let words = line.split(' ').filter_map(|word| word.split_once('='));
+            let words: HashMap<_, _> = words.collect();
+            let ours = words.get("db") == Some(&number.as_str());
+            let stands_there = commands.contains(words.get("cmd")?);
+            (ours && stands_there).then(|| words.get("id").map(|id| (*id).to_owned()))?
+        };
+        Ok(clients.lines().filter_map(id).collect())
     }
 }
 
