@@ -43,6 +43,43 @@ pub(super) async fn waited(
     answer.map_err(failed(verb))
 }
 
+/// The same for what is asked for together with the wait, and answered with it: first the wait's answer, then the others'.
+pub(super) async fn waited_and_more(
+    verb: &'static str,
+    conn: &Conn,
+    all: &redis::Pipeline,
+    wait: Duration,
+) -> Result<impl Iterator<Item = Value> + use<>, Error> {
+    let mut conn = conn.clone();
+    let asked = conn.req_packed_commands(all, 0, all.len());
+    let answers = tokio::time::timeout(wait + GRACE, asked).await;
+    let answers = answers.unwrap_or_else(|_| Err(timed_out()));
+    let mut answers = answers.map_err(failed(verb))?.into_iter();
+    let first = answers.next().unwrap_or(Value::Nil).extract_error();
+    let first = first.map_err(failed(verb))?;
+    Ok(std::iter::once(first).chain(answers))
+}
+
+/// The same for a wait that takes what it finds. While the server stands still it is not given up, but ended once the server
+/// answers: left there, it would take what comes next with it.
+pub(super) async fn waited_to_its_end(
+    verb: &'static str,
+    (conn, parking): (&Conn, &Parking),
+    cmd: &redis::Cmd,
+    wait: Duration,
+) -> Result<Value, Error> {
+    let mut waits = parking.conn.clone();
+    let asked = cmd.query_async(&mut waits);
+    tokio::pin!(asked);
+    let mut answer = tokio::time::timeout(wait + GRACE, &mut asked).await;
+    if answer.is_err() {
+        unpark(conn, parking).await?;
+        answer = tokio::time::timeout(GRACE, asked).await;
+    }
+    let answer: RedisResult<Value> = answer.unwrap_or_else(|_| Err(timed_out()));
+    answer.map_err(failed(verb))
+}
+
 pub(super) async fn parking(conn: &Conn) -> Result<Parking, Error> {
     let conn = conn.dedicated().await.map_err(failed("park"))?;
     let client_id = redis::cmd("CLIENT")
@@ -154,13 +191,9 @@ impl Broker {
         let mut both = redis::pipe();
         both.add_command(self.for_reply(id, wait))
             .add_command(record);
-        let mut conn = parking.conn.clone();
-        let asked = conn.req_packed_commands(&both, 0, 2);
-        let answers = tokio::time::timeout(wait + GRACE, asked).await;
-        let answers = answers.unwrap_or_else(|_| Err(timed_out()));
-        let mut answers = answers.map_err(failed("await_result"))?.into_iter();
-        let replied = answers.next().unwrap_or(Value::Nil).extract_error();
-        let replied = replied.map_err(failed("await_result"))? != Value::Nil;
+        let told = waited_and_more("await_result", &parking.conn, &both, wait);
+        let mut answers = told.await?;
+        let replied = answers.next() != Some(Value::Nil);
         // What is no record is another's: whoever asks for it alone is told so.
         let fields = answers
             .next()

@@ -1,14 +1,21 @@
-//! A service that is stopped in the midst of taking a message, and wakes when another one has dealt with it.
+//! What stands still and wakes: a service in the midst of taking a message that another one has dealt with, and a server
+//! that is waited on for an answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use std::time::Duration;
+
+use meshwork::model::keys::nooble::{Dialect, QueueManager};
+use meshwork::model::name::Namespace;
 use meshwork::source::nooble::{ActionContext, Client, Service, ServiceHandle};
 use meshwork::{Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
 use meshwork_testkit::eventually;
+use meshwork_testkit::servers::RealServer;
 use meshwork_testkit::stalling::Stalling;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::support::{BOUND, Ground, LEASE, request};
 
@@ -51,5 +58,51 @@ async fn what_comes_after_its_lease_is_not_begun() {
         let dialect = ground.dialect;
         assert_eq!(late.load(Ordering::SeqCst), 1, "{dialect:?}");
         first.stop().await;
+    }
+}
+
+/// Longer than a client waits for a server that says nothing before it does something about it.
+const STANDS_STILL: Duration = Duration::from_secs(6);
+
+/// What was asked of the server before it stood still, and is carried out when it wakes, takes no answer away.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_a_server_that_stood_still() {
+    for dialect in [Dialect::Streams, Dialect::Lists] {
+        let Some(server) = RealServer::redis().start() else {
+            return;
+        };
+        let target = Target::parse(&server.url(), TlsFiles::default()).unwrap();
+        let names = QueueManager::new(Namespace::nooble(), None, dialect);
+        let broker = Nooble::connect(&target, names).await.unwrap();
+        let (began, go) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let (begins, goes) = (Arc::clone(&began), Arc::clone(&go));
+        let handler = move |data: Value, _: ActionContext| {
+            begins.add_permits(1);
+            let goes = Arc::clone(&goes);
+            async move {
+                goes.acquire().await.unwrap().forget();
+                Ok::<_, String>(data)
+            }
+        };
+        let service =
+            Service::new(&Client::new(broker.clone(), "demo")).handle("demo.wait", handler);
+        let service = service.start().await.unwrap();
+        let caller = Client::new(broker, "caller");
+        for own_list in [false, true] {
+            let mut message = request("demo.wait", json!({ "n": 7 }));
+            if own_list {
+                message = message.own_list();
+            }
+            let stalls = async {
+                began.acquire().await.unwrap().forget();
+                server.pause();
+                go.add_permits(1);
+                tokio::time::sleep(STANDS_STILL).await;
+                server.resume();
+            };
+            let (answer, ()) = tokio::join!(caller.ask::<Value>(message, BOUND), stalls);
+            assert_eq!(answer.unwrap(), json!({ "n": 7 }), "{dialect:?} {own_list}");
+        }
+        service.stop().await;
     }
 }

@@ -145,6 +145,55 @@ async fn a_call_that_is_not_valid_is_answered() {
     }
 }
 
+/// Whatever is wrong in it, as long as it says what an answer must have in its dialect.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_answer_does_not_need_may_be_wrong_in_a_call() {
+    const LIST: &str = "nooble4:dev:tester:responses:x:1";
+    for ground in Ground::both().await {
+        let service = ground.started().await;
+        let call = with("callback_queue_name", json!(LIST));
+        let mut wrong = vec![
+            ("agent_id", json!(17)),
+            ("correlation_id", json!("")),
+            ("correlation_id", json!(17)),
+            ("trace_id", json!([1])),
+            ("trace_id", json!("")),
+        ];
+        if !ground.is_stream() {
+            wrong.extend([("tenant_id", json!(17)), ("session_id", json!([1]))]);
+        }
+        let mut messages = Vec::new();
+        for (field, value) in wrong {
+            let mut message = call.clone();
+            message["data"] = Value::Null;
+            message[field] = value;
+            messages.push((field, message.to_string().into_bytes()));
+        }
+        let text = call.to_string();
+        let twice = text
+            .replacen('{', "{\"trace_id\":1,", 1)
+            .replace("\"data\":{", "\"data\":7,\"x\":{");
+        messages.push(("twice", twice.into_bytes()));
+        let mut no_utf8 = text.replace("\"data\":{", "\"metadata\":{\"x\":\"?\"},\"data\":{");
+        let at = no_utf8.find('?').unwrap();
+        let mut no_utf8 = std::mem::take(&mut no_utf8).into_bytes();
+        no_utf8[at] = 0xff;
+        messages.push(("no UTF-8", no_utf8));
+        for (which, message) in &messages {
+            ground.put(message).await;
+            let answer: Value = serde_json::from_str(&ground.popped(LIST).await).unwrap();
+            let known_by = match *which {
+                "correlation_id" => &call["action_id"],
+                _ => &call["correlation_id"],
+            };
+            assert_eq!(answer["correlation_id"], *known_by, "{which}");
+            assert_eq!(answer["error"]["error_code"], "INVALID_ACTION", "{which}");
+        }
+        assert_eq!(ground.buried(messages.len()).await.len(), messages.len());
+        ground.goes_on(service).await;
+    }
+}
+
 /// The same, where the answer is to come as a callback.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_action_with_a_callback_that_is_not_valid_is_answered() {

@@ -141,10 +141,11 @@ impl QueueManager {
         self.of(service, context, rest)
     }
 
-    /// Whether a list is one of actions, of whichever service. (In the streams dialect none is.)
+    /// Whether a list is one of actions, of whichever service: services of the lists dialect may be on the same server
+    /// whichever dialect this one is of.
     #[must_use]
     pub fn is_actions(&self, list: &str) -> bool {
-        self.dialect == Dialect::Lists && list.ends_with(":actions")
+        list.ends_with(":actions")
     }
 
     /// The consumer group of a service, the same in all its streams: `{service}-group`.
@@ -315,9 +316,12 @@ mod tests {
 
     #[test]
     fn a_list_of_actions_is_known_by_its_name() {
-        let names = names(Dialect::Lists);
-        assert!(names.is_actions(&names.actions("a", None)));
-        assert!(names.is_actions(&names.actions("a", Some("t1"))));
+        let of_lists = names(Dialect::Lists);
+        for names in [&of_lists, &names(Dialect::Streams)] {
+            assert!(names.is_actions(&of_lists.actions("a", None)));
+            assert!(names.is_actions(&of_lists.actions("a", Some("t1"))));
+        }
+        let names = of_lists;
         for other in [
             names.callback("a", "done", None, None),
             names.response("a", "b.actions", "id", None),

@@ -1,6 +1,6 @@
 -- Takes messages of a list, the oldest first, for as long as there are any: each is this worker's from then on.
 -- KEYS    the queue, what the worker has in hand
--- ARGV    most
+-- ARGV    most, how long what is in hand waits for the next worker, if this one is killed, in ms
 -- Returns the messages
 local taken = {}
 for _ = 1, tonumber(ARGV[1]) do
@@ -8,4 +8,5 @@ for _ = 1, tonumber(ARGV[1]) do
   if not message then break end
   taken[#taken + 1] = message
 end
+if taken[1] then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
 return taken

@@ -2,7 +2,8 @@
 -- KEYS    the queue, what this worker has in hand, who takes from the list
 -- ARGV    now, group ('' for a list), worker, most, how long a message of a stream was not renewed in ms, the same for
 --         those of other makes of workers (-1 for never), the id in the stream to look from, how long a wait of a worker
---         that is gone may outlast it in ms, what the keys of tries begin with, what those of hands begin with
+--         that is gone may outlast it in ms, what the keys of tries begin with, what those of hands begin with, how long
+--         what is in hand waits for the next worker in ms
 -- Returns per message: id, how often it was given, how often lost, its fields; and the id to look from next time
 local MOST_LOOKED = 100 -- in one call: messages of a stream, workers of a list
 local OURS = 'mw.' -- what the names of our workers begin with
@@ -28,6 +29,7 @@ local function of_list(now)
     local over = tonumber(gone[i + 1]) + tonumber(ARGV[8]) <= now
     if more and over and redis.call('EXISTS', hand) == 0 then redis.call('ZREM', KEYS[3], gone[i]) end
   end
+  if taken[1] then redis.call('PEXPIRE', KEYS[2], ARGV[11]) end
   return '-'
 end
 

@@ -13,6 +13,9 @@ use crate::verb::{MAX_ITEMS, at_most};
 /// may come to it until then.
 pub const MAX_WAIT: Duration = Duration::from_secs(30);
 
+/// How long what a worker of a list had in hand waits for the next one, when it was killed.
+pub(super) const HAND_WAITS: Duration = Duration::from_secs(30 * 86_400);
+
 /// What was taken over.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Reclaimed {
@@ -44,6 +47,7 @@ impl Nooble {
         call.push_key(hand(source, worker));
         call.push_arg(worker);
         call.push_arg(alive.as_millis() as u64);
+        call.push_arg(HAND_WAITS.as_millis() as u64);
         for (id, given) in held.iter().filter(|_| source.group.is_some()) {
             call.push_arg(id);
             call.push_arg(given);
@@ -77,6 +81,7 @@ impl Nooble {
         call.push_arg(MAX_WAIT.as_millis() as u64);
         call.push_arg(&source.keys.tries);
         call.push_arg(&source.keys.processing);
+        call.push_arg(HAND_WAITS.as_millis() as u64);
         let (rows, next): (Vec<Row>, String) = match call.run(&self.conn).await {
             // Nothing was given to a group that is not there.
             Err(Error::Call { source: error, .. }) if is_no_group(&error) => {

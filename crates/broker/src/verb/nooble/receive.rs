@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{FromRedisValue, Value};
+use redis::{FromRedisValue, Pipeline, Value};
 
-use super::keep::MAX_WAIT;
+use super::keep::{HAND_WAITS, MAX_WAIT};
 use super::{Nooble, OURS, Source, room_for};
 use crate::error::Error;
 use crate::script::Verb;
-use crate::verb::park::{Parking, parking, unpark, waited};
+use crate::verb::park::{Parking, parking, unpark, waited, waited_and_more};
 use crate::verb::{MAX_ITEMS, at_most};
 
 /// A message that is this worker's: as long as it is renewed, of a stream; as the worker is, of a list.
@@ -126,6 +126,7 @@ impl Nooble {
         // One step, which ends where nothing is left: a lone message costs no look for more of them per free slot.
         let call = self.scripts.call(Verb::NoobleReceive).key(source.queue());
         let call = call.key(source.keys.processing_of(worker)).arg(most);
+        let call = call.arg(HAND_WAITS.as_millis() as u64);
         let taken: Vec<Vec<u8>> = call.run(&self.conn).await?;
         let taken = taken.into_iter();
         Ok(taken.map(|message| of_list(source, message)).collect())
@@ -155,15 +156,9 @@ impl Nooble {
             };
             return Ok(self.given(source, given).await?.pop());
         }
-        let hand = source.keys.processing_of(worker);
-        let mut cmd = room_for(source.queue().len() + hand.len());
-        cmd.arg("BLMOVE")
-            .arg(source.queue())
-            .arg(hand)
-            .arg("RIGHT")
-            .arg("LEFT")
-            .arg(wait.as_secs_f64());
-        let value = waited("wait", &parking.conn, &cmd, before + wait).await?;
+        let both = move_to_hand(source, worker, wait);
+        let mut told = waited_and_more("wait", &parking.conn, &both, before + wait).await?;
+        let value = told.next().unwrap_or(Value::Nil);
         let message = Option::<Vec<u8>>::from_redis_value(value).map_err(|error| Error::Call {
             verb: "wait",
             source: error.into(),
@@ -229,6 +224,26 @@ fn of_list(source: &Arc<Source>, message: Vec<u8>) -> Received {
         (0, 0),
         vec![b"data".to_vec(), message],
     )
+}
+
+/// Moves a message into the hand of a worker, which is a new list where it had none; so its end goes with it.
+fn move_to_hand(source: &Source, worker: &str, wait: Duration) -> Pipeline {
+    let hand = source.keys.processing_of(worker);
+    let mut moves = room_for(source.queue().len() + hand.len());
+    moves
+        .arg("BLMOVE")
+        .arg(source.queue())
+        .arg(&hand)
+        .arg("RIGHT")
+        .arg("LEFT")
+        .arg(wait.as_secs_f64());
+    let mut ends = room_for(hand.len());
+    ends.arg("PEXPIRE")
+        .arg(&hand)
+        .arg(HAND_WAITS.as_millis() as u64);
+    let mut both = redis::pipe();
+    both.add_command(moves).add_command(ends);
+    both
 }
 
 fn read_group(worker: &str, source: &Source, most: usize, wait: Option<Duration>) -> redis::Cmd {

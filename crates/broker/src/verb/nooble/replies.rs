@@ -6,7 +6,7 @@ use redis::FromRedisValue;
 
 use super::{Nooble, room_for};
 use crate::error::Error;
-use crate::verb::park::{Parking, waited};
+use crate::verb::park::{Parking, waited_to_its_end};
 use crate::verb::{MAX_ITEMS, at_most};
 
 /// The most answers taken in one call.
@@ -20,7 +20,8 @@ type Popped = Option<(String, Vec<Vec<u8>>)>;
 impl Nooble {
     /// Waits for answers on lists ([`MAX_ITEMS`] at most) and takes those that are there on the first of them that has
     /// any, oldest first. None if none came in time. A wait begins when those before it on its connection are over, which
-    /// may take `before`.
+    /// may take `before`. While the server stands still, it lasts longer: who must not wait so long drops it, and what
+    /// comes until the server learns so is lost.
     ///
     /// # Errors
     /// If there are too many lists, the connection breaks, or a key is no list. Answers that were on their way are lost
@@ -37,7 +38,8 @@ impl Nooble {
         cmd.arg("BLMPOP");
         cmd.arg(wait.as_secs_f64()).arg(lists.len()).arg(lists);
         cmd.arg("RIGHT").arg("COUNT").arg(MOST);
-        let value = waited("replies", &parking.conn, &cmd, before + wait).await?;
+        let place = (&self.conn, parking);
+        let value = waited_to_its_end("replies", place, &cmd, before + wait).await?;
         let popped = Popped::from_redis_value(value).map_err(|error| Error::Call {
             verb: "replies",
             source: error.into(),

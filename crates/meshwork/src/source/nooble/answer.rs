@@ -152,38 +152,33 @@ pub(super) fn read(action: &Action) -> Input {
 }
 
 /// Of what is no action, what its answer needs: where that goes, and the ids by which it is known. None if it does not say
-/// so much.
+/// so much. What else is wrong in it is of no matter here.
 pub(super) fn salvage(bytes: &[u8], dialect: Dialect) -> Option<Action> {
-    #[derive(serde::Deserialize)]
-    struct Parts {
-        callback_queue_name: String,
-        callback_action_type: Option<String>,
-        correlation_id: String,
-        trace_id: String,
-        task_id: Option<String>,
-        tenant_id: Option<String>,
-        session_id: Option<String>,
-        agent_id: Option<String>,
-    }
-    let parts: Parts = serde_json::from_slice(bytes).ok()?;
-    let of_streams = dialect == Dialect::Streams;
-    let id = |id: Option<String>| match of_streams {
-        true => uuid(&id?),
-        false => id,
+    let text = String::from_utf8_lossy(bytes);
+    let parts: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).ok()?;
+    let text = |name: &str| parts.get(name)?.as_str().filter(|text| !text.is_empty());
+    let id = |name: &str| match dialect {
+        Dialect::Streams => uuid(text(name)?),
+        Dialect::Lists => text(name).map(str::to_owned),
     };
-    let [task_id, tenant_id, session_id, agent_id] = [
-        parts.task_id,
-        parts.tenant_id,
-        parts.session_id,
-        parts.agent_id,
-    ]
-    .map(id);
-    let must = [&task_id, &tenant_id, &session_id];
-    let of_callback = parts.callback_action_type.is_some().then_some(&agent_id);
-    let is_known = must.into_iter().chain(of_callback).all(Option::is_some);
-    if of_streams && !is_known {
+    let is_said = |name: &str| parts.get(name).is_some_and(|it| !it.is_null());
+    let event = text("callback_action_type").map(str::to_owned);
+    if event.is_none() && is_said("callback_action_type") {
         return None;
     }
+    let [task_id, tenant_id, session_id, agent_id] =
+        ["task_id", "tenant_id", "session_id", "agent_id"].map(id);
+    let must = [&task_id, &tenant_id, &session_id];
+    let of_callback = event.is_some().then_some(&agent_id);
+    let is_known = must.into_iter().chain(of_callback).all(Option::is_some);
+    if dialect == Dialect::Streams && !is_known {
+        return None;
+    }
+    // As for an action that says none of these: its own id stands for them.
+    let own = text("action_id").and_then(uuid);
+    let known_by = |name: &str| text(name).and_then(uuid).or_else(|| own.clone());
+    let correlation_id = known_by("correlation_id")?;
+    let trace_id = known_by("trace_id").unwrap_or_else(|| correlation_id.clone());
     Some(Action {
         action_id: new_id(),
         action_type: String::new(),
@@ -194,10 +189,10 @@ pub(super) fn salvage(bytes: &[u8], dialect: Dialect) -> Option<Action> {
         user_id: None,
         agent_id,
         origin_service: None,
-        correlation_id: Some(uuid(&parts.correlation_id)?),
-        trace_id: Some(uuid(&parts.trace_id)?),
-        callback_queue_name: Some(parts.callback_queue_name),
-        callback_action_type: parts.callback_action_type,
+        correlation_id: Some(correlation_id),
+        trace_id: Some(trace_id),
+        callback_queue_name: Some(text("callback_queue_name")?.to_owned()),
+        callback_action_type: event,
         execution_config: None,
         query_config: None,
         rag_config: None,

@@ -251,7 +251,7 @@ pub(super) async fn take_over(state: Arc<State>, queue: Queue) {
                 from = taken.next;
                 if !taken.messages.is_empty() {
                     let many = taken.messages.len();
-                    tracing::warn!(many, "took over what a service that is gone left behind");
+                    tracing::warn!(many, "took over what nobody renewed");
                 }
                 start(&state, &queue, taken.messages, free);
             }
@@ -284,7 +284,7 @@ async fn find_strays(state: &Arc<State>, queue: &Queue, before: Vec<Received>) -
     for stray in strays {
         tracing::warn!(
             queue = queue.source.queue(),
-            "it came when the connection broke"
+            "in hand without a run: it came when a connection broke, or its report was refused"
         );
         let Some(slot) = state.slot().await else {
             break;

@@ -88,7 +88,8 @@ async fn deal(state: &State, in_hand: &InHand, is_callback: bool) {
 /// dropped, unless the service wants it (`Some(None)`).
 async fn asked_for(state: &State, in_hand: &InHand, key: &str) -> Option<Option<String>> {
     let broker = &state.setup.broker;
-    let found = until(state, in_hand, "asked", || broker.asked(key)).await?;
+    let found = until(state, in_hand, "asked", || broker.asked(key));
+    let found = found.await.ok()?;
     if found.is_none() {
         if state.setup.unasked {
             return Some(None);
@@ -98,10 +99,10 @@ async fn asked_for(state: &State, in_hand: &InHand, key: &str) -> Option<Option<
             "dropped a callback that nobody waits for, or that was told before"
         );
         let worker = &state.setup.worker;
-        until(state, in_hand, "finish", || {
+        let told = until(state, in_hand, "finish", || {
             broker.finish(worker, &in_hand.received, End::default())
-        })
-        .await;
+        });
+        let _ = told.await;
     }
     found.map(Some)
 }
@@ -127,12 +128,13 @@ async fn poison(state: &State, in_hand: &InHand, what: &str) {
         answer: reply.as_ref().map(answer_of),
         ..End::default()
     };
-    until(state, in_hand, "fail", || {
+    let told = until(state, in_hand, "fail", || {
         setup
             .broker
             .fail(&setup.worker, &in_hand.received, failure, end)
-    })
-    .await;
+    });
+    // Whoever has it then says so.
+    let _ = told.await;
 }
 
 /// What stands with a dead letter that is no action: why, and what came in the place of a message.
@@ -238,9 +240,10 @@ impl Task<'_> {
                 .finish(&setup.worker, &self.in_hand.received, end)
         });
         match told.await {
-            Some(Finished::Stale) | None => return self.lost(),
-            Some(Finished::Unanswered) => self.unanswered(),
-            Some(Finished::Finished) => {}
+            Ok(Finished::Stale) | Err(Untold::Lost) => return self.lost(),
+            Err(Untold::Refused) => return,
+            Ok(Finished::Unanswered) => self.unanswered(),
+            Ok(Finished::Finished) => {}
         }
         self.state.over.add(self.over(took, Ended::Done, ""));
     }
@@ -271,8 +274,9 @@ impl Task<'_> {
                 .fail(&setup.worker, &self.in_hand.received, failure, end)
         });
         match said.await {
-            Some(Failed::Stale) | None => return self.lost(),
-            Some(Failed::Again(runs)) => {
+            Ok(Failed::Stale) | Err(Untold::Lost) => return self.lost(),
+            Err(Untold::Refused) => return,
+            Ok(Failed::Again(runs)) => {
                 return tracing::info!(
                     action_id,
                     action_type,
@@ -281,8 +285,8 @@ impl Task<'_> {
                     "it failed, and runs again"
                 );
             }
-            Some(Failed::Unanswered) => self.unanswered(),
-            Some(Failed::Failed) => {
+            Ok(Failed::Unanswered) => self.unanswered(),
+            Ok(Failed::Failed) => {
                 tracing::warn!(action_id, action_type, error = text, "it failed for good");
             }
         }
@@ -378,29 +382,38 @@ pub(super) async fn release(state: &State, in_hand: &InHand) {
     }
 }
 
+/// Why something was not said.
+enum Untold {
+    /// The message is not this service's any more.
+    Lost,
+    /// The server refused it, and will again; the log says so.
+    Refused,
+}
+
 /// Says something again and again while the server may hear it a little later and the message is this service's.
 async fn until<T, F>(
     state: &State,
     in_hand: &InHand,
     what: &'static str,
     tell: impl Fn() -> F,
-) -> Option<T>
+) -> Result<T, Untold>
 where
     F: Future<Output = Result<T, Error>>,
 {
     let mut backoff = Backoff::new();
     loop {
         match tell().await {
-            Ok(told) => return Some(told),
+            Ok(told) => return Ok(told),
             Err(error) if error.is_temporary() => tracing::warn!(%error, "{what}: trying again"),
             Err(error) => {
-                tracing::error!(%error, "{what}: given up; it is taken over later");
+                let queue = in_hand.received.source.queue();
+                tracing::error!(%error, queue, "{what}: given up; it is taken over later");
                 state.doubt(&in_hand.received.source);
-                return None;
+                return Err(Untold::Refused);
             }
         }
         tokio::select! {
-            () = in_hand.lost.cancelled() => return None,
+            () = in_hand.lost.cancelled() => return Err(Untold::Lost),
             () = backoff.wait() => {}
         }
     }

@@ -35,6 +35,8 @@ const W1: &str = "mw.w1";
 const W2: &str = "mw.w2";
 /// For how long answers wait.
 const WAITS: Duration = Duration::from_secs(600);
+/// For how long what a killed worker of a list had in hand waits, in seconds.
+const HAND_WAITS: i64 = 2_592_000;
 /// The pause after the first failure.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest one.

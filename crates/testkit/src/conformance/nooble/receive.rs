@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshwork_broker::nooble::{Asked, MAX_WAIT};
 
 use super::super::world::PATIENCE;
-use super::{GROUP, Outcome, Side, W1, W2, World, cases, check, same, texts};
+use super::{GROUP, HAND_WAITS, Outcome, Side, W1, W2, World, cases, check, same, texts};
 
 cases![
     the_oldest_comes_first,
@@ -22,6 +22,7 @@ cases![
     what_was_asked_is_kept_for_so_long,
     answers_come_together,
     what_is_in_the_hand_is_told,
+    what_is_in_the_hand_ends,
 ];
 
 async fn the_oldest_comes_first(world: &World) -> Outcome {
@@ -230,5 +231,24 @@ async fn what_is_in_the_hand_is_told(world: &World) -> Outcome {
         let expected: &[&str] = if side.is_stream() { &[] } else { &["m1", "m2"] };
         same!(texts(&told), expected);
     }
+    Ok(())
+}
+
+/// Its worker may be killed at any moment: however it came, it waits for so long for the next one.
+async fn what_is_in_the_hand_ends(world: &World) -> Outcome {
+    let [_, side] = Side::both(world)?;
+    let hand = side.source.keys().processing_of(W1);
+    side.send(&["m1", "m2"]).await?;
+    same!(texts(&side.receive_as(W1, 1).await?), ["m1"]);
+    same!(side.ttl(&hand).await?, HAND_WAITS);
+    world.raw::<()>(&["DEL", &hand]).await?;
+    let parking = side.verbs.parking().await?;
+    let wait = side
+        .verbs
+        .wait(&parking, W1, &side.source, PATIENCE, Duration::ZERO);
+    same!(texts(wait.await?.as_slice()), ["m2"]);
+    same!(side.ttl(&hand).await?, HAND_WAITS);
+    same!(side.receive_as(W2, 1).await?, []);
+    check!(!side.exists(&side.source.keys().processing_of(W2)).await?);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::world::{LEASE, LEASE_MS};
-use super::{GROUP, Outcome, Side, W1, W2, World, cases, check, same, texts};
+use super::{GROUP, HAND_WAITS, Outcome, Side, W1, W2, World, cases, check, same, texts};
 
 cases![
     takes_over_and_counts,
@@ -33,6 +33,8 @@ async fn takes_over_and_counts(world: &World) -> Outcome {
             same!(taken[0].given, 2);
             side.idle(&got.id, LEASE_MS).await?;
         } else {
+            let hand = side.source.keys().processing_of(W2);
+            same!(side.ttl(&hand).await?, HAND_WAITS);
             side.renew(W1, &[]).await?;
             world.pass(LEASE_MS - 1);
             side.renew(W1, &[]).await?;

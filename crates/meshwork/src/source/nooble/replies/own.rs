@@ -15,6 +15,9 @@ use super::{Error, Replies, Told, correlation, fresh, reading};
 /// How long one wait for an answer that stays has a connection for itself, while others may wait for it.
 const TURN: Duration = Duration::from_secs(1);
 
+/// How long a server that stands still is waited for past the time of a call.
+const LATE: Duration = Duration::from_secs(2);
+
 /// A connection that one wait has for itself.
 struct Space<'a> {
     parking: Parking,
@@ -121,7 +124,11 @@ impl Replies {
         };
         loop {
             let waits = broker.replies(&space.parking, &one, left(until), Duration::ZERO);
-            let came = waits.await?;
+            // Nobody else waits on this list.
+            let Ok(came) = tokio::time::timeout_at(until + LATE, waits).await else {
+                return Ok(None);
+            };
+            let came = came?;
             let answer = came.iter().find_map(read);
             if answer.is_some() || Instant::now() >= until {
                 self.vacate(space);
