@@ -52,12 +52,20 @@ pub enum Error {
     },
     /// The server did not answer, or answered with an error. If the connection broke, whether the call
     /// took effect is not known: say it again, each verb can be repeated.
-    #[error("{verb} failed: {source}")]
+    #[error("{verb} failed: {source}{}", hint(source))]
     Call {
         /// The verb.
         verb: &'static str,
         /// What the connection or the server said.
         source: redis::RedisError,
+    },
+    /// Something else stands where this was to go or come from; nothing was changed.
+    #[error("{verb} failed: the key {key} holds a value of another kind: rename or delete it")]
+    WrongType {
+        /// The verb.
+        verb: &'static str,
+        /// The key.
+        key: String,
     },
     /// No server holds so many ids.
     #[error("a queue's limit is at most {max}, not {given}", max = crate::MAX_QUEUE_LIMIT)]
@@ -132,6 +140,14 @@ impl Error {
             Self::NotReplicated { .. } => true,
             _ => false,
         }
+    }
+}
+
+/// What is to be done about an answer of a server, if that is known.
+fn hint(source: &redis::RedisError) -> &'static str {
+    match source.code() {
+        Some("OOM") => " (its memory is full: raise maxmemory, or delete what is not needed)",
+        _ => "",
     }
 }
 

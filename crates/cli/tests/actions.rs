@@ -164,6 +164,14 @@ on_all_data! {
         assert_eq!(heard.stdout.trim(), "0");
     }
 
+    fn a_handler_that_nobody_sends_to_is_told(ground: &Ground) {
+        ground.file("count.rhai", COUNT);
+        let mut service = ground.start(&["service", "--name", "demo", "--handler", "other.count=count.rhai"]);
+        let said = service.said();
+        assert!(said.contains("other.count") && said.contains("`other`, not to `demo`"), "{said}");
+        service.stop();
+    }
+
     fn bad_words_are_refused(ground: &Ground) {
         ground.file("count.rhai", COUNT);
         for words in [

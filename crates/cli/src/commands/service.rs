@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use meshwork::model::keys::nooble::Dialect;
+use meshwork::model::keys::nooble::{Dialect, service_of};
 use meshwork::source::nooble::{MAX_CONCURRENCY, Service, ServiceHandle};
 use serde::Serialize;
 
@@ -93,6 +93,14 @@ impl ServiceCommand {
             .grace(self.grace)
             .adopt(self.adopt);
         for (action_type, path) in &self.handlers {
+            if service_of(action_type) != self.name.as_str() {
+                let name = &self.name;
+                tracing::warn!(
+                    action_type,
+                    "clients send it to the service `{}`, not to `{name}`",
+                    service_of(action_type)
+                );
+            }
             service = service.script(action_type, path)?;
         }
         for name in &self.contexts {

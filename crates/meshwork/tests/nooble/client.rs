@@ -344,3 +344,18 @@ async fn an_action_that_no_service_could_read_is_not_sent() {
         assert!(ground.dead().await.is_empty());
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_that_is_something_else_is_named() {
+    for ground in Ground::both().await {
+        let queue = ground.queue();
+        ground.say::<()>(&["SET", &queue, "x"]).await;
+        let sent = ground.tester.send(request("demo.echo", json!({}))).await;
+        let error = sent.unwrap_err().to_string();
+        assert!(
+            error.contains(&queue) && error.contains("rename"),
+            "{error}"
+        );
+        assert_eq!(ground.say::<String>(&["GET", &queue]).await, "x");
+    }
+}

@@ -166,14 +166,24 @@ impl Nooble {
         call.arg(self.clock.argument()).arg(source.group())
     }
 
-    /// A command that is no script.
+    /// A command that is no script; its first argument is the key.
     async fn ask<T: redis::FromRedisValue>(
         &self,
         verb: &'static str,
         cmd: &redis::Cmd,
     ) -> Result<T, Error> {
         let asked = cmd.query_async(&mut self.conn.clone()).await;
-        asked.map_err(|source| Error::Call { verb, source })
+        asked.map_err(|source| match (source.code(), key_of(cmd)) {
+            (Some("WRONGTYPE"), Some(key)) => Error::WrongType { verb, key },
+            _ => Error::Call { verb, source },
+        })
+    }
+}
+
+fn key_of(cmd: &redis::Cmd) -> Option<String> {
+    match cmd.args_iter().nth(1)? {
+        redis::Arg::Simple(key) => Some(String::from_utf8_lossy(key).into_owned()),
+        _ => None,
     }
 }
 

@@ -51,8 +51,8 @@ impl Call {
         }
         let client = self.side.client(&self.asked.origin, context).await?;
         let answered = client.call(request, self.wait).await;
-        if matches!(answered, Err(ActionError::NoAnswer { .. })) {
-            // It may come yet, and nobody will be there.
+        if matches!(answered, Ok(_) | Err(ActionError::NoAnswer { .. })) {
+            // An answer may come yet, and nobody will be there; and who reads answers is not to be cut off.
             client.close().await;
         }
         let response = answered?;
