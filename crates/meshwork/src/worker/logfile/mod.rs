@@ -31,6 +31,9 @@ pub(super) const CAPACITY: usize = 10_000;
 /// The most bytes of a log file; what would be longer begins anew.
 const MAX_SIZE: u64 = 10 * 1024 * 1024;
 
+/// So often a file may be begun anew under a run that has something to write.
+const MOST_TURNS: usize = 100;
+
 /// Why a job has no log file.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LogPathError {
@@ -164,16 +167,23 @@ impl LogFile {
 
     fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
         let text = line::lines(&clock::now_iso(), &self.job, entries);
-        // Another run may have begun the file anew.
-        if !self.place.is(&self.file)? {
-            self.file = self.place.open().map_err(io::Error::other)?;
-        }
-        let size = self.file.metadata()?.len();
-        if size > 0 && size + text.len() as u64 > self.max_size {
+        for _ in 0..MOST_TURNS {
+            // While it is held nobody begins it anew: what is written to it then is not in a file that is compressed.
+            let held = rotate::hold(&self.file)?;
+            if !self.place.is(&self.file)? {
+                // Another run has begun it anew.
+                drop(held);
+                self.file = self.place.open().map_err(io::Error::other)?;
+                continue;
+            }
+            let size = self.file.metadata()?.len();
+            if size == 0 || size + text.len() as u64 <= self.max_size {
+                // In one piece, so that the lines of several runs do not mix.
+                return (&self.file).write_all(text.as_bytes());
+            }
+            drop(held);
             rotate::rotate(&self.place, &self.file)?;
-            self.file = self.place.open().map_err(io::Error::other)?;
         }
-        // In one piece, so that the lines of several runs do not mix.
-        self.file.write_all(text.as_bytes())
+        Err(io::Error::other("others begin it anew all the time"))
     }
 }

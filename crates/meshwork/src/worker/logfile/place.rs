@@ -56,6 +56,9 @@ const LOG: OFlags = OFlags::WRONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC);
 
+/// So often a file may go under the hands of who opens it.
+const MOST_OPENED: usize = 100;
+
 /// A folder that is allowed.
 #[derive(Debug)]
 pub(super) struct Folder {
@@ -156,6 +159,16 @@ pub(super) struct Place {
 impl Place {
     /// Opens the file to append to it; it is made if it is missing. Only the worker may read it then.
     pub(super) fn open(&self) -> Result<File, PlaceError> {
+        for _ in 0..MOST_OPENED {
+            if let Some(file) = self.open_once()? {
+                return Ok(file);
+            }
+        }
+        Err(PlaceError::NoFile(self.name.clone()))
+    }
+
+    /// None if another run began it anew, and compressed what was there, between two steps of this.
+    fn open_once(&self) -> Result<Option<File>, PlaceError> {
         let no_file = || PlaceError::NoFile(self.name.clone());
         let own = Mode::RUSR | Mode::WUSR;
         let opened = openat(&*self.dir, &self.name, LOG, own).map_err(|error| match error {
@@ -165,6 +178,9 @@ impl Place {
         });
         let file = File::from(opened?);
         let about = fstat(&file)?;
+        if about.st_nlink == 0 {
+            return Ok(None);
+        }
         let regular = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
         // Another name of it may be anywhere.
         if !regular || about.st_nlink != 1 {
@@ -176,7 +192,7 @@ impl Place {
         if Mode::from_raw_mode(about.st_mode) != own {
             fchmod(&file, own)?;
         }
-        Ok(file)
+        Ok(Some(file))
     }
 
     /// Whether this is the file that is there now.

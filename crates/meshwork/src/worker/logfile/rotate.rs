@@ -16,6 +16,24 @@ use super::place::Place;
 /// How many full files are kept.
 pub(super) const KEPT: usize = 5;
 
+/// Keeps others from beginning a file anew, beside those who write to it too; until this is dropped.
+pub(super) fn hold(file: &File) -> io::Result<impl Drop> {
+    match flock(file, FlockOperation::LockShared) {
+        // Where there are no locks, no file is begun anew.
+        Ok(()) | Err(Errno::NOTSUP | Errno::NOLCK) => Ok(Held(file)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+struct Held<'a>(&'a File);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // It goes with the file at the latest.
+        let _ = flock(self.0, FlockOperation::Unlock);
+    }
+}
+
 /// Begins the file anew, unless another run has done so by now.
 pub(super) fn rotate(place: &Place, full: &File) -> io::Result<()> {
     // Held until the end, by the file itself: it goes with this process, and names nothing of its own.
