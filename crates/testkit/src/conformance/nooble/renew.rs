@@ -26,8 +26,11 @@ async fn what_the_last_one_leaves_ends(world: &World) -> Outcome {
     const DAYS: i64 = 86_400_000;
     let [_, side] = Side::both(world)?;
     side.started("m1").await?;
-    side.renew(W1, &[]).await?;
     let keys = side.source.keys();
+    // It was given long ago.
+    let hand = keys.processing_of(W1);
+    world.raw::<()>(&["PEXPIRE", &hand, "60000"]).await?;
+    side.renew(W1, &[]).await?;
     for key in [&keys.workers, &keys.processing_of(W1)] {
         let left: i64 = world.raw(&["PTTL", key]).await?;
         check!((29 * DAYS..=30 * DAYS).contains(&left));

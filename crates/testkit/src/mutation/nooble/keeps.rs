@@ -29,6 +29,11 @@ pub(super) const RECEIVE: &[Change] = &[
         "",
     ),
     ("not_handed_over", "  taken[#taken + 1] = message\n", ""),
+    (
+        "a_hand_stays",
+        "if taken[1] then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end\n",
+        "",
+    ),
 ];
 
 pub(super) const RENEW: &[Change] = &[
@@ -45,12 +50,12 @@ pub(super) const RENEW: &[Change] = &[
     ("a_worker_is_there_for_no_time", " + tonumber(ARGV[4])", ""),
     (
         "the_list_of_workers_stays",
-        "  redis.call('PEXPIRE', KEYS[2], KEPT_FOR)\n",
+        "  redis.call('PEXPIRE', KEYS[2], ARGV[5])\n",
         "",
     ),
     (
         "a_hand_stays",
-        "  redis.call('PEXPIRE', KEYS[3], KEPT_FOR)\n",
+        "  redis.call('PEXPIRE', KEYS[3], ARGV[5])\n",
         "",
     ),
     (
@@ -89,6 +94,11 @@ pub(super) const RECLAIM: &[Change] = &[
         "",
     ),
     ("losses_not_counted", "'lost', 1)", "'lost', 0)"),
+    (
+        "a_hand_stays",
+        "  if taken[1] then redis.call('PEXPIRE', KEYS[2], ARGV[11]) end\n",
+        "",
+    ),
     (
         "losses_remembered_for_ever",
         "  redis.call('PEXPIRE', key, TRIES_FOR)\n",
