@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
 use std::time::Duration;
 
 use meshwork::model::keys::nooble::{Dialect, QueueManager};

@@ -174,9 +174,9 @@ async fn what_an_answer_does_not_need_may_be_wrong_in_a_call() {
             .replacen('{', "{\"trace_id\":1,", 1)
             .replace("\"data\":{", "\"data\":7,\"x\":{");
         messages.push(("twice", twice.into_bytes()));
-        let mut no_utf8 = text.replace("\"data\":{", "\"metadata\":{\"x\":\"?\"},\"data\":{");
+        let no_utf8 = text.replace("\"data\":{", "\"metadata\":{\"x\":\"?\"},\"data\":{");
         let at = no_utf8.find('?').unwrap();
-        let mut no_utf8 = std::mem::take(&mut no_utf8).into_bytes();
+        let mut no_utf8 = no_utf8.into_bytes();
         no_utf8[at] = 0xff;
         messages.push(("no UTF-8", no_utf8));
         for (which, message) in &messages {

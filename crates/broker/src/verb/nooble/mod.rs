@@ -166,7 +166,7 @@ impl Nooble {
         call.arg(self.clock.argument()).arg(source.group())
     }
 
-    /// A command that is no script; its first argument is the key.
+    /// A command that is no script.
     async fn ask<T: redis::FromRedisValue>(
         &self,
         verb: &'static str,
@@ -180,8 +180,14 @@ impl Nooble {
     }
 }
 
+/// The key of a command: its first argument, or the second of those that have commands of their own.
 fn key_of(cmd: &redis::Cmd) -> Option<String> {
-    match cmd.args_iter().nth(1)? {
+    let mut args = cmd.args_iter();
+    let at = match args.next()? {
+        redis::Arg::Simple(b"XGROUP" | b"XINFO") => 1,
+        _ => 0,
+    };
+    match args.nth(at)? {
         redis::Arg::Simple(key) => Some(String::from_utf8_lossy(key).into_owned()),
         _ => None,
     }

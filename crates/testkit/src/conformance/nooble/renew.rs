@@ -31,7 +31,7 @@ async fn what_the_last_one_leaves_ends(world: &World) -> Outcome {
     let hand = keys.processing_of(W1);
     world.raw::<()>(&["PEXPIRE", &hand, "60000"]).await?;
     side.renew(W1, &[]).await?;
-    for key in [&keys.workers, &keys.processing_of(W1)] {
+    for key in [&keys.workers, &hand] {
         let left: i64 = world.raw(&["PTTL", key]).await?;
         check!((29 * DAYS..=30 * DAYS).contains(&left));
     }
