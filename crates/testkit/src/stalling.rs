@@ -2,6 +2,8 @@
 //! it looks to a process that was stopped, or to one whose network lost what it was told.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -28,13 +30,9 @@ impl Stalling {
     /// If `url` is no such address.
     pub async fn at(word: &'static str, url: &str) -> io::Result<Self> {
         let (scheme, rest) = url.split_once("://").expect("an address has a scheme");
-        let (place, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (login, server) = place
-            .rsplit_once('@')
-            .map_or((None, place), |(login, server)| (Some(login), server));
+        let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let here = listener.local_addr()?;
-        let here = login.map_or_else(|| here.to_string(), |login| format!("{login}@{here}"));
         let still = watch::Sender::new(false);
         let mut ways = JoinSet::new();
         ways.spawn(forward(listener, server.to_owned(), word, still.clone()));
@@ -69,7 +67,7 @@ async fn forward(
     word: &'static str,
     still: watch::Sender<bool>,
 ) {
-    let (mut ways, said) = (JoinSet::new(), watch::Sender::new(false));
+    let (mut ways, said) = (JoinSet::new(), Arc::new(AtomicBool::new(false)));
     while let Ok((client, _)) = listener.accept().await {
         let Ok(server) = TcpStream::connect(&server).await else {
             continue;
@@ -87,7 +85,7 @@ async fn forward(
                     .windows(word.len())
                     .any(|part| part == word.as_bytes());
                 // Only the first time: then it has gone on.
-                if has_word && !first.send_replace(true) {
+                if has_word && !first.swap(true, Ordering::Relaxed) {
                     listens.send_replace(true);
                 }
             },

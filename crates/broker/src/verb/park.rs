@@ -30,17 +30,25 @@ fn failed(verb: &'static str) -> impl FnOnce(redis::RedisError) -> Error {
 /// Past the time that the server was asked to wait, how long its answer may take.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// What the server answers to a call that may wait there for `wait`.
+async fn in_time<T>(
+    verb: &'static str,
+    wait: Duration,
+    asked: impl Future<Output = RedisResult<T>>,
+) -> Result<T, Error> {
+    tokio::time::timeout(wait + GRACE, asked)
+        .await
+        .unwrap_or_else(|_| Err(timed_out()))
+        .map_err(failed(verb))
+}
+
 pub(super) async fn waited(
     verb: &'static str,
     conn: &Conn,
     cmd: &redis::Cmd,
     wait: Duration,
 ) -> Result<Value, Error> {
-    let answer: RedisResult<Value> =
-        tokio::time::timeout(wait + GRACE, cmd.query_async(&mut conn.clone()))
-            .await
-            .unwrap_or_else(|_| Err(timed_out()));
-    answer.map_err(failed(verb))
+    in_time(verb, wait, cmd.query_async(&mut conn.clone())).await
 }
 
 /// The same for what is asked for together with the wait, and answered with it: first the wait's answer, then the others'.
@@ -52,9 +60,7 @@ pub(super) async fn waited_and_more(
 ) -> Result<impl Iterator<Item = Value> + use<>, Error> {
     let mut conn = conn.clone();
     let asked = conn.req_packed_commands(all, 0, all.len());
-    let answers = tokio::time::timeout(wait + GRACE, asked).await;
-    let answers = answers.unwrap_or_else(|_| Err(timed_out()));
-    let mut answers = answers.map_err(failed(verb))?.into_iter();
+    let mut answers = in_time(verb, wait, asked).await?.into_iter();
     let first = answers.next().unwrap_or(Value::Nil).extract_error();
     let first = first.map_err(failed(verb))?;
     Ok(std::iter::once(first).chain(answers))
@@ -71,13 +77,11 @@ pub(super) async fn waited_to_its_end(
     let mut waits = parking.conn.clone();
     let asked = cmd.query_async(&mut waits);
     tokio::pin!(asked);
-    let mut answer = tokio::time::timeout(wait + GRACE, &mut asked).await;
-    if answer.is_err() {
-        unpark(conn, parking).await?;
-        answer = tokio::time::timeout(GRACE, asked).await;
+    if let Ok(answer) = tokio::time::timeout(wait + GRACE, &mut asked).await {
+        return answer.map_err(failed(verb));
     }
-    let answer: RedisResult<Value> = answer.unwrap_or_else(|_| Err(timed_out()));
-    answer.map_err(failed(verb))
+    unpark(conn, parking).await?;
+    in_time(verb, Duration::ZERO, asked).await
 }
 
 pub(super) async fn parking(conn: &Conn) -> Result<Parking, Error> {

@@ -93,12 +93,11 @@ impl ServiceCommand {
             .grace(self.grace)
             .adopt(self.adopt);
         for (action_type, path) in &self.handlers {
-            if service_of(action_type) != self.name.as_str() {
-                let name = &self.name;
+            let (service_of_it, name) = (service_of(action_type), self.name.as_str());
+            if service_of_it != name {
                 tracing::warn!(
                     action_type,
-                    "clients send it to the service `{}`, not to `{name}`",
-                    service_of(action_type)
+                    "clients send it to the service `{service_of_it}`, not to `{name}`"
                 );
             }
             service = service.script(action_type, path)?;

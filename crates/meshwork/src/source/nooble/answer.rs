@@ -176,9 +176,9 @@ pub(super) fn salvage(bytes: &[u8], dialect: Dialect) -> Option<Action> {
     }
     // As for an action that says none of these: its own id stands for them.
     let own = text("action_id").and_then(uuid);
-    let known_by = |name: &str| text(name).and_then(uuid).or_else(|| own.clone());
-    let correlation_id = known_by("correlation_id")?;
-    let trace_id = known_by("trace_id").unwrap_or_else(|| correlation_id.clone());
+    let id_or_own = |name: &str| text(name).and_then(uuid).or_else(|| own.clone());
+    let correlation_id = id_or_own("correlation_id")?;
+    let trace_id = id_or_own("trace_id").unwrap_or_else(|| correlation_id.clone());
     Some(Action {
         action_id: new_id(),
         action_type: String::new(),

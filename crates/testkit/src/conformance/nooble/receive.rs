@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use meshwork_broker::Error;
 use meshwork_broker::nooble::{Asked, MAX_WAIT};
 
 use super::super::world::PATIENCE;
@@ -157,7 +158,9 @@ async fn a_queue_of_another_kind_is_an_error(world: &World) -> Outcome {
                 .await
                 .is_err()
         );
-        check!(side.verbs.prepare(&side.source).await.is_err() == side.is_stream());
+        let made = side.verbs.prepare(&side.source).await;
+        let named = matches!(&made, Err(Error::WrongType { key, .. }) if key == side.queue());
+        check!(named == side.is_stream() && made.is_err() == named);
     }
     Ok(())
 }
