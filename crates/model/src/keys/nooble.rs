@@ -83,7 +83,7 @@ pub struct QueueKeys {
     pub delayed: String,
     /// What every key of a message's failed and lost runs begins with; its digest follows.
     pub tries: String,
-    /// Which workers take from a list, by the time at which each counts as gone (a sorted set, milliseconds).
+    /// Which workers of ours take from the queue, by the time at which each counts as gone (a sorted set, milliseconds).
     pub workers: String,
     /// What every list of what one worker has in hand begins with; the worker's name follows.
     pub processing: String,

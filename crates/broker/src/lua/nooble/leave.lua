@@ -1,12 +1,18 @@
 -- Forgets a worker that has nothing in hand and takes no more.
--- KEYS    the queue, what the worker has in hand, who takes from the list
--- ARGV    now, group ('' for a list), worker
--- Returns 1, or 0 if it has something in hand: that is taken over when its time is up
-if ARGV[2] == '' then
-  if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
-  return redis.call('ZREM', KEYS[3], ARGV[3])
+-- KEYS    the queue, what the worker has in hand, who takes from the queue
+-- ARGV    now, group ('' for a list), worker, how long what it has in hand waits for the next worker in ms
+-- Returns 1, or 0 if it has something in hand: that is taken over at once
+local function has_something()
+  if ARGV[2] == '' then return redis.call('EXISTS', KEYS[2]) == 1 end
+  local given = redis.pcall('XPENDING', KEYS[1], ARGV[2], '-', '+', 1, ARGV[3])
+  return not given.err and given[1]
 end
-local given = redis.pcall('XPENDING', KEYS[1], ARGV[2], '-', '+', 1, ARGV[3])
-if given.err or given[1] then return 0 end
-redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[2], ARGV[3])
+
+if has_something() then
+  redis.call('ZADD', KEYS[3], whole(clock(ARGV[1])), ARGV[3])
+  redis.call('PEXPIRE', KEYS[3], ARGV[4])
+  return 0
+end
+redis.call('ZREM', KEYS[3], ARGV[3])
+if ARGV[2] ~= '' then redis.pcall('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[2], ARGV[3]) end
 return 1

@@ -28,9 +28,9 @@ pub struct Reclaimed {
 type Row = (String, u64, u32, Vec<Vec<u8>>);
 
 impl Nooble {
-    /// Keeps what a worker has in hand of a queue for `alive`: messages by id and how often they were given. Returns the
-    /// ids of what is not its any more (of a stream; of a list, the report says so). What nobody renews any more, of a
-    /// list, is kept for 30 days for who takes it over.
+    /// Says that a worker takes from a queue and is there for `alive`, and keeps what it has in hand: messages by id and how
+    /// often they were given. Returns the ids of what is not its any more (of a stream; of a list, the report says so).
+    /// What nobody renews any more, of a list, is kept for 30 days for who takes it over.
     ///
     /// # Errors
     /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
@@ -55,9 +55,10 @@ impl Nooble {
         call.run(&self.conn).await
     }
 
-    /// Takes over up to `most` messages that workers of ours had in hand who were not heard of for `idle`; and of
-    /// workers of another make if `others` is given, for that long: these do not say that they are alive. What is
-    /// `next` in the answer is `from` in the next call, at first `-`.
+    /// Takes over up to `most` messages that workers of ours had in hand who were there for so long as they said. Of a stream,
+    /// also what came to this worker without its knowledge, or to one that was never there, `idle` ago; and what came to
+    /// workers of another make, if `others` is given, so long ago: these do not say that they are alive. For these, what
+    /// is `next` in the answer is `from` in the next call, at first `-`. A worker that is not there itself takes nothing.
     ///
     /// # Errors
     /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call.
@@ -136,8 +137,7 @@ impl Nooble {
         call.run(&self.conn).await
     }
 
-    /// Forgets a worker that takes no more. False if it has something in hand: that is taken over when its time is
-    /// up.
+    /// Forgets a worker that takes no more. False if it has something in hand: that is taken over at once.
     ///
     /// # Errors
     /// If the server does not take the call.
@@ -146,6 +146,7 @@ impl Nooble {
         call.push_key(hand(source, worker));
         call.push_key(&source.keys.workers);
         call.push_arg(worker);
+        call.push_arg(HAND_WAITS.as_millis() as u64);
         Ok(call.run::<u8>(&self.conn).await? == 1)
     }
 }

@@ -10,7 +10,7 @@ use tokio_util::sync::DropGuard;
 use super::Error;
 use super::pull::{promote, pull, take_over, trim};
 use super::run::release;
-use super::state::State;
+use super::state::{Setup, State};
 use super::tidy::tidy;
 use crate::source::thread::Thread;
 
@@ -33,7 +33,7 @@ pub(super) fn start(state: Arc<State>) -> Result<ServiceHandle, Error> {
     let keeper = super::keep::start(Arc::clone(&state))?;
     let mut tasks = Vec::new();
     for queue in &state.setup.queues {
-        let parts = || (Arc::clone(&state), queue.clone());
+        let parts = || (Arc::clone(&state), Arc::clone(queue));
         let (shared, queue_of) = parts();
         tasks.push(tokio::spawn(pull(shared, queue_of)));
         let (shared, queue_of) = parts();
@@ -68,12 +68,14 @@ impl ServiceHandle {
             .map(|queue| queue.source.queue())
     }
 
-    /// Returns when it is known to the server, and takes messages.
+    /// Returns when it is known to the server, and takes messages of all its queues.
     pub async fn registered(&self) {
-        self.state.known().await;
+        for queue in &self.state.setup.queues {
+            self.state.known(queue).await;
+        }
     }
 
-    /// Stops it in order: it takes no more, waits for what it runs as long as its grace allows, and hands the rest
+    /// Stops it in order: it takes no more, waits for what it runs as long as its grace allows, stops the rest, and hands that
     /// back at no cost. Returns how many messages it handed back.
     pub async fn stop(self) -> usize {
         let Self {
@@ -84,33 +86,36 @@ impl ServiceHandle {
             stop,
         } = self;
         drop(stop);
-        if tokio::time::timeout(UNPARK, join_all(tasks)).await.is_err() {
+        let takes_no_more = tokio::time::timeout(UNPARK, join_all(tasks)).await.is_ok();
+        if !takes_no_more {
             tracing::warn!("a wait for messages has not ended; what it brings is taken over later");
         }
         let grace = state.setup.grace;
         let _ = tokio::time::timeout(grace, state.ended()).await;
         let left = state.all();
-        // Together: where the server is gone, each waits for it.
-        let state = &state;
-        let hand_back = left.iter().map(|in_hand| async move {
-            release(state, in_hand).await;
-            in_hand.lost.cancel();
-        });
-        join_all(hand_back).await;
+        // Another service begins with what is handed back at once: here it must be over.
+        left.iter().for_each(|in_hand| in_hand.lost.cancel());
         state.ended().await;
+        // Together: where the server is gone, each waits for it.
+        let handed_back = join_all(left.iter().map(|in_hand| release(&state, in_hand))).await;
         if tokio::time::timeout(TIDY, tidies).await.is_err() {
             tracing::warn!("the trace was not told of all that is over");
         }
         keeper.end().await;
-        let setup = &state.setup;
-        let leave = setup.queues.iter().map(|queue| async move {
-            if let Err(error) = setup.broker.leave(&setup.worker, &queue.source).await {
-                tracing::warn!(%error, "not forgotten; that ends by itself");
-            }
-        });
-        join_all(leave).await;
-        left.len()
+        if takes_no_more {
+            leave(&state.setup).await;
+        }
+        handed_back.into_iter().filter(|it| *it).count()
     }
+}
+
+async fn leave(setup: &Setup) {
+    let leave = setup.queues.iter().map(|queue| async move {
+        if let Err(error) = setup.broker.leave(&setup.worker, &queue.source).await {
+            tracing::warn!(%error, "not forgotten; that ends by itself");
+        }
+    });
+    join_all(leave).await;
 }
 
 impl std::fmt::Debug for ServiceHandle {

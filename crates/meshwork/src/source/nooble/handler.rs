@@ -249,10 +249,19 @@ fn env(action: &Action) -> EnvVars {
     .collect()
 }
 
-/// The handlers of a service, by the type of actions.
+/// What deals with actions, by their type.
+pub(super) type Handlers = HashMap<String, Arc<dyn Act>>;
+
+/// The only one of the callbacks of an event.
+pub(super) fn of_event<H: CallbackHandler<S>, S: 'static>(event: &str, handler: H) -> Handlers {
+    let act: Arc<dyn Act> = Arc::new(TypedCallback(handler, PhantomData));
+    Handlers::from([(event.to_owned(), act)])
+}
+
+/// The handlers of a service's actions.
 #[derive(Default)]
 pub(super) struct Registry {
-    acts: HashMap<String, Arc<dyn Act>>,
+    acts: Handlers,
     scripts: Scripts,
     scripted: Vec<String>,
 }
@@ -263,15 +272,6 @@ impl Registry {
         self.acts.insert(name.to_owned(), act);
     }
 
-    pub(super) fn add_callback<H: CallbackHandler<S>, S: 'static>(
-        &mut self,
-        name: &str,
-        handler: H,
-    ) {
-        let act = Arc::new(TypedCallback(handler, PhantomData));
-        self.acts.insert(name.to_owned(), act);
-    }
-
     pub(super) fn add_script(&mut self, name: &str, path: &Path) -> Result<(), HandlerError> {
         self.scripts.add_script(name, path)?;
         self.scripted.push(name.to_owned());
@@ -279,7 +279,7 @@ impl Registry {
     }
 
     /// With the scripts, which may take so long.
-    pub(super) fn ready(self, timeout: Duration) -> HashMap<String, Arc<dyn Act>> {
+    pub(super) fn ready(self, timeout: Duration) -> Handlers {
         let (mut acts, scripts) = (self.acts, Arc::new(self.scripts));
         for name in self.scripted {
             let act = Script {

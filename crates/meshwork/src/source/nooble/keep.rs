@@ -8,7 +8,7 @@ use meshwork_broker::nooble::Nooble;
 use meshwork_broker::{Backoff, Error, MAX_ITEMS};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::state::State;
+use super::state::{Queue, State};
 use crate::source::thread::Thread;
 
 /// Starts it.
@@ -22,7 +22,7 @@ async fn keep(state: &State) {
     loop {
         match state.setup.broker.dedicated().await {
             Ok(broker) => {
-                if let Err(error) = renew(&broker, state).await {
+                if let Err(error) = renew(&broker, state, &mut backoff).await {
                     tracing::warn!(%error, "keeping what runs failed; connecting again");
                 }
             }
@@ -32,33 +32,46 @@ async fn keep(state: &State) {
     }
 }
 
-async fn renew(broker: &Nooble, state: &State) -> Result<(), Error> {
+async fn renew(broker: &Nooble, state: &State, backoff: &mut Backoff) -> Result<(), Error> {
     let setup = &state.setup;
     let mut ticks = interval(state.beat());
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut loaded = false;
     loop {
         ticks.tick().await;
-        let began = Instant::now();
         for queue in &setup.queues {
-            let held = state.held(&queue.source);
-            // One that has nothing in hand says that it is there.
-            let parts = held
-                .chunks(MAX_ITEMS)
-                .chain(held.is_empty().then_some(&[][..]));
-            for part in parts {
-                let renewed = broker.renew(&setup.worker, &queue.source, part, setup.lease);
-                let gone = within("renew", state.beat(), renewed).await?;
-                state.lose(&queue.source, &gone);
+            match renew_queue(broker, state, queue).await {
+                Err(error) if !error.is_temporary() => {
+                    // The others are kept all the same.
+                    let queue = queue.source.queue();
+                    tracing::error!(%error, queue, "what came from it is not kept, and no more is taken");
+                }
+                renewed => renewed?,
             }
         }
-        state.alive.send_replace(Some(began + setup.lease));
+        *backoff = Backoff::new();
         if !loaded {
             // Once per connection, since a server that was restarted has forgotten them.
             within("load", setup.lease, broker.load()).await?;
             loaded = true;
         }
     }
+}
+
+async fn renew_queue(broker: &Nooble, state: &State, queue: &Queue) -> Result<(), Error> {
+    let (setup, began) = (&state.setup, Instant::now());
+    let held = state.held(&queue.source);
+    // One that has nothing in hand says that it is there.
+    let parts = held
+        .chunks(MAX_ITEMS)
+        .chain(held.is_empty().then_some(&[][..]));
+    for part in parts {
+        let renewed = broker.renew(&setup.worker, &queue.source, part, setup.lease);
+        let gone = within("renew", state.beat(), renewed).await?;
+        state.lose(&queue.source, &gone);
+    }
+    queue.is_kept(began + setup.lease);
+    Ok(())
 }
 
 /// A call that may not take longer than `most`.

@@ -31,8 +31,8 @@ pub use context::ActionContext;
 pub use cycle::{Cycle, MAX_STEPS};
 pub use error::{ActionError, Error};
 pub use handle::ServiceHandle;
-use handler::Registry;
 pub use handler::{ActionHandler, CallbackHandler};
+use handler::{Handlers, Registry, of_event};
 pub use request::{Ids, Request};
 use state::{Queue, Setup, State};
 pub use subscribe::{MAX_UNREAD, Notice, Notification, Subscription};
@@ -65,7 +65,10 @@ const WAITS_FOR_CALLBACK: Duration = Duration::from_secs(3 * 86_400);
 pub struct Service {
     client: Client,
     registry: Registry,
-    queues: Vec<Queue>,
+    /// Where its actions come from.
+    actions: Vec<Arc<Source>>,
+    /// Where callbacks come from, and what deals with them.
+    callbacks: Vec<(Arc<Source>, Handlers)>,
     concurrency: usize,
     timeout: Duration,
     runs: u32,
@@ -81,8 +84,9 @@ impl Service {
     /// The service that `client` is a client of, without handlers. It takes the actions that go to no context.
     #[must_use]
     pub fn new(client: &Client) -> Self {
-        let source = client.broker().actions(client.service(), None);
-        Self::listener(client).listen(source, false)
+        let mut service = Self::listener(client);
+        service.take_from(None);
+        service
     }
 
     /// A part of that service that takes no actions: callbacks, and what goes to contexts, as far as it is told so.
@@ -91,7 +95,8 @@ impl Service {
         Self {
             client: client.clone(),
             registry: Registry::default(),
-            queues: Vec::new(),
+            actions: Vec::new(),
+            callbacks: Vec::new(),
             concurrency: CONCURRENCY,
             timeout: TIMEOUT,
             runs: RUNS,
@@ -127,29 +132,31 @@ impl Service {
 
     /// Deals with callbacks of this event, which this service asked for, by a function.
     #[must_use]
-    pub fn on_callback<H, Signature>(mut self, event: &str, handler: H) -> Self
+    pub fn on_callback<H, Signature>(self, event: &str, handler: H) -> Self
     where
         H: CallbackHandler<Signature>,
         Signature: 'static,
     {
-        self.registry.add_callback(event, handler);
-        let broker: &Nooble = self.client.broker();
-        let source = broker.callbacks(self.client.service(), event, None);
-        self.listen(source, true)
+        self.listen(event, None, of_event(event, handler))
     }
 
     /// The same for the callback of one call, which was asked for with a list of its own
     /// ([`Request::own_list`]), as Nooble4's clients do.
     #[must_use]
-    pub fn on_callback_of<H, Signature>(mut self, event: &str, call: &str, handler: H) -> Self
+    pub fn on_callback_of<H, Signature>(self, event: &str, call: &str, handler: H) -> Self
     where
         H: CallbackHandler<Signature>,
         Signature: 'static,
     {
-        self.registry.add_callback(event, handler);
+        self.listen(event, Some(call), of_event(event, handler))
+    }
+
+    fn listen(mut self, event: &str, call: Option<&str>, handlers: Handlers) -> Self {
         let broker: &Nooble = self.client.broker();
-        let source = broker.callbacks(self.client.service(), event, Some(call));
-        self.listen(source, true)
+        let source = broker.callbacks(self.client.service(), event, call);
+        self.callbacks.retain(|(it, _)| *it != source);
+        self.callbacks.push((source, handlers));
+        self
     }
 
     /// Deals with callbacks too that have no record of what was asked for, as those that clients of Nooble4 asked for
@@ -164,18 +171,18 @@ impl Service {
 
     /// Takes the actions of this context too, as of a tenant. All queues get slots in turn.
     #[must_use]
-    pub fn context(self, context: &str) -> Self {
-        let broker: &Nooble = self.client.broker();
-        let source = broker.actions(self.client.service(), Some(context));
-        self.listen(source, false)
+    pub fn context(mut self, context: &str) -> Self {
+        self.take_from(Some(context));
+        self
     }
 
     /// Takes from this queue too, once.
-    fn listen(mut self, source: Arc<Source>, callbacks: bool) -> Self {
-        if self.queues.iter().all(|queue| queue.source != source) {
-            self.queues.push(Queue::new(source, callbacks));
+    fn take_from(&mut self, context: Option<&str>) {
+        let broker: &Nooble = self.client.broker();
+        let source = broker.actions(self.client.service(), context);
+        if !self.actions.contains(&source) {
+            self.actions.push(source);
         }
-        self
     }
 
     /// Deals with so many at once, at least 1 and at most [`MAX_CONCURRENCY`].
@@ -249,12 +256,16 @@ impl Service {
     /// If there is no thread for it.
     pub async fn start(self) -> Result<ServiceHandle, Error> {
         let incarnation = format!("{}.{}", self.client.service(), request::new_id());
+        let handlers = Arc::new(self.registry.ready(self.timeout));
+        let of_actions = |source| Queue::new(source, false, Arc::clone(&handlers));
+        let of_callbacks = |(source, handlers)| Queue::new(source, true, Arc::new(handlers));
+        let queues = self.actions.into_iter().map(of_actions);
+        let queues = queues.chain(self.callbacks.into_iter().map(of_callbacks));
         let setup = Setup {
             broker: self.client.broker().clone(),
             worker: Nooble::worker(&incarnation),
             client: self.client,
-            queues: self.queues,
-            handlers: self.registry.ready(self.timeout),
+            queues: queues.map(Arc::new).collect(),
             concurrency: self.concurrency,
             timeout: self.timeout,
             runs: self.runs,

@@ -33,7 +33,7 @@ enum Next {
 /// Takes messages of one queue.
 struct Pull {
     state: Arc<State>,
-    queue: Queue,
+    queue: Arc<Queue>,
     next: Next,
     waits: Option<Waits<Option<Received>>>,
     /// A message that came alone, until its run is over or takes longer: nothing is sent that would hold up its answer.
@@ -41,7 +41,7 @@ struct Pull {
 }
 
 /// Takes and runs messages until the service stops.
-pub(super) async fn pull(state: Arc<State>, queue: Queue) {
+pub(super) async fn pull(state: Arc<State>, queue: Arc<Queue>) {
     let mut backoff = Backoff::new();
     let mut pull = Pull {
         state,
@@ -76,19 +76,13 @@ impl Pull {
 
     /// Takes what is there, or waits for the next message, once a slot is free.
     async fn once(&mut self) -> Result<(), Error> {
-        let state = Arc::clone(&self.state);
         if self.under_way() == 0 {
-            tokio::select! {
-                biased;
-                () = state.known() => {}
-                () = state.stop.cancelled() => return Ok(()),
-            }
             let most = match self.next {
                 Next::Receive => MOST,
                 // Who waits gives it back, and took none that another queue could have had.
                 Next::Wait => 1,
             };
-            let Some(free) = state.free(most).await else {
+            let Some(free) = self.state.free(&self.queue, most).await else {
                 return Ok(());
             };
             if self.next == Next::Receive {
@@ -107,7 +101,7 @@ impl Pull {
     /// Takes as many as there are slots.
     async fn receive(&mut self, free: Vec<OwnedSemaphorePermit>) -> Result<(), Error> {
         let setup = &self.state.setup;
-        let (slots, source, known) = (free.len(), &self.queue.source, self.state.known_for());
+        let (slots, source, known) = (free.len(), &self.queue.source, self.queue.known_for());
         let taken = setup.broker.receive(&setup.worker, source, slots).await?;
         let taken = known.in_time("receive", taken, Vec::is_empty)?;
         if taken.is_empty() {
@@ -119,10 +113,10 @@ impl Pull {
 
     /// Sends as many waits as slots are free, of which none has one: another queue may have something to run in it.
     async fn send(&mut self) -> Result<(), Error> {
-        let (state, source) = (&self.state, &self.queue.source);
-        let broker = &state.setup.broker;
+        let (state, queue) = (&self.state, &self.queue);
+        let (broker, source) = (&state.setup.broker, &queue.source);
         let waits = match &mut self.waits {
-            Some(waits) if !state.is_known() && waits.len() > 0 => return Ok(()),
+            Some(waits) if !state.is_known(queue) && waits.len() > 0 => return Ok(()),
             Some(waits) => waits,
             none => {
                 broker.prepare(source).await?;
@@ -134,7 +128,7 @@ impl Pull {
         while waits.len() < most {
             let before = wait * waits.len() as u32;
             let (state, source) = (Arc::clone(state), Arc::clone(source));
-            let known = state.known_for();
+            let known = queue.known_for();
             waits.push(|broker, parking| async move {
                 let worker = &state.setup.worker;
                 let came = broker.wait(&parking, worker, &source, wait, before).await?;
@@ -167,17 +161,16 @@ impl Pull {
         Ok(None)
     }
 
-    /// Runs a message that was waited for.
+    /// Runs a message that was waited for, once it has a slot. If other queues have taken them all and keep them, another
+    /// service may have one.
     fn start(&mut self, received: Received) {
         let in_hand = self.state.take(received);
         let shared = Arc::clone(&self.state);
-        let slot = async move { shared.slot().await };
-        spawn(
-            &self.state,
-            self.queue.callbacks,
-            Arc::clone(&in_hand),
-            slot,
-        );
+        let slot = async move {
+            let slot = tokio::time::timeout(shared.beat(), shared.slot()).await;
+            slot.unwrap_or(None)
+        };
+        spawn(&self.state, &self.queue, Arc::clone(&in_hand), slot);
         let alone = self.state.running.len() <= 1;
         self.next = if alone { Next::Wait } else { Next::Receive };
         self.begun = alone.then_some(in_hand);
@@ -200,26 +193,33 @@ impl Pull {
     }
 }
 
-fn start(state: &Arc<State>, queue: &Queue, taken: Vec<Received>, free: Vec<OwnedSemaphorePermit>) {
+fn start(
+    state: &Arc<State>,
+    queue: &Arc<Queue>,
+    taken: Vec<Received>,
+    free: Vec<OwnedSemaphorePermit>,
+) {
     for (received, slot) in taken.into_iter().zip(free) {
-        let slot = std::future::ready(Some(slot));
-        spawn(state, queue.callbacks, state.take(received), slot);
+        // Whoever stops the service may have waited for its runs already.
+        let slot = (!state.stop.is_cancelled()).then_some(slot);
+        let slot = std::future::ready(slot);
+        spawn(state, queue, state.take(received), slot);
     }
 }
 
-/// Runs a message when it has a slot; if it gets none since the service stops, it is handed back.
-fn spawn<S>(state: &Arc<State>, callbacks: bool, in_hand: Arc<InHand>, slot: S)
+/// Runs a message when it has a slot; if it gets none, it is handed back.
+fn spawn<S>(state: &Arc<State>, queue: &Arc<Queue>, in_hand: Arc<InHand>, slot: S)
 where
     S: Future<Output = Option<OwnedSemaphorePermit>> + Send + 'static,
 {
-    let shared = Arc::clone(state);
+    let (shared, queue) = (Arc::clone(state), Arc::clone(queue));
     state.running.spawn(async move {
         let _begun = in_hand.begins();
         let slot = slot.await;
         match slot {
             // Boxed, since the runtime copies what it is given.
-            Some(_) => Box::pin(run(&shared, &in_hand, callbacks)).await,
-            None => Box::pin(release(&shared, &in_hand)).await,
+            Some(_) => Box::pin(run(&shared, &in_hand, &queue)).await,
+            None => _ = Box::pin(release(&shared, &in_hand)).await,
         }
         shared.done(&in_hand);
         drop(slot);
@@ -227,7 +227,7 @@ where
 }
 
 /// Takes over what services that are gone had in hand, and runs it.
-pub(super) async fn take_over(state: Arc<State>, queue: Queue) {
+pub(super) async fn take_over(state: Arc<State>, queue: Arc<Queue>) {
     let setup = &state.setup;
     let (mut from, mut suspects) = ("-".to_owned(), Vec::new());
     loop {
@@ -238,10 +238,10 @@ pub(super) async fn take_over(state: Arc<State>, queue: Queue) {
         if queue.is_in_doubt() {
             suspects = Box::pin(find_strays(&state, &queue, suspects)).await;
         }
-        let Some(free) = state.free(MOST).await else {
+        let Some(free) = state.free(&queue, MOST).await else {
             return;
         };
-        let (broker, ages, known) = (&setup.broker, (setup.lease, setup.adopt), state.known_for());
+        let (broker, ages, known) = (&setup.broker, (setup.lease, setup.adopt), queue.known_for());
         let taken = broker.reclaim(&setup.worker, &queue.source, free.len(), ages, &from);
         let in_time =
             |taken| known.in_time("reclaim", taken, |it: &Reclaimed| it.messages.is_empty());
@@ -265,8 +265,12 @@ pub(super) async fn take_over(state: Arc<State>, queue: Queue) {
 
 /// Runs what was given to this service when a connection broke: what it knows nothing of, now and a renewal ago, when
 /// these were the messages. Returns those of now.
-async fn find_strays(state: &Arc<State>, queue: &Queue, before: Vec<Received>) -> Vec<Received> {
-    let (setup, known) = (&state.setup, state.known_for());
+async fn find_strays(
+    state: &Arc<State>,
+    queue: &Arc<Queue>,
+    before: Vec<Received>,
+) -> Vec<Received> {
+    let (setup, known) = (&state.setup, queue.known_for());
     let given = setup.broker.in_hand(&setup.worker, &queue.source).await;
     let given = given.and_then(|given| known.in_time("in_hand", given, Vec::is_empty));
     let given = match given {
@@ -295,7 +299,7 @@ async fn find_strays(state: &Arc<State>, queue: &Queue, before: Vec<Received>) -
 }
 
 /// Puts back what failed when its pause is over.
-pub(super) async fn promote(state: Arc<State>, queue: Queue) {
+pub(super) async fn promote(state: Arc<State>, queue: Arc<Queue>) {
     loop {
         let next = match state.setup.broker.promote(&queue.source).await {
             Ok((_, next)) => next.unwrap_or(LOOK_EVERY),
@@ -317,7 +321,7 @@ const TRIM_EVERY: Duration = Duration::from_secs(10);
 const KEEP: Duration = Duration::from_secs(600);
 
 /// Deletes what is done with from a stream, and who is gone from its group.
-pub(super) async fn trim(state: Arc<State>, queue: Queue) {
+pub(super) async fn trim(state: Arc<State>, queue: Arc<Queue>) {
     // Who waits is not heard of while it does.
     let gone = state.setup.lease + MAX_WAIT;
     loop {

@@ -20,7 +20,7 @@ use super::error::{ActionError, PROCESSING};
 use super::guard::{PANICKED, reading, sound};
 use super::handler::{Given, Input};
 use super::request::{comes_from, fresh, new_id, span, task_of};
-use super::state::{InHand, State};
+use super::state::{InHand, Queue, State};
 use crate::clock::host_micros;
 
 /// How long a handler may go on after it was told to stop before it is cut off.
@@ -43,13 +43,13 @@ struct Task<'a> {
 
 /// Deals with a message. One that makes this panic is poison too: it would stay in hand, and do the same to the next
 /// service.
-pub(super) async fn run(state: &State, in_hand: &InHand, is_callback: bool) {
-    if sound(deal(state, in_hand, is_callback)).await.is_none() {
+pub(super) async fn run(state: &State, in_hand: &InHand, queue: &Queue) {
+    if sound(deal(state, in_hand, queue)).await.is_none() {
         Box::pin(poison(state, in_hand, PANICKED)).await;
     }
 }
 
-async fn deal(state: &State, in_hand: &InHand, is_callback: bool) {
+async fn deal(state: &State, in_hand: &InHand, queue: &Queue) {
     let setup = &state.setup;
     let received = &in_hand.received;
     let names = setup.broker.names();
@@ -63,7 +63,7 @@ async fn deal(state: &State, in_hand: &InHand, is_callback: bool) {
         Err(error) => return Box::pin(poison(state, in_hand, &error)).await,
     };
     let (mut asked, mut record) = (None, None);
-    if is_callback {
+    if queue.callbacks {
         let id = action.correlation_id.as_deref().unwrap_or_default();
         let key = names.asked(setup.client.service(), &action.action_type, id);
         let Some(text) = Box::pin(asked_for(state, in_hand, &key)).await else {
@@ -81,7 +81,7 @@ async fn deal(state: &State, in_hand: &InHand, is_callback: bool) {
         began: (host_micros(), Instant::now()),
         action,
     };
-    task.run(record, is_callback).await;
+    task.run(record, queue).await;
 }
 
 /// The record of what a callback answers. Where there is none, nobody asked for it, or it was told before: it is
@@ -152,7 +152,7 @@ fn letter(what: &str, of: &Received) -> String {
 
 impl Task<'_> {
     // What happens seldom is boxed: each run would have room for it.
-    async fn run(self, record: Option<AskedFor>, is_callback: bool) {
+    async fn run(self, record: Option<AskedFor>, queue: &Queue) {
         let setup = &self.state.setup;
         let lost = self.in_hand.received.lost;
         if lost >= MAX_LOST {
@@ -160,7 +160,7 @@ impl Task<'_> {
             let error = ActionError::new("ProcessingError", "LOST", &message).permanent();
             return Box::pin(self.fail(error, true)).await;
         }
-        let Some(handler) = setup.handlers.get(&self.action.action_type) else {
+        let Some(handler) = queue.handlers.get(&self.action.action_type) else {
             let message = format!("No handler for {}", self.action.action_type);
             tracing::warn!(action_id = self.action.action_id, "{message}");
             let error = ActionError::new(PROCESSING.0, PROCESSING.1, &message).permanent();
@@ -169,7 +169,7 @@ impl Task<'_> {
         let stop = CancellationToken::new();
         let action = Arc::clone(&self.action);
         let context = ActionContext::new(action, record, setup.client.clone(), stop.clone());
-        let input = match is_callback {
+        let input = match queue.callbacks {
             true => answer::read(&self.action),
             false => Input::Data(self.action.data.clone()),
         };
@@ -374,12 +374,14 @@ fn cut(error: &str) -> &str {
     &error[..end]
 }
 
-/// Hands a message back; should that fail, it is taken over later.
-pub(super) async fn release(state: &State, in_hand: &InHand) {
+/// Hands a message back; should that fail, it is taken over later. False if it was not this service's any more, too.
+pub(super) async fn release(state: &State, in_hand: &InHand) -> bool {
     let setup = &state.setup;
-    if let Err(error) = setup.broker.release(&setup.worker, &in_hand.received).await {
+    let released = setup.broker.release(&setup.worker, &in_hand.received).await;
+    released.unwrap_or_else(|error| {
         tracing::warn!(%error, "not handed back; another service takes it over");
-    }
+        false
+    })
 }
 
 /// Why something was not said.

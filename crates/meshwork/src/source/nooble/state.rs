@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::client::Client;
-use super::handler::Act;
+use super::handler::Handlers;
 use super::tidy::Ends;
 
 /// So often what is in hand is renewed while it lasts.
@@ -27,8 +27,7 @@ pub(super) struct Setup {
     pub(super) broker: Nooble,
     pub(super) client: Client,
     pub(super) worker: String,
-    pub(super) queues: Vec<Queue>,
-    pub(super) handlers: HashMap<String, Arc<dyn Act>>,
+    pub(super) queues: Vec<Arc<Queue>>,
     pub(super) concurrency: usize,
     pub(super) timeout: Duration,
     pub(super) runs: u32,
@@ -42,22 +41,37 @@ pub(super) struct Setup {
 }
 
 /// A queue that a service takes from.
-#[derive(Clone)]
 pub(super) struct Queue {
     pub(super) source: Arc<Source>,
     /// Whether callbacks come here.
     pub(super) callbacks: bool,
+    /// What deals with what comes here, by its type.
+    pub(super) handlers: Arc<Handlers>,
     /// How often it is still to be looked whether something was given to this service that it knows nothing of.
-    doubts: Arc<AtomicU32>,
+    doubts: AtomicU32,
+    /// Until when the server counts this service as one that takes from it.
+    alive: watch::Sender<Option<Instant>>,
 }
 
 impl Queue {
-    pub(super) fn new(source: Arc<Source>, callbacks: bool) -> Self {
+    pub(super) fn new(source: Arc<Source>, callbacks: bool, handlers: Arc<Handlers>) -> Self {
         Self {
             source,
             callbacks,
-            doubts: Arc::default(),
+            handlers,
+            doubts: AtomicU32::new(0),
+            alive: watch::Sender::new(None),
         }
+    }
+
+    /// The server counts this service as one that takes from it.
+    pub(super) fn is_kept(&self, until: Instant) {
+        self.alive.send_replace(Some(until));
+    }
+
+    /// For how long, if it were not renewed any more.
+    pub(super) fn known_for(&self) -> Known {
+        Known(*self.alive.borrow())
     }
 
     /// A connection broke, and a message may have been on its way; or a report was not taken, and its message stays.
@@ -124,8 +138,6 @@ pub(super) struct State {
     pub(super) slots: Arc<Semaphore>,
     in_hand: Mutex<HashMap<u64, Arc<InHand>>>,
     numbers: AtomicU64,
-    /// Until when the server counts this service as alive.
-    pub(super) alive: watch::Sender<Option<Instant>>,
     /// Takes no more.
     pub(super) stop: CancellationToken,
     /// The runs.
@@ -141,7 +153,6 @@ impl State {
             setup,
             in_hand: Mutex::default(),
             numbers: AtomicU64::new(0),
-            alive: watch::Sender::new(None),
             stop: CancellationToken::new(),
             running: TaskTracker::new(),
             over: Ends::default(),
@@ -215,7 +226,7 @@ impl State {
 
     /// What is in hand of a queue may be more than what is known here: it is looked for.
     pub(super) fn doubt(&self, source: &Source) {
-        let of = |queue: &&Queue| *queue.source == *source;
+        let of = |queue: &&Arc<Queue>| *queue.source == *source;
         if let Some(queue) = self.setup.queues.iter().find(of) {
             queue.doubt();
         }
@@ -225,21 +236,23 @@ impl State {
         until.is_some_and(|it| it > Instant::now() + self.beat())
     }
 
-    /// Whether the server knows that this service is there for longer than waits last.
-    pub(super) fn is_known(&self) -> bool {
-        self.is_long(*self.alive.borrow())
+    /// Whether the server knows that this service takes from a queue for longer than waits last.
+    pub(super) fn is_known(&self, queue: &Queue) -> bool {
+        self.is_long(*queue.alive.borrow())
     }
 
-    /// For how long, if it were not renewed any more.
-    pub(super) fn known_for(&self) -> Known {
-        Known(*self.alive.borrow())
-    }
-
-    /// Returns when it does.
-    pub(super) async fn known(&self) {
-        let mut alive = self.alive.subscribe();
-        // The sender lives as long as `self`.
-        let _ = alive.wait_for(|until| self.is_long(*until)).await;
+    /// Returns when it does. False when the service stops.
+    pub(super) async fn known(&self, queue: &Queue) -> bool {
+        if self.is_known(queue) {
+            return true;
+        }
+        let mut alive = queue.alive.subscribe();
+        tokio::select! {
+            biased;
+            // The sender lives as long as the queue.
+            _ = alive.wait_for(|until| self.is_long(*until)) => true,
+            () = self.stop.cancelled() => false,
+        }
     }
 
     /// Returns when it takes no more, and nothing runs any more.
@@ -268,9 +281,22 @@ impl State {
         Arc::clone(&self.slots).try_acquire_owned().ok()
     }
 
-    /// A slot, and with it others that are free, so many in all; None when the service stops.
-    pub(super) async fn free(&self, most: usize) -> Option<Vec<OwnedSemaphorePermit>> {
-        let first = self.slot().await?;
+    /// A slot for what a queue may have, and with it others that are free, so many in all; None when the service stops. A
+    /// slot may be long in coming, and none is kept from other queues while the server does not know the service.
+    pub(super) async fn free(
+        &self,
+        queue: &Queue,
+        most: usize,
+    ) -> Option<Vec<OwnedSemaphorePermit>> {
+        let first = loop {
+            if !self.known(queue).await {
+                return None;
+            }
+            let slot = self.slot().await?;
+            if self.is_known(queue) {
+                break slot;
+            }
+        };
         let others = std::iter::from_fn(|| self.free_slot()).take(most.saturating_sub(1));
         Some(std::iter::once(first).chain(others).collect())
     }

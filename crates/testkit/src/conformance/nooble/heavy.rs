@@ -42,6 +42,19 @@ async fn filled(side: &Side<'_>) -> Outcome {
     Ok(())
 }
 
+/// All is in the hand of the first worker.
+async fn in_hand(side: &Side<'_>) -> Outcome {
+    if !side.is_stream() {
+        let hand = side.source.keys().processing_of(W1);
+        return seed(side.world, &["LPUSH", &hand], message).await;
+    }
+    filled(side).await?;
+    for _ in 0..MANY / 1_000 {
+        side.receive_as(W1, 1_000).await?;
+    }
+    Ok(())
+}
+
 async fn taken_a_thousand_at_a_time(world: &World) -> Outcome {
     for side in Side::both(world)? {
         filled(&side).await?;
@@ -73,21 +86,16 @@ async fn what_is_due_at_one_moment_is_moved_bit_by_bit(world: &World) -> Outcome
 }
 
 async fn a_worker_that_had_all_is_taken_over_bit_by_bit(world: &World) -> Outcome {
-    let [_, side] = Side::both(world)?;
-    seed(
-        world,
-        &["LPUSH", &side.source.keys().processing_of(W1)],
-        message,
-    )
-    .await?;
-    side.lose(&[]).await?;
-    let taken = short(
-        side.verbs
-            .reclaim(W2, &side.source, 1_000, (LEASE, None), "-"),
-    )
-    .await?;
-    same!(taken.messages.len(), 1_000);
-    same!(taken.messages[0].message.as_deref(), Some(&b"m0"[..]));
+    for side in Side::both(world)? {
+        in_hand(&side).await?;
+        side.lose(&[]).await?;
+        let taken = side
+            .verbs
+            .reclaim(W2, &side.source, 1_000, (LEASE, None), "-");
+        let taken = short(taken).await?;
+        same!(taken.messages.len(), 1_000);
+        same!(taken.messages[0].message.as_deref(), Some(&b"m0"[..]));
+    }
     Ok(())
 }
 

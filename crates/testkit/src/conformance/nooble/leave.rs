@@ -1,18 +1,22 @@
 //! leave: a worker that has nothing in hand is forgotten.
 
-use super::{GROUP, Outcome, Side, W1, World, cases, check, same};
+use super::{GROUP, HAND_WAITS, Outcome, Side, W1, W2, World, cases, check, same, texts};
 
 cases![
     is_forgotten,
     what_it_has_in_hand_keeps_it,
+    what_it_has_in_hand_is_taken_over_at_once,
     a_stream_that_is_gone_has_nobody
 ];
 
-async fn known(side: &Side<'_>) -> Result<bool, super::Failure> {
-    if !side.is_stream() {
-        let words = ["ZSCORE", &side.source.keys().workers, W1];
-        return Ok(side.world.raw::<Option<u64>>(&words).await?.is_some());
-    }
+/// When it counts as gone, if it is known to take from the queue.
+async fn until(side: &Side<'_>) -> Result<Option<u64>, super::Failure> {
+    let words = ["ZSCORE", &side.source.keys().workers, W1];
+    side.world.raw(&words).await
+}
+
+/// Whether the group of a stream knows it.
+async fn in_group(side: &Side<'_>) -> Result<bool, super::Failure> {
     let all: redis::Value = side
         .world
         .raw(&["XINFO", "CONSUMERS", side.queue(), GROUP])
@@ -24,10 +28,11 @@ async fn is_forgotten(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let got = side.started("m1").await?;
         side.renew(W1, &[]).await?;
-        check!(known(&side).await?);
+        check!(until(&side).await?.is_some());
         side.verbs.release(W1, &got).await?;
         check!(side.verbs.leave(W1, &side.source).await?);
-        check!(!known(&side).await?);
+        same!(until(&side).await?, None);
+        check!(!side.is_stream() || !in_group(&side).await?);
         same!(side.waiting().await?, ["m1"]);
     }
     Ok(())
@@ -38,15 +43,34 @@ async fn what_it_has_in_hand_keeps_it(world: &World) -> Outcome {
         side.started("m1").await?;
         side.renew(W1, &[]).await?;
         check!(!side.verbs.leave(W1, &side.source).await?);
-        check!(known(&side).await?);
+        check!(until(&side).await?.is_some());
+        check!(!side.is_stream() || in_group(&side).await?);
         same!(side.hand(W1).await?, ["m1"]);
+    }
+    Ok(())
+}
+
+/// Also if it was never said that it is there.
+async fn what_it_has_in_hand_is_taken_over_at_once(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        for message in ["m1", "m2"] {
+            side.started(message).await?;
+            check!(!side.verbs.leave(W1, &side.source).await?);
+            let days: i64 = side.ttl(&side.source.keys().workers).await?;
+            same!(days, HAND_WAITS);
+            side.renew(W2, &[]).await?;
+            same!(texts(&side.reclaim(1).await?), [message]);
+            side.renew(W1, &[]).await?;
+        }
     }
     Ok(())
 }
 
 async fn a_stream_that_is_gone_has_nobody(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
-    check!(!side.verbs.leave(W1, &side.source).await?);
+    side.renew(W1, &[]).await?;
+    check!(side.verbs.leave(W1, &side.source).await?);
+    same!(until(&side).await?, None);
     check!(!side.exists(side.queue()).await?);
     Ok(())
 }

@@ -44,24 +44,19 @@ pub(super) const RENEW: &[Change] = &[
     ),
     (
         "no_worker_is_there",
-        "  redis.call('ZADD', KEYS[2], whole(clock(ARGV[1]) + tonumber(ARGV[4])), ARGV[3])\n",
+        "redis.call('ZADD', KEYS[2], whole(clock(ARGV[1]) + tonumber(ARGV[4])), ARGV[3])\n",
         "",
     ),
     ("a_worker_is_there_for_no_time", " + tonumber(ARGV[4])", ""),
     (
         "the_list_of_workers_stays",
-        "  redis.call('PEXPIRE', KEYS[2], ARGV[5])\n",
+        "redis.call('PEXPIRE', KEYS[2], ARGV[5])\n",
         "",
     ),
     (
         "a_hand_stays",
-        "  redis.call('PEXPIRE', KEYS[3], ARGV[5])\n",
+        "redis.call('PEXPIRE', KEYS[3], ARGV[5])\n",
         "",
-    ),
-    (
-        "workers_of_a_stream_are_listed",
-        "if ARGV[2] == '' then",
-        "if true then",
     ),
     (
         "a_message_is_not_renewed",
@@ -93,6 +88,16 @@ pub(super) const RECLAIM: &[Change] = &[
         "if given ~= '0' then return tonumber(given) end",
         "",
     ),
+    (
+        "who_is_not_there_takes",
+        "if not is_there(own) then return {taken, ARGV[7]} end\n",
+        "",
+    ),
+    (
+        "who_is_gone_is_there",
+        "worker) or '') or 0) > now end",
+        "worker) or '') or 0) > 0 end",
+    ),
     ("losses_not_counted", "'lost', 1)", "'lost', 0)"),
     (
         "a_hand_stays",
@@ -109,11 +114,10 @@ pub(super) const RECLAIM: &[Change] = &[
         "'-inf', whole(now), 'WITHSCORES'",
         "'-inf', '+inf', 'WITHSCORES'",
     ),
-    ("its_own_list_is_taken", ", gone[i] ~= ARGV[3]", ", true"),
     (
         "more_than_wanted_of_a_list",
-        "while more and #taken < most do",
-        "while more do",
+        "while #taken < most do",
+        "while true do",
     ),
     (
         "the_youngest_first",
@@ -121,19 +125,54 @@ pub(super) const RECLAIM: &[Change] = &[
         "KEYS[2], 'LEFT', 'LEFT')",
     ),
     (
+        "more_than_wanted_of_who_is_gone",
+        "for i = 1, math.min(#found, left) do",
+        "for i = 1, #found do",
+    ),
+    (
+        "anothers_of_a_stream_is_taken",
+        "'-', '+', left + 1, worker)",
+        "'-', '+', left + 1)",
+    ),
+    (
+        "of_who_is_gone_nothing_is_taken",
+        "  for i = 1, math.min(#found, left) do claim(found[i]) end\n",
+        "",
+    ),
+    (
         "forgotten_too_early",
         "tonumber(gone[i + 1]) + tonumber(ARGV[8]) <= now",
         "true",
     ),
     (
-        "forgotten_with_something_in_hand",
-        " and redis.call('EXISTS', hand) == 0",
-        "",
+        "forgotten_with_something_in_hand_of_a_list",
+        "return redis.call('EXISTS', hand) == 0",
+        "return true",
+    ),
+    (
+        "forgotten_with_something_in_hand_of_a_stream",
+        "return #found <= left",
+        "return true",
     ),
     (
         "never_forgotten",
-        " then redis.call('ZREM', KEYS[3], gone[i]) end",
-        " then more = false end",
+        "    if is_all and over then redis.call('ZREM', KEYS[3], gone[i]) end\n",
+        "",
+    ),
+    (
+        "its_own_is_never_found",
+        "  for _, one in ipairs(found) do claim(one) end\n",
+        "",
+    ),
+    (
+        "its_own_runs_are_taken",
+        "'IDLE', idle, '-', '+', most - #taken, own",
+        "'-', '+', most - #taken, own",
+    ),
+    (
+        "more_than_wanted_of_its_own",
+        "'-', '+', most - #taken, own",
+        "'-', '+', most + 1, own",
     ),
     (
         "what_is_renewed_is_taken",
@@ -151,9 +190,19 @@ pub(super) const RECLAIM: &[Change] = &[
         "",
     ),
     (
+        "who_is_there_is_robbed_of_a_stream",
+        "may = not is_there(one[2])",
+        "may = true",
+    ),
+    (
+        "who_was_never_there_is_passed_over",
+        "may = not is_there(one[2])",
+        "may = false",
+    ),
+    (
         "others_are_robbed",
-        "string.sub(one[2], 1, #OURS) == OURS or",
-        "true or",
+        "if string.sub(one[2], 1, #OURS) == OURS then",
+        "if true then",
     ),
     (
         "others_are_robbed_too_early",
@@ -168,8 +217,8 @@ pub(super) const RECLAIM: &[Change] = &[
     ("anothers_run_is_proof", "one[4] + 1", "one[4]"),
     (
         "what_was_deleted_is_given",
-        "    if entry then\n",
-        "    if may then\n      entry = entry or {one[1], {}}\n",
+        "  if not entry then return end\n",
+        "  entry = entry or {one[1], {}}\n",
     ),
     (
         "does_not_say_where_it_stopped",
@@ -283,19 +332,19 @@ pub(super) const TRIM: &[Change] = &[
 
 pub(super) const LEAVE: &[Change] = &[
     (
-        "forgotten_with_something_of_a_list",
-        "  if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end\n",
+        "clock_ignored",
+        "if given ~= '0' then return tonumber(given) end",
         "",
     ),
     (
-        "never_forgotten_on_a_list",
-        "return redis.call('ZREM', KEYS[3], ARGV[3])",
-        "return 1",
+        "forgotten_with_something_of_a_list",
+        "return redis.call('EXISTS', KEYS[2]) == 1",
+        "return false",
     ),
     (
         "forgotten_with_something_of_a_stream",
-        "if given.err or given[1] then",
-        "if given.err then",
+        "return not given.err and given[1]",
+        "return false",
     ),
     (
         "a_stream_that_is_gone_is_an_error",
@@ -303,8 +352,33 @@ pub(super) const LEAVE: &[Change] = &[
         "redis.call('XPENDING'",
     ),
     (
-        "never_forgotten_on_a_stream",
-        "redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[2], ARGV[3])\n",
+        "a_stream_that_is_gone_is_something",
+        "return not given.err and given[1]",
+        "return given.err or given[1]",
+    ),
+    (
+        "taken_over_by_nobody",
+        "  redis.call('ZADD', KEYS[3], whole(clock(ARGV[1])), ARGV[3])\n",
         "",
+    ),
+    (
+        "the_list_of_workers_stays",
+        "  redis.call('PEXPIRE', KEYS[3], ARGV[4])\n",
+        "",
+    ),
+    (
+        "never_forgotten",
+        "redis.call('ZREM', KEYS[3], ARGV[3])\n",
+        "",
+    ),
+    (
+        "never_forgotten_by_a_group",
+        "redis.pcall('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[2], ARGV[3])",
+        "redis.log(0, '')",
+    ),
+    (
+        "a_group_that_is_gone_is_an_error",
+        "redis.pcall('XGROUP'",
+        "redis.call('XGROUP'",
     ),
 ];
