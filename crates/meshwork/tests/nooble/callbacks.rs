@@ -267,6 +267,33 @@ async fn the_callback_of_one_call_comes_to_a_list_of_its_own() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn each_call_has_a_handler_of_its_own() {
+    for ground in Ground::both().await {
+        let service = ground.started().await;
+        let mut listens = Service::listener(&ground.tester).lease(LEASE);
+        let all = Heard::default();
+        for n in [1, 2] {
+            let asks = request("demo.echo", json!({ "n": n })).own_list();
+            let call = ground.tester.send_with_callback(asks, "tester.done", &n);
+            let heard = Arc::clone(&all);
+            let done = move |told: Result<Value, ErrorDetail>, _: ActionContext| {
+                let told = told.map_err(|error| error.message);
+                heard.lock().unwrap().push((told, json!(n)));
+                async { Ok::<(), String>(()) }
+            };
+            listens = listens.on_callback_of("tester.done", &call.await.unwrap(), done);
+        }
+        let listens = listens.start().await.unwrap();
+        let mut told = heard(&all, 2).await;
+        told.sort_by_key(|(_, n)| n.as_u64());
+        let echo = |n: u32| (Ok(json!({ "echo": { "n": n } })), json!(n));
+        assert_eq!(told, [echo(1), echo(2)]);
+        listens.stop().await;
+        ground.goes_on(service).await;
+    }
+}
+
 /// A client of Nooble4 that asks in this service's name keeps no record.
 #[tokio::test(flavor = "multi_thread")]
 async fn callbacks_that_others_asked_for_are_taken_if_it_is_said() {

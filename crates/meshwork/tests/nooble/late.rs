@@ -21,15 +21,19 @@ use crate::support::{BOUND, Ground, LEASE, request};
 /// The service `demo` over a connection of this client, and how often its handler ran.
 async fn counted(client: &Client) -> (ServiceHandle, Arc<AtomicUsize>) {
     let runs = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&runs);
+    let service = counting(client, &runs);
+    let service = service.lease(LEASE).start().await.unwrap();
+    service.registered().await;
+    (service, runs)
+}
+
+fn counting(client: &Client, runs: &Arc<AtomicUsize>) -> Service {
+    let count = Arc::clone(runs);
     let handler = move |data: Value, _: ActionContext| {
         count.fetch_add(1, Ordering::SeqCst);
         async move { Ok::<_, String>(data) }
     };
-    let service = Service::new(client).handle("demo.count", handler);
-    let service = service.lease(LEASE).start().await.unwrap();
-    service.registered().await;
-    (service, runs)
+    Service::new(client).handle("demo.count", handler)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,6 +62,46 @@ async fn what_comes_after_its_lease_is_not_begun() {
         assert_eq!(late.load(Ordering::SeqCst), 1, "{dialect:?}");
         first.stop().await;
     }
+}
+
+/// Long enough for a service that stops meanwhile.
+const LONG_LEASE: Duration = Duration::from_secs(60);
+
+/// A service that has stopped runs nothing more, and hands back what comes to it then.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_when_a_service_has_stopped_is_handed_back() {
+    for ground in Ground::both().await {
+        let message = request("demo.count", json!({ "say": "held up" }));
+        ground.tester.send(message).await.unwrap();
+        let way = Stalling::at("held up", &ground.url()).await.unwrap();
+        let target = Target::parse(way.url(), TlsFiles::default()).unwrap();
+        let names = ground.broker.names().clone();
+        let there = Nooble::connect(&target, names).await.unwrap();
+        let runs = Arc::new(AtomicUsize::new(0));
+        let service = counting(&Client::new(there, "demo"), &runs).lease(LONG_LEASE);
+        let service = service.start().await.unwrap();
+        way.stands_still().await;
+        service.stop().await;
+        way.goes_on();
+        let queue = ground.queue();
+        eventually("it stands in its queue, in no hand", BOUND, async || {
+            let waits = match ground.is_stream() {
+                true => ground.standing(&queue).await.len() == 1 && in_hand(&ground).await == 0,
+                false => ground.standing(&queue).await.len() == 1,
+            };
+            waits.then_some(())
+        })
+        .await;
+        assert_eq!(runs.load(Ordering::SeqCst), 0, "{:?}", ground.dialect);
+    }
+}
+
+/// How many messages of a stream are in a hand.
+async fn in_hand(ground: &Ground) -> usize {
+    let queue = ground.queue();
+    let group = QueueManager::group("demo");
+    let words = ["XPENDING", &queue, &group, "-", "+", "10"];
+    ground.say::<Vec<redis::Value>>(&words).await.len()
 }
 
 /// Longer than a client waits for a server that says nothing before it does something about it.

@@ -1,7 +1,7 @@
 //! The service: actions run, fail, run again, are handed back and taken over.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use meshwork::model::keys::nooble::Dialect;
@@ -356,6 +356,75 @@ async fn a_service_that_stops_hands_back_what_takes_too_long() {
     }
 }
 
+/// Says when a run ends, however it does.
+struct Ends(Arc<Mutex<Vec<&'static str>>>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().push("ended");
+    }
+}
+
+/// It heeds no word, and is cut off before another one may begin.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_handed_back_runs_no_more() {
+    for ground in Ground::both().await {
+        let (told, began) = (
+            Arc::new(Mutex::new(Vec::new())),
+            Arc::new(Semaphore::new(0)),
+        );
+        let start = async || {
+            let (told, began) = (Arc::clone(&told), Arc::clone(&began));
+            let hang = move |_: Value, _: ActionContext| {
+                told.lock().unwrap().push("began");
+                let ends = Ends(Arc::clone(&told));
+                began.add_permits(1);
+                async move {
+                    let _ends = ends;
+                    std::future::pending::<Result<(), String>>().await
+                }
+            };
+            let service = Service::new(&ground.demo).handle("demo.once", hang);
+            let service = service.grace(Duration::ZERO).start().await.unwrap();
+            service.registered().await;
+            service
+        };
+        let begins = async || {
+            let begins = tokio::time::timeout(BOUND, began.acquire()).await;
+            begins.unwrap().unwrap().forget();
+        };
+        let first = start().await;
+        let once = request("demo.once", json!({}));
+        ground.tester.send(once).await.unwrap();
+        begins().await;
+        let second = start().await;
+        assert_eq!(first.stop().await, 1);
+        begins().await;
+        assert_eq!(*told.lock().unwrap(), ["began", "ended", "began"]);
+        second.stop().await;
+    }
+}
+
+/// A queue that cannot be kept takes nothing from the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_that_cannot_be_kept_stops_no_other() {
+    for ground in Ground::both().await {
+        let broken = ground.broker.actions("demo", None);
+        let workers = &broken.keys().workers;
+        ground.say::<()>(&["SET", workers, "x"]).await;
+        let service = ground.service().context("tenant").concurrency(1);
+        let service = service.start().await.unwrap();
+        for n in 0..3 {
+            let echo = request("demo.echo", json!({ "n": n })).context("tenant");
+            let answer: Value = ground.tester.ask(echo, BOUND).await.unwrap();
+            assert_eq!(answer, json!({ "echo": { "n": n } }));
+        }
+        ground.say::<u8>(&["DEL", workers]).await;
+        service.registered().await;
+        ground.goes_on(service).await;
+    }
+}
+
 /// What is in hand is handed back together: one after the other, each would wait for the server.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_stops_soon_although_the_server_is_gone() {
@@ -390,7 +459,7 @@ async fn a_service_stops_soon_although_the_server_is_gone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn queues_of_contexts_get_slots_in_turn() {
     for ground in Ground::both().await {
-        let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let order = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&order);
         let note = move |data: Value, _: ActionContext| {
             seen.lock()

@@ -2,19 +2,15 @@
 
 use std::sync::Arc;
 
-use meshwork::source::nooble::{ActionContext, ServiceHandle};
+use meshwork::source::nooble::{ActionContext, Service, ServiceHandle};
+use meshwork_testkit::eventually;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::support::{BOUND, Ground, request};
+use crate::support::{BOUND, Ground, LEASE, request};
 
 /// A service whose runs last until `go`, and that says when one begins.
-async fn held(
-    ground: &Ground,
-    slots: usize,
-    go: &Arc<Semaphore>,
-    began: mpsc::UnboundedSender<()>,
-) -> ServiceHandle {
+fn holding(ground: &Ground, go: &Arc<Semaphore>, began: mpsc::UnboundedSender<()>) -> Service {
     let go = Arc::clone(go);
     let hold = move |_: Value, _: ActionContext| {
         began.send(()).unwrap();
@@ -25,10 +21,17 @@ async fn held(
             Ok::<_, String>(())
         }
     };
-    let service = ground
-        .service()
-        .handle("demo.hold", hold)
-        .concurrency(slots);
+    ground.service().handle("demo.hold", hold)
+}
+
+/// The same with so many slots, once it is known.
+async fn held(
+    ground: &Ground,
+    slots: usize,
+    go: &Arc<Semaphore>,
+    began: mpsc::UnboundedSender<()>,
+) -> ServiceHandle {
+    let service = holding(ground, go, began).concurrency(slots);
     let service = service.start().await.unwrap();
     service.registered().await;
     service
@@ -64,6 +67,44 @@ async fn what_a_full_service_has_no_slot_for_another_one_runs() {
             go.close();
             assert_eq!((full.stop().await, other.stop().await), (0, 0));
         }
+    }
+}
+
+/// A message of one queue came while the slot was free, and then one of another queue took that.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_gets_no_slot_goes_to_another_service() {
+    for ground in Ground::both().await {
+        let go = Arc::new(Semaphore::new(0));
+        let start = async |began: mpsc::UnboundedSender<()>| {
+            let service = holding(&ground, &go, began).context("tenant");
+            let service = service.concurrency(1).lease(LEASE).start().await.unwrap();
+            service.registered().await;
+            service
+        };
+        let (began, mut begins) = mpsc::unbounded_channel();
+        let full = start(began).await;
+        eventually("it waits on both queues", BOUND, async || {
+            (ground.waiting().await.len() == 2).then_some(())
+        })
+        .await;
+        let held = async |context: Option<&str>| {
+            let request = request("demo.hold", json!({}));
+            let request = match context {
+                Some(context) => request.context(context),
+                None => request,
+            };
+            ground.tester.send(request).await.unwrap();
+        };
+        held(None).await;
+        tokio::time::timeout(BOUND, begins.recv()).await.unwrap();
+        held(Some("tenant")).await;
+        let (began, mut begins_there) = mpsc::unbounded_channel();
+        let other = start(began).await;
+        let begin = tokio::time::timeout(BOUND, begins_there.recv()).await;
+        assert!(begin.is_ok(), "{:?}: it begins elsewhere", ground.dialect);
+        assert!(begins.try_recv().is_err());
+        go.close();
+        assert_eq!((full.stop().await, other.stop().await), (0, 0));
     }
 }
 
