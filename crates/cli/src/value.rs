@@ -274,7 +274,7 @@ pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
 pub(crate) fn handler(text: &str) -> Result<(String, PathBuf), String> {
     let parts = text.split_once('=');
     let parts = parts.filter(|(name, file)| !name.is_empty() && !file.is_empty());
-    let (name, file) = parts.ok_or("write NAME=FILE, as send_email=handlers/send_email.py")?;
+    let (name, file) = parts.ok_or("write the name, an equals sign, and the script's file")?;
     Ok((name.to_owned(), PathBuf::from(file)))
 }
 

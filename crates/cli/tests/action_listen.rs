@@ -5,6 +5,7 @@
 mod common;
 
 use common::{Ground, Running, eventually, json, on_all_data};
+use meshwork_testkit::servers::RealServer;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -174,4 +175,30 @@ fn what_is_no_callback_is_a_dead_letter() {
         .run(&[&list[..], &of_callbacks, &["--context", "t1"]].concat())
         .exits(2);
     listens.stop();
+}
+
+/// A user of the server that may not say that it is there.
+#[test]
+fn its_time_is_over_although_it_was_never_known() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let nobody = ["ACL", "SETUSER", "ann", "on", ">sesame", "~hero:*", "+@all"];
+    server.say::<()>(&nobody).unwrap();
+    let url = server
+        .url_without_login()
+        .replace("redis://", "redis://ann:sesame@");
+    let ground = Ground::url(url);
+    let words = [
+        "action",
+        "listen",
+        "--callback",
+        "x.done",
+        "--timeout",
+        "1s",
+    ];
+    ground.run(&words).ok();
+    ground
+        .run(&[&words[..], &["--count", "1"]].concat())
+        .exits(4);
 }

@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 
 use common::{Ground, eventually, json, on_all_data};
-use meshwork_testkit::servers::{Tool, need};
+use meshwork_testkit::servers::{RealServer, Tool, need};
 use rustix::process::Signal;
 
 const COUNT: &str = "let items = parse_json(INPUT).items; items.len()";
@@ -460,4 +460,20 @@ fn hints_name_the_commands_for_bananas() {
     ground.run(&add).ok();
     let said = ground.run(&add).exits(2).stderr;
     assert!(said.contains("`meshwork bananas schedule list`"), "{said}");
+}
+
+/// The job is stored, and says that no replica has it.
+#[test]
+fn a_submission_waits_for_replicas() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = Ground::url(format!(
+        "{}?wait_replicas=1&wait_timeout_ms=20",
+        server.url()
+    ));
+    let submit = ["bananas", "submit", "count", "{}", "--id", "j1"];
+    let said = ground.run(&submit).exits(3).stderr;
+    assert!(said.contains("job j1 is stored, but only 0 of 1"), "{said}");
+    ground.run(&["bananas", "get", "j1"]).ok();
 }

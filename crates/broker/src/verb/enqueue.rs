@@ -72,7 +72,8 @@ impl Broker {
             None => self.store(jobs, &self.conn).await,
             Some(confirmed) => {
                 let store = async |conn: &Conn| self.store(jobs, conn).await;
-                confirmed.write(&self.conn, store, || named(jobs)).await
+                let ids: Vec<_> = jobs.iter().map(|job| job.id.as_str()).collect();
+                confirmed.write(&self.conn, store, || named(&ids)).await
             }
         }
     }
@@ -214,10 +215,11 @@ pub(super) fn told(answer: String) -> Result<Enqueued, Error> {
 }
 
 /// The jobs for people.
-fn named(jobs: &[NewJob]) -> String {
-    match jobs {
-        [one] => format!("job {} is", one.id),
-        [first, .., last] => format!("{} jobs ({} to {}) are", jobs.len(), first.id, last.id),
+/// Jobs, in words that say what is stored.
+pub(super) fn named(ids: &[&str]) -> String {
+    match ids {
+        [one] => format!("job {one} is"),
+        [first, .., last] => format!("{} jobs ({first} to {last}) are", ids.len()),
         [] => "no job is".to_owned(),
     }
 }

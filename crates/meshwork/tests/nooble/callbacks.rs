@@ -267,6 +267,36 @@ async fn the_callback_of_one_call_comes_to_a_list_of_its_own() {
     }
 }
 
+/// In streams, a name of a list has no dots.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_share_a_list_have_each_a_handler() {
+    for ground in Ground::both().await {
+        let service = ground.started().await;
+        let mut listens = Service::listener(&ground.tester).lease(LEASE);
+        let all = Heard::default();
+        for event in ["tester.all_done", "tester.all.done"] {
+            let asks = request("demo.echo", json!({ "of": event }));
+            let sent = ground.tester.send_with_callback(asks, event, &event);
+            sent.await.unwrap();
+            let heard = Arc::clone(&all);
+            let done = move |told: Result<Value, ErrorDetail>, _: ActionContext| {
+                let told = told.map_err(|error| error.message);
+                heard.lock().unwrap().push((told, json!(event)));
+                async { Ok::<(), String>(()) }
+            };
+            listens = listens.on_callback(event, done);
+        }
+        let listens = listens.start().await.unwrap();
+        let lists = if ground.is_stream() { 1 } else { 2 };
+        assert_eq!(listens.queues().count(), lists);
+        for (told, event) in heard(&all, 2).await {
+            assert_eq!(told, Ok(json!({ "echo": { "of": event } })));
+        }
+        listens.stop().await;
+        ground.goes_on(service).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn each_call_has_a_handler_of_its_own() {
     for ground in Ground::both().await {

@@ -3,8 +3,10 @@
 use meshwork_model::bananas::{InvalidJob, NewJob, Peer, score};
 
 use super::{Bananas, push_draft};
+use crate::conn::Conn;
 use crate::error::Error;
 use crate::script::Verb;
+use crate::verb::enqueue::named;
 use crate::verb::{MAX_ITEMS, at_most};
 
 /// What became of a job.
@@ -22,7 +24,8 @@ impl Bananas {
     /// repeated.
     ///
     /// # Errors
-    /// If a job is refused, there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// If a job is refused, there are more than [`MAX_ITEMS`], or the server does not take the call; if the target asks for
+    /// replicas that do not confirm in time: all are stored then.
     pub async fn enqueue(&self, jobs: &[NewJob], peer: Peer) -> Result<Vec<Enqueued>, Error> {
         at_most("enqueue", MAX_ITEMS, jobs.len())?;
         let mut call = self.call(Verb::BananasEnqueue);
@@ -38,7 +41,14 @@ impl Bananas {
             call.push_arg(due.unwrap_or_default());
             push_draft(&mut call, Some(&record));
         }
-        let there: Vec<usize> = call.run(&self.conn).await?;
+        let there: Vec<usize> = match &self.confirmed {
+            None => call.run(&self.conn).await?,
+            Some(confirmed) => {
+                let ids: Vec<_> = jobs.iter().map(|job| job.id.as_str()).collect();
+                let store = async |conn: &Conn| call.run(conn).await;
+                confirmed.write(&self.conn, store, || named(&ids)).await?
+            }
+        };
         let told = |at| match there.contains(&(at + 1)) {
             true => Enqueued::Exists,
             false => Enqueued::Stored,

@@ -45,6 +45,7 @@ pub use stats::{PlaceStats, Stats};
 pub use strays::Stray;
 pub use take_over::{From, MAX_OVER, TakenOver};
 
+use crate::acknowledge::Confirmed;
 use crate::clock::Clock;
 use crate::conn::{Conn, ConnectError, Target};
 use crate::error::Error;
@@ -58,15 +59,21 @@ pub struct Bananas {
     keys: Keys,
     scripts: Named,
     clock: Clock,
+    confirmed: Option<Confirmed>,
 }
 
 impl Bananas {
-    /// Connects to `target`.
+    /// Connects to `target`, and keeps to what its URL says of acknowledgements.
     ///
     /// # Errors
     /// See [`Conn::open`].
     pub async fn connect(target: &Target, keys: Keys) -> Result<Self, ConnectError> {
-        Ok(Self::new(Conn::open(target, keys.prefix()).await?, keys))
+        let bananas = Self::new(Conn::open(target, keys.prefix()).await?, keys);
+        let confirmed = target.acknowledge().map(Confirmed::new);
+        Ok(Self {
+            confirmed,
+            ..bananas
+        })
     }
 
     /// The verbs over a connection that is there already.
@@ -77,6 +84,7 @@ impl Bananas {
             conn,
             keys,
             clock: Clock::default(),
+            confirmed: None,
         }
     }
 

@@ -72,6 +72,11 @@ impl Nooble {
     /// # Errors
     /// See [`Conn::open`].
     pub async fn connect(target: &Target, names: QueueManager) -> Result<Self, ConnectError> {
+        if target.acknowledge().is_some() {
+            tracing::warn!(
+                "wait_replicas is for jobs: no replica is waited for when an action is sent"
+            );
+        }
         Ok(Self::new(Conn::open(target, names.prefix()).await?, names))
     }
 

@@ -119,17 +119,24 @@ impl Listen {
         let mut notices = self.subscribed(&client).await?;
         let (sender, mut callbacks) = mpsc::channel(1);
         let service = self.listens(&client, sender).await?;
-        if let Some(service) = &service {
-            tokio::select! {
-                () = service.registered() => {}
-                _ = interrupt.heard() => {}
-            }
-        }
-        note("listening");
         let over = tokio::time::sleep(self.timeout.unwrap_or(Duration::MAX));
         tokio::pin!(over);
         let mut left = self.count.unwrap_or(u64::MAX);
-        while left > 0 {
+        let listens = async {
+            if let Some(service) = &service {
+                service.registered().await;
+            }
+        };
+        let goes_on = tokio::select! {
+            biased;
+            () = listens => {
+                note("listening");
+                true
+            }
+            _ = interrupt.heard() => false,
+            () = &mut over => false,
+        };
+        while goes_on && left > 0 {
             tokio::select! {
                 _ = interrupt.heard() => break,
                 () = &mut over => break,

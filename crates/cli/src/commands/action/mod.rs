@@ -67,7 +67,8 @@ pub(crate) struct Side {
         long = "env",
         value_name = "NAME",
         default_value = "dev",
-        env = "ENVIRONMENT"
+        env = "ENVIRONMENT",
+        value_parser = part
     )]
     environment: String,
     /// Its wire: streams (its code) or lists (its standard as it was written down)

@@ -154,8 +154,11 @@ impl Service {
     fn listen(mut self, event: &str, call: Option<&str>, handlers: Handlers) -> Self {
         let broker: &Nooble = self.client.broker();
         let source = broker.callbacks(self.client.service(), event, call);
-        self.callbacks.retain(|(it, _)| *it != source);
-        self.callbacks.push((source, handlers));
+        // Events whose names differ in a dot share a list.
+        match self.callbacks.iter_mut().find(|(it, _)| *it == source) {
+            Some((_, of_list)) => of_list.extend(handlers),
+            None => self.callbacks.push((source, handlers)),
+        }
         self
     }
 

@@ -53,7 +53,9 @@ pub(super) async fn pull(state: Arc<State>, queue: Arc<Queue>) {
     let stop = pull.state.stop.clone();
     while !stop.is_cancelled() {
         match pull.once().await {
-            Ok(()) => backoff = Backoff::new(),
+            Ok(true) => backoff = Backoff::new(),
+            // A server that has no room says so when it is asked to wait.
+            Ok(false) => {}
             Err(error) => {
                 (pull.next, pull.waits, pull.begun) = (Next::Receive, None, None);
                 pull.queue.doubt();
@@ -74,8 +76,8 @@ impl Pull {
         self.waits.as_ref().map_or(0, Waits::len)
     }
 
-    /// Takes what is there, or waits for the next message, once a slot is free.
-    async fn once(&mut self) -> Result<(), Error> {
+    /// Takes what is there, or waits for the next message, once a slot is free. Whether one came, or a wait went well.
+    async fn once(&mut self) -> Result<bool, Error> {
         if self.under_way() == 0 {
             let most = match self.next {
                 Next::Receive => MOST,
@@ -83,7 +85,7 @@ impl Pull {
                 Next::Wait => 1,
             };
             let Some(free) = self.state.free(&self.queue, most).await else {
-                return Ok(());
+                return Ok(false);
             };
             if self.next == Next::Receive {
                 return self.receive(free).await;
@@ -95,20 +97,21 @@ impl Pull {
         if let Some(received) = self.came().await? {
             self.start(received);
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Takes as many as there are slots.
-    async fn receive(&mut self, free: Vec<OwnedSemaphorePermit>) -> Result<(), Error> {
+    /// Takes as many as there are slots. False if none came.
+    async fn receive(&mut self, free: Vec<OwnedSemaphorePermit>) -> Result<bool, Error> {
         let setup = &self.state.setup;
         let (slots, source, known) = (free.len(), &self.queue.source, self.queue.known_for());
         let taken = setup.broker.receive(&setup.worker, source, slots).await?;
         let taken = known.in_time("receive", taken, Vec::is_empty)?;
-        if taken.is_empty() {
+        let some_came = !taken.is_empty();
+        if !some_came {
             self.next = Next::Wait;
         }
         start(&self.state, &self.queue, taken, free);
-        Ok(())
+        Ok(some_came)
     }
 
     /// Sends as many waits as slots are free, of which none has one: another queue may have something to run in it.
