@@ -11,6 +11,7 @@ use meshwork_model::job::NewJob;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::route::Route;
 use meshwork_testkit::eventually;
+use meshwork_testkit::fakes::FakeSilent;
 use meshwork_testkit::servers::{RealServer, ServerOptions};
 
 const WORKER: &str = "w1-a";
@@ -126,4 +127,15 @@ async fn a_server_that_hangs_is_not_waited_for() {
             .await
             .is_empty()
     );
+}
+
+/// What answers a handshake and then nothing, as behind the one address of a failover, holds nobody for ever who makes a
+/// connection to wait on.
+#[tokio::test]
+async fn a_server_that_says_nothing_more_after_the_handshake() {
+    let target = Target::parse(&FakeSilent::start().url(), TlsFiles::default()).unwrap();
+    let broker = Broker::connect(&target, Hero::default()).await.unwrap();
+    let parking = tokio::time::timeout(PATIENCE, broker.parking()).await;
+    let error = parking.expect("it ends").unwrap_err();
+    assert!(error.is_temporary(), "{error}");
 }

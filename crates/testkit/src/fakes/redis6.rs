@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-const INFO: &str = "# Server\r\nredis_version:6.2.14\r\nredis_mode:standalone\r\n";
+const VERSION: &str = "6.2.14";
 
 /// A fake Redis 6.2.14 on a free port of loopback, until the end of the process.
 pub struct FakeRedis6 {
@@ -60,7 +60,8 @@ fn serve(client: &TcpStream, seen: &Mutex<Vec<String>>) -> Option<()> {
     let mut output = client;
     loop {
         let words = read_command(&mut input)?;
-        let reply = reply_to(&words);
+        let unknown = || format!("-ERR unknown command `{}`\r\n", words[0].to_uppercase());
+        let reply = handshake(&words, VERSION).unwrap_or_else(unknown);
         seen.lock()
             .expect("no connection panicked")
             .push(words.join(" "));
@@ -69,7 +70,7 @@ fn serve(client: &TcpStream, seen: &Mutex<Vec<String>>) -> Option<()> {
 }
 
 /// One command, an array of bulk strings; `None` at the end of the stream.
-fn read_command(input: &mut impl BufRead) -> Option<Vec<String>> {
+pub(super) fn read_command(input: &mut impl BufRead) -> Option<Vec<String>> {
     let count = read_number(input, '*')?;
     (0..count)
         .map(|_| {
@@ -87,23 +88,26 @@ fn read_number(input: &mut impl BufRead, sign: char) -> Option<usize> {
     line.trim_end().strip_prefix(sign)?.parse().ok()
 }
 
-fn reply_to(words: &[String]) -> String {
+/// What a server of this version says to a word of a client's handshake; `None` to any other.
+pub(super) fn handshake(words: &[String], version: &str) -> Option<String> {
     let word = |at: usize| {
         words
             .get(at)
             .map(|word| word.to_uppercase())
             .unwrap_or_default()
     };
-    match (word(0).as_str(), word(1).as_str()) {
+    let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
+    let hello = ["server", "redis", "version", version, "proto"].map(bulk);
+    let hello = hello.concat();
+    Some(match (word(0).as_str(), word(1).as_str()) {
         ("PING", _) => "+PONG\r\n".to_owned(),
         ("SELECT" | "AUTH" | "QUIT", _) | ("CLIENT", "SETNAME") => "+OK\r\n".to_owned(),
-        ("INFO", _) => format!("${}\r\n{INFO}\r\n", INFO.len()),
-        ("HELLO", "3") => format!("%3\r\n{HELLO}:3\r\n"),
-        ("HELLO", _) => format!("*6\r\n{HELLO}:2\r\n"),
+        ("INFO", _) => bulk(&format!(
+            "# Server\r\nredis_version:{version}\r\nredis_mode:standalone\r\n"
+        )),
+        ("HELLO", "3") => format!("%3\r\n{hello}:3\r\n"),
+        ("HELLO", _) => format!("*6\r\n{hello}:2\r\n"),
         ("CONFIG", "GET") => "*2\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n".to_owned(),
-        (command, _) => format!("-ERR unknown command `{command}`\r\n"),
-    }
+        _ => return None,
+    })
 }
-
-const HELLO: &str =
-    "$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n6.2.14\r\n$5\r\nproto\r\n";

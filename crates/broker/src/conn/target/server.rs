@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use redis::io::tcp::TcpSettings;
+use redis::io::tcp::socket2::TcpKeepalive;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 
 use super::{TargetError, TlsFiles};
@@ -79,6 +80,13 @@ const SENTINEL_PORT: u16 = 26379;
 
 /// How long replicas may take to confirm where the URL does not say it.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// After how long without a word a host is asked whether it is still there, and how often then.
+const ALIVE_AFTER: Duration = Duration::from_secs(10);
+const ALIVE_AGAIN: Duration = Duration::from_secs(5);
+/// For how long it may confirm nothing of what was sent, before the connection counts as broken.
+#[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+const UNHEARD: Duration = Duration::from_secs(30);
 
 /// A URL in its parts.
 struct Parts<'a> {
@@ -186,9 +194,18 @@ impl Server {
         }
     }
 
-    /// The settings of every connection: small requests are not held back.
+    /// The settings of every connection: small requests are not held back, and a host that is gone without a word is
+    /// noticed, also by who only waits.
     pub(crate) fn tcp() -> TcpSettings {
-        TcpSettings::default().set_nodelay(true)
+        let keepalive = TcpKeepalive::new()
+            .with_time(ALIVE_AFTER)
+            .with_interval(ALIVE_AGAIN);
+        let settings = TcpSettings::default()
+            .set_nodelay(true)
+            .set_keepalive(keepalive);
+        #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+        let settings = settings.set_user_timeout(UNHEARD);
+        settings
     }
 }
 
@@ -327,6 +344,14 @@ mod tests {
             let tls = matches!(server.nodes[1], ConnectionAddr::TcpTls { .. });
             assert_eq!(tls, url.starts_with("rediss"));
         }
+    }
+
+    #[test]
+    fn a_host_that_is_gone_is_noticed() {
+        let settings = Server::tcp();
+        assert!(settings.nodelay() && settings.keepalive().is_some());
+        #[cfg(target_os = "linux")]
+        assert!(settings.user_timeout() > Some(ALIVE_AFTER + ALIVE_AGAIN));
     }
 
     #[test]

@@ -1,0 +1,54 @@
+//! A fake: it answers a client's handshake as a Redis that is fit does, and nothing else, ever: so it looks to a client
+//! behind one address whose server went away right then. It stores nothing.
+
+use std::io::{BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+
+use super::redis6::{handshake, read_command};
+
+/// A server on a free port of loopback that is silent after the handshake, until the end of the process.
+pub struct FakeSilent {
+    address: SocketAddr,
+}
+
+impl FakeSilent {
+    /// Starts to listen.
+    ///
+    /// # Panics
+    /// When loopback has no free port.
+    #[must_use]
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let address = listener
+            .local_addr()
+            .expect("a bound socket has an address");
+        thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                thread::spawn(move || serve(&client));
+            }
+        });
+        Self { address }
+    }
+
+    /// The URL of its database 0.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis://{}/0", self.address)
+    }
+}
+
+fn serve(client: &TcpStream) -> Option<()> {
+    let mut input = BufReader::new(client);
+    let mut output = client;
+    loop {
+        let words = read_command(&mut input)?;
+        let reply = match words.get(1).map(String::as_str) {
+            Some("SETINFO") => Some("+OK\r\n".to_owned()),
+            _ => handshake(&words, "7.4.0"),
+        };
+        if let Some(reply) = reply {
+            output.write_all(reply.as_bytes()).ok()?;
+        }
+    }
+}
