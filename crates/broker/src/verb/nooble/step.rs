@@ -163,9 +163,9 @@ impl Nooble {
             let last = self.ask::<Vec<Vec<u8>>>("peek", cmd.arg(list).arg(-1).arg(-1));
             return Ok(last.await?.pop());
         };
-        // A list that is moved to itself is as it was.
+        // From its right end to its right end: the list is as it was, however many are on it.
         let mut cmd = redis::cmd("BLMOVE");
-        cmd.arg(list).arg(list).arg("RIGHT").arg("LEFT");
+        cmd.arg(list).arg(list).arg("RIGHT").arg("RIGHT");
         cmd.arg(wait.as_secs_f64());
         let value = waited("peek", &parking.conn, &cmd, wait).await?;
         Option::from_redis_value(value).map_err(|error| Error::Call {
