@@ -10,6 +10,7 @@ mod client;
 mod cycles;
 mod deleted;
 mod demo;
+mod ends;
 #[path = "../examples/mod.rs"]
 mod examples;
 mod examples_run;

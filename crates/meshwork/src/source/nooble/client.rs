@@ -199,8 +199,9 @@ impl Client {
             self.put(&mut action, context.as_deref(), None).await?;
             let replies = &self.calls.replies;
             let came = replies.of_one(&self.broker, (&list, &id), wait).await?;
-            if came.is_none() {
-                give_up(&self.broker, &list).await;
+            match came {
+                Some(_) => self.broker.forget_replies(&[list]).await?,
+                None => give_up(&self.broker, &list).await,
             }
             return answered(came, Sent::of(action), wait);
         }

@@ -1,19 +1,22 @@
-//! Lists of single calls, as Nooble4's clients have them: each is waited on over a connection of its own, of which there
-//! is a bounded number. Lists of many calls are not here.
+//! Lists of single calls, as Nooble4's clients have them: they are waited on over connections of which there is a bounded
+//! number, in turns; whoever has none looks now and then. Lists of many calls are not here.
 
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use meshwork_broker::Parking;
 use meshwork_broker::nooble::Nooble;
+use meshwork_broker::{Backoff, Parking};
 use meshwork_model::nooble::Response;
 use tokio::sync::SemaphorePermit;
 use tokio::time::Instant;
 
 use super::{Error, Replies, Told, correlation, fresh, reading};
 
-/// How long one wait for an answer that stays has a connection for itself, while others may wait for it.
+/// How long one wait for an answer has a connection for itself, while others may wait for it.
 const TURN: Duration = Duration::from_secs(1);
+
+/// Who finds no connection free looks again so soon, then after longer and longer: a turn at most.
+const SOON: Duration = Duration::from_millis(16);
 
 /// How long a server that stands still is waited for past the time of a call.
 const LATE: Duration = Duration::from_secs(2);
@@ -31,9 +34,15 @@ fn left(until: Instant) -> Duration {
 }
 
 impl Replies {
-    /// A connection to wait on. None if none is free in time.
-    async fn space(&self, broker: &Nooble, until: Instant) -> Result<Option<Space<'_>>, Error> {
-        let Ok(Ok(permit)) = tokio::time::timeout_at(until, self.spaces.acquire()).await else {
+    /// A connection to wait on until then. None if none is free after `pause`, or is made in time.
+    async fn space(
+        &self,
+        broker: &Nooble,
+        pause: Duration,
+        until: Instant,
+    ) -> Result<Option<Space<'_>>, Error> {
+        let free = until.min(Instant::now() + pause);
+        let Ok(Ok(permit)) = tokio::time::timeout_at(free, self.spaces.acquire()).await else {
             return Ok(None);
         };
         let idle = self
@@ -43,7 +52,10 @@ impl Replies {
             .pop();
         let parking = match idle {
             Some(parking) => parking,
-            None => broker.parking().await?,
+            None => match tokio::time::timeout_at(until, broker.parking()).await {
+                Ok(made) => made?,
+                Err(_) => return Ok(None),
+            },
         };
         Ok(Some(Space {
             parking,
@@ -57,49 +69,72 @@ impl Replies {
         idle.push(space.parking);
     }
 
-    /// Waits for the answer on a list of one call, and leaves it there. Whoever finds no connection free looks once
-    /// in each turn. None if none came in time.
+    /// The oldest message on a list, where it stays: what comes within one turn, or, if no connection is free after
+    /// `pause`, what is there then.
+    async fn look(
+        &self,
+        broker: &Nooble,
+        list: &str,
+        pause: &mut Duration,
+        until: Instant,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let turn = until.min(Instant::now() + TURN);
+        let Some(space) = self.space(broker, *pause, turn).await? else {
+            *pause = (*pause * 2).clamp(SOON, TURN);
+            return Ok(broker.peek(list, None).await?);
+        };
+        let parked = Some((&space.parking, left(turn)));
+        let came = broker.peek(list, parked).await?;
+        self.vacate(space);
+        Ok(came)
+    }
+
+    /// Waits for what `reads` takes for the answer on a list of one call, and leaves it there; what is none is taken away.
+    /// None if none is there when the time is over.
+    async fn first<T>(
+        &self,
+        broker: &Nooble,
+        list: &str,
+        until: Instant,
+        reads: impl Fn(&[u8]) -> Result<T, String>,
+    ) -> Result<Option<(Vec<u8>, T)>, Error> {
+        let mut pause = Duration::ZERO;
+        loop {
+            let Some(message) = self.look(broker, list, &mut pause, until).await? else {
+                if Instant::now() >= until {
+                    return Ok(None);
+                }
+                continue;
+            };
+            match reads(&message) {
+                Ok(read) => return Ok(Some((message, read))),
+                Err(why) => {
+                    tracing::warn!(why, "dropped an answer that is none");
+                    broker.drop_reply(list, &message).await?;
+                }
+            }
+        }
+    }
+
+    /// Waits for the answer on a list of one call, and leaves it there. None if none came in time.
     pub(in crate::source::nooble) async fn peek(
         &self,
         broker: &Nooble,
         list: &str,
         wait: Duration,
     ) -> Result<Option<(String, Response)>, Error> {
-        let until = Instant::now() + wait;
         let dialect = broker.names().dialect();
-        let mut came = broker.peek(list, None).await?;
-        loop {
-            if let Some(message) = came {
-                match reading(|| Response::read(&message, dialect, fresh)) {
-                    // What can be read is text.
-                    Ok(response) => {
-                        let text = String::from_utf8_lossy(&message).into_owned();
-                        return Ok(Some((text, response)));
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, "dropped an answer that is none");
-                        broker.drop_reply(list, &message).await?;
-                    }
-                }
-            }
-            let now = Instant::now();
-            if now >= until {
-                return Ok(None);
-            }
-            let turn = until.min(now + TURN);
-            came = match self.space(broker, turn).await? {
-                None => broker.peek(list, None).await?,
-                Some(space) => {
-                    let parked = Some((&space.parking, left(turn)));
-                    let came = broker.peek(list, parked).await?;
-                    self.vacate(space);
-                    came
-                }
-            };
-        }
+        let read = |message: &[u8]| reading(|| Response::read(message, dialect, fresh));
+        let found = self
+            .first(broker, list, Instant::now() + wait, read)
+            .await?;
+        // What can be read is text.
+        let text = |message: Vec<u8>| String::from_utf8_lossy(&message).into_owned();
+        Ok(found.map(|(message, response)| (text(message), response)))
     }
 
-    /// Waits for the answer on a list of the call with this correlation id. None if none came in time.
+    /// Waits for the answer on a list of the call with this correlation id, and leaves it there. None if none came in
+    /// time: a server that is away may be back before.
     pub(in crate::source::nooble) async fn of_one(
         &self,
         broker: &Nooble,
@@ -107,33 +142,27 @@ impl Replies {
         wait: Duration,
     ) -> Result<Option<Told>, Error> {
         let until = Instant::now() + wait;
-        let Some(space) = self.space(broker, until).await? else {
-            return Ok(None);
-        };
-        let one = [list.to_owned()];
         let dialect = broker.names().dialect();
-        let read = |message: &Vec<u8>| {
-            let read = reading(|| Response::read(message, dialect, fresh));
-            if let Err(why) = &read
-                && correlation(message).as_deref() != Some(id)
-            {
-                tracing::warn!(why, "dropped an answer that is none");
-                return None;
-            }
-            Some(read)
+        let read = |message: &[u8]| match reading(|| Response::read(message, dialect, fresh)) {
+            Err(why) if correlation(message).as_deref() != Some(id) => Err(why),
+            told => Ok(told),
         };
-        loop {
-            let waits = broker.replies(&space.parking, &one, left(until), Duration::ZERO);
-            // Nobody else waits on this list.
-            let Ok(came) = tokio::time::timeout_at(until + LATE, waits).await else {
-                return Ok(None);
-            };
-            let came = came?;
-            let answer = came.iter().find_map(read);
-            if answer.is_some() || Instant::now() >= until {
-                self.vacate(space);
-                return Ok(answer);
+        let found = async {
+            let mut backoff = Backoff::new();
+            loop {
+                match self.first(broker, list, until, read).await {
+                    Err(Error::Broker(error)) if error.is_temporary() => {
+                        tracing::warn!(%error, "the wait for an answer broke off");
+                        if Instant::now() >= until {
+                            return Ok(None);
+                        }
+                        backoff.wait().await;
+                    }
+                    found => return found,
+                }
             }
-        }
+        };
+        let found = tokio::time::timeout_at(until + LATE, found).await;
+        Ok(found.unwrap_or(Ok(None))?.map(|(_, told)| told))
     }
 }
