@@ -11,7 +11,7 @@ use meshwork_model::nooble::{Action, Data, InvalidData, Response};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::replies::{Reader, Replies, Told, give_up};
+use super::replies::{Reader, Replies, Told};
 use super::request::{Request, new_id, now};
 use super::subscribe::Subscription;
 use super::{Error, LONGEST, WAITS_FOR_CALLBACK};
@@ -171,9 +171,23 @@ impl Client {
         context: Option<&str>,
         asked: Option<Asked<'_>>,
     ) -> Result<(), Error> {
+        self.sign(action)?;
+        self.put_signed(action, context, asked).await
+    }
+
+    /// Makes it one of this service, if any other could read it.
+    fn sign(&self, action: &mut Action) -> Result<(), Error> {
         action.origin_service = Some(self.service.to_string());
+        Ok(action.check(self.names().dialect())?)
+    }
+
+    async fn put_signed(
+        &self,
+        action: &Action,
+        context: Option<&str>,
+        asked: Option<Asked<'_>>,
+    ) -> Result<(), Error> {
         let names = self.names();
-        action.check(names.dialect())?;
         let queue = names.actions(service_of(&action.action_type), context);
         let message = action.write(names.dialect());
         Ok(self.broker.send(&queue, &message, asked).await?)
@@ -182,7 +196,8 @@ impl Client {
     /// Sends an action and waits for its answer, good or bad. An answer that comes later is dropped.
     ///
     /// # Errors
-    /// As [`Self::send`]; and if no answer comes in time, or what comes cannot be read.
+    /// As [`Self::send`]; if no answer comes in time, or what comes cannot be read; and if a call with this correlation id
+    /// is under way.
     pub async fn call(&self, request: Request, wait: Duration) -> Result<Response, Error> {
         let Request {
             mut action,
@@ -191,44 +206,37 @@ impl Client {
         } = request;
         let wait = wait.min(LONGEST);
         let id = action.correlation_id.get_or_insert_with(new_id).clone();
-        if own_list {
-            let list = self
-                .names()
-                .response(&self.service, &action.action_type, &id, None);
-            action.callback_queue_name = Some(list.clone());
-            self.put(&mut action, context.as_deref(), None).await?;
-            let replies = &self.calls.replies;
-            let came = replies.of_one(&self.broker, (&list, &id), wait).await?;
-            match came {
-                Some(_) => self.broker.forget_replies(&[list]).await?,
-                None => give_up(&self.broker, &list).await,
-            }
-            return answered(came, Sent::of(action), wait);
-        }
-        let replies = &self.calls.replies;
-        let reader = || Reader::start(self.broker.clone(), Arc::clone(replies));
-        self.calls.reader.get_or_init(reader);
-        let waiting = replies.expect(&id)?;
-        let list = replies.list(self.names(), &action.action_type);
+        let (names, replies) = (self.names(), &self.calls.replies);
+        let list = match own_list {
+            true => names.response(&self.service, &action.action_type, &id, None),
+            false => replies.list(names, &action.action_type),
+        };
         action.callback_queue_name = Some(list.clone());
-        self.put(&mut action, context.as_deref(), None).await?;
-        replies.called();
+        self.sign(&mut action)?;
+        let call = replies.begin(&self.broker, (&id, list), own_list)?;
+        if !own_list {
+            let reader = || Reader::start(self.broker.clone(), Arc::clone(replies));
+            self.calls.reader.get_or_init(reader);
+        }
+        self.put_signed(&action, context.as_deref(), None).await?;
+        if !own_list {
+            replies.called();
+        }
         // The rest of it is dropped before the answer comes, not after.
         let sent = Sent::of(action);
-        let came = waiting.answer(wait).await;
-        if came.is_none() {
-            replies.miss(list);
-        }
+        let came = call.answer(wait).await?;
         answered(came, sent, wait)
     }
 
     /// Stops reading the answers to calls, and returns when nothing is left of it: where an answer may still come late,
     /// it ends within an hour. (That is done too when the last clone of a client is dropped, if the runtime goes on.)
-    /// Calls that are made or under way then get no answer.
+    /// Calls under way then get no answer, and those that are made are not sent: [`Error::Closed`].
     pub async fn close(&self) {
+        self.calls.replies.close(&self.broker);
         if let Some(reader) = self.calls.reader.get() {
             reader.end().await;
         }
+        self.calls.replies.ended().await;
     }
 
     /// The same, for an answer of a type.

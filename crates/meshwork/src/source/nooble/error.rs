@@ -80,6 +80,18 @@ pub enum Error {
         /// The bound.
         most: usize,
     },
+    /// A call with this correlation id waits for its answer: which of two an answer is to could not be told. Nothing was
+    /// sent.
+    #[error(
+        "a call with the correlation id {correlation_id} is under way: give each call an id of its own, or wait for that one"
+    )]
+    UnderWay {
+        /// The id.
+        correlation_id: String,
+    },
+    /// The client was closed. What was under way may still be dealt with; its answer will be dropped.
+    #[error("the client was closed: its calls get no answer")]
+    Closed,
     /// A step of a cycle asks something else than when it was taken.
     #[error(
         "the step {step:?} asked {was} before, with other data or settings than now: give each step a name of its own, \

@@ -1,9 +1,10 @@
 //! The answers to calls, and who waits for them: one list of a client for all calls of a type ([`reader`] reads them), told
-//! apart by correlation ids; and lists for single calls ([`own`]).
+//! apart by correlation ids; and lists for single calls ([`own`]). A call of either kind is a [`Call`], which ends what is left of it.
 //!
 //! A list is named as Nooble4's clients name that of one call, with the id of this process where theirs has the call's:
 //! nobody can tell our calls from theirs.
 
+mod call;
 mod own;
 mod reader;
 
@@ -16,11 +17,13 @@ use meshwork_broker::nooble::Nooble;
 use meshwork_model::keys::nooble::QueueManager;
 use meshwork_model::nooble::{Response, uuid};
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use super::Error;
 use super::guard::reading;
 use super::request::{fresh, new_id};
-pub(super) use reader::{Reader, give_up};
+use super::{ANSWER_WAITS, Error};
+pub(super) use reader::Reader;
 
 /// The most calls of one client under way: beyond, their callers are told so.
 const MAX_CALLS: usize = 100_000;
@@ -28,6 +31,10 @@ const MAX_CALLS: usize = 100_000;
 const MAX_PARKED: usize = 8;
 /// The most lists of one client: each wait names them all. Calls of further types are answered to the first.
 const MAX_LISTS: usize = 64;
+/// How long it is waited for that lists are forgotten or given up: a command each.
+const END: Duration = Duration::from_secs(2);
+/// So often a list is given up: each wait of a reader that stops takes one word away.
+const GIVE_UP_AGAIN: usize = reader::AHEAD + 2;
 
 /// What came for a call: its answer, or why that cannot be read.
 pub(super) type Told = Result<Response, String>;
@@ -39,21 +46,27 @@ pub(super) struct Replies {
     process: String,
     /// The lists that answers come to.
     lists: watch::Sender<Vec<String>>,
-    waiting: Mutex<HashMap<String, oneshot::Sender<Told>>>,
+    /// The calls under way, by their correlation ids.
+    calls: Mutex<HashMap<String, Waits>>,
     /// A call is under way to its service.
     called: Notify,
-    /// Those of them on which an answer may still come.
+    /// The lists on which an answer may still come that nobody waits for.
     missed: Mutex<HashSet<String>>,
+    /// No call begins any more, and none goes on.
+    closed: CancellationToken,
+    /// What gives up lists of single calls.
+    endings: TaskTracker,
     /// Connections for lists of single calls.
     spaces: Semaphore,
     idle: Mutex<Vec<Parking>>,
 }
 
-/// One call that waits; it is forgotten when this is dropped.
-pub(super) struct Waiting<'a> {
-    replies: &'a Replies,
-    id: &'a str,
-    answer: oneshot::Receiver<Told>,
+/// How a call waits.
+enum Waits {
+    /// It is told, if that was not done.
+    Told(Option<oneshot::Sender<Told>>),
+    /// On this list of its own.
+    Own(String),
 }
 
 impl Replies {
@@ -62,16 +75,18 @@ impl Replies {
             service,
             process: new_id(),
             lists: watch::Sender::default(),
-            waiting: Mutex::default(),
+            calls: Mutex::default(),
             called: Notify::new(),
             missed: Mutex::default(),
+            closed: CancellationToken::new(),
+            endings: TaskTracker::new(),
             spaces: Semaphore::new(MAX_PARKED),
             idle: Mutex::default(),
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<Told>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn calls(&self) -> MutexGuard<'_, HashMap<String, Waits>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The list that calls of a type are answered to.
@@ -89,21 +104,6 @@ impl Replies {
             true
         });
         list
-    }
-
-    /// Begins to wait for the answer with this correlation id.
-    pub(super) fn expect<'a>(&'a self, id: &'a str) -> Result<Waiting<'a>, Error> {
-        let mut waiting = self.waiting();
-        if waiting.len() >= MAX_CALLS {
-            return Err(Error::TooMany { most: MAX_CALLS });
-        }
-        let (told, answer) = oneshot::channel();
-        waiting.insert(id.to_owned(), told);
-        Ok(Waiting {
-            replies: self,
-            id,
-            answer,
-        })
     }
 
     /// A call is under way to its service: the time for what nobody waits for.
@@ -127,16 +127,53 @@ impl Replies {
                 None => return tracing::warn!(why, "dropped an answer that is none"),
             },
         };
-        let waits = self.waiting().remove(&id);
-        match waits {
+        // The call stays the only one of this id until its caller has it.
+        let tells = match self.calls().get_mut(&id) {
+            Some(Waits::Told(tells)) => tells.take(),
+            _ => None,
+        };
+        match tells {
             // Who has given up meanwhile takes it no more.
-            Some(waits) => drop(waits.send(told)),
+            Some(tells) => drop(tells.send(told)),
             None => tracing::info!(correlation_id = id, "dropped an answer that comes too late"),
         }
     }
 
-    /// An answer did not come in time to this list of many calls.
-    pub(super) fn miss(&self, list: String) {
+    /// Ends the calls under way, and lets none begin.
+    pub(super) fn close(&self, broker: &Nooble) {
+        self.closed.cancel();
+        let mut some_told = false;
+        for waits in self.calls().values_mut() {
+            match waits {
+                Waits::Told(tells) => {
+                    *tells = None;
+                    some_told = true;
+                }
+                Waits::Own(list) => {
+                    let (broker, list) = (broker.clone(), list.clone());
+                    let gives_up = async move { give_up(&broker, &list).await };
+                    self.endings.spawn(gives_up);
+                }
+            }
+        }
+        if some_told {
+            self.missed().extend(self.lists.borrow().iter().cloned());
+        }
+    }
+
+    /// Returns when no list of a single call is left to be given up, or the server took too long for it.
+    pub(super) async fn ended(&self) {
+        self.endings.close();
+        if tokio::time::timeout(END, self.endings.wait())
+            .await
+            .is_err()
+        {
+            tracing::debug!("late answers may stay");
+        }
+    }
+
+    /// An answer did not come to a call that waited on this list of many.
+    fn miss(&self, list: String) {
         self.missed().insert(list);
     }
 
@@ -155,16 +192,14 @@ fn correlation(message: &[u8]) -> Option<String> {
     uuid(&known.correlation_id)
 }
 
-impl Waiting<'_> {
-    /// The answer; None if none comes in time.
-    pub(super) async fn answer(mut self, wait: Duration) -> Option<Told> {
-        let answer = tokio::time::timeout(wait, &mut self.answer).await;
-        answer.ok()?.ok()
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.replies.waiting().remove(self.id);
+/// Nobody reads a list any more on which an answer may still come.
+async fn give_up(broker: &Nooble, list: &str) {
+    for _ in 0..GIVE_UP_AGAIN {
+        match broker.give_up_replies(list, ANSWER_WAITS).await {
+            Ok(true) => return,
+            // A wait that was under way may have ended by it.
+            Ok(false) => {}
+            Err(error) => tracing::debug!(%error, "a late answer may stay"),
+        }
     }
 }

@@ -135,7 +135,7 @@ impl Replies {
 
     /// Waits for the answer on a list of the call with this correlation id, and leaves it there. None if none came in
     /// time: a server that is away may be back before.
-    pub(in crate::source::nooble) async fn of_one(
+    pub(super) async fn of_one(
         &self,
         broker: &Nooble,
         (list, id): (&str, &str),

@@ -9,20 +9,15 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::super::ANSWER_WAITS;
 use super::super::waits::Waits;
-use super::Replies;
+use super::{END, Replies, give_up};
 
 /// How long one wait for answers lasts: a client that is dropped stops reading after it at the latest.
 const SLICE: Duration = Duration::from_secs(2);
 /// Waits under way: what was asked for after a call that is answered at once is there for the next ones.
-const AHEAD: usize = 4;
+pub(super) const AHEAD: usize = 4;
 /// When so many of them are over, as many are sent at once.
 const OVER: usize = 2;
-/// How long the end of a reader is waited for: its lists are a command each.
-const END: Duration = Duration::from_secs(2);
-/// So often a list is given up: each wait of a reader that stops takes one word away.
-const GIVE_UP_AGAIN: usize = AHEAD + 2;
 
 /// Who reads the lists of answers, until this is dropped or ended.
 pub(in crate::source::nooble) struct Reader {
@@ -71,18 +66,6 @@ async fn forget(broker: &Nooble, replies: &Replies) {
     }
     for list in missed {
         give_up(broker, &list).await;
-    }
-}
-
-/// Nobody reads a list any more on which an answer may still come.
-pub(in crate::source::nooble) async fn give_up(broker: &Nooble, list: &str) {
-    for _ in 0..GIVE_UP_AGAIN {
-        match broker.give_up_replies(list, ANSWER_WAITS).await {
-            Ok(true) => return,
-            // A wait that was under way may have ended by it.
-            Ok(false) => {}
-            Err(error) => tracing::debug!(%error, "a late answer may stay"),
-        }
     }
 }
 
