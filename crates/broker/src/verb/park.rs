@@ -67,7 +67,7 @@ pub(super) async fn waited_and_more(
 }
 
 /// The same for a wait that takes what it finds. While the server stands still it is not given up, but ended once the server
-/// answers: left there, it would take what comes next with it.
+/// answers: left there, it would take what comes next with it. Where the server is gone, the connection breaks.
 pub(super) async fn waited_to_its_end(
     verb: &'static str,
     (conn, parking): (&Conn, &Parking),
@@ -80,8 +80,19 @@ pub(super) async fn waited_to_its_end(
     if let Ok(answer) = tokio::time::timeout(wait + GRACE, &mut asked).await {
         return answer.map_err(failed(verb));
     }
-    unpark(conn, parking).await?;
-    in_time(verb, Duration::ZERO, asked).await
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut asked => return answer.map_err(failed(verb)),
+            ended = unpark(conn, parking) => if let Err(error) = ended {
+                tracing::debug!(%error, "{verb}: the server stands still, and is waited for");
+            },
+        }
+        // The word to end it may have come before the wait.
+        if let Ok(answer) = tokio::time::timeout(GRACE, &mut asked).await {
+            return answer.map_err(failed(verb));
+        }
+    }
 }
 
 pub(super) async fn parking(conn: &Conn) -> Result<Parking, Error> {
