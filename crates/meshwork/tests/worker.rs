@@ -31,10 +31,13 @@ use worker_turns::*;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A short lease, so that what it brings back comes soon.
 const SHORT: Duration = Duration::from_millis(400);
+/// A timeout in seconds that no clock can count to.
+const ENDLESS: &str = "18446744073709551615";
 
 on_each_engine! {
     a_job_goes_in_and_its_result_comes_out,
     what_another_client_pushes_is_run_and_answered,
+    a_timeout_without_an_end_is_the_longest,
     as_many_jobs_run_at_once_as_there_are_slots,
     a_stopping_worker_hands_back_at_no_cost,
     what_runs_is_finished_within_the_grace,
@@ -116,6 +119,22 @@ async fn what_another_client_pushes_is_run_and_answered(client: Client) {
     let conn = &mut client.broker().conn().dedicated().await.unwrap();
     let (_, reply): (String, String) = pop.query_async(conn).await.unwrap();
     assert_eq!(reply, "by hand");
+    worker.stop().await;
+}
+
+/// Another client wrote the largest number that there is.
+async fn a_timeout_without_an_end_is_the_longest(client: Client) {
+    let worker = worker(&client, &Scripted::echo()).lease(SHORT);
+    let worker = worker.start().await.unwrap();
+    let push = redis_pipe(&[
+        &["HSET", "hero:job:f1", "script", "1", "timeout", ENDLESS],
+        &["LPUSH", "hero:q:work:type:osis", "f1"],
+    ]);
+    let conn = &mut client.broker().conn().clone();
+    push.exec_async(conn).await.unwrap();
+    let job = client.wait(&"f1".parse().unwrap(), PATIENCE).await.unwrap();
+    let ended = (job.status(), job.attempt, job.lost);
+    assert_eq!(ended, (Some(Status::Finished), 1, 0));
     worker.stop().await;
 }
 

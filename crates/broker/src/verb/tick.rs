@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use meshwork_model::job::NewJob;
+use meshwork_model::job::{NewJob, limits};
 use meshwork_model::name::{JobId, ScheduleName};
 use meshwork_model::schedule::{MAX_SLOTS, Schedule};
 
@@ -218,7 +218,7 @@ impl Broker {
             overlap: schedule.overlap.as_str(),
             trouble: String::new(),
             control: self.keys.control_queue_type(&template.route.script_type),
-            timeout_ms: template.timeout * 1000,
+            timeout_ms: template.timeout.min(limits::MAX_TIMEOUT) * 1000,
             jobs: Vec::new(),
         }
     }

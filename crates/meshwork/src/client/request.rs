@@ -208,7 +208,8 @@ impl JobRequest {
     /// How long one run may take, in whole seconds rounded up (default: 1,800 s).
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.job.timeout = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
+        let more = u64::from(timeout.subsec_nanos() > 0);
+        self.job.timeout = timeout.as_secs().saturating_add(more);
         self
     }
 

@@ -31,7 +31,7 @@ pub struct Job {
     pub instance: Option<String>,
     /// Bytes for the script.
     pub input: Option<Vec<u8>>,
-    /// Seconds that one run may take.
+    /// Seconds that one run may take: at most [`limits::MAX_TIMEOUT`], whatever the record says.
     pub timeout: u64,
     /// Runs after the first.
     pub retries: u32,
@@ -181,9 +181,11 @@ impl Job {
             field::INSTANCE => self.instance = some_text(value),
             field::INPUT => self.input = Some(value),
             field::TIMEOUT => {
+                // Others write what no clock can count to.
                 self.timeout = number(value)
                     .filter(|seconds| *seconds > 0)
-                    .unwrap_or(limits::DEFAULT_TIMEOUT);
+                    .unwrap_or(limits::DEFAULT_TIMEOUT)
+                    .min(limits::MAX_TIMEOUT);
             }
             field::RETRIES => self.retries = number(value).unwrap_or_default(),
             field::CONCURRENT => self.concurrent = !text(value).eq_ignore_ascii_case("false"),

@@ -63,6 +63,20 @@ fn a_foreign_record_is_read_leniently() {
 }
 
 #[test]
+fn a_timeout_of_others_has_its_bound() {
+    for (written, seconds) in [
+        ("1", 1),
+        ("604801", limits::MAX_TIMEOUT),
+        ("18446744073709551615", limits::MAX_TIMEOUT),
+        // More than a number holds, and less than one: it says nothing.
+        ("18446744073709551616", limits::DEFAULT_TIMEOUT),
+        ("0", limits::DEFAULT_TIMEOUT),
+    ] {
+        assert_eq!(read(&[("timeout", written)]).timeout, seconds, "{written}");
+    }
+}
+
+#[test]
 fn nothing_tells_a_secret_in_passing() {
     let mut job = new_job();
     job.env_vars.insert("API_TOKEN".into(), "hunter22".into());

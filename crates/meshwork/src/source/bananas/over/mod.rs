@@ -115,7 +115,8 @@ impl Mover {
     }
 
     fn seconds(&self) -> u64 {
-        self.timeout.as_secs() + u64::from(self.timeout.subsec_nanos() > 0)
+        let more = u64::from(self.timeout.subsec_nanos() > 0);
+        self.timeout.as_secs().saturating_add(more)
     }
 
     /// How many jobs there are to look at before they are taken over.
