@@ -126,6 +126,15 @@ impl Error {
         matches!(self, Self::Call { source, .. } if source.code() == Some("OOM"))
     }
 
+    /// Whether the connection that was called over is of no more use: it broke, or leads to a server that has the
+    /// data no more.
+    #[must_use]
+    pub fn is_connection_lost(&self) -> bool {
+        matches!(self, Self::Call { source, .. } if is_elsewhere(source)
+            || source.is_io_error()
+            || source.is_unrecoverable_error())
+    }
+
     /// Whether the same call may succeed a little later: the connection broke, or the server is loading,
     /// busy, full or changing roles, or replicas are late.
     #[must_use]
@@ -149,6 +158,11 @@ fn hint(source: &redis::RedisError) -> &'static str {
         Some("OOM") => " (its memory is full: raise maxmemory, or delete what is not needed)",
         _ => "",
     }
+}
+
+/// Whether a server refused a call since another one has the data.
+pub(crate) fn is_elsewhere(error: &redis::RedisError) -> bool {
+    matches!(error.code(), Some("READONLY" | "MOVED"))
 }
 
 /// What a server says that takes the same call a little later.

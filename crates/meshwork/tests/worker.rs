@@ -5,6 +5,7 @@
 mod worker_control;
 mod worker_duty;
 mod worker_holds;
+mod worker_keeper;
 mod worker_presence;
 mod worker_routes;
 mod worker_support;

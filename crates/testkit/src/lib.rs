@@ -16,6 +16,7 @@ pub mod faulty;
 pub mod fuzz;
 mod kept;
 pub mod legacy;
+pub mod moody;
 pub mod mutation;
 pub mod scale;
 pub mod servers;

@@ -18,7 +18,7 @@ use super::socket::{Dedicate, Wire};
 use super::target::Server;
 use super::{CALL_TIMEOUT, Conn, ConnectError, Ear, Transport, check, gone, only_looks};
 use crate::backoff::Backoff;
-use crate::error::{passes, timed_out};
+use crate::error::{is_elsewhere, passes, timed_out};
 
 /// For how long a lost connection is looked for until those who wait for it are told: they may have
 /// something better to do, and the next call looks again.
@@ -150,7 +150,7 @@ enum Sign {
 impl Sign {
     fn of(error: &RedisError) -> Self {
         match error.code() {
-            Some("READONLY" | "MOVED") => Self::Elsewhere,
+            _ if is_elsewhere(error) => Self::Elsewhere,
             Some("ASK" | "TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" | "LOADING") => Self::Later,
             _ if error.is_io_error() || error.is_unrecoverable_error() => Self::Broken,
             _ => Self::Answer,

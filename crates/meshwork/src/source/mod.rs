@@ -3,7 +3,7 @@
 pub mod bananas;
 pub(crate) mod handlers;
 pub mod nooble;
-mod thread;
+pub(crate) mod thread;
 
 use std::sync::Arc;
 

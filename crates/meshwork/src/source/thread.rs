@@ -1,16 +1,32 @@
-//! A thread with a runtime of its own, for what must go on however busy the handlers are.
+//! A thread with a runtime of its own, for what must go on however busy the handlers are, and the calls that are made
+//! there: those that all depends on, and those that may wait for their next turn.
 
+use std::time::Duration;
+
+use meshwork_broker::Error;
 use tokio_util::sync::CancellationToken;
 
+/// What never comes.
+pub(crate) enum Never {}
+
 /// A running thread; it ends when this is dropped.
-pub(super) struct Thread {
+#[derive(Debug)]
+pub(crate) struct Thread {
     end: CancellationToken,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Thread {
     /// Starts it: it does this until it ends.
-    pub(super) fn start(what: impl Future<Output = ()> + Send + 'static) -> std::io::Result<Self> {
+    pub(crate) fn start(what: impl Future<Output = ()> + Send + 'static) -> std::io::Result<Self> {
+        Self::start_with_last(what, async {})
+    }
+
+    /// The same, and the last thing that it does, however it ends.
+    pub(crate) fn start_with_last(
+        what: impl Future<Output = ()> + Send + 'static,
+        last: impl Future<Output = ()> + Send + 'static,
+    ) -> std::io::Result<Self> {
         let end = CancellationToken::new();
         let ended = end.clone();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -24,6 +40,7 @@ impl Thread {
                         () = what => {}
                         () = ended.cancelled() => {}
                     }
+                    last.await;
                 });
             })?;
         let thread = Some(thread);
@@ -31,9 +48,10 @@ impl Thread {
     }
 
     /// Ends it; returns when it is gone.
-    pub(super) async fn end(mut self) {
+    pub(crate) async fn end(mut self) {
         self.end.cancel();
         if let Some(thread) = self.thread.take() {
+            // It is somewhere between two steps that take milliseconds, or at a call that is dropped.
             let joined = tokio::task::spawn_blocking(move || thread.join()).await;
             if !matches!(joined, Ok(Ok(()))) {
                 tracing::error!("the thread that keeps what runs panicked");
@@ -45,5 +63,70 @@ impl Thread {
 impl Drop for Thread {
     fn drop(&mut self) {
         self.end.cancel();
+    }
+}
+
+/// A call that may not take longer than `most`.
+pub(crate) async fn within<T>(
+    verb: &'static str,
+    most: Duration,
+    call: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::time::timeout(most, call)
+        .await
+        .unwrap_or_else(|_| Err(Error::timed_out(verb)))
+}
+
+/// The same for a call that shares its connection with renewals, which are worth more: if it takes too long, or the server
+/// does not take it, it waits for its next turn. An answer that comes later is nobody's.
+///
+/// # Errors
+/// If the connection is lost, to all that use it.
+pub(crate) async fn in_turn<T>(
+    verb: &'static str,
+    most: Duration,
+    call: impl Future<Output = Result<T, Error>>,
+) -> Result<Option<T>, Error> {
+    match tokio::time::timeout(most, call).await {
+        Ok(Ok(done)) => Ok(Some(done)),
+        Ok(Err(error)) if error.is_connection_lost() => Err(error),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "left to the next turn");
+            Ok(None)
+        }
+        Err(_) => {
+            tracing::warn!(verb, ?most, "no answer; left to the next turn");
+            Ok(None)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use meshwork_broker::Error;
+
+    use super::in_turn;
+
+    const SHORT: Duration = Duration::from_millis(1);
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn only_a_connection_that_is_lost_ends_the_others() {
+        let never = std::future::pending::<Result<(), Error>>();
+        assert!(matches!(in_turn("x", SHORT, never).await, Ok(None)));
+        let (given, most) = (2, 1);
+        let refused = Err::<(), _>(Error::TooMany {
+            verb: "x",
+            most,
+            given,
+        });
+        let refused = in_turn("x", LONG, async { refused }).await;
+        assert!(matches!(refused, Ok(None)));
+        let lost = Err::<(), _>(Error::timed_out("x"));
+        assert!(in_turn("x", LONG, async { lost }).await.is_err());
+        let done = in_turn("x", LONG, async { Ok(1) }).await;
+        assert!(matches!(done, Ok(Some(1))));
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::Setup;
 use super::duty::Turn;
 use super::held::Held;
-use super::renew::{Never, within};
+use crate::source::thread::{Never, in_turn};
 
 /// Between two looks: so long, at most, a request to stop waits to be heard.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
@@ -38,10 +38,9 @@ pub(super) async fn control(
             held: &ids,
             turn: TURN,
         };
-        match within("control", EVERY, broker.control(asked)).await {
-            Ok(told) => heed(setup, held, turns, told),
-            Err(error) if error.is_temporary() => return Err(error),
-            Err(error) => tracing::warn!(%error, "requests to stop jobs are not heard"),
+        // What a turn that is left out should have heard of, the renewals tell.
+        if let Some(told) = in_turn("control", EVERY, broker.control(asked)).await? {
+            heed(setup, held, turns, told);
         }
     }
 }

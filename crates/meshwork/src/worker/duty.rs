@@ -6,13 +6,13 @@
 
 use std::time::Duration;
 
-use meshwork_broker::Broker;
+use meshwork_broker::{Backoff, Broker};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::Setup;
 use super::control::EVERY;
-use super::renew::{Never, within};
+use crate::source::thread::{Never, in_turn};
 
 /// How much of a turn goes into the duties, so that renewals and requests to stop have the rest.
 const BUDGET: Duration = Duration::from_millis(500);
@@ -119,22 +119,31 @@ pub(super) async fn duties(
     }
 }
 
-/// Waits for word of jobs that are due before all others.
-pub(super) async fn listen(
+/// Waits for word of jobs that are due before all others, on a connection of its own that is made again when it breaks.
+pub(super) async fn listen(broker: &Broker, word: &Notify) -> Never {
+    let mut backoff = Backoff::new();
+    loop {
+        let Err(error) = hear(broker, word, &mut backoff).await;
+        tracing::warn!(%error, "jobs that are due soon may be late");
+        if error.is_temporary() {
+            backoff.wait().await;
+        } else {
+            tokio::time::sleep(LISTEN).await;
+        }
+    }
+}
+
+async fn hear(
     broker: &Broker,
     word: &Notify,
+    backoff: &mut Backoff,
 ) -> Result<Never, meshwork_broker::Error> {
     let parking = broker.parking().await?;
     loop {
-        match broker.await_due(&parking, LISTEN).await {
-            Ok(true) => word.notify_one(),
-            Ok(false) => {}
-            Err(error) if error.is_temporary() => return Err(error),
-            Err(error) => {
-                tracing::warn!(%error, "jobs that are due soon may be late");
-                tokio::time::sleep(LISTEN).await;
-            }
+        if broker.await_due(&parking, LISTEN).await? {
+            word.notify_one();
         }
+        *backoff = Backoff::new();
     }
 }
 
@@ -174,23 +183,25 @@ impl Duties<'_> {
                 self.promote().await?;
             }
             if settle {
-                settle = done(within("settle", CALL, self.broker.settle()).await)?.unwrap_or(false);
+                let settled = in_turn("settle", CALL, self.broker.settle()).await?;
+                settle = settled.unwrap_or(false);
             }
             if watch {
-                let watched =
-                    done(within("watch", CALL, self.broker.watch()).await)?.unwrap_or_default();
+                let watched = in_turn("watch", CALL, self.broker.watch()).await?;
+                let watched = watched.unwrap_or_default();
                 if !watched.pushed.is_empty() {
                     tracing::warn!(ids = ?watched.pushed, "pushed again what nobody had");
                 }
                 watch = watched.more;
             }
             if prune {
-                let pruned = within("prune", CALL, self.broker.prune(self.setup.retention)).await;
-                prune = done(pruned)?.is_some_and(|(_, more)| more);
+                let pruned = self.broker.prune(self.setup.retention);
+                let pruned = in_turn("prune", CALL, pruned).await?;
+                prune = pruned.is_some_and(|(_, more)| more);
             }
             if tend {
                 let tended = self.broker.tend_batches(self.setup.retention);
-                let tended = done(within("tend_batches", CALL, tended).await)?;
+                let tended = in_turn("tend_batches", CALL, tended).await?;
                 tend = tended.is_some_and(|(_, more)| more);
             }
         }
@@ -200,8 +211,8 @@ impl Duties<'_> {
 
     /// A part of the search for jobs of others that no script of ours knows of, while types migrate.
     async fn sweep(&mut self) -> Result<(), meshwork_broker::Error> {
-        let swept = within("sweep", CALL, self.broker.sweep(self.swept)).await;
-        if let Some(swept) = done(swept)? {
+        let swept = self.broker.sweep(self.swept);
+        if let Some(swept) = in_turn("sweep", CALL, swept).await? {
             if swept.unroutable > 0 {
                 tracing::warn!(
                     jobs = swept.unroutable,
@@ -215,8 +226,8 @@ impl Duties<'_> {
 
     /// One page of the search for ids that stand in the feed lists of no listener.
     async fn search(&mut self) -> Result<(), meshwork_broker::Error> {
-        let found = within("stranded", CALL, self.broker.stranded(self.page)).await;
-        if let Some(found) = done(found)? {
+        let found = self.broker.stranded(self.page);
+        if let Some(found) = in_turn("stranded", CALL, found).await? {
             if found.lists > 0 {
                 tracing::warn!(lists = found.lists, "found ids of listeners that are gone");
             }
@@ -247,13 +258,7 @@ impl Duties<'_> {
     /// Slots of schedules that are due. Whether it was done: when memory is full, jobs wait to be stored, and what
     /// runs goes on.
     async fn tick(&mut self) -> Result<bool, meshwork_broker::Error> {
-        let ticked = match within("tick", CALL, self.broker.tick()).await {
-            Err(error) if error.is_out_of_memory() => {
-                tracing::warn!(%error, "slots of schedules are not decided yet");
-                None
-            }
-            answer => done(answer)?,
-        };
+        let ticked = in_turn("tick", CALL, self.broker.tick()).await?;
         let ok = ticked.is_some();
         for (schedule, why) in ticked.unwrap_or_default().troubles {
             tracing::warn!(%schedule, why, "a slot is not decided yet");
@@ -266,7 +271,7 @@ impl Duties<'_> {
         (self.next, self.stand_by) = (None, None);
         let decided = self.tick().await?;
         // It tells when the next schedule is due, too.
-        let Some(promoted) = done(within("promote", CALL, self.broker.promote()).await)? else {
+        let Some(promoted) = in_turn("promote", CALL, self.broker.promote()).await? else {
             return Ok(());
         };
         if promoted.due > 0 {
@@ -277,17 +282,5 @@ impl Duties<'_> {
         let next = next.map(|next| Instant::now() + next + TICK);
         self.next = next.filter(|next| *next <= self.until);
         Ok(())
-    }
-}
-
-/// What a duty brought. One that the server does not take for now is left to the next turn.
-fn done<T>(answer: Result<T, meshwork_broker::Error>) -> Result<Option<T>, meshwork_broker::Error> {
-    match answer {
-        Ok(done) => Ok(Some(done)),
-        Err(error) if error.is_temporary() => Err(error),
-        Err(error) => {
-            tracing::warn!(%error, "a duty was not done");
-            Ok(None)
-        }
     }
 }

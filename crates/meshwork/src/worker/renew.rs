@@ -7,13 +7,13 @@ use std::time::Duration;
 use meshwork_broker::{Backoff, Broker, Listener, Renewal};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::Setup;
 use super::control::control;
 use super::duty::{Turn, duties, listen};
 use super::held::Held;
 use super::lists::Lists;
+use crate::source::thread::{Never, Thread, in_turn, within};
 
 /// How long it may take to say that the worker is gone; it is known a little later in any case.
 const DEPART: Duration = Duration::from_millis(500);
@@ -32,53 +32,23 @@ pub(super) type Alive = watch::Receiver<Option<Listed>>;
 #[derive(Debug)]
 pub(super) struct Keeper {
     pub(super) alive: Alive,
-    end: CancellationToken,
-    thread: Option<std::thread::JoinHandle<()>>,
+    thread: Thread,
 }
 
 impl Keeper {
     /// Starts the thread.
     pub(super) fn start(setup: Arc<Setup>, held: Arc<Held>) -> std::io::Result<Self> {
         let (report, alive) = watch::channel(None);
-        let end = CancellationToken::new();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let ended = end.clone();
-        let thread = std::thread::Builder::new()
-            .name("meshwork-renew".to_owned())
-            .spawn(move || {
-                runtime.block_on(async {
-                    tokio::select! {
-                        () = keep(&setup, &held, &report) => {}
-                        () = ended.cancelled() => {}
-                    }
-                    depart(&setup).await;
-                });
-            })?;
-        Ok(Self {
-            alive,
-            end,
-            thread: Some(thread),
-        })
+        let departs = Arc::clone(&setup);
+        let keep = async move { keep(&setup, &held, &report).await };
+        let depart = async move { depart(&departs).await };
+        let thread = Thread::start_with_last(keep, depart)?;
+        Ok(Self { alive, thread })
     }
 
     /// Ends it; returns when the thread is gone.
-    pub(super) async fn end(mut self) {
-        self.end.cancel();
-        if let Some(thread) = self.thread.take() {
-            // It is somewhere between two steps that take milliseconds, or at a call that is dropped.
-            let joined = tokio::task::spawn_blocking(move || thread.join()).await;
-            if !matches!(joined, Ok(Ok(()))) {
-                tracing::error!("the renewal thread panicked");
-            }
-        }
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.end.cancel();
+    pub(super) async fn end(self) {
+        self.thread.end().await;
     }
 }
 
@@ -90,10 +60,10 @@ async fn keep(setup: &Setup, held: &Held, report: &watch::Sender<Option<Listed>>
         match setup.broker.dedicated().await {
             Ok(broker) => {
                 let Err(error) = tokio::select! {
-                    failed = keep_over(&broker, setup, held, report) => failed,
+                    failed = keep_over(&broker, setup, held, report, &mut backoff) => failed,
                     failed = control(&broker, setup, held, &turns) => failed,
                     failed = duties(&broker, setup, turns.subscribe(), &word) => failed,
-                    failed = listen(&broker, &word) => failed,
+                    never = listen(&broker, &word) => match never {},
                     failed = setup.present.keep(&broker, held) => failed,
                 };
                 setup.meter.failed("renew", &error);
@@ -116,14 +86,12 @@ async fn depart(setup: &Setup) {
     }
 }
 
-/// What never comes.
-pub(super) enum Never {}
-
 async fn keep_over(
     broker: &Broker,
     setup: &Setup,
     held: &Held,
     report: &watch::Sender<Option<Listed>>,
+    backoff: &mut Backoff,
 ) -> Result<Never, meshwork_broker::Error> {
     let mut loaded = false;
     let mut ticks = tokio::time::interval(setup.renew_every());
@@ -133,6 +101,7 @@ async fn keep_over(
         let asked = held.all();
         let began = Instant::now();
         let (told, lists) = renew(broker, setup, &asked).await?;
+        *backoff = Backoff::new();
         setup.meter.heard();
         setup.meter.lost(held.lose(&asked, &told.gone));
         for id in &told.stop {
@@ -144,10 +113,11 @@ async fn keep_over(
         }));
         if !loaded {
             // Once per connection, since a server that was restarted has forgotten them.
-            within("load", setup.lease, broker.load()).await?;
-            loaded = true;
+            let load = in_turn("load", setup.renew_every(), broker.load()).await?;
+            loaded = load.is_some();
         }
-        let taken = within("reclaim", setup.renew_every(), broker.reclaim()).await?;
+        let taken = in_turn("reclaim", setup.renew_every(), broker.reclaim()).await?;
+        let taken = taken.unwrap_or_default();
         if taken != meshwork_broker::Reclaimed::default() {
             tracing::warn!(
                 requeued = ?taken.requeued, ended = ?taken.ended, moved = taken.moved,
@@ -178,15 +148,4 @@ async fn renew(
     };
     let told = within("renew", setup.renew_every(), broker.renew(renewal)).await?;
     Ok((told, lists))
-}
-
-/// A call that may not take longer than `most`.
-pub(super) async fn within<T>(
-    verb: &'static str,
-    most: Duration,
-    call: impl Future<Output = Result<T, meshwork_broker::Error>>,
-) -> Result<T, meshwork_broker::Error> {
-    tokio::time::timeout(most, call)
-        .await
-        .unwrap_or_else(|_| Err(meshwork_broker::Error::timed_out(verb)))
 }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::client::new_id;
 use super::state::State;
-use crate::source::thread::Thread;
+use crate::source::thread::{Never, Thread, in_turn, within};
 
 /// Between two looks at what has come due: clients of Bananas wake nobody.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -22,9 +22,6 @@ pub(super) fn start(state: Arc<State>) -> std::io::Result<Thread> {
     Thread::start(async move { keep(&state).await })
 }
 
-/// What never comes.
-enum Never {}
-
 /// Keeps for ever, over a connection that is made again whenever it breaks.
 async fn keep(state: &State) {
     let mut backoff = Backoff::new();
@@ -32,7 +29,7 @@ async fn keep(state: &State) {
         match state.setup.broker.dedicated().await {
             Ok(broker) => {
                 let Err(error) = tokio::select! {
-                    failed = renew(&broker, state) => failed,
+                    failed = renew(&broker, state, &mut backoff) => failed,
                     failed = look(&broker, state) => failed,
                     failed = crons(&broker, state) => failed,
                     failed = strays(&broker, state) => failed,
@@ -49,7 +46,7 @@ async fn keep(state: &State) {
     }
 }
 
-async fn renew(broker: &Bananas, state: &State) -> Result<Never, Error> {
+async fn renew(broker: &Bananas, state: &State, backoff: &mut Backoff) -> Result<Never, Error> {
     let setup = &state.setup;
     let mut ticks = interval(state.renew_every());
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -71,6 +68,7 @@ async fn renew(broker: &Bananas, state: &State) -> Result<Never, Error> {
         };
         let gone = within("renew", state.renew_every(), broker.renew(renewal)).await?;
         drop(listening);
+        *backoff = Backoff::new();
         setup.meter.heard();
         setup.meter.lost(state.lose(&gone, &held));
         if listens {
@@ -78,10 +76,11 @@ async fn renew(broker: &Bananas, state: &State) -> Result<Never, Error> {
         }
         if !loaded {
             // Once per connection, since a server that was restarted has forgotten them.
-            within("load", setup.lease, broker.load()).await?;
-            loaded = true;
+            let load = in_turn("load", state.renew_every(), broker.load()).await?;
+            loaded = load.is_some();
         }
-        let taken = within("reclaim", state.renew_every(), broker.reclaim()).await?;
+        let taken = in_turn("reclaim", state.renew_every(), broker.reclaim()).await?;
+        let taken = taken.unwrap_or_default();
         if taken != Reclaimed::default() {
             let (requeued, moved) = (taken.requeued.len(), taken.moved);
             tracing::warn!(
@@ -99,10 +98,12 @@ async fn look(broker: &Bananas, state: &State) -> Result<Never, Error> {
         std::future::pending::<()>().await;
     }
     loop {
-        let due = within("due", state.setup.lease, broker.due()).await?;
+        let due = in_turn("due", state.setup.lease, broker.due()).await?;
+        let due = due.unwrap_or_default();
         if !due.is_empty() {
             let told = broker.promote(&due, state.setup.peer);
-            let told = within("promote", state.setup.lease, told).await?;
+            let told = in_turn("promote", state.setup.lease, told).await?;
+            let told = told.unwrap_or_default();
             if told.buried > 0 {
                 let ids = told.buried;
                 tracing::warn!(
@@ -129,10 +130,11 @@ async fn crons(broker: &Bananas, state: &State) -> Result<Never, Error> {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let crons = within("crons", state.setup.lease, broker.crons()).await?;
+        let crons = in_turn("crons", state.setup.lease, broker.crons()).await?;
+        let crons = crons.unwrap_or_default();
         for kept in crons.due() {
             let fired = broker.fire(kept, crons.now, new_id(), state.setup.peer);
-            if within("fire", state.setup.lease, fired).await? {
+            if in_turn("fire", state.setup.lease, fired).await? == Some(true) {
                 tracing::debug!(schedule = %kept.name, "its job waits");
             }
         }
@@ -148,23 +150,13 @@ async fn strays(broker: &Bananas, state: &State) -> Result<Never, Error> {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        for stray in within("strays", state.setup.lease, broker.strays(age)).await? {
+        let strays = in_turn("strays", state.setup.lease, broker.strays(age)).await?;
+        for stray in strays.unwrap_or_default() {
             let adopted = broker.adopt(&stray, state.setup.peer);
-            if within("adopt", state.setup.lease, adopted).await? {
+            if in_turn("adopt", state.setup.lease, adopted).await? == Some(true) {
                 let job = String::from_utf8_lossy(&stray.id).into_owned();
                 tracing::warn!(job, "put back: a worker of Bananas left it behind");
             }
         }
     }
-}
-
-/// A call that may not take longer than `most`.
-async fn within<T>(
-    verb: &'static str,
-    most: Duration,
-    call: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
-    tokio::time::timeout(most, call)
-        .await
-        .unwrap_or_else(|_| Err(Error::timed_out(verb)))
 }

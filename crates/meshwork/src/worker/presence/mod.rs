@@ -15,8 +15,8 @@ use meshwork_model::time::iso;
 use tokio::time::Instant;
 
 use super::held::Held;
-use super::renew::{Never, within};
 use crate::Error;
+use crate::source::thread::{Never, in_turn, within};
 
 use process::Process;
 use said::Said;
@@ -104,14 +104,15 @@ impl Present {
         self.started = now;
         let value = self.value(now, 0);
         for (name, key) in &self.names {
-            let Some(other) = self.say(broker, key, &value, None).await? else {
+            let say = |over| within("present", CALL, self.say(broker, key, &value, over));
+            let Some(other) = say(None).await? else {
                 continue;
             };
             let info = WorkerInfo::read("", &other);
             let gone = info
                 .process()
                 .is_some_and(|process| process.is_gone(&self.process));
-            if !gone || self.say(broker, key, &value, Some(&other)).await?.is_some() {
+            if !gone || say(Some(&other)).await?.is_some() {
                 return Err(taken(name, &info));
             }
             tracing::info!(name, "the name of a worker that is gone is taken over");
@@ -137,21 +138,33 @@ impl Present {
             }) {
                 continue;
             }
-            let now = within("present", CALL, broker.now()).await?;
-            let value = self.value(now, in_flight);
-            let mut others = 0;
-            for (name, key) in &self.names {
-                if let Some(other) = self.say(broker, key, &value, None).await? {
-                    others += 1;
-                    if !lost {
-                        let info = WorkerInfo::read("", &other);
-                        tracing::warn!(error = %taken(name, &info), "this worker has lost its name");
-                    }
+            let said = self.say_all(broker, in_flight, lost);
+            if let Some(now_lost) = in_turn("present", CALL, said).await? {
+                lost = now_lost;
+                last = Some((Instant::now(), in_flight));
+            }
+        }
+    }
+
+    /// Says it under all names. Gives whether another worker has one of them, which is warned of unless it is known.
+    async fn say_all(
+        &self,
+        broker: &Broker,
+        in_flight: usize,
+        known: bool,
+    ) -> Result<bool, meshwork_broker::Error> {
+        let value = self.value(broker.now().await?, in_flight);
+        let mut lost = false;
+        for (name, key) in &self.names {
+            if let Some(other) = self.say(broker, key, &value, None).await? {
+                lost = true;
+                if !known {
+                    let info = WorkerInfo::read("", &other);
+                    tracing::warn!(error = %taken(name, &info), "this worker has lost its name");
                 }
             }
-            lost = others > 0;
-            last = Some((Instant::now(), in_flight));
         }
+        Ok(lost)
     }
 
     fn is_much(&self, change: usize) -> bool {
@@ -177,7 +190,7 @@ impl Present {
         over: Option<&str>,
     ) -> Result<Option<String>, meshwork_broker::Error> {
         let presence = self.presence(key, value, over);
-        within("present", CALL, broker.present(presence)).await
+        broker.present(presence).await
     }
 
     fn presence<'a>(&'a self, key: &'a str, value: &'a str, over: Option<&'a str>) -> Presence<'a> {
