@@ -225,3 +225,38 @@ async fn an_answer_that_comes_after_its_lease() {
     assert_eq!((late.runs(), in_time.runs()), (1, 1));
     first.stop().await;
 }
+
+/// The server is gone again when such an answer comes, with many jobs: none of them is waited for.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_that_come_late_hold_up_no_stop() {
+    const LEASE: Duration = Duration::from_millis(300);
+    /// Each of them would wait for three seconds.
+    const JOBS: usize = 40;
+    let Some(mut server) = RealServer::redis().start() else {
+        return;
+    };
+    let way = Stalling::at("held up", &server.url()).await.unwrap();
+    let (there, here) = (
+        client(way.url(), "hero").await,
+        client(&server.url(), "hero").await,
+    );
+    let runner = Scripted::echo();
+    let worker = Worker::new(&there).runner(osis(), Arc::clone(&runner) as _);
+    let worker = worker.concurrency(JOBS).lease(LEASE).grace(Duration::ZERO);
+    let worker = worker.start().await.unwrap();
+    let jobs: Vec<_> = (0..JOBS)
+        .map(|_| JobRequest::new(osis(), "held up").build().unwrap())
+        .collect();
+    here.submit_all(&jobs).await.unwrap();
+    way.stands_still().await;
+    let since = Instant::now();
+    eventually("the lease is over", PATIENCE, async || {
+        (since.elapsed() > LEASE).then_some(())
+    })
+    .await;
+    server.kill9();
+    way.goes_on();
+    let stopped = tokio::time::timeout(PATIENCE, worker.stop()).await;
+    assert_eq!(stopped.expect("it stops"), 0);
+    assert_eq!(runner.runs(), 0);
+}

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use meshwork_broker::{Backoff, Claimed, Finished, Taken};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -365,13 +365,7 @@ impl Pull {
         self.releases += 1;
         let setup = Arc::clone(&self.setup);
         self.flying.push(Box::pin(async move {
-            // Each goes to the head of its queue: the last one first keeps their order.
-            for claimed in left.iter().rev() {
-                if let Err(error) = setup.broker.release(claimed).await {
-                    let job = &claimed.job.id;
-                    tracing::warn!(job, %error, "not handed back; its lease will end");
-                }
-            }
+            release(&setup, left).await;
             Landed::Released
         }));
     }
@@ -417,5 +411,28 @@ impl Pull {
             self.held.remove(ran.slot.place);
         }
         self.resting = false;
+    }
+}
+
+/// Hands jobs back as long as a lease lasts: then they are others' in any case. Where the server is gone, each would wait
+/// for it, so the first that meets that is the last.
+async fn release(setup: &Setup, mut left: Vec<Claimed>) {
+    let until = Instant::now() + setup.lease;
+    // Each goes to the head of its queue: the last one first keeps their order.
+    while let Some(claimed) = left.last() {
+        let released = timeout_at(until, setup.broker.release(claimed)).await;
+        match released.unwrap_or_else(|_| Err(meshwork_broker::Error::timed_out("release"))) {
+            Ok(_) => {}
+            Err(error) if error.is_temporary() => {
+                let jobs = left.len();
+                tracing::warn!(jobs, %error, "not handed back; their leases will end");
+                return;
+            }
+            Err(error) => {
+                let job = &claimed.job.id;
+                tracing::warn!(job, %error, "not handed back; its lease will end");
+            }
+        }
+        left.pop();
     }
 }

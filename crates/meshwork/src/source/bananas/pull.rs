@@ -6,11 +6,11 @@ use std::time::Duration;
 use meshwork_broker::Backoff;
 use meshwork_broker::bananas::{Back, Claim, Taken};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
 
 use super::left::Left;
-use super::run::{back, run};
+use super::run::run;
 use super::state::State;
 use crate::worker::Holds;
 
@@ -166,13 +166,27 @@ impl Pull {
     }
 
     /// Hands back what came after its lease, since this process was stopped or the answer held up: others may have begun
-    /// it by now.
+    /// it by now. That takes no longer than a lease, and ends where the server is gone: each would wait for it.
     async fn give_back(&self, taken: Taken) {
-        let jobs = taken.jobs.len();
-        tracing::warn!(jobs, "a claim was answered after its lease");
+        let (setup, mut left) = (&self.state.setup, taken.jobs);
+        tracing::warn!(jobs = left.len(), "a claim was answered after its lease");
+        let until = Instant::now() + setup.lease;
         // Each is the next one of its list then: the last one first keeps their order.
-        for claimed in taken.jobs.iter().rev() {
-            back(&self.state, claimed, Back::Next).await;
+        while let Some(claimed) = left.last() {
+            let released = timeout_at(until, setup.broker.release(claimed, Back::Next)).await;
+            match released.unwrap_or_else(|_| Err(meshwork_broker::Error::timed_out("release"))) {
+                Ok(_) => {}
+                Err(error) if error.is_temporary() => {
+                    let jobs = left.len();
+                    tracing::warn!(jobs, %error, "not handed back; their leases will end");
+                    return;
+                }
+                Err(error) => {
+                    let job = claimed.id();
+                    tracing::warn!(job, %error, "not handed back; its lease will end");
+                }
+            }
+            left.pop();
         }
     }
 
