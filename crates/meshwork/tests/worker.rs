@@ -8,6 +8,7 @@ mod worker_holds;
 mod worker_keeper;
 mod worker_presence;
 mod worker_routes;
+mod worker_stops;
 mod worker_support;
 mod worker_turns;
 
@@ -25,6 +26,7 @@ use worker_duty::*;
 use worker_holds::*;
 use worker_presence::*;
 use worker_routes::*;
+use worker_stops::*;
 use worker_support::{Gate, Scripted, osis};
 use worker_turns::*;
 
@@ -41,6 +43,7 @@ on_each_engine! {
     a_timeout_without_an_end_is_the_longest,
     as_many_jobs_run_at_once_as_there_are_slots,
     a_stopping_worker_hands_back_at_no_cost,
+    what_is_handed_back_has_ended_here,
     what_runs_is_finished_within_the_grace,
     the_jobs_of_a_worker_that_is_gone_come_back,
     a_running_job_can_be_stopped,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use meshwork_broker::Listener;
+use meshwork_broker::{Claimed, Listener, Released};
 use meshwork_model::name::JobId;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -131,8 +131,8 @@ impl WorkerHandle {
         self.held.request_stop(id.as_str())
     }
 
-    /// Stops it in order: it takes no more, waits for what it runs as long as its grace allows, and hands
-    /// the rest back at no cost. Returns how many jobs it handed back.
+    /// Stops it in order: it takes no more, waits for what it runs as long as its grace allows, ends the rest, and
+    /// hands it back at no cost when it has ended or was cut off. Returns how many jobs it handed back.
     pub async fn stop(self) -> usize {
         let Self {
             setup,
@@ -154,24 +154,31 @@ impl WorkerHandle {
         }
         running.close();
         let _ = tokio::time::timeout(setup.grace, running.wait()).await;
-        let left = held.newest_first();
-        // In this order, but together: where the server is gone, each waits for it.
-        let broker = &setup.broker;
-        let hand_back = left.iter().map(|claimed| async move {
-            if let Err(error) = broker.release(claimed).await {
-                tracing::warn!(job = claimed.job.id, %error, "not handed back; its lease will end");
-            }
-        });
-        join_all(hand_back).await;
-        held.lose_all();
+        let left = held.give_up();
         given_up.cancel();
+        // Until the last run has ended, or is cut off, the keeper renews: none begins elsewhere before.
         running.wait().await;
+        let handed_back = hand_back(&setup, &left).await;
         if let Err(error) = pull.await {
             tracing::error!(%error, "the pull loop did not end well");
         }
         keeper.end().await;
-        left.len()
+        handed_back
     }
+}
+
+/// Hands jobs back, and gives how many that were: what ended at the last moment is none of them.
+async fn hand_back(setup: &Setup, jobs: &[Arc<Claimed>]) -> usize {
+    // In this order, but together: where the server is gone, each waits for it.
+    let released = jobs.iter().map(async |claimed| {
+        let released = setup.broker.release(claimed).await;
+        if let Err(error) = &released {
+            tracing::warn!(job = claimed.job.id, %error, "not handed back; its lease will end");
+        }
+        matches!(released, Ok(Released::Released))
+    });
+    let released = join_all(released).await;
+    released.into_iter().filter(|released| *released).count()
 }
 
 async fn leave(setup: &Setup) {

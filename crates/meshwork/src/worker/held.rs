@@ -26,6 +26,8 @@ struct Job {
     stop: StopSignal,
     /// Its run is over, and its result on the way: the server may know it already.
     ended: bool,
+    /// It is to be handed back, and is held until that is done, however its run ends.
+    given_up: bool,
 }
 
 impl Held {
@@ -41,6 +43,7 @@ impl Held {
             claimed: Arc::clone(claimed),
             stop: stop.clone(),
             ended: false,
+            given_up: false,
         };
         let mut jobs = self.jobs();
         jobs.added += 1;
@@ -56,9 +59,13 @@ impl Held {
         }
     }
 
-    /// Holds it no longer.
+    /// Holds it no longer, unless it is to be handed back.
     pub(super) fn remove(&self, place: u64) {
-        self.jobs().by_place.remove(&place);
+        let mut jobs = self.jobs();
+        match jobs.by_place.get_mut(&place) {
+            Some(job) if job.given_up => job.ended = true,
+            _ => drop(jobs.by_place.remove(&place)),
+        }
     }
 
     /// What is held now.
@@ -68,15 +75,19 @@ impl Held {
         held.map(|job| (*job.claimed).clone()).collect()
     }
 
-    /// What is held now, the newest first: handed back in this order, each to the front of its queue, the
-    /// oldest is the next one again.
-    pub(super) fn newest_first(&self) -> Vec<Arc<Claimed>> {
-        let jobs = self.jobs();
-        let mut all: Vec<_> = jobs.by_place.iter().collect();
+    /// Ends all runs, whose jobs are to be handed back; they stay held, so that their leases last until then. Gives
+    /// them, the newest first: handed back in this order, each to the front of its queue, the oldest is the next one
+    /// again.
+    pub(super) fn give_up(&self) -> Vec<Arc<Claimed>> {
+        let mut jobs = self.jobs();
+        let mut all: Vec<_> = jobs.by_place.iter_mut().collect();
         all.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(**place));
-        all.into_iter()
-            .map(|(_, job)| Arc::clone(&job.claimed))
-            .collect()
+        let give_up = |(_, job): (_, &mut Job)| {
+            job.given_up = true;
+            job.stop.stop(StopReason::Lost);
+            Arc::clone(&job.claimed)
+        };
+        all.into_iter().map(give_up).collect()
     }
 
     /// The ids of what is held now.
@@ -128,13 +139,6 @@ impl Held {
         }
         found
     }
-
-    /// Ends all runs: their jobs were handed back.
-    pub(super) fn lose_all(&self) {
-        for job in self.jobs().by_place.values() {
-            job.stop.stop(StopReason::Lost);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -160,5 +164,20 @@ mod tests {
         let gone = ["ended".to_owned(), "runs".to_owned()];
         assert_eq!(held.lose(&held.all(), &gone), 1);
         assert_eq!(stop.reason(), Some(StopReason::Lost));
+    }
+
+    #[test]
+    fn what_is_to_be_handed_back_is_held_until_it_is() {
+        let held = Held::default();
+        let (stop, place) = held.add(&claimed("old"));
+        held.add(&claimed("new"));
+        let left = held.give_up();
+        let left: Vec<_> = left.iter().map(|one| one.job.id.as_str()).collect();
+        assert_eq!(left, ["new", "old"]);
+        assert_eq!(stop.reason(), Some(StopReason::Lost));
+        held.remove(place);
+        assert_eq!(held.len(), 2);
+        // Its run has ended: that it is another's by then is no loss.
+        assert_eq!(held.lose(&held.all(), &["old".to_owned()]), 0);
     }
 }

@@ -26,7 +26,9 @@ async fn over(mood: Option<(&'static str, Mood)>) -> (Moody, WorkerHandle, Clien
     let over = Client::new(Broker::new(conn, Hero::default()));
     let worker = worker(&over, &Scripted::echo()).lease(SHORT);
     let worker = worker.start().await.unwrap();
-    worker.registered().await;
+    tokio::time::timeout(PATIENCE, worker.registered())
+        .await
+        .expect("it renews");
     (moody, worker, client)
 }
 

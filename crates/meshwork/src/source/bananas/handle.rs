@@ -75,8 +75,8 @@ impl WorkerHandle {
         let _ = self.state.alive.subscribe().wait_for(Option::is_some).await;
     }
 
-    /// Stops it in order: it takes no more, waits for what it runs as long as its grace allows, and hands the rest
-    /// back at no cost. Returns how many jobs it handed back.
+    /// Stops it in order: it takes no more, waits for what it runs as long as its grace allows, ends the rest, and
+    /// hands it back at no cost when it has ended or was cut off. Returns how many jobs it handed back.
     pub async fn stop(self) -> usize {
         let Self {
             state,
@@ -100,14 +100,14 @@ impl WorkerHandle {
         }
         running.close();
         let _ = tokio::time::timeout(setup.grace, running.wait()).await;
-        let left = state.held();
+        let left = state.give_up();
+        // Until the last run has ended, or is cut off, the keeper renews: none begins elsewhere before.
+        running.wait().await;
         // Together: where the server is gone, each waits for it.
         let hand_back = left.iter().map(|one| back(&state, one, Back::Next));
-        join_all(hand_back).await;
-        state.lose_all();
-        running.wait().await;
+        let handed_back = join_all(hand_back).await;
         keeper.end().await;
-        left.len()
+        handed_back.into_iter().filter(|back| *back).count()
     }
 }
 

@@ -41,7 +41,8 @@ pub(super) async fn run(state: &State, in_hand: &InHand) {
     // Somebody pushed it twice; an id is taken off a list once.
     if claimed.is_done() {
         tracing::debug!(job = claimed.id(), "it is done already");
-        return back(state, claimed, Back::Nowhere).await;
+        back(state, claimed, Back::Nowhere).await;
+        return;
     }
     if is_elsewhere(state, claimed, record).await {
         return;
@@ -104,11 +105,13 @@ async fn is_elsewhere(state: &State, claimed: &Claimed, record: &Record) -> bool
     true
 }
 
-/// Hands a job back; should that fail, its lease ends.
-pub(super) async fn back(state: &State, claimed: &Claimed, to: Back) {
-    if let Err(error) = state.setup.broker.release(claimed, to).await {
+/// Hands a job back; should that fail, its lease ends. False too if it was this worker's no more.
+pub(super) async fn back(state: &State, claimed: &Claimed, to: Back) -> bool {
+    let released = state.setup.broker.release(claimed, to).await;
+    released.unwrap_or_else(|error| {
         tracing::warn!(job = claimed.id(), %error, "not handed back; its lease will end");
-    }
+        false
+    })
 }
 
 async fn execute(state: &State, in_hand: &InHand, entry: &Entry, record: &Record) -> Report {

@@ -49,6 +49,18 @@ pub(super) struct Setup {
 pub(super) struct InHand {
     pub(super) claimed: Claimed,
     pub(super) stop: StopSignal,
+    hold: Hold,
+}
+
+/// Until when a job is in hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    /// Until it is dealt with.
+    Runs,
+    /// Until it is handed back, however its run ends.
+    GivenUp,
+    /// The same, and its run has ended.
+    Ended,
 }
 
 /// A worker that runs.
@@ -100,20 +112,23 @@ impl State {
     /// A job is this worker's.
     pub(super) fn take(&self, claimed: Claimed) -> InHand {
         let stop = StopSignal::default();
-        let taken = InHand { claimed, stop };
+        let taken = InHand {
+            claimed,
+            stop,
+            hold: Hold::Runs,
+        };
         self.jobs()
             .insert(taken.claimed.hold.clone(), taken.clone());
         taken
     }
 
-    /// A job is dealt with. One of the same id that came later stays.
+    /// A job is dealt with. One of the same id that came later stays, and so does one that is to be handed back.
     pub(super) fn done(&self, claimed: &Claimed) {
         let mut jobs = self.jobs();
-        if jobs
-            .get(&claimed.hold)
-            .is_some_and(|job| job.claimed.token == claimed.token)
-        {
-            jobs.remove(&claimed.hold);
+        match jobs.get_mut(&claimed.hold) {
+            Some(job) if job.claimed.token != claimed.token => {}
+            Some(job) if job.hold != Hold::Runs => job.hold = Hold::Ended,
+            _ => drop(jobs.remove(&claimed.hold)),
         }
     }
 
@@ -135,17 +150,22 @@ impl State {
                 .filter(|job| Some(job.claimed.token.as_str()) == token)
             {
                 job.stop.stop(StopReason::Lost);
-                lost += 1;
+                lost += usize::from(job.hold != Hold::Ended);
             }
         }
         lost
     }
 
-    /// Ends all runs; nobody wants their reports.
-    pub(super) fn lose_all(&self) {
-        for job in self.jobs().values() {
+    /// Ends all runs, whose jobs are to be handed back, and gives them; they stay in hand, so that their leases last
+    /// until then.
+    pub(super) fn give_up(&self) -> Vec<Claimed> {
+        let mut jobs = self.jobs();
+        let give_up = |job: &mut InHand| {
+            job.hold = Hold::GivenUp;
             job.stop.stop(StopReason::Lost);
-        }
+            job.claimed.clone()
+        };
+        jobs.values_mut().map(give_up).collect()
     }
 
     /// A job is left where it stands, on a list without a route: nothing is taken from such lists.
