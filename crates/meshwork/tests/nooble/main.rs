@@ -23,5 +23,6 @@ mod process;
 mod scripts;
 mod service;
 mod slots;
+mod stops;
 mod support;
 mod table;

@@ -2,14 +2,13 @@
 //! says that the service is there, and renews what it has in hand.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use meshwork_broker::nooble::Nooble;
 use meshwork_broker::{Backoff, Error, MAX_ITEMS};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::state::{Queue, State};
-use crate::source::thread::Thread;
+use crate::source::thread::{Thread, in_turn, within};
 
 /// Starts it.
 pub(super) fn start(state: Arc<State>) -> std::io::Result<Thread> {
@@ -52,8 +51,8 @@ async fn renew(broker: &Nooble, state: &State, backoff: &mut Backoff) -> Result<
         *backoff = Backoff::new();
         if !loaded {
             // Once per connection, since a server that was restarted has forgotten them.
-            within("load", setup.lease, broker.load()).await?;
-            loaded = true;
+            let load = in_turn("load", setup.lease, broker.load());
+            loaded = load.await?.is_some();
         }
     }
 }
@@ -72,15 +71,4 @@ async fn renew_queue(broker: &Nooble, state: &State, queue: &Queue) -> Result<()
     }
     queue.is_kept(began + setup.lease);
     Ok(())
-}
-
-/// A call that may not take longer than `most`.
-async fn within<T>(
-    verb: &'static str,
-    most: Duration,
-    call: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
-    tokio::time::timeout(most, call)
-        .await
-        .unwrap_or_else(|_| Err(Error::timed_out(verb)))
 }
