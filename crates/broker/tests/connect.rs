@@ -69,6 +69,15 @@ async fn tcp_unix_and_database() {
 }
 
 #[tokio::test]
+async fn a_database_that_is_not_there() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let said = refused(&server.url_of(99), TlsFiles::default()).await;
+    assert!(said.contains("no such database"), "{said}");
+}
+
+#[tokio::test]
 async fn password_and_user() {
     let Some(server) = RealServer::redis().password("open sesame").start() else {
         return;

@@ -196,6 +196,14 @@ pub enum ConnectError {
         /// What the connection said.
         source: redis::RedisError,
     },
+    /// It has fewer databases.
+    #[error("{place} has no such database; look at the number at the end of the URL")]
+    NoDatabase {
+        /// Where, without secrets.
+        place: String,
+        /// What the connection said.
+        source: redis::RedisError,
+    },
     /// The data directory cannot be opened.
     #[error("{source}")]
     Directory {

@@ -79,6 +79,13 @@ fn refused(place: String, error: RedisError) -> ConnectError {
             reason: text,
         };
     }
+    // The words of the client: the server's own are in other versions others.
+    if text.contains("refused to switch database") {
+        return ConnectError::NoDatabase {
+            place,
+            source: error,
+        };
+    }
     ConnectError::Unreachable {
         place,
         source: error,

@@ -28,8 +28,8 @@ const REFRESH: Duration = PRESENT_FOR.checked_div(3).expect("3 is not 0");
 const LOOK: Duration = Duration::from_secs(1);
 /// A change of this part of all slots is said at once.
 const MUCH: f64 = 0.5;
-/// How long a call may take.
-const CALL: Duration = Duration::from_secs(2);
+/// How long a call may take: longer than a server is asked again that takes none for now, so that it is told why.
+const CALL: Duration = Duration::from_secs(4);
 /// How long the first registration is repeated while the server is away.
 const REPEAT_FOR: Duration = Duration::from_secs(10);
 
