@@ -1,5 +1,5 @@
 //! The answers to calls, and who waits for them: one list of a client for all calls of a type ([`reader`] reads them), told
-//! apart by correlation ids; and lists for single calls ([`own`]). A call of either kind is a [`Call`], which ends what is left of it.
+//! apart by correlation ids; and lists for single calls ([`own`]). A call of either kind is a [`call::Call`], which ends what is left of it.
 //!
 //! A list is named as Nooble4's clients name that of one call, with the id of this process where theirs has the call's:
 //! nobody can tell our calls from theirs.
