@@ -30,6 +30,9 @@ fn failed(verb: &'static str) -> impl FnOnce(redis::RedisError) -> Error {
 /// Past the time that the server was asked to wait, how long its answer may take.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// So often a server says that it was told to end a wait, before that is taken for a wait on another one.
+const UNPARKS: u32 = 3;
+
 /// What the server answers to a call that may wait there for `wait`.
 async fn in_time<T>(
     verb: &'static str,
@@ -67,7 +70,8 @@ pub(super) async fn waited_and_more(
 }
 
 /// The same for a wait that takes what it finds. While the server stands still it is not given up, but ended once the server
-/// answers: left there, it would take what comes next with it. Where the server is gone, the connection breaks.
+/// answers: left there, it would take what comes next with it. Where the server is gone, the connection breaks; and one that
+/// answers, but ends nothing, is another server in its place.
 pub(super) async fn waited_to_its_end(
     verb: &'static str,
     (conn, parking): (&Conn, &Parking),
@@ -80,12 +84,14 @@ pub(super) async fn waited_to_its_end(
     if let Ok(answer) = tokio::time::timeout(wait + GRACE, &mut asked).await {
         return answer.map_err(failed(verb));
     }
-    loop {
+    let mut answered = 0;
+    while answered < UNPARKS {
         tokio::select! {
             biased;
             answer = &mut asked => return answer.map_err(failed(verb)),
-            ended = unpark(conn, parking) => if let Err(error) = ended {
-                tracing::debug!(%error, "{verb}: the server stands still, and is waited for");
+            ended = unpark(conn, parking) => match ended {
+                Ok(()) => answered += 1,
+                Err(error) => tracing::debug!(%error, "{verb}: the server stands still, and is waited for"),
             },
         }
         // The word to end it may have come before the wait.
@@ -93,6 +99,7 @@ pub(super) async fn waited_to_its_end(
             return answer.map_err(failed(verb));
         }
     }
+    Err(Error::timed_out(verb))
 }
 
 pub(super) async fn parking(conn: &Conn) -> Result<Parking, Error> {

@@ -1,6 +1,7 @@
 //! A running worker, and how it stops.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use meshwork_broker::{Claimed, Listener, Released};
@@ -20,6 +21,9 @@ use super::pull::{self, Ends};
 use super::renew::{Alive, Keeper};
 use crate::Error;
 use crate::metrics::Meter;
+
+/// By when a run that was told to stop is cut off: a little longer than it may go on, and than its last words take.
+const CUT_OFF: Duration = Duration::from_secs(12);
 
 /// A running worker. Dropped without [`WorkerHandle::stop`], it takes no more jobs, and what it runs comes
 /// back when the leases end.
@@ -156,9 +160,11 @@ impl WorkerHandle {
         let _ = tokio::time::timeout(setup.grace, running.wait()).await;
         let left = held.give_up();
         given_up.cancel();
-        // Until the last run has ended, or is cut off, the keeper renews: none begins elsewhere before.
-        running.wait().await;
+        // Until the last run has ended, or is cut off, the keeper renews: none begins elsewhere before. One that holds its
+        // thread cannot be cut off, and the others' jobs do not wait for it.
+        let _ = tokio::time::timeout(CUT_OFF, running.wait()).await;
         let handed_back = hand_back(&setup, &left).await;
+        running.wait().await;
         if let Err(error) = pull.await {
             tracing::error!(%error, "the pull loop did not end well");
         }

@@ -20,6 +20,9 @@ use crate::{Error, Monitor};
 /// How long a stopping worker waits for its parked connections to come back.
 const UNPARK: Duration = Duration::from_secs(2);
 
+/// By when a run that was told to stop is cut off: a little longer than it may go on, and than its last words take.
+const CUT_OFF: Duration = Duration::from_secs(12);
+
 /// A running worker for jobs of Bananas. Dropped without [`WorkerHandle::stop`], it takes no more jobs, and what it
 /// runs comes back when the leases end.
 pub struct WorkerHandle {
@@ -101,11 +104,13 @@ impl WorkerHandle {
         running.close();
         let _ = tokio::time::timeout(setup.grace, running.wait()).await;
         let left = state.give_up();
-        // Until the last run has ended, or is cut off, the keeper renews: none begins elsewhere before.
-        running.wait().await;
+        // Until the last run has ended, or is cut off, the keeper renews: none begins elsewhere before. One that holds its
+        // thread cannot be cut off, and the others' jobs do not wait for it.
+        let _ = tokio::time::timeout(CUT_OFF, running.wait()).await;
         // Together: where the server is gone, each waits for it.
         let hand_back = left.iter().map(|one| back(&state, one, Back::Next));
         let handed_back = join_all(hand_back).await;
+        running.wait().await;
         keeper.end().await;
         handed_back.into_iter().filter(|back| *back).count()
     }

@@ -16,6 +16,8 @@ use crate::source::thread::Thread;
 
 /// How long a stopping service waits for its parked connections to come back.
 const UNPARK: Duration = Duration::from_secs(2);
+/// By when a run that was told to stop is cut off: a little longer than it may go on, and than its last call takes.
+const CUT_OFF: Duration = Duration::from_secs(12);
 /// How long it waits until the trace is told of all that it ran.
 const TIDY: Duration = Duration::from_secs(2);
 
@@ -93,11 +95,13 @@ impl ServiceHandle {
         let grace = state.setup.grace;
         let _ = tokio::time::timeout(grace, state.ended()).await;
         let left = state.all();
-        // Another service begins with what is handed back at once: here it must be over.
+        // Another service begins with what is handed back at once: here it must be over. A handler that holds its thread
+        // cannot be cut off, and the others' messages do not wait for it.
         left.iter().for_each(|in_hand| in_hand.lost.cancel());
-        state.ended().await;
+        let _ = tokio::time::timeout(CUT_OFF, state.ended()).await;
         // Together: where the server is gone, each waits for it.
         let handed_back = join_all(left.iter().map(|in_hand| release(&state, in_hand))).await;
+        state.ended().await;
         if tokio::time::timeout(TIDY, tidies).await.is_err() {
             tracing::warn!("the trace was not told of all that is over");
         }
