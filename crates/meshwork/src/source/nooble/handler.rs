@@ -272,6 +272,14 @@ impl Registry {
         self.acts.insert(name.to_owned(), act);
     }
 
+    /// What deals with these where nothing else does.
+    pub(super) fn add_unless_there(&mut self, handlers: &Handlers) {
+        for (name, act) in handlers {
+            let free = self.acts.entry(name.clone());
+            free.or_insert_with(|| Arc::clone(act));
+        }
+    }
+
     pub(super) fn add_script(&mut self, name: &str, path: &Path) -> Result<(), HandlerError> {
         self.scripts.add_script(name, path)?;
         self.scripted.push(name.to_owned());

@@ -132,12 +132,15 @@ impl Service {
 
     /// Deals with callbacks of this event, which this service asked for, by a function.
     #[must_use]
-    pub fn on_callback<H, Signature>(self, event: &str, handler: H) -> Self
+    pub fn on_callback<H, Signature>(mut self, event: &str, handler: H) -> Self
     where
         H: CallbackHandler<Signature>,
         Signature: 'static,
     {
-        self.listen(event, None, of_event(event, handler))
+        let handlers = of_event(event, handler);
+        // In the lists dialect a service may take its callbacks among its actions.
+        self.registry.add_unless_there(&handlers);
+        self.listen(event, None, handlers)
     }
 
     /// The same for the callback of one call, which was asked for with a list of its own
