@@ -1,6 +1,7 @@
 //! Workers for what other systems ask for, over the runtimes of ours: one folder for each system.
 
 pub mod bananas;
+pub(crate) mod hand_back;
 pub(crate) mod handlers;
 pub mod nooble;
 pub(crate) mod thread;

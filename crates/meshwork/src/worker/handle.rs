@@ -1,7 +1,6 @@
 //! A running worker, and how it stops.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::join_all;
 use meshwork_broker::{Claimed, Listener, Released};
@@ -21,9 +20,7 @@ use super::pull::{self, Ends};
 use super::renew::{Alive, Keeper};
 use crate::Error;
 use crate::metrics::Meter;
-
-/// By when a run that was told to stop is cut off: a little longer than it may go on, and than its last words take.
-const CUT_OFF: Duration = Duration::from_secs(12);
+use crate::source::hand_back::ENDED;
 
 /// A running worker. Dropped without [`WorkerHandle::stop`], it takes no more jobs, and what it runs comes
 /// back when the leases end.
@@ -162,7 +159,7 @@ impl WorkerHandle {
         given_up.cancel();
         // Until the last run has ended, or is cut off, the keeper renews: none begins elsewhere before. One that holds its
         // thread cannot be cut off, and the others' jobs do not wait for it.
-        let _ = tokio::time::timeout(CUT_OFF, running.wait()).await;
+        let _ = tokio::time::timeout(ENDED, running.wait()).await;
         let handed_back = hand_back(&setup, &left).await;
         running.wait().await;
         if let Err(error) = pull.await {

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use meshwork_broker::{Backoff, Claimed, Finished, Taken};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -23,6 +23,7 @@ use super::lists::{Order, Turn, base_of};
 use super::report::Ran;
 use super::slot::Ended;
 use super::start::Starter;
+use crate::source::hand_back::hand_back;
 
 /// Between two claims while nothing comes: what no wake-up told of is found then, and what came to a list
 /// that no connection waits on. Between two looks into all feeds too: into one of them an id may have come
@@ -365,7 +366,11 @@ impl Pull {
         self.releases += 1;
         let setup = Arc::clone(&self.setup);
         self.flying.push(Box::pin(async move {
-            release(&setup, left).await;
+            let (setup, id) = (&setup, |claimed: &Claimed| claimed.job.id.to_string());
+            hand_back(left, setup.lease, id, |claimed| async move {
+                setup.broker.release(&claimed).await
+            })
+            .await;
             Landed::Released
         }));
     }
@@ -411,28 +416,5 @@ impl Pull {
             self.held.remove(ran.slot.place);
         }
         self.resting = false;
-    }
-}
-
-/// Hands jobs back as long as a lease lasts: then they are others' in any case. Where the server is gone, each would wait
-/// for it, so the first that meets that is the last.
-async fn release(setup: &Setup, mut left: Vec<Claimed>) {
-    let until = Instant::now() + setup.lease;
-    // Each goes to the head of its queue: the last one first keeps their order.
-    while let Some(claimed) = left.last() {
-        let released = timeout_at(until, setup.broker.release(claimed)).await;
-        match released.unwrap_or_else(|_| Err(meshwork_broker::Error::timed_out("release"))) {
-            Ok(_) => {}
-            Err(error) if error.is_temporary() => {
-                let jobs = left.len();
-                tracing::warn!(jobs, %error, "not handed back; their leases will end");
-                return;
-            }
-            Err(error) => {
-                let job = &claimed.job.id;
-                tracing::warn!(job, %error, "not handed back; its lease will end");
-            }
-        }
-        left.pop();
     }
 }

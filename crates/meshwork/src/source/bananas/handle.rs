@@ -14,14 +14,12 @@ use super::keep;
 use super::pull::pull;
 use super::run::back;
 use super::state::State;
+use crate::source::hand_back::ENDED;
 use crate::source::thread::Thread;
 use crate::{Error, Monitor};
 
 /// How long a stopping worker waits for its parked connections to come back.
 const UNPARK: Duration = Duration::from_secs(2);
-
-/// By when a run that was told to stop is cut off: a little longer than it may go on, and than its last words take.
-const CUT_OFF: Duration = Duration::from_secs(12);
 
 /// A running worker for jobs of Bananas. Dropped without [`WorkerHandle::stop`], it takes no more jobs, and what it
 /// runs comes back when the leases end.
@@ -106,7 +104,7 @@ impl WorkerHandle {
         let left = state.give_up();
         // Until the last run has ended, or is cut off, the keeper renews: none begins elsewhere before. One that holds its
         // thread cannot be cut off, and the others' jobs do not wait for it.
-        let _ = tokio::time::timeout(CUT_OFF, running.wait()).await;
+        let _ = tokio::time::timeout(ENDED, running.wait()).await;
         // Together: where the server is gone, each waits for it.
         let hand_back = left.iter().map(|one| back(&state, one, Back::Next));
         let handed_back = join_all(hand_back).await;

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::Backoff;
-use meshwork_broker::bananas::{Back, Claim, Taken};
+use meshwork_broker::bananas::{Back, Claim, Claimed, Taken};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::left::Left;
 use super::run::run;
 use super::state::State;
+use crate::source::hand_back::hand_back;
 use crate::worker::Holds;
 
 /// Between two claims while nothing comes: what no connection told of is found then.
@@ -166,28 +167,17 @@ impl Pull {
     }
 
     /// Hands back what came after its lease, since this process was stopped or the answer held up: others may have begun
-    /// it by now. That takes no longer than a lease, and ends where the server is gone: each would wait for it.
+    /// it by now.
     async fn give_back(&self, taken: Taken) {
-        let (setup, mut left) = (&self.state.setup, taken.jobs);
-        tracing::warn!(jobs = left.len(), "a claim was answered after its lease");
-        let until = Instant::now() + setup.lease;
-        // Each is the next one of its list then: the last one first keeps their order.
-        while let Some(claimed) = left.last() {
-            let released = timeout_at(until, setup.broker.release(claimed, Back::Next)).await;
-            match released.unwrap_or_else(|_| Err(meshwork_broker::Error::timed_out("release"))) {
-                Ok(_) => {}
-                Err(error) if error.is_temporary() => {
-                    let jobs = left.len();
-                    tracing::warn!(jobs, %error, "not handed back; their leases will end");
-                    return;
-                }
-                Err(error) => {
-                    let job = claimed.id();
-                    tracing::warn!(job, %error, "not handed back; its lease will end");
-                }
-            }
-            left.pop();
-        }
+        let setup = &self.state.setup;
+        tracing::warn!(
+            jobs = taken.jobs.len(),
+            "a claim was answered after its lease"
+        );
+        hand_back(taken.jobs, setup.lease, Claimed::id, |claimed| async move {
+            setup.broker.release(&claimed, Back::Next).await
+        })
+        .await;
     }
 
     /// Waits until an id comes, a list that is held back is worth another look, or for a while.

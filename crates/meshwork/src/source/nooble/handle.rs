@@ -12,12 +12,11 @@ use super::pull::{promote, pull, take_over, trim};
 use super::run::release;
 use super::state::{Setup, State};
 use super::tidy::tidy;
+use crate::source::hand_back::ENDED;
 use crate::source::thread::Thread;
 
 /// How long a stopping service waits for its parked connections to come back.
 const UNPARK: Duration = Duration::from_secs(2);
-/// By when a run that was told to stop is cut off: a little longer than it may go on, and than its last call takes.
-const CUT_OFF: Duration = Duration::from_secs(12);
 /// How long it waits until the trace is told of all that it ran.
 const TIDY: Duration = Duration::from_secs(2);
 
@@ -98,7 +97,7 @@ impl ServiceHandle {
         // Another service begins with what is handed back at once: here it must be over. A handler that holds its thread
         // cannot be cut off, and the others' messages do not wait for it.
         left.iter().for_each(|in_hand| in_hand.lost.cancel());
-        let _ = tokio::time::timeout(CUT_OFF, state.ended()).await;
+        let _ = tokio::time::timeout(ENDED, state.ended()).await;
         // Together: where the server is gone, each waits for it.
         let handed_back = join_all(left.iter().map(|in_hand| release(&state, in_hand))).await;
         state.ended().await;
