@@ -1,5 +1,7 @@
 //! The command line: commands, and the options that all of them share.
 
+use std::io::{self, Write};
+
 use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser};
@@ -10,7 +12,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::{self, Exit};
 use crate::logging::{self, LogFormat, Logging};
-use crate::out::{Out, note};
+use crate::out::{Out, OutError, note};
 use crate::target::Place;
 
 /// Run scripts as jobs, on Redis or without a server
@@ -53,12 +55,15 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Reads the command line. Where it is wrong, or asks for help, this is the end.
-    pub(crate) fn read() -> Self {
-        let matches = without_empty(Self::command()).get_matches();
-        let mut cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-        cli.url_is_visible = source_of(&matches, "redis") == Some(ValueSource::CommandLine);
-        cli
+    /// Reads the command line. Where it is wrong, or asks for help, that is said, and how the command ends.
+    pub(crate) fn read() -> Result<Self, Exit> {
+        let matches = without_empty(Self::command()).try_get_matches();
+        let read = matches.and_then(|matches| {
+            let mut cli = Self::from_arg_matches(&matches)?;
+            cli.url_is_visible = source_of(&matches, "redis") == Some(ValueSource::CommandLine);
+            Ok(cli)
+        });
+        read.map_err(|said| tell(&said))
     }
 
     /// Sets up what is said about the work itself.
@@ -80,6 +85,20 @@ impl Cli {
         let exit = Box::pin(self.command.run(&mut context)).await?;
         context.out.flush()?;
         Ok(exit)
+    }
+}
+
+/// Prints what clap says: help on stdout, of which it is to be known whether it could be written, or what is wrong.
+fn tell(said: &clap::Error) -> Exit {
+    let printed = said.print().and_then(|()| io::stdout().flush());
+    match printed {
+        _ if said.use_stderr() => Exit::USAGE,
+        Ok(()) => Exit::DONE,
+        Err(error) => {
+            let error = Error::from(OutError::from(error));
+            error.tell();
+            error.exit()
+        }
     }
 }
 

@@ -42,7 +42,10 @@ use crate::error::Error;
 use crate::exit::Exit;
 
 fn main() -> ExitCode {
-    let cli = Cli::read();
+    let cli = match Cli::read() {
+        Ok(cli) => cli,
+        Err(exit) => return exit.into(),
+    };
     let logging = cli.log();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -51,6 +51,38 @@ on_all_data! {
     }
 }
 
+/// Help is output too.
+#[test]
+fn help_that_cannot_be_written_is_told() {
+    let ground = Ground::url("redis://h");
+    for args in [
+        &["--help"][..],
+        &["-h"],
+        &["--version"],
+        &["action", "call", "--help"],
+        &["help", "run"],
+    ] {
+        let Ok(full) = OpenOptions::new().write(true).open("/dev/full") else {
+            return;
+        };
+        let output = ground.command(args).stdout(full).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(6), "{args:?}: {said}");
+        assert!(
+            said.contains("the output cannot be written"),
+            "{args:?}: {said}"
+        );
+        let (reads, writes) = std::io::pipe().unwrap();
+        drop(reads);
+        let output = ground.command(args).stdout(writes).output().unwrap();
+        assert_eq!(
+            (output.status.code(), &*output.stderr),
+            (Some(NO_READER), &b""[..]),
+            "{args:?}"
+        );
+    }
+}
+
 #[test]
 fn nothing_needs_a_colour() {
     let ground = Ground::url("redis://h");
