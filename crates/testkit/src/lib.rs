@@ -18,9 +18,11 @@ mod kept;
 pub mod legacy;
 pub mod moody;
 pub mod mutation;
+mod say;
 pub mod scale;
 pub mod servers;
 pub mod snapshot;
 pub mod stalling;
 
 pub use eventually::eventually;
+pub use say::say;

@@ -120,3 +120,15 @@ fn a_name_means_one_figure_or_all_that_begin_with_it() {
         ["call-latency-streams", "call-latency-lists"]
     );
 }
+
+/// As with `| head`: it ends where it would print next, before anything is measured.
+#[test]
+fn a_reader_that_leaves_ends_it_quietly() {
+    let (reads, writes) = std::io::pipe().expect("a pipe");
+    drop(reads);
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_bench"));
+    command.args(["--quick", "--only", "work-10", "--engine", "embedded"]);
+    let output = command.stdout(writes).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*said), (Some(141), ""));
+}

@@ -59,7 +59,7 @@ async fn main() -> ExitCode {
 }
 
 /// True if what is promised holds in all dialects.
-#[allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a command")]
+#[allow(clippy::print_stderr, reason = "it is a command")]
 async fn all(arguments: &Arguments) -> Result<bool, ActionsError> {
     if arguments.kills >= arguments.calls {
         let why = format!("{} kills need more calls", arguments.kills);
@@ -79,8 +79,8 @@ async fn all(arguments: &Arguments) -> Result<bool, ActionsError> {
         };
         let report = play(&plan).await?;
         match arguments.json {
-            true => println!("{}", report.json()),
-            false => println!("{report}"),
+            true => meshwork_testkit::say(report.json()),
+            false => meshwork_testkit::say(&report),
         }
         hold &= report.holds();
     }

@@ -111,7 +111,6 @@ async fn main() -> ExitCode {
 }
 
 /// True if all scenarios hold.
-#[allow(clippy::print_stdout, reason = "it is a command")]
 async fn all(arguments: &Arguments) -> Result<bool, BananasError> {
     let plan = Plan {
         meshwork: meshwork_binary()?,
@@ -127,8 +126,8 @@ async fn all(arguments: &Arguments) -> Result<bool, BananasError> {
     for scenario in scenarios {
         let outcome = play(&plan, scenario).await?;
         match arguments.json {
-            true => println!("{}", outcome.json()),
-            false => println!("{outcome}"),
+            true => meshwork_testkit::say(outcome.json()),
+            false => meshwork_testkit::say(&outcome),
         }
         hold &= outcome.holds();
     }

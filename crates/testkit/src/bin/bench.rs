@@ -73,7 +73,7 @@ impl Arguments {
 }
 
 #[tokio::main]
-#[allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a command")]
+#[allow(clippy::print_stderr, reason = "it is a command")]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let plan = match arguments.plan() {
@@ -84,12 +84,12 @@ async fn main() -> ExitCode {
         }
     };
     if !arguments.json {
-        println!("{}", Line::head());
+        meshwork_testkit::say(Line::head());
     }
     let step = |step: &str| eprintln!("bench: {step}");
     let told = |line: &Line| match arguments.json {
-        true => println!("{}", line.json()),
-        false => println!("{line}"),
+        true => meshwork_testkit::say(line.json()),
+        false => meshwork_testkit::say(line),
     };
     match run(&plan, step, told).await {
         Ok(()) => ExitCode::SUCCESS,

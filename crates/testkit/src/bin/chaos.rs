@@ -127,7 +127,7 @@ fn own() -> Result<PathBuf, ChaosError> {
 
 // Programs' outputs are waited for while others run.
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
-#[allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a command")]
+#[allow(clippy::print_stderr, reason = "it is a command")]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let part = match (&arguments.scheduler, &arguments.limited_worker) {
@@ -169,7 +169,7 @@ async fn main() -> ExitCode {
         match scenario.play(plan).await {
             Ok((holds, words, json)) => {
                 all_hold &= holds;
-                println!("{}", if arguments.json { json } else { words });
+                meshwork_testkit::say(if arguments.json { json } else { words });
             }
             Err(error) => {
                 eprintln!("chaos: {}: {error}", scenario.name());

@@ -20,7 +20,7 @@ struct Arguments {
     seed: Option<u64>,
 }
 
-#[allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a command")]
+#[allow(clippy::print_stderr, reason = "it is a command")]
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let plan = Plan {
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     };
     match run(plan, &server.socket()) {
         Ok(()) => {
-            println!("{} commands, no difference", plan.commands);
+            meshwork_testkit::say(format_args!("{} commands, no difference", plan.commands));
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -3,11 +3,6 @@
 //! `cargo run --release -p meshwork-testkit --bin idle -- redis://127.0.0.1:6379/0`, on a server that nobody
 //! else uses: it counts every call of every client.
 
-#![allow(
-    clippy::print_stdout,
-    reason = "a program that prints what it measured"
-)]
-
 use std::time::{Duration, Instant};
 
 use meshwork::model::name::JobId;
@@ -104,17 +99,19 @@ async fn pickup(
         );
     }
     took.sort();
-    println!(
+    meshwork_testkit::say(format_args!(
         "pickup by {how}: p50 {:?}, p99 {:?}",
         took[SAMPLES / 2],
         took[SAMPLES * 99 / 100]
-    );
+    ));
     Ok(())
 }
 
 async fn calls_while_idle(calls: &Calls, workers: usize) {
     let each = calls.per_second(WATCHED).await / workers as f64;
-    println!("{workers} idle: {each:.2} calls a second each");
+    meshwork_testkit::say(format_args!(
+        "{workers} idle: {each:.2} calls a second each"
+    ));
 }
 
 /// From the call that submits to the record that says `finished`, and until the workers wait again.
@@ -131,10 +128,10 @@ async fn calls_per_job(client: &Client, calls: &Calls) -> Result<()> {
         made.push(calls.so_far() - before);
     }
     made.sort_unstable();
-    println!(
+    meshwork_testkit::say(format_args!(
         "a job among {WORKERS} idle workers: p50 {} calls, p90 {} (renewals that fall between included)",
         made[SAMPLES / 2],
         made[SAMPLES * 9 / 10]
-    );
+    ));
     Ok(())
 }

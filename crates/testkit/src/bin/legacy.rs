@@ -48,7 +48,7 @@ enum Role {
 }
 
 #[tokio::main]
-#[allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a command")]
+#[allow(clippy::print_stderr, reason = "it is a command")]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match &arguments.role {
@@ -68,7 +68,7 @@ async fn main() -> ExitCode {
 }
 
 /// True if all worlds hold.
-#[allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a command")]
+#[allow(clippy::print_stderr, reason = "it is a command")]
 async fn world(arguments: &Arguments) -> Result<bool, LegacyError> {
     let seed = arguments.seed.unwrap_or_else(rand::random);
     eprintln!("seed {seed}");
@@ -85,7 +85,7 @@ async fn world(arguments: &Arguments) -> Result<bool, LegacyError> {
     let mut hold = true;
     for list in lists {
         let report = play(&plan, list).await?;
-        println!("{report}");
+        meshwork_testkit::say(&report);
         hold &= report.holds();
     }
     Ok(hold)

@@ -29,7 +29,7 @@ struct Arguments {
 }
 
 #[tokio::main(flavor = "current_thread")]
-#[allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a command")]
+#[allow(clippy::print_stderr, reason = "it is a command")]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let plan = Plan {
@@ -41,9 +41,9 @@ async fn main() -> ExitCode {
     };
     match run(&plan).await {
         Ok(report) => {
-            println!("{report}");
+            meshwork_testkit::say(&report);
             if arguments.json {
-                print!("{}", report.json(&plan));
+                meshwork_testkit::say(report.json(&plan).trim_end());
             }
             if report.holds() {
                 return ExitCode::SUCCESS;
