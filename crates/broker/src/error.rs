@@ -67,6 +67,33 @@ pub enum Error {
         /// The key.
         key: String,
     },
+    /// The same, where the server does not say which of several keys it is. What a script did before it met the key stays.
+    #[error(
+        "{verb} failed: a key that it works on holds a value of another kind than it needs, one of {keys}: see what each \
+         of them holds, and rename or delete the wrong one"
+    )]
+    WrongKind {
+        /// The verb.
+        verb: &'static str,
+        /// The keys that the call works on and that are there, each with what it holds.
+        keys: String,
+    },
+    /// The server's access rules do not let this user make the call. What a script did before it met them stays.
+    #[error(
+        "{verb} failed: the server's ACL does not let this user do it: {}; it works on {keys}. The rights that \
+         are needed stand in docs/operations.md, \"An ACL user\" ({source})",
+        may_not(lacks)
+    )]
+    Denied {
+        /// The verb.
+        verb: &'static str,
+        /// The keys that the call works on.
+        keys: String,
+        /// The commands that this user may not say of them, if that is known.
+        lacks: Vec<&'static str>,
+        /// What the server said.
+        source: redis::RedisError,
+    },
     /// No server holds so many ids.
     #[error("a queue's limit is at most {max}, not {given}", max = crate::MAX_QUEUE_LIMIT)]
     QueueLimit {
@@ -103,6 +130,44 @@ pub enum Error {
 }
 
 impl Error {
+    /// What the server said to a call of these keys, where nothing more can be asked.
+    pub(crate) fn of_keys(verb: &'static str, keys: &[String], source: redis::RedisError) -> Self {
+        if is_denied(&source) {
+            let (keys, lacks) = (keys.join(", "), Vec::new());
+            return Self::Denied {
+                verb,
+                keys,
+                lacks,
+                source,
+            };
+        }
+        match (source.code(), keys) {
+            (Some("WRONGTYPE"), [key]) => Self::WrongType {
+                verb,
+                key: key.clone(),
+            },
+            (Some("WRONGTYPE"), [_, ..]) => Self::WrongKind {
+                verb,
+                keys: keys.join(", "),
+            },
+            _ => Self::Call { verb, source },
+        }
+    }
+
+    /// What the server said to the first of several commands that it did not take.
+    pub(crate) fn of_pipeline(
+        verb: &'static str,
+        pipeline: &redis::Pipeline,
+        source: redis::RedisError,
+    ) -> Self {
+        let all = source.clone().into_server_errors();
+        let Some((at, error)) = all.and_then(|all| all.first().cloned()) else {
+            return Self::Call { verb, source };
+        };
+        let keys = pipeline.cmd_iter().nth(at).map(keys_of);
+        Self::of_keys(verb, &keys.unwrap_or_default(), error.into())
+    }
+
     /// A connection of its own could not be made.
     pub(crate) fn connect(source: redis::RedisError) -> Self {
         Self::Call {
@@ -124,6 +189,12 @@ impl Error {
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self, Self::Call { source, .. } if source.code() == Some("OOM"))
+    }
+
+    /// Whether the server is there and does not take the call, and the message says what to do about that.
+    #[must_use]
+    pub fn says_what_to_do(&self) -> bool {
+        matches!(self, Self::Call { source, .. } if !hint(source).is_empty())
     }
 
     /// Whether the connection that was called over is of no more use: it broke, or leads to a server that has the
@@ -156,7 +227,70 @@ impl Error {
 fn hint(source: &redis::RedisError) -> &'static str {
     match source.code() {
         Some("OOM") => " (its memory is full: raise maxmemory, or delete what is not needed)",
+        Some("NOPERM") => {
+            " (its ACL does not let this user: the rights that are needed stand in docs/operations.md, \"An ACL user\")"
+        }
+        Some("READONLY") => {
+            " (it is a replica: give the address of the primary, or redis+sentinel:// to find it)"
+        }
+        Some("MISCONF") => {
+            " (it cannot save to its disk, and takes no writes: look into its log, and free or mend the disk)"
+        }
         _ => "",
+    }
+}
+
+/// The keys of a command that has any: what it may fail over.
+pub(crate) fn keys_of(cmd: &redis::Cmd) -> Vec<String> {
+    let args: Vec<_> = cmd.args_iter().collect();
+    let word = |at: usize| match args.get(at) {
+        Some(redis::Arg::Simple(word)) => Some(String::from_utf8_lossy(word).into_owned()),
+        _ => None,
+    };
+    let name = word(0).unwrap_or_default();
+    let places = match name.as_str() {
+        "CLIENT" | "PING" | "EVAL" | "EVALSHA" => 0..0,
+        "XGROUP" | "XINFO" => 2..3,
+        "BLMOVE" | "LMOVE" => 1..3,
+        "BLMPOP" => {
+            let keys = word(2).and_then(|keys| keys.parse().ok()).unwrap_or(0);
+            3..3 + usize::min(keys, MOST_NAMED)
+        }
+        "XREADGROUP" => {
+            let streams = (0..args.len()).find(|at| word(*at).as_deref() == Some("STREAMS"));
+            streams.map_or(0..0, |at| at + 1..at + 2)
+        }
+        _ => 1..2,
+    };
+    places.filter_map(word).collect()
+}
+
+/// What a user may not do, in words.
+fn may_not(lacks: &[&str]) -> String {
+    match lacks {
+        [] => "it may not say that, or not of these keys".to_owned(),
+        _ => format!("it may not say {}", lacks.join(", ")),
+    }
+}
+
+/// The most keys that an error names: a call of many jobs has thousands.
+pub(crate) const MOST_NAMED: usize = 16;
+
+/// What a server says whose access rules forbid what a script does: it has no code for that.
+const DENIED_WORDS: [&str; 2] = [
+    "The user executing the script can't",
+    "ACL failure in script",
+];
+
+/// Whether a server's access rules forbid the call.
+pub(crate) fn is_denied(error: &redis::RedisError) -> bool {
+    match error.code() {
+        Some("NOPERM") => true,
+        Some("ERR") => {
+            let detail = error.detail().unwrap_or_default();
+            DENIED_WORDS.iter().any(|words| detail.contains(words))
+        }
+        _ => false,
     }
 }
 

@@ -3,10 +3,12 @@
 use meshwork_model::keys::bananas::Bananas;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::Namespace;
+use redis::RedisResult;
 
 use super::facts::{Facts, ask};
 use super::{Finding, Level};
 use crate::conn::Conn;
+use crate::script::Verb;
 
 /// Every command that Meshwork says, in scripts and outside, each as it may be said of a key `K`. The tests
 /// run all verbs as a user who may say these and no others.
@@ -88,7 +90,7 @@ for at, command in ipairs(ARGV) do
 end
 return denied";
 
-fn name(command: &'static str) -> &'static str {
+fn name(command: &str) -> &str {
     command.split(' ').next().unwrap_or(command)
 }
 
@@ -115,44 +117,92 @@ pub fn bananas_rights(prefix: &Namespace) -> String {
     format!("~{prefix}:* &{channels}* {}", commands.join(" "))
 }
 
-/// What actions of Nooble4 need besides.
+/// What actions of Nooble4 need besides, each as it may be said of a key or a channel `K`.
 const NOOBLE_COMMANDS: [&str; 11] = [
-    "blmpop",
-    "publish",
-    "subscribe",
-    "xack",
-    "xclaim",
-    "xdel",
-    "xgroup",
-    "xinfo",
-    "xpending",
-    "xreadgroup",
-    "xtrim",
+    "blmpop 1 1 K RIGHT",
+    "publish K m",
+    "subscribe K",
+    "xack K g 1-1",
+    "xclaim K g c 0 1-1",
+    "xdel K 1-1",
+    "xgroup CREATE K g 0",
+    "xinfo STREAM K",
+    "xpending K g",
+    "xreadgroup GROUP g c STREAMS K >",
+    "xtrim K MAXLEN 1",
 ];
+
+/// What a service takes nothing without, of a stream and of a list.
+const OF_STREAM: [&str; 2] = ["evalsha", "xreadgroup"];
+const OF_LIST: [&str; 3] = ["evalsha", "lmove", "blmove"];
 
 /// The rules for `ACL SETUSER` that such a user needs besides for actions of Nooble4 under `prefix`.
 #[must_use]
 pub fn nooble_rights(prefix: &Namespace) -> String {
-    let commands = NOOBLE_COMMANDS.map(|command| format!("+{command}"));
+    let commands = NOOBLE_COMMANDS.map(|command| format!("+{}", name(command)));
     format!("~{prefix}:* &{prefix}:* {}", commands.join(" "))
 }
 
 /// The commands that this user may not say, or not of the namespace's keys. None if the server does not tell.
 pub(super) async fn denied(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>> {
-    let key = keys.lease();
-    let mut script = redis::cmd("EVAL");
-    script.arg(MAY_NOT).arg(0);
-    for command in COMMANDS {
-        script.arg(command.replace('|', " ").replace(" K", &format!(" {key}")));
-    }
-    match ask::<Vec<usize>>(conn, &script).await {
-        Ok(denied) => {
-            let name = |at: usize| Some(name(COMMANDS.get(at.checked_sub(1)?)?));
-            Some(denied.into_iter().filter_map(name).collect())
-        }
+    match may_not_say(conn, &keys.lease(), &COMMANDS).await {
+        Ok(denied) => Some(denied),
         Err(error) if error.code() == Some("NOPERM") => Some(vec!["eval"]),
         Err(_) => None,
     }
+}
+
+/// Which of these commands this user may not say of a key.
+async fn may_not_say(
+    conn: &Conn,
+    key: &str,
+    commands: &[&'static str],
+) -> RedisResult<Vec<&'static str>> {
+    let mut script = redis::cmd("EVAL");
+    script.arg(MAY_NOT).arg(0);
+    for command in commands {
+        script.arg(command.replace('|', " ").replace(" K", &format!(" {key}")));
+    }
+    let denied: Vec<usize> = ask(conn, &script).await?;
+    let name = |at: usize| Some(name(commands.get(at.checked_sub(1)?)?));
+    Ok(denied.into_iter().filter_map(name).collect())
+}
+
+/// Which commands of a verb's script this user may not say of a key, the call itself included. None if the server does
+/// not tell.
+pub(crate) async fn may_not(conn: &Conn, key: &str, verb: Verb) -> Option<Vec<&'static str>> {
+    let source = verb.source().to_lowercase();
+    let says = |command: &&str| {
+        let name = name(command);
+        name == "evalsha" || source.contains(&format!("call('{name}'"))
+    };
+    let all = COMMANDS.into_iter().chain(NOOBLE_COMMANDS);
+    let said: Vec<_> = all.filter(says).collect();
+    may_not_say(conn, key, &said).await.ok()
+}
+
+/// What a service of actions may not say of a queue, and whether it takes nothing without. None if the server does
+/// not tell.
+pub(crate) async fn of_service(
+    conn: &Conn,
+    queue: &str,
+    is_stream: bool,
+) -> Option<(Vec<&'static str>, bool)> {
+    let (needed, besides): (&[&str], &[&str]) = match is_stream {
+        true => (
+            &OF_STREAM,
+            &[
+                "xack", "xadd", "xclaim", "xdel", "xgroup", "xinfo", "xpending", "xtrim",
+            ],
+        ),
+        false => (&OF_LIST, &["lpush", "lrem", "lrange", "pexpire"]),
+    };
+    let says = |command: &&str| [needed, besides].concat().contains(&name(command));
+    let all = COMMANDS.into_iter().chain(NOOBLE_COMMANDS);
+    let said: Vec<_> = all.filter(says).collect();
+    let lacks = may_not_say(conn, queue, &said).await.ok()?;
+    let takes_nothing = lacks.iter().any(|command| needed.contains(command));
+    Some((lacks, takes_nothing))
 }
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {
@@ -217,7 +267,7 @@ fn way(facts: &Facts) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::{Schema, Verb};
+    use crate::script::Schema;
 
     /// What scripts say is in no other list.
     #[test]
@@ -237,7 +287,7 @@ mod tests {
                         Schema::Nooble => &NOOBLE_COMMANDS,
                     };
                     let among = COMMANDS.iter().any(|command| name(command) == said)
-                        || besides.contains(&said.as_str());
+                        || besides.iter().any(|command| name(command) == said);
                     assert!(among, "{verb:?} says {said}");
                 }
             }

@@ -1,7 +1,7 @@
 //! What is good and bad about a place for jobs, and what to do about it. One file per family of checks; each
 //! check looks at [`facts::Facts`] and asks nobody. How findings are shown is not here.
 
-mod access;
+pub(crate) mod access;
 mod clock;
 mod cluster;
 mod facts;

@@ -1,12 +1,15 @@
 //! A call of one script: what it is given, and how it is sent.
 
 use redis::{
-    Arg, Cmd, ErrorKind, FromRedisValue, RedisResult, Script, ServerErrorKind, ToRedisArgs,
+    Arg, Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, Script, ServerErrorKind,
+    ToRedisArgs,
 };
 
-use super::{Named, Verb};
+use super::{Named, Schema, Verb};
 use crate::Error;
 use crate::conn::Conn;
+use crate::doctor::access;
+use crate::error::{MOST_NAMED, is_denied};
 
 /// Room for the keys and the arguments that scripts usually have, and their bytes.
 const KEYS: (usize, usize) = (8, 256);
@@ -22,6 +25,23 @@ pub(crate) struct Call<'a> {
     // What commands are made of, each text after the other: far less than a piece of memory for each of them.
     keys: Cmd,
     args: Cmd,
+}
+
+/// The keys that are there, each with what it holds; all of them, where the server does not tell.
+async fn kinds(conn: &Conn, keys: Vec<String>) -> Vec<String> {
+    let mut types = redis::pipe();
+    for key in &keys {
+        types.cmd("TYPE").arg(key);
+    }
+    let told = types.query_async(&mut conn.clone()).await;
+    let Ok(told): RedisResult<Vec<String>> = told else {
+        return keys;
+    };
+    let both = keys.iter().zip(told).filter(|(_, kind)| kind != "none");
+    let named: Vec<_> = both
+        .map(|(key, kind)| format!("{key} (now a {kind})"))
+        .collect();
+    if named.is_empty() { keys } else { named }
 }
 
 impl Named {
@@ -55,9 +75,50 @@ impl Call<'_> {
     }
 
     pub(crate) async fn run<T: FromRedisValue>(self, conn: &Conn) -> Result<T, Error> {
-        let verb = self.verb.name();
-        let answer = self.answered(&mut conn.clone()).await;
-        answer.map_err(|source| Error::Call { verb, source })
+        match self.answered(&mut conn.clone()).await {
+            Ok(answer) => Ok(answer),
+            Err(source) => Err(self.failed(conn, source).await),
+        }
+    }
+
+    /// Why the server did not take the call. Of a script it does not say which key or command it is about: what can be
+    /// found out of that is.
+    async fn failed(&self, conn: &Conn, source: RedisError) -> Error {
+        let (verb, mut keys) = (self.verb.name(), self.keys());
+        if is_denied(&source) {
+            let first = keys.first().map_or("", String::as_str);
+            let lacks = access::may_not(conn, first, self.verb).await;
+            return Error::Denied {
+                verb,
+                keys: keys.join(", "),
+                lacks: lacks.unwrap_or_default(),
+                source,
+            };
+        }
+        if source.code() != Some("WRONGTYPE") {
+            return Error::Call { verb, source };
+        }
+        keys = kinds(conn, keys).await;
+        // Scripts make names too, of what they are told or find.
+        keys.push(match self.verb.schema() {
+            Schema::Hero => "one that all calls share (`meshwork doctor` names it)".to_owned(),
+            _ => "one whose name begins like these".to_owned(),
+        });
+        let keys = keys.join(", ");
+        Error::WrongKind { verb, keys }
+    }
+
+    /// The keys that it works on, as far as it is told them, each once.
+    fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = Vec::new();
+        for part in self.keys.args_iter() {
+            let Arg::Simple(key) = part else { continue };
+            let key = String::from_utf8_lossy(key).into_owned();
+            if keys.len() < MOST_NAMED && !key.is_empty() && !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys
     }
 
     /// What the script answers; one that the server does not know is given to it.

@@ -9,7 +9,7 @@ use redis::{RedisResult, Value};
 
 use super::{Fields, job};
 use crate::conn::Conn;
-use crate::error::timed_out;
+use crate::error::{keys_of, timed_out};
 use crate::{Broker, Error};
 
 /// The longest that one [`Broker::park`] waits. A listener that died is watched for as long, since an id may
@@ -34,15 +34,15 @@ const GRACE: Duration = Duration::from_secs(2);
 const UNPARKS: u32 = 3;
 
 /// What the server answers to a call that may wait there for `wait`.
-async fn in_time<T>(
-    verb: &'static str,
-    wait: Duration,
-    asked: impl Future<Output = RedisResult<T>>,
-) -> Result<T, Error> {
+async fn in_time<T>(wait: Duration, asked: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
     tokio::time::timeout(wait + GRACE, asked)
         .await
         .unwrap_or_else(|_| Err(timed_out()))
-        .map_err(failed(verb))
+}
+
+/// An error of this command, with its keys.
+fn of(verb: &'static str, cmd: &redis::Cmd) -> impl Fn(redis::RedisError) -> Error {
+    move |source| Error::of_keys(verb, &keys_of(cmd), source)
 }
 
 pub(super) async fn waited(
@@ -51,7 +51,8 @@ pub(super) async fn waited(
     cmd: &redis::Cmd,
     wait: Duration,
 ) -> Result<Value, Error> {
-    in_time(verb, wait, cmd.query_async(&mut conn.clone())).await
+    let asked = in_time(wait, cmd.query_async(&mut conn.clone())).await;
+    asked.map_err(of(verb, cmd))
 }
 
 /// The same for what is asked for together with the wait, and answered with it: first the wait's answer, then the others'.
@@ -63,9 +64,13 @@ pub(super) async fn waited_and_more(
 ) -> Result<impl Iterator<Item = Value> + use<>, Error> {
     let mut conn = conn.clone();
     let asked = conn.req_packed_commands(all, 0, all.len());
-    let mut answers = in_time(verb, wait, asked).await?.into_iter();
+    let answers = in_time(wait, asked).await.map_err(failed(verb))?;
+    let mut answers = answers.into_iter();
     let first = answers.next().unwrap_or(Value::Nil).extract_error();
-    let first = first.map_err(failed(verb))?;
+    let first = first.map_err(|source| {
+        let keys = all.cmd_iter().next().map(keys_of).unwrap_or_default();
+        Error::of_keys(verb, &keys, source)
+    })?;
     Ok(std::iter::once(first).chain(answers))
 }
 
@@ -82,13 +87,13 @@ pub(super) async fn waited_to_its_end(
     let asked = cmd.query_async(&mut waits);
     tokio::pin!(asked);
     if let Ok(answer) = tokio::time::timeout(wait + GRACE, &mut asked).await {
-        return answer.map_err(failed(verb));
+        return answer.map_err(of(verb, cmd));
     }
     let mut answered = 0;
     while answered < UNPARKS {
         tokio::select! {
             biased;
-            answer = &mut asked => return answer.map_err(failed(verb)),
+            answer = &mut asked => return answer.map_err(of(verb, cmd)),
             ended = unpark(conn, parking) => match ended {
                 Ok(()) => answered += 1,
                 Err(error) => tracing::debug!(%error, "{verb}: the server stands still, and is waited for"),
@@ -96,7 +101,7 @@ pub(super) async fn waited_to_its_end(
         }
         // The word to end it may have come before the wait.
         if let Ok(answer) = tokio::time::timeout(GRACE, &mut asked).await {
-            return answer.map_err(failed(verb));
+            return answer.map_err(of(verb, cmd));
         }
     }
     Err(Error::timed_out(verb))
@@ -108,7 +113,8 @@ pub(super) async fn parking(conn: &Conn) -> Result<Parking, Error> {
     let mut asks = conn.clone();
     let mut id = redis::cmd("CLIENT");
     let asked = id.arg("ID").query_async(&mut asks);
-    let client_id = in_time("park", Duration::ZERO, asked).await?;
+    let client_id = in_time(Duration::ZERO, asked).await;
+    let client_id = client_id.map_err(failed("park"))?;
     Ok(Parking { conn, client_id })
 }
 

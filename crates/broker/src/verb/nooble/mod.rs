@@ -25,7 +25,8 @@ pub use tidy::Over;
 
 use crate::clock::Clock;
 use crate::conn::{Conn, ConnectError, Target};
-use crate::error::Error;
+use crate::doctor::access;
+use crate::error::{Error, keys_of};
 use crate::script::{Call, Named, Scripts, Verb};
 
 /// What the names of our workers begin with: the others of a group are of another make.
@@ -38,6 +39,15 @@ pub struct Nooble {
     names: Arc<QueueManager>,
     scripts: Named,
     clock: Clock,
+}
+
+/// What the server's access rules keep a service from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denied {
+    /// The commands that it may not say of a queue.
+    pub commands: Vec<&'static str>,
+    /// Whether it cannot even take a message.
+    pub takes_nothing: bool,
 }
 
 /// A queue that messages are taken from.
@@ -165,6 +175,17 @@ impl Nooble {
         self.ask("ping", &redis::cmd("PING")).await
     }
 
+    /// What this user may not say of a queue that a service takes from, and whether the service would take nothing
+    /// then. Nothing where the server does not tell, as the embedded engine, which has no users.
+    pub async fn denied(&self, source: &Source) -> Denied {
+        let told = access::of_service(&self.conn, source.queue(), source.group.is_some()).await;
+        let (commands, takes_nothing) = told.unwrap_or_default();
+        Denied {
+            commands,
+            takes_nothing,
+        }
+    }
+
     /// A call, with the time and whether the queue is a stream.
     fn call(&self, verb: Verb, source: &Source) -> Call<'_> {
         let call = self.scripts.call(verb).key(source.queue());
@@ -178,23 +199,7 @@ impl Nooble {
         cmd: &redis::Cmd,
     ) -> Result<T, Error> {
         let asked = cmd.query_async(&mut self.conn.clone()).await;
-        asked.map_err(|source| match (source.code(), key_of(cmd)) {
-            (Some("WRONGTYPE"), Some(key)) => Error::WrongType { verb, key },
-            _ => Error::Call { verb, source },
-        })
-    }
-}
-
-/// The key of a command: its first argument, or the second of those that have commands of their own.
-fn key_of(cmd: &redis::Cmd) -> Option<String> {
-    let mut args = cmd.args_iter();
-    let at = match args.next()? {
-        redis::Arg::Simple(b"XGROUP" | b"XINFO") => 1,
-        _ => 0,
-    };
-    match args.nth(at)? {
-        redis::Arg::Simple(key) => Some(String::from_utf8_lossy(key).into_owned()),
-        _ => None,
+        asked.map_err(|source| Error::of_keys(verb, &keys_of(cmd), source))
     }
 }
 

@@ -201,11 +201,8 @@ impl Nooble {
                 return Ok(Vec::new());
             }
             Err(error) => {
-                let verb = "receive";
-                return Err(Error::Call {
-                    verb,
-                    source: error,
-                });
+                let queue = [source.queue().to_owned()];
+                return Err(Error::of_keys("receive", &queue, error));
             }
         };
         let entries = streams.into_iter().flat_map(|(_, entries)| entries);

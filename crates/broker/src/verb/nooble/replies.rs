@@ -58,10 +58,8 @@ impl Nooble {
         both.cmd("LPUSH").arg(list).arg(GIVEN_UP).ignore();
         both.cmd("PEXPIRE").arg(list).arg(ends.as_millis() as u64);
         let told = both.query_async(&mut self.conn.clone()).await;
-        let (ends,): (bool,) = told.map_err(|source| Error::Call {
-            verb: "give_up",
-            source,
-        })?;
+        let (ends,): (bool,) =
+            told.map_err(|source| Error::of_pipeline("give_up", &both, source))?;
         Ok(ends)
     }
 

@@ -43,10 +43,7 @@ impl Nooble {
         both.add_command(keep(asked)).ignore();
         both.add_command(send).ignore();
         let sent = both.query_async(&mut self.conn.clone()).await;
-        sent.map_err(|source| Error::Call {
-            verb: "send",
-            source,
-        })
+        sent.map_err(|source| Error::of_pipeline("send", &both, source))
     }
 
     /// Keeps a record of what was asked for.

@@ -31,7 +31,9 @@ impl Nooble {
     /// If the connection is gone, or the server does not answer in time.
     pub async fn subscribe_again(&self, ear: &mut Ear, channels: &[String]) -> Result<(), Error> {
         for channel in channels {
-            ear.listen(channel).await.map_err(failed)?;
+            let listens = ear.listen(channel).await;
+            let channel = std::slice::from_ref(channel);
+            listens.map_err(|source| Error::of_keys("subscribe", channel, source))?;
         }
         Ok(())
     }

@@ -64,10 +64,7 @@ impl Nooble {
         all.cmd("PEXPIRE").arg(&trace).arg(TRACED_FOR_MS).ignore();
         all.add_command(forget).ignore();
         let tidied = all.query_async(&mut self.conn.clone()).await;
-        tidied.map_err(|source| Error::Call {
-            verb: "tidy",
-            source,
-        })
+        tidied.map_err(|source| Error::of_pipeline("tidy", &all, source))
     }
 
     /// What the trace was told of actions, the latest first, and each entry's id: those before `before`, or from the

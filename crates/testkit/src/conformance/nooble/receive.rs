@@ -150,14 +150,18 @@ async fn an_entry_without_a_message_comes_too(world: &World) -> Outcome {
 async fn a_queue_of_another_kind_is_an_error(world: &World) -> Outcome {
     for side in Side::both(world)? {
         world.raw::<()>(&["SET", side.queue(), "x"]).await?;
-        check!(side.receive_as(W1, 1).await.is_err());
-        let parking = side.verbs.parking().await?;
+        let names_it =
+            |says: String| says.contains(side.queue()) && says.contains("rename or delete");
         check!(
-            side.verbs
-                .wait(&parking, W1, &side.source, PATIENCE, Duration::ZERO)
+            side.receive_as(W1, 1)
                 .await
-                .is_err()
+                .is_err_and(|it| names_it(it.to_string()))
         );
+        let parking = side.verbs.parking().await?;
+        let waits = side
+            .verbs
+            .wait(&parking, W1, &side.source, PATIENCE, Duration::ZERO);
+        check!(waits.await.is_err_and(|it| names_it(it.to_string())));
         let made = side.verbs.prepare(&side.source).await;
         let named = matches!(&made, Err(Error::WrongType { key, .. }) if key == side.queue());
         check!(named == side.is_stream() && made.is_err() == named);

@@ -1,5 +1,6 @@
 //! replay: a dead letter gets its runs again. And how dead letters are looked at.
 
+use meshwork_broker::Error;
 use meshwork_broker::nooble::{End, Failed, Replayed};
 
 use super::{Outcome, Side, World, cases, check, same};
@@ -8,6 +9,7 @@ cases![
     has_all_its_runs_again,
     what_is_not_there_is_not_replayed,
     what_came_from_the_other_dialect_stays,
+    a_queue_of_another_kind_is_named,
     an_older_letter_goes_where_it_is_told,
     the_latest_come_first
 ];
@@ -52,6 +54,25 @@ async fn what_came_from_the_other_dialect_stays(world: &World) -> Outcome {
         let told = other.verbs.replay(&other.source, &letter.id).await?;
         same!(told, Replayed::Elsewhere(side.queue().to_owned()));
         world.unchanged(&before).await?;
+    }
+    Ok(())
+}
+
+async fn a_queue_of_another_kind_is_named(world: &World) -> Outcome {
+    for side in Side::both(world)? {
+        let got = side.started("m1").await?;
+        side.fail(&got, 1, End::default()).await?;
+        let dead = side.verbs.dead(&side.source, None, 10).await?;
+        world.raw::<()>(&["DEL", side.queue()]).await?;
+        world.raw::<()>(&["SET", side.queue(), "x"]).await?;
+        let before = world.all().await?;
+        let refused = side.verbs.replay(&side.source, &dead.letters[0].id).await;
+        let what = format!("{} (now a string)", side.queue());
+        check!(matches!(refused, Err(Error::WrongKind { keys, .. }) if keys.contains(&what)));
+        world.unchanged(&before).await?;
+        world
+            .raw::<()>(&["DEL", side.queue(), &side.source.keys().dead])
+            .await?;
     }
     Ok(())
 }

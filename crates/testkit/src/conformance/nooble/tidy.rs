@@ -119,7 +119,9 @@ async fn what_is_of_another_kind_is_left_alone(world: &World) -> Outcome {
     world.raw::<()>(&["SET", &side.trace(), "x"]).await?;
     let over = Over::new(&side.started("m1").await?, &traced("a1"));
     let refused = side.verbs.tidy(&[over]).await;
-    check!(matches!(&refused, Err(Error::Call { verb: "tidy", .. })));
+    let named =
+        matches!(&refused, Err(Error::WrongType { verb: "tidy", key }) if *key == side.trace());
+    check!(named);
     check!(!refused.is_err_and(|error| error.is_temporary()));
     same!(world.raw::<String>(&["GET", &side.trace()]).await?, "x");
     Ok(())
