@@ -174,7 +174,10 @@ impl Error {
             Self::Meshwork(meshwork::Error::NotDead { .. }) => {
                 Some("`meshwork dead list` shows the dead letters")
             }
-            Self::Meshwork(meshwork::Error::Broker(error)) if error.is_temporary() => {
+            // One that is up and refuses has said what to do.
+            Self::Meshwork(meshwork::Error::Broker(error))
+                if error.is_temporary() && !error.says_what_to_do() =>
+            {
                 Some("look whether the server is up, and say the same command again")
             }
             Self::NothingEnds { .. } => Some("say the same command again to go on waiting"),

@@ -407,3 +407,37 @@ fn a_corrupted_log() {
     says(&done, SERVER, &["appendonly.aof"]);
     assert_eq!(fs::read(&log).unwrap(), bytes, "it is left as it was");
 }
+
+/// It is not away: it says so at once.
+#[test]
+fn a_full_server_says_what_to_do() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    ground.file("a.rhai", "1");
+    server
+        .say::<()>(&["CONFIG", "SET", "maxmemory", "1"])
+        .unwrap();
+    let done = ground.run(&["job", "submit", "a.rhai"]);
+    says(&done, SERVER, &["OOM", "raise maxmemory"]);
+    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+}
+
+/// It may be made a primary within the time that the call is repeated.
+#[test]
+fn a_replica_says_what_to_do() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    ground.file("a.rhai", "1");
+    server.say::<()>(&["REPLICAOF", "127.0.0.1", "1"]).unwrap();
+    let done = ground.run_without_log(&["job", "submit", "a.rhai"]);
+    says(
+        &done,
+        SERVER,
+        &["read only replica", "address of the primary"],
+    );
+    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+}

@@ -10,7 +10,7 @@ use meshwork_model::job::NewJob;
 use meshwork_model::name::{BatchId, JobId};
 use tokio::time::Instant;
 
-use super::{Client, JobRequest, REPEAT_FOR};
+use super::{Client, JobRequest, REPEAT_FOR, worth_repeating};
 use crate::Error;
 
 /// Between two looks at a batch that is waited for, at first and at most.
@@ -297,7 +297,7 @@ async fn repeat<T>(call: impl AsyncFn() -> Result<T, meshwork_broker::Error>) ->
     let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
     loop {
         match call().await {
-            Err(error) if error.is_temporary() && Instant::now() < until => {
+            Err(error) if worth_repeating(&error) && Instant::now() < until => {
                 tracing::warn!(%error, "the call is said again");
                 backoff.wait().await;
             }

@@ -41,6 +41,12 @@ pub use select::{BulkStop, JobFilter};
 /// How long a call is repeated while the server is away or the connection breaks.
 const REPEAT_FOR: Duration = Duration::from_secs(15);
 
+/// Whether a call that stores something is to be repeated. A server without memory is there, and seldom has some a few
+/// seconds later: who submits is to know, and to decide.
+fn worth_repeating(error: &meshwork_broker::Error) -> bool {
+    error.is_temporary() && !error.is_out_of_memory()
+}
+
 /// A client; cheap to clone, all clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Client {

@@ -5,12 +5,12 @@ use meshwork_model::job::NewJob;
 use meshwork_model::name::JobId;
 use tokio::time::Instant;
 
-use super::{Client, JobRequest, REPEAT_FOR, batch};
+use super::{Client, JobRequest, REPEAT_FOR, batch, worth_repeating};
 use crate::Error;
 
 impl Client {
     /// Submits a job and returns its id; or that of another job which has its unique name and stays. While the
-    /// server is away the call is repeated for 15 s.
+    /// server is away the call is repeated for 15 s; that it has no memory left is told at once.
     ///
     /// # Errors
     /// If the job is invalid, its queue is full, or a job that it depends on does not exist: nothing was
@@ -88,7 +88,7 @@ impl Client {
         loop {
             match self.broker.enqueue(jobs).await {
                 Ok(enqueued) => return Ok((enqueued, repeated)),
-                Err(error) if error.is_temporary() && Instant::now() < until => {
+                Err(error) if worth_repeating(&error) && Instant::now() < until => {
                     tracing::warn!(%error, "enqueue again");
                     repeated = true;
                     backoff.wait().await;
