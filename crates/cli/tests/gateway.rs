@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use common::{BOUND, Ground, Running, eventually, json, on_all_data};
+use meshwork_testkit::servers::RealServer;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -273,4 +274,22 @@ on_all_data! {
         let said = ground.run(&["action", "gateway", "--addr", &address]).exits(6).stderr;
         assert!(said.contains("cannot serve actions"), "{said}");
     }
+}
+
+/// A store that stands still holds nobody up for longer than is waited for an answer.
+#[test]
+fn sending_counts_too() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    let (gateway, address) = gateway(&ground, &["--wait", "0.5"], None);
+    server
+        .say::<()>(&["CLIENT", "PAUSE", "60000", "WRITE"])
+        .unwrap();
+    let answer = post(&address, "/actions/demo/run", JSON, "{}");
+    assert_eq!((answer.status, answer.code().as_str()), (504, "NO_ANSWER"));
+    assert!(answer.body.contains("after 0.5 s"), "{}", answer.body);
+    server.say::<()>(&["CLIENT", "UNPAUSE"]).unwrap();
+    gateway.stop();
 }

@@ -9,9 +9,9 @@ use axum::extract::{FromRequest, Path, Request as HttpRequest, State};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use meshwork::model::nooble::{Data, uuid};
+use meshwork::model::nooble::{Data, Response as Answer, uuid};
 use meshwork::model::trace::TraceContext;
-use meshwork::source::nooble::{Ids, Request};
+use meshwork::source::nooble::{Error as ActionError, Ids, Request};
 
 use super::failure::{Failure, headers};
 use super::{Shared, digest};
@@ -83,7 +83,7 @@ async fn call(
         request = request.trace(&trace);
     }
     let traceparent = request.traceparent();
-    let answered = shared.client.call(request, shared.wait).await;
+    let answered = answered(shared, request, &action_type).await;
     let mut response = match answered {
         Ok(answer) => match answer.error {
             None => {
@@ -98,6 +98,25 @@ async fn call(
         response.headers_mut().insert(TRACEPARENT, value);
     }
     Ok(response)
+}
+
+/// What the service says. Sending counts too: a store that stands still may take longer over it than the client waits.
+async fn answered(
+    shared: &Shared,
+    request: Request,
+    action_type: &str,
+) -> Result<Answer, ActionError> {
+    let action_id = request.action_id().to_owned();
+    let call = shared.client.call(request, shared.wait);
+    tokio::time::timeout(shared.wait, call)
+        .await
+        .unwrap_or_else(|_| {
+            Err(ActionError::NoAnswer {
+                action_type: action_type.to_owned(),
+                action_id,
+                waited: shared.wait,
+            })
+        })
 }
 
 /// Whether the client may, and the service is one that may be called.

@@ -44,6 +44,7 @@ impl Failure {
             Error::NoAnswer { .. } => (StatusCode::GATEWAY_TIMEOUT, "NO_ANSWER"),
             Error::Unreadable { .. } => (StatusCode::BAD_GATEWAY, "BAD_ANSWER"),
             Error::TooMany { .. } => (StatusCode::SERVICE_UNAVAILABLE, "TOO_MANY_CALLS"),
+            Error::Closed => (StatusCode::SERVICE_UNAVAILABLE, "CLOSING"),
             Error::Broker(_) | Error::Connect(_) => {
                 tracing::warn!(%error, "an action was not sent");
                 // What the store says is nothing for callers.
@@ -79,5 +80,17 @@ impl IntoResponse for Failure {
         }
         let body = format!("{{\"error\":{}}}", self.detail.write());
         (self.status, headers, Body::from(body)).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_while_it_closes_is_to_ask_again() {
+        let response = Failure::of(&Error::Closed).into_response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()[RETRY_AFTER], "1");
     }
 }

@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::Side;
+use super::{Side, service};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -50,13 +50,13 @@ pub(crate) struct Gateway {
     /// The service in whose name it asks
     #[arg(long = "as", value_name = "NAME", default_value = "gateway", value_parser = NonEmptyStringValueParser::new())]
     origin: String,
-    /// A service that may be called; may be given several times. All, unless it is said
-    #[arg(long = "service", value_name = "NAME")]
+    /// A service that may be called; may be given several times. Without one, all may be called
+    #[arg(long = "service", value_name = "NAME", value_parser = service)]
     services: Vec<String>,
-    /// How long to wait for an answer, in seconds
+    /// How long a request may take, from when its body is there to the answer, in seconds; then it is answered with 504
     #[arg(long, value_name = "S", default_value = "30", value_parser = value::wait)]
     wait: Duration,
-    /// How many requests are dealt with at once; one more is answered with 503
+    /// How many requests are dealt with at once, 1 to 10000; one more is answered with 503
     #[arg(long, value_name = "N", default_value_t = 256, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=10_000))]
     concurrency: u16,
