@@ -6,7 +6,7 @@ use std::time::Duration;
 use meshwork::model::keys::hero::{LegacyListError, NoWorkQueue};
 use meshwork_broker::MigrateError;
 
-use crate::commands::{JsonlError, UsageError, exit_of_migration};
+use crate::commands::{JsonlError, ServiceError, UsageError, exit_of_migration};
 use crate::confirm::ConfirmError;
 use crate::exit::Exit;
 use crate::hands::HandsError;
@@ -56,7 +56,7 @@ pub(crate) enum Error {
     #[error(transparent)]
     Config(#[from] crate::commands::ConfigError),
     #[error(transparent)]
-    Service(#[from] crate::commands::ServiceError),
+    Service(#[from] ServiceError),
     #[error(transparent)]
     Action(#[from] meshwork::source::nooble::Error),
     #[error("there is no dead letter {0}: `meshwork action dead list` shows those that there are")]
@@ -119,6 +119,7 @@ impl Error {
             Self::OldList(_) | Self::Queue(_) | Self::Usage(_) => Exit::USAGE,
             Self::Handler(_) | Self::Service(_) | Self::Config(_) | Self::Variable { .. } => {
                 Exit::USAGE
+            Self::Service(ServiceError::Denied { .. }) => Exit::SERVER,
             }
             Self::OnlyBananas(_) | Self::HandlerTwice(_) | Self::TopicUnread => Exit::USAGE,
             Self::NoToken(_) | Self::OnlyOurs(_) | Self::OtherDialect { .. } => Exit::USAGE,

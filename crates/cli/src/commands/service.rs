@@ -1,11 +1,13 @@
 //! `meshwork service`: answers actions of Nooble4 by scripts.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::model::keys::nooble::{Dialect, service_of};
 use meshwork::source::nooble::{MAX_CONCURRENCY, Service, ServiceHandle};
+use meshwork_broker::doctor::nooble_rights;
+use meshwork_broker::nooble::Nooble;
 use serde::Serialize;
 
 use super::action::{self, Side};
@@ -65,6 +67,15 @@ pub(crate) enum ServiceError {
     #[error("--adopt takes over from streams: say --dialect streams, or leave it out")]
     NothingToAdopt,
 }
+    #[error(
+        "the server's ACL does not let this user take anything from {queues}: it may not say {commands}. What a service \
+         needs stands in docs/operations.md and docs/actions.md, \"An ACL user\": ACL SETUSER USER {rule}"
+    )]
+    Denied {
+        queues: String,
+        commands: String,
+        rule: String,
+    },
 
 /// What is printed as JSON.
 #[derive(Debug, Serialize)]
@@ -88,6 +99,7 @@ impl ServiceCommand {
         let mut service = Service::new(&client)
             .concurrency(self.concurrency.into())
             .timeout(self.timeout)
+        self.admitted(client.broker()).await?;
             .runs(self.runs)
             .lease(self.lease)
             .grace(self.grace)
@@ -130,6 +142,41 @@ impl ServiceCommand {
             return Err(ServiceError::TwoHandlers(twice.clone()));
         }
         if self.adopt.is_some() && self.side.dialect() == Dialect::Lists {
+    /// Makes sure that it may take from one queue at least: no other try would help, and who started it is to know. A
+    /// queue among others that it may not take from is said, and tried again later, since rights may change.
+    async fn admitted(&self, broker: &Nooble) -> Result<(), ServiceError> {
+        let contexts = self.contexts.iter().map(|name| Some(name.as_str()));
+        let (mut queues, mut lacks, mut takes) = (Vec::new(), BTreeSet::new(), false);
+        for context in std::iter::once(None).chain(contexts) {
+            let source = broker.actions(&self.name, context);
+            let denied = broker.denied(&source).await;
+            takes |= !denied.takes_nothing;
+            if !denied.commands.is_empty() {
+                queues.push(source.queue().to_owned());
+                lacks.extend(denied.commands);
+            }
+        }
+        if queues.is_empty() {
+            return Ok(());
+        }
+        let (queues, rule) = (queues.join(", "), nooble_rights(broker.names().prefix()));
+        let commands = lacks.into_iter().collect::<Vec<_>>().join(" ");
+        if takes {
+            tracing::warn!(
+                queues,
+                commands,
+                rule,
+                "the server's ACL does not let this user do all that a service needs; docs/operations.md, \"An ACL user\""
+            );
+            return Ok(());
+        }
+        Err(ServiceError::Denied {
+            queues,
+            commands,
+            rule,
+        })
+    }
+
             return Err(ServiceError::NothingToAdopt);
         }
         Ok(())
