@@ -59,6 +59,8 @@ pub(crate) enum Error {
     Service(#[from] ServiceError),
     #[error(transparent)]
     Action(#[from] meshwork::source::nooble::Error),
+    #[error("{place} is no JSON: {why}")]
+    NoJson { place: String, why: String },
     #[error("there is no dead letter {0}: `meshwork action dead list` shows those that there are")]
     NoDeadAction(String),
     #[error(
@@ -117,11 +119,12 @@ impl Error {
             Self::Target(TargetError::Meshwork(error)) => exit_of(error),
             Self::Target(_) | Self::Script(_) | Self::Input(_) => Exit::USAGE,
             Self::OldList(_) | Self::Queue(_) | Self::Usage(_) => Exit::USAGE,
+            Self::Service(ServiceError::Denied { .. }) => Exit::SERVER,
             Self::Handler(_) | Self::Service(_) | Self::Config(_) | Self::Variable { .. } => {
                 Exit::USAGE
-            Self::Service(ServiceError::Denied { .. }) => Exit::SERVER,
             }
             Self::OnlyBananas(_) | Self::HandlerTwice(_) | Self::TopicUnread => Exit::USAGE,
+            Self::NoJson { .. } => Exit::USAGE,
             Self::NoToken(_) | Self::OnlyOurs(_) | Self::OtherDialect { .. } => Exit::USAGE,
             Self::Action(error) => exit_of_action(error),
             Self::NoDeadAction(_) | Self::NoTrace(_) => Exit::NO_JOB,

@@ -1,11 +1,13 @@
-//! What the server refuses to actions is told with the key, the command, and what to do.
+//! What the server refuses to actions is told with the key, the command, and what to do; and what is left of a call has
+//! an end however it ended.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod common;
 
-use common::{Ground, Running};
+use common::{Ground, Running, eventually};
 use meshwork_testkit::servers::RealServer;
+use rustix::process::Signal;
 
 const QUEUE: &str = "nooble4:dev:demo:streams:main";
 const LIST: &str = "nooble4:dev:demo:actions";
@@ -126,4 +128,60 @@ fn a_service_goes_on_with_what_it_may_take() {
     let call = ["action", "call", "demo.x", "--context", "t1"];
     assert_eq!(ground.run(&call).ok().stdout, "{}\n");
     running.stop();
+}
+
+/// An answer that comes late ends with the word that lies in the list.
+#[test]
+fn a_call_leaves_nothing_without_an_end() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    let lists = || {
+        server
+            .say::<Vec<String>>(&["KEYS", "*:responses:*"])
+            .unwrap()
+    };
+    let all_end = || {
+        let ttl = |list: &String| server.say::<i64>(&["TTL", list]).unwrap();
+        lists().iter().all(|list| ttl(list) > 0)
+    };
+    for (number, more) in [&[][..], &["--own-list"]].iter().enumerate() {
+        let words = ["action", "call", "demo.x", "--wait", "600"];
+        let call = ground.start(&[&words[..], more].concat());
+        eventually("it is sent", || {
+            let sent: usize = server.say(&["XLEN", QUEUE]).unwrap();
+            (sent > number).then_some(())
+        });
+        call.signal(Signal::INT);
+        call.ended().exits(130);
+        assert_eq!(lists().len(), number + 1, "{more:?}");
+        assert!(all_end(), "{more:?}");
+    }
+    server.say::<()>(&["FLUSHALL"]).unwrap();
+    server.say::<()>(&["SET", QUEUE, "x"]).unwrap();
+    // Without waiting for it, some of them would leave nothing.
+    for calls in 1..=10 {
+        let said = ground.run(&["action", "call", "demo.x"]).exits(3).stderr;
+        assert!(said.contains(QUEUE), "{said}");
+        assert_eq!(lists().len(), calls);
+    }
+    assert!(all_end());
+}
+
+#[test]
+fn a_dead_letter_is_shown_byte_for_byte() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    let message = "{\"a\": 1}\r";
+    server
+        .say::<()>(&["XADD", DEAD, "1-1", "data", message])
+        .unwrap();
+    let show = ["action", "dead", "show", "demo", "1-1"];
+    let output = ground.command(&show).output().unwrap();
+    assert_eq!(output.stdout, message.as_bytes());
+    let told = ground.run(&[&show[..], &["--json"]].concat()).ok().json();
+    assert_eq!(told["message"], message);
 }

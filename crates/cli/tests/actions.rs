@@ -172,6 +172,62 @@ on_all_data! {
         service.stop();
     }
 
+    fn data_that_is_no_json_is_told_where(ground: &Ground) {
+        ground.file("bad.json", "{\n  \"a\": 1,\n  b: 2\n}\n");
+        ground.file("bytes.json", b"{\"a\": \"\xff\"}");
+        ground.file("empty.json", "\n");
+        for (data, words) in [
+            ("{\"a\": }", &["the data is no JSON", "expected value", "line 1 column 7"][..]),
+            ("", &["the data is no JSON", "{} is an empty object"]),
+            ("@bad.json", &["the data in bad.json", "key must be a string", "line 3 column 3"]),
+            ("@bytes.json", &["the data in bytes.json", "not UTF-8 from byte 7 on"]),
+            ("@empty.json", &["empty.json", "there is nothing"]),
+            ("-", &["the data on stdin", "there is nothing"]),
+        ] {
+            let said = ground.run(&["action", "send", "a.b", data]).exits(2).stderr;
+            assert!(words.iter().all(|word| said.contains(word)), "{data}: {said}");
+        }
+        let said = ground.run(&["action", "send", "a.b", "--callback", "x", "--remember", "[1"]).exits(2).stderr;
+        assert!(said.contains("--remember") && said.contains("line 1 column 2"), "{said}");
+    }
+
+    fn an_empty_name_is_told_with_its_option(ground: &Ground) {
+        ground.file("count.rhai", COUNT);
+        let service = ["service", "--name", "demo", "--handler", "demo.x=count.rhai"];
+        for (words, option) in [
+            (&["service", "--name", "", "--handler", "demo.x=count.rhai"][..], "--name"),
+            (&[&service[..], &["--context", ""]].concat(), "--context"),
+            (&[&service[..], &["--env", ""]].concat(), "--env"),
+            (&["action", "call", "a.b", "--as", ""], "--as"),
+            (&["action", "call", "a.b", "--context", ""], "--context"),
+            (&["action", "listen", "x", "--context", ""], "--context"),
+            (&["action", "listen", "x", "--of", ""], "--of"),
+            (&["action", "dead", "list", "demo", "--context", ""], "--context"),
+            (&["action", "dead", "list", "demo", "--callback", ""], "--callback"),
+            (&["action", "dead", "list", ""], "<SERVICE>"),
+            (&["action", "gateway", "--addr", "127.0.0.1:0", "--service", ""], "--service"),
+            (&["action", "gateway", "--addr", "127.0.0.1:0", "--as", ""], "--as"),
+        ] {
+            let said = ground.run(words).exits(2).stderr;
+            let empty = said.contains("it is empty: give a name") || said.contains("a value is required");
+            assert!(said.contains(option) && empty, "{words:?}: {said}");
+        }
+    }
+
+    /// The wire takes any type: services of others may have such ones.
+    fn an_odd_type_is_sent_and_told(ground: &Ground) {
+        for (action_type, odd) in [("demo.", "empty"), ("demo..x", "empty"), ("demo", "nothing stands behind"), ("demo.x", "")] {
+            let done = ground.run(&["action", "send", action_type]).ok();
+            let warns = done.stderr.contains("warning") && done.stderr.contains(odd);
+            assert_eq!(warns, !odd.is_empty(), "{action_type}: {}", done.stderr);
+        }
+        ground.file("count.rhai", COUNT);
+        let mut service = ground.start(&["service", "--name", "demo", "--handler", "demo..x=count.rhai"]);
+        let said = service.said();
+        assert!(said.contains("demo..x") && said.contains("empty"), "{said}");
+        service.stop();
+    }
+
     fn bad_words_are_refused(ground: &Ground) {
         ground.file("count.rhai", COUNT);
         for words in [
@@ -199,4 +255,23 @@ on_all_data! {
             ground.run(words).exits(2);
         }
     }
+}
+
+/// What a newcomer reads of `notify` is about notifications.
+#[test]
+fn the_help_of_notify_is_about_notifications() {
+    let help = Ground::url("redis://h").run(&["action", "notify", "--help"]);
+    let help = help
+        .ok()
+        .stdout
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    for words in [
+        "To those who listen in this context",
+        "in whose name it is published",
+    ] {
+        assert!(help.contains(words), "{words}: {help}");
+    }
+    assert!(!help.contains("the queue that the service has"), "{help}");
 }

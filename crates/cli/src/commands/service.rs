@@ -25,27 +25,30 @@ use crate::value;
 pub(crate) struct ServiceCommand {
     #[command(flatten)]
     side: Side,
-    /// The service's name: actions whose type begins with it and a dot come here
+    /// The service's name, without dots: actions whose type begins with it and a dot come here
     #[arg(long, value_parser = action::service)]
     name: String,
-    /// What answers actions of a type: a script that ends in .py or .rhai; may be given several times
+    /// What answers actions of a type: embedding.generate=embed.py. A script ends in .py or .rhai; may be given several
+    /// times, once for each type
     #[arg(long = "handler", value_name = "TYPE=FILE", value_parser = value::handler, required = true)]
     handlers: Vec<(String, PathBuf)>,
     /// Takes the actions of this context too, as of a tenant; may be given several times
     #[arg(long = "context", value_name = "NAME", value_parser = action::part)]
     contexts: Vec<String>,
-    /// How many actions run at once
+    /// How many actions run at once, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 10, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=MAX_CONCURRENCY as i64))]
     concurrency: u16,
-    /// How long a run may take: 5m, 90s
+    /// How long a run may take: 5m, 90s; a number alone is seconds. Then it is stopped, and has failed
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = value::span)]
     timeout: Duration,
-    /// How many runs an action gets that nobody waits for
+    /// How many runs an action gets that nobody waits for, the first included; then it is a dead letter (`meshwork action
+    /// dead`). A call whose caller waits gets one, and is told its failure
     #[arg(long, value_name = "N", default_value_t = 3, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// How long a message is its own without a renewal, in seconds
+    /// How long what it has in hand is its own without a renewal, in seconds: as late others take it over when this
+    /// process is killed
     #[arg(long, value_name = "S", default_value = "10", value_parser = value::lease,
           allow_hyphen_values = true)]
     lease: Duration,
@@ -53,8 +56,8 @@ pub(crate) struct ServiceCommand {
     #[arg(long, value_name = "S", default_value = "25", value_parser = value::wait,
           allow_hyphen_values = true)]
     grace: Duration,
-    /// Take over what workers of Nooble4 left in a stream for so long: 30m. An action that such a worker still runs
-    /// by then runs twice
+    /// Take over what workers of Nooble4 left in a stream for so long: 30m; not at all, unless it is said. An action that
+    /// such a worker still runs by then runs twice
     #[arg(long, value_name = "AGE", value_parser = value::span)]
     adopt: Option<Duration>,
 }
@@ -64,9 +67,6 @@ pub(crate) struct ServiceCommand {
 pub(crate) enum ServiceError {
     #[error("{0} has two handlers: give --handler once for a type")]
     TwoHandlers(String),
-    #[error("--adopt takes over from streams: say --dialect streams, or leave it out")]
-    NothingToAdopt,
-}
     #[error(
         "the server's ACL does not let this user take anything from {queues}: it may not say {commands}. What a service \
          needs stands in docs/operations.md and docs/actions.md, \"An ACL user\": ACL SETUSER USER {rule}"
@@ -76,6 +76,9 @@ pub(crate) enum ServiceError {
         commands: String,
         rule: String,
     },
+    #[error("--adopt takes over from streams: say --dialect streams, or leave it out")]
+    NothingToAdopt,
+}
 
 /// What is printed as JSON.
 #[derive(Debug, Serialize)]
@@ -96,10 +99,10 @@ impl ServiceCommand {
         self.check()?;
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(self.side.client(&self.name, context)).await?;
+        self.admitted(client.broker()).await?;
         let mut service = Service::new(&client)
             .concurrency(self.concurrency.into())
             .timeout(self.timeout)
-        self.admitted(client.broker()).await?;
             .runs(self.runs)
             .lease(self.lease)
             .grace(self.grace)
@@ -111,6 +114,9 @@ impl ServiceCommand {
                     action_type,
                     "clients send it to the service `{service_of_it}`, not to `{name}`"
                 );
+            }
+            if let Some(odd) = action::odd_type(action_type) {
+                tracing::warn!(action_type, "{odd}");
             }
             service = service.script(action_type, path)?;
         }
@@ -136,12 +142,6 @@ impl ServiceCommand {
         Ok(Exit::DONE)
     }
 
-    fn check(&self) -> Result<(), ServiceError> {
-        let mut types = HashSet::new();
-        if let Some((twice, _)) = self.handlers.iter().find(|(name, _)| !types.insert(name)) {
-            return Err(ServiceError::TwoHandlers(twice.clone()));
-        }
-        if self.adopt.is_some() && self.side.dialect() == Dialect::Lists {
     /// Makes sure that it may take from one queue at least: no other try would help, and who started it is to know. A
     /// queue among others that it may not take from is said, and tried again later, since rights may change.
     async fn admitted(&self, broker: &Nooble) -> Result<(), ServiceError> {
@@ -177,6 +177,12 @@ impl ServiceCommand {
         })
     }
 
+    fn check(&self) -> Result<(), ServiceError> {
+        let mut types = HashSet::new();
+        if let Some((twice, _)) = self.handlers.iter().find(|(name, _)| !types.insert(name)) {
+            return Err(ServiceError::TwoHandlers(twice.clone()));
+        }
+        if self.adopt.is_some() && self.side.dialect() == Dialect::Lists {
             return Err(ServiceError::NothingToAdopt);
         }
         Ok(())

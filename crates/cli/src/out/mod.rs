@@ -69,6 +69,14 @@ impl Out {
         Ok(())
     }
 
+    /// Bytes as they are, to the last; on a terminal, what comes next begins on a line of its own.
+    pub(crate) fn exact(&mut self, bytes: &[u8]) -> Result<(), OutError> {
+        match io::stdout().is_terminal() {
+            true => self.raw(bytes),
+            false => Ok(self.stdout.write_all(bytes)?),
+        }
+    }
+
     /// A line of JSON.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), OutError> {
         serde_json::to_writer(&mut self.stdout, value).map_err(io::Error::from)?;

@@ -3,18 +3,21 @@
 use std::time::Duration;
 
 use meshwork::model::nooble::Response;
-use meshwork::source::nooble::Error as ActionError;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Asked, Side, action_type};
+use super::{Asked, Side, action_type, warn_of};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::interrupt::Interrupt;
 use crate::out::note;
 use crate::value;
 
 /// Call a service and print what it answers
+///
+/// The data of the answer goes to stdout. It ends with exit code 1 if the action failed, and with 4 if no answer came
+/// in time; the service may deal with it all the same then.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Call {
     #[command(flatten)]
@@ -24,7 +27,7 @@ pub(crate) struct Call {
     action_type: String,
     #[command(flatten)]
     asked: Asked,
-    /// How long to wait for the answer, in seconds
+    /// How long to wait for the answer, in seconds; 0 does not wait
     #[arg(long, value_name = "S", default_value = "30", value_parser = value::wait)]
     wait: Duration,
     /// Let the answer come to a list of this call alone, as to Nooble4's own clients
@@ -45,16 +48,18 @@ struct Answered<'a> {
 
 impl Call {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        warn_of(&self.action_type);
         let mut request = self.asked.request(&self.action_type, self.side.dialect)?;
         if self.own_list {
             request = request.own_list();
         }
-        let client = self.side.client(&self.asked.origin, context).await?;
-        let answered = client.call(request, self.wait).await;
-        if matches!(answered, Ok(_) | Err(ActionError::NoAnswer { .. })) {
-            // An answer may come yet, and nobody will be there; and who reads answers is not to be cut off.
-            client.close().await;
-        }
+        let interrupt = Interrupt::listen()?;
+        let client = interrupt
+            .or(self.side.client(&self.asked.origin, context))
+            .await?;
+        let answered = interrupt.or(client.call(request, self.wait)).await;
+        // However it ended, an answer may come yet, and nobody will be there: it gets an end.
+        client.close().await;
         let response = answered?;
         print(&response, context)?;
         Ok(match response.success() {

@@ -7,7 +7,7 @@ use meshwork::model::time::iso;
 use meshwork_broker::nooble::{DeadAction, Nooble, Replayed, Source};
 use serde::Serialize;
 
-use super::Side;
+use super::{Side, part};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -17,8 +17,12 @@ use crate::out::{Column, Table};
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum DeadCommand {
     List(List),
+    /// Show one as it came
+    ///
+    /// Into a file or a pipe it is written byte for byte, with nothing added; on a terminal a line's end follows where it
+    /// has none. With --json it is text, and what stands beside it is there too.
     Show(One),
-    /// Put one back into its queue, where it has all its runs again
+    /// Put one back into its queue, where it has all its runs again, and print its id
     Replay(One),
 }
 
@@ -27,14 +31,14 @@ pub(crate) enum DeadCommand {
 struct Of {
     #[command(flatten)]
     side: Side,
-    /// The service
+    /// The service whose actions, or callbacks, failed
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     service: String,
-    /// The service's queue of this context
-    #[arg(long, value_name = "NAME")]
+    /// The service's queue of this context, as a tenant's
+    #[arg(long, value_name = "NAME", value_parser = part)]
     context: Option<String>,
-    /// The callbacks of this event, which the service asked for
-    #[arg(long, value_name = "EVENT", conflicts_with = "context")]
+    /// The callbacks of this event, which the service asked for, instead of its actions
+    #[arg(long, value_name = "EVENT", conflicts_with = "context", value_parser = NonEmptyStringValueParser::new())]
     callback: Option<String>,
 }
 
@@ -52,18 +56,17 @@ impl Of {
 pub(crate) struct List {
     #[command(flatten)]
     of: Of,
-    /// At most so many
+    /// At most so many, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
 }
 
-/// Show one as it came: byte for byte, but with --json, which is text
 #[derive(Debug, clap::Args)]
 pub(crate) struct One {
     #[command(flatten)]
     of: Of,
-    /// Its id among the dead letters
+    /// Its id among the dead letters, as `dead list` shows it
     #[arg(value_parser = id)]
     id: String,
 }
@@ -152,7 +155,7 @@ impl One {
         if context.out.is_json() {
             context.out.json(&letter(&dead))?;
         } else {
-            context.out.raw(&dead.message)?;
+            context.out.exact(&dead.message)?;
         }
         Ok(Exit::DONE)
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Side, uuid};
+use super::{Side, part, uuid};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -31,20 +31,20 @@ const GRACE: Duration = Duration::from_secs(1);
 pub(crate) struct Listen {
     #[command(flatten)]
     side: Side,
-    /// The events to listen to
+    /// The events to listen to, as `action notify` names them
     #[arg(value_name = "EVENT", required_unless_present = "callbacks", num_args = 1..=1000,
           value_parser = NonEmptyStringValueParser::new())]
     events: Vec<String>,
-    /// The service that announces them
+    /// The service that announces the events
     #[arg(long, value_name = "SERVICE", default_value = "meshwork", value_parser = NonEmptyStringValueParser::new())]
     of: String,
-    /// The context that they are announced in, as a tenant's
-    #[arg(long, value_name = "NAME")]
+    /// The context that they are announced in, as a tenant's; none otherwise
+    #[arg(long, value_name = "NAME", value_parser = part)]
     context: Option<String>,
     /// Take the callbacks of this event; may be given several times
     #[arg(long = "callback", value_name = "EVENT", value_parser = NonEmptyStringValueParser::new())]
     callbacks: Vec<String>,
-    /// The service that asked for the callbacks
+    /// The service that asked for the callbacks, as `action send --as` named it
     #[arg(long = "as", value_name = "SERVICE", default_value = "meshwork",
           value_parser = NonEmptyStringValueParser::new())]
     origin: String,
@@ -54,10 +54,10 @@ pub(crate) struct Listen {
     /// Take callbacks too that nobody is known to have asked for, as those of Nooble4's clients
     #[arg(long, requires = "callbacks")]
     unasked: bool,
-    /// End after so many
+    /// End after so many notifications and callbacks; without a number it goes on
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// End after so long: 500ms, 90s, 10m
+    /// End after so long: 500ms, 90s, 10m; a number alone is seconds. Without a time it goes on
     #[arg(long, value_name = "TIME", value_parser = value::span)]
     timeout: Option<Duration>,
 }

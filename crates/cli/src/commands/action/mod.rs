@@ -17,11 +17,13 @@ use meshwork::model::nooble::{Data, InvalidData};
 use meshwork::model::trace::TraceContext;
 use meshwork::source::nooble::{Client, Ids, Request};
 use meshwork_broker::nooble::Nooble;
+use serde::de::IgnoredAny;
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::input;
+use crate::out::note;
 use crate::trace::{of_environment, parent};
 
 /// Call services by actions (Nooble4), and look at how actions went
@@ -54,7 +56,7 @@ impl ActionCommand {
 /// Whose names, and which wire.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Side {
-    /// The first part of every key of Nooble4
+    /// The first part of every key of Nooble4 (--namespace is for jobs)
     #[arg(
         long,
         value_name = "NAME",
@@ -62,7 +64,8 @@ pub(crate) struct Side {
         env = "NOOBLE4_PREFIX"
     )]
     prefix: Namespace,
-    /// The second part; Nooble4's own services are in `development` unless they are told otherwise
+    /// The second part of every key, the same for all that are to hear each other; Nooble4's own services are in
+    /// `development` unless they are told otherwise
     #[arg(
         long = "env",
         value_name = "NAME",
@@ -98,22 +101,22 @@ impl Side {
 /// What is asked, but for its type.
 #[derive(Debug, clap::Args)]
 struct Asked {
-    /// What it is given, an object in JSON; @FILE is what is in a file, - what comes on stdin
+    /// The data that goes with it, an object in JSON; @FILE is what is in a file, - what comes on stdin
     #[arg(default_value = "{}")]
     data: String,
-    /// The service in whose name it is asked
+    /// The service in whose name it is sent
     #[arg(long = "as", value_name = "NAME", default_value = "meshwork", value_parser = NonEmptyStringValueParser::new())]
     origin: String,
-    /// The service's queue of this context, as a tenant's
+    /// To the queue that the service has for this context, as a tenant's; to that for none otherwise
     #[arg(long, value_name = "NAME", value_parser = part)]
     context: Option<String>,
     /// The task that it belongs to, a UUID; a new one otherwise. With --dialect lists, whose wire has none, the trace
     #[arg(long, value_name = "ID", value_parser = uuid)]
     task: Option<String>,
-    /// Whose it is, a UUID; a new one otherwise
+    /// The tenant, whose it is, a UUID; a new one otherwise
     #[arg(long, value_name = "ID", value_parser = uuid)]
     tenant: Option<String>,
-    /// The conversation, a UUID; a new one otherwise
+    /// The session, as a conversation, a UUID; a new one otherwise
     #[arg(long, value_name = "ID", value_parser = uuid)]
     session: Option<String>,
     /// The trace that it belongs to and the span that asks for it, as W3C trace context writes it. A handler that is a
@@ -132,11 +135,26 @@ fn action_type(text: &str) -> Result<String, String> {
 
 /// A part of the names of keys, as the context of a queue.
 pub(crate) fn part(text: &str) -> Result<String, String> {
-    let said = "give a name without colons, which stand between the parts of a queue's name";
-    let sound = !text.is_empty() && !text.contains(':');
-    sound
-        .then(|| text.to_owned())
-        .ok_or_else(|| said.to_owned())
+    let said = match text {
+        "" => "it is empty: give a name",
+        _ if text.contains(':') => {
+            "give a name without colons, which stand between the parts of a queue's name"
+        }
+        _ => return Ok(text.to_owned()),
+    };
+    Err(said.to_owned())
+}
+
+/// What is odd about a type that the wire takes all the same: Nooble4's services may have such types.
+pub(crate) fn odd_type(text: &str) -> Option<&'static str> {
+    let empty = text.contains('.') && text.split('.').any(str::is_empty);
+    if empty {
+        return Some(
+            "a part between its dots is empty: is that what you mean? It goes nowhere else",
+        );
+    }
+    (!text.contains('.'))
+        .then_some("nothing stands behind the service's name: is that what you mean?")
 }
 
 /// The name of a service, as actions have it.
@@ -151,14 +169,44 @@ pub(crate) fn service(text: &str) -> Result<String, String> {
 
 /// The data that is written so on a command line.
 fn data(written: &str) -> Result<Data, Error> {
-    let text = match written.strip_prefix('@') {
-        Some(file) => input::read(Path::new(file))?,
-        None if written == "-" => input::read_stdin()?,
-        None => written.as_bytes().to_vec(),
+    let (text, place) = match written.strip_prefix('@') {
+        Some(file) => (input::read(Path::new(file))?, format!("the data in {file}")),
+        None if written == "-" => (input::read_stdin()?, "the data on stdin".to_owned()),
+        None => (written.as_bytes().to_vec(), "the data".to_owned()),
     };
-    let text = String::from_utf8(text).map_err(|_| InvalidData::NoJson);
-    let data = text.and_then(|text| Data::parse(text.trim()));
-    Ok(data.map_err(meshwork::source::nooble::Error::from)?)
+    let text = match String::from_utf8(text) {
+        Ok(text) => text,
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let why = format!("it is not UTF-8 from byte {at} on");
+            return Err(Error::NoJson { place, why });
+        }
+    };
+    match Data::parse(text.trim()) {
+        Err(InvalidData::NoJson) => {
+            let why = no_json(&text);
+            Err(Error::NoJson { place, why })
+        }
+        data => Ok(data.map_err(meshwork::source::nooble::Error::from)?),
+    }
+}
+
+/// Why a text is no JSON, with line and column.
+fn no_json(text: &str) -> String {
+    if text.trim().is_empty() {
+        return "there is nothing; {} is an empty object".to_owned();
+    }
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Err(error) => error.to_string(),
+        Ok(_) => "it is nested too deep, or has a number that is too long".to_owned(),
+    }
+}
+
+/// Says what is odd about a type before it is sent.
+fn warn_of(action_type: &str) {
+    if let Some(odd) = odd_type(action_type) {
+        note(format_args!("warning: the type {action_type:?}: {odd}"));
+    }
 }
 
 fn uuid(text: &str) -> Result<String, String> {

@@ -8,14 +8,21 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 
+// What the options that it has in common with `call` and `send` mean here.
+const CONTEXT: &str =
+    "To those who listen in this context, as a tenant's; to those in none otherwise";
+const ORIGIN: &str = "The service in whose name it is published";
+
 /// Publish a notification and print how many heard it
 ///
-/// It goes to the channel of the service that --as names and of the event.
+/// It goes to the channel of the event that the service named by --as has: `meshwork action listen EVENT --of SERVICE`
+/// hears it there. Nothing is kept for who does not listen at the moment; 0 is no error.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("context", |arg| arg.help(CONTEXT)), mut_arg("origin", |arg| arg.help(ORIGIN)))]
 pub(crate) struct Notify {
     #[command(flatten)]
     side: Side,
-    /// What happened: document_updated
+    /// The name of what happened: document_updated
     #[arg(value_name = "EVENT", value_parser = NonEmptyStringValueParser::new())]
     event: String,
     #[command(flatten)]

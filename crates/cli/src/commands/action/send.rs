@@ -4,7 +4,7 @@ use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Asked, Side, action_type};
+use super::{Asked, Side, action_type, warn_of};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -25,7 +25,7 @@ pub(crate) struct Send {
     /// Let the answer come as a callback of this event, to who listens in the name of --as
     #[arg(long, value_name = "EVENT", value_parser = NonEmptyStringValueParser::new())]
     callback: Option<String>,
-    /// What is told with the callback when it comes, JSON
+    /// What is to be known again when the callback comes, any JSON: `action listen --json` prints it beside
     #[arg(long, value_name = "JSON", requires = "callback", default_value = "null", value_parser = json)]
     remember: Value,
     /// Let the callback come to a list of its own, as to Nooble4's clients
@@ -47,6 +47,7 @@ fn json(text: &str) -> Result<Value, String> {
 
 impl Send {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        warn_of(&self.action_type);
         let mut request = self.asked.request(&self.action_type, self.side.dialect)?;
         if self.own_list {
             request = request.own_list();

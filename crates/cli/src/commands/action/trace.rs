@@ -20,7 +20,7 @@ use crate::out::printable;
 pub(crate) struct Trace {
     #[command(flatten)]
     side: Side,
-    /// The task's id, or the trace's
+    /// The id of the task, or that of the trace, as `action call --json` prints them
     id: String,
 }
 
