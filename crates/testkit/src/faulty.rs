@@ -1,13 +1,12 @@
 //! A connection that breaks when a test wants it to, around one that does not: before a command is
 //! sent, or after it took effect and before its reply is read. It counts every command on the way.
 
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use futures_util::future::BoxFuture;
-use meshwork_broker::conn::{Conn, Ear, Transport};
-use redis::aio::ConnectionLike;
-use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use meshwork_broker::conn::Conn;
+use redis::Value;
+
+use crate::around::{Around, Fate, Fates, contains};
 
 /// When the connection breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,20 +28,22 @@ pub struct Plan {
     pub moment: Moment,
 }
 
+/// What clones of the connection share.
+#[derive(Debug, Clone, Default)]
+pub struct Faults(Arc<Mutex<State>>);
+
 #[derive(Debug, Default)]
 struct State {
     plan: Option<Plan>,
+    /// It breaks at this word, if it has not done so.
+    word: Option<(&'static str, Moment)>,
     commands: usize,
     broken: usize,
     swallowed: Vec<Value>,
 }
 
 /// The connection; clones share their count.
-#[derive(Debug, Clone)]
-pub struct Faulty {
-    inner: Conn,
-    state: Arc<Mutex<State>>,
-}
+pub type Faulty = Around<Faults>;
 
 impl Faulty {
     /// A connection over `inner` that breaks as planned, or only counts.
@@ -52,112 +53,86 @@ impl Faulty {
             plan,
             ..State::default()
         };
-        Self {
-            inner,
-            state: Arc::new(Mutex::new(state)),
-        }
+        Self::of(inner, Faults(Arc::new(Mutex::new(state))))
+    }
+
+    /// A connection over `inner` that breaks once: before the first command is sent that has this word in it, or after
+    /// the first one took effect that has it in its reply.
+    #[must_use]
+    pub fn at_word(inner: Conn, word: &'static str, moment: Moment) -> Self {
+        let faulty = Self::new(inner, None);
+        faulty.fates.state().word = Some((word, moment));
+        faulty
     }
 
     /// How many commands were to be sent so far.
     #[must_use]
     pub fn commands(&self) -> usize {
-        self.state().commands
+        self.fates.state().commands
     }
 
     /// How many of them met a broken connection.
     #[must_use]
     pub fn broken(&self) -> usize {
-        self.state().broken
+        self.fates.state().broken
     }
 
     /// The replies that were lost, of commands that took effect.
     #[must_use]
     pub fn swallowed(&self) -> Vec<Value> {
-        self.state().swallowed.clone()
+        self.fates.state().swallowed.clone()
     }
+}
 
+impl Faults {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with the lock held")
+        self.0.lock().expect("nobody panics with the lock held")
+    }
+}
+
+impl State {
+    /// Whether the connection breaks at its word now, if that is there.
+    fn breaks(&mut self, at: Moment, has: impl FnOnce(&str) -> bool) -> bool {
+        let meets = self
+            .word
+            .is_some_and(|(word, when)| when == at && has(word));
+        if meets {
+            self.word = None;
+            self.broken += 1;
+        }
+        meets
+    }
+}
+
+impl Fates for Faults {
+    fn dedicated(&self) -> Self {
+        self.clone()
     }
 
-    /// Counts a command and says what happens to it.
-    fn next(&self) -> Option<Moment> {
+    /// Counts a command, and says what happens to it.
+    fn next(&self, packed: impl FnOnce() -> Vec<u8>) -> Option<Fate> {
         let mut state = self.state();
         let number = state.commands;
         state.commands += 1;
+        if state.breaks(Moment::Before, |word| contains(&packed(), word)) {
+            return Some(Fate::Before);
+        }
         let plan = state.plan?;
         let meets = (plan.first..plan.first + plan.times).contains(&number);
         state.broken += usize::from(meets);
-        meets.then_some(plan.moment)
-    }
-
-    fn swallow(&self, reply: Value) {
-        if matches!(reply, Value::ServerError(_)) {
-            return;
-        }
-        self.state().swallowed.push(reply);
-    }
-}
-
-fn broken() -> RedisError {
-    io::Error::new(io::ErrorKind::ConnectionReset, "broken on purpose").into()
-}
-
-impl Transport for Faulty {
-    fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
-        Box::pin(async move {
-            let mut inner = self.inner.clone();
-            match self.next() {
-                None => inner.req_packed_command(cmd).await,
-                Some(Moment::Before) => Err(broken()),
-                Some(Moment::After) => {
-                    if let Ok(reply) = inner.req_packed_command(cmd).await {
-                        self.swallow(reply);
-                    }
-                    Err(broken())
-                }
-            }
+        meets.then_some(match plan.moment {
+            Moment::Before => Fate::Before,
+            Moment::After => Fate::After,
         })
     }
 
-    fn call_many<'a>(
-        &'a self,
-        pipeline: &'a Pipeline,
-        offset: usize,
-        count: usize,
-    ) -> RedisFuture<'a, Vec<Value>> {
-        Box::pin(async move {
-            let mut inner = self.inner.clone();
-            match self.next() {
-                None => inner.req_packed_commands(pipeline, offset, count).await,
-                Some(Moment::Before) => Err(broken()),
-                Some(Moment::After) => {
-                    let replies = inner.req_packed_commands(pipeline, offset, count).await;
-                    let replies = replies.unwrap_or_default();
-                    for reply in replies {
-                        self.swallow(reply);
-                    }
-                    Err(broken())
-                }
-            }
-        })
+    fn loses(&self, replies: &[Value]) -> bool {
+        let has = |word: &str| format!("{replies:?}").contains(word);
+        self.state().breaks(Moment::After, has)
     }
 
-    fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
-        Box::pin(self.inner.ear())
-    }
-
-    fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
-        Box::pin(async move {
-            let inner = self.inner.dedicated().await?;
-            Ok(Conn::new(Self {
-                inner,
-                state: Arc::clone(&self.state),
-            }))
-        })
-    }
-
-    fn db(&self) -> i64 {
-        self.inner.get_db()
+    fn lost(&self, mut replies: Vec<Value>) {
+        replies.retain(|reply| !matches!(reply, Value::ServerError(_)));
+        self.state().swallowed.extend(replies);
     }
 }

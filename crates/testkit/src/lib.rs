@@ -4,6 +4,7 @@
 
 mod account;
 pub mod actions;
+pub mod around;
 pub mod bananas;
 pub mod bench;
 pub mod calls;

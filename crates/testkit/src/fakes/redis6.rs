@@ -2,9 +2,10 @@
 //! was asked, so that a test sees that nothing was written to it. It stores nothing.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::thread;
+
+use super::listen;
 
 const VERSION: &str = "6.2.14";
 
@@ -21,18 +22,9 @@ impl FakeRedis6 {
     /// When loopback has no free port.
     #[must_use]
     pub fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-        let address = listener
-            .local_addr()
-            .expect("a bound socket has an address");
         let commands = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&commands);
-        thread::spawn(move || {
-            for client in listener.incoming().map_while(Result::ok) {
-                let seen = Arc::clone(&seen);
-                thread::spawn(move || serve(&client, &seen));
-            }
-        });
+        let address = listen(move |client| _ = serve(client, &seen));
         Self { address, commands }
     }
 

@@ -2,9 +2,9 @@
 //! behind one address whose server went away right then. It stores nothing.
 
 use std::io::{BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::thread;
+use std::net::{SocketAddr, TcpStream};
 
+use super::listen;
 use super::redis6::{handshake, read_command};
 
 /// A server on a free port of loopback that is silent after the handshake, until the end of the process.
@@ -19,15 +19,7 @@ impl FakeSilent {
     /// When loopback has no free port.
     #[must_use]
     pub fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-        let address = listener
-            .local_addr()
-            .expect("a bound socket has an address");
-        thread::spawn(move || {
-            for client in listener.incoming().map_while(Result::ok) {
-                thread::spawn(move || serve(&client));
-            }
-        });
+        let address = listen(|client| _ = serve(client));
         Self { address }
     }
 
