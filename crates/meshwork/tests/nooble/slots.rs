@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use meshwork::source::nooble::{ActionContext, Service, ServiceHandle};
+use futures_util::future::join_all;
+use meshwork::source::nooble::{ActionContext, Client, Service, ServiceHandle};
+use meshwork_broker::conn::Conn;
+use meshwork_broker::nooble::Nooble;
 use meshwork_testkit::eventually;
+use meshwork_testkit::faulty::{Faulty, Moment};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::support::{BOUND, Ground, LEASE, request};
 
 /// A service whose runs last until `go`, and that says when one begins.
-fn holding(ground: &Ground, go: &Arc<Semaphore>, began: mpsc::UnboundedSender<()>) -> Service {
+fn holding(client: &Client, go: &Arc<Semaphore>, began: mpsc::UnboundedSender<()>) -> Service {
     let go = Arc::clone(go);
     let hold = move |_: Value, _: ActionContext| {
         began.send(()).unwrap();
@@ -21,7 +25,7 @@ fn holding(ground: &Ground, go: &Arc<Semaphore>, began: mpsc::UnboundedSender<()
             Ok::<_, String>(())
         }
     };
-    ground.service().handle("demo.hold", hold)
+    Service::new(client).handle("demo.hold", hold).lease(LEASE)
 }
 
 /// The same with so many slots, once it is known.
@@ -31,7 +35,7 @@ async fn held(
     go: &Arc<Semaphore>,
     began: mpsc::UnboundedSender<()>,
 ) -> ServiceHandle {
-    let service = holding(ground, go, began).concurrency(slots);
+    let service = holding(&ground.demo, go, began).concurrency(slots);
     let service = service.start().await.unwrap();
     service.registered().await;
     service
@@ -76,8 +80,8 @@ async fn what_gets_no_slot_goes_to_another_service() {
     for ground in Ground::both().await {
         let go = Arc::new(Semaphore::new(0));
         let start = async |began: mpsc::UnboundedSender<()>| {
-            let service = holding(&ground, &go, began).context("tenant");
-            let service = service.concurrency(1).lease(LEASE).start().await.unwrap();
+            let service = holding(&ground.demo, &go, began).context("tenant");
+            let service = service.concurrency(1).start().await.unwrap();
             service.registered().await;
             service
         };
@@ -100,6 +104,86 @@ async fn what_gets_no_slot_goes_to_another_service() {
         held(Some("tenant")).await;
         let (began, mut begins_there) = mpsc::unbounded_channel();
         let other = start(began).await;
+        let begin = tokio::time::timeout(BOUND, begins_there.recv()).await;
+        assert!(begin.is_ok(), "{:?}: it begins elsewhere", ground.dialect);
+        assert!(begins.try_recv().is_err());
+        go.close();
+        assert_eq!((full.stop().await, other.stop().await), (0, 0));
+    }
+}
+
+/// Stands in messages by which a connection breaks.
+const WORD: &str = "stranded";
+
+/// A client of this service over a connection that breaks once at such a message.
+fn over(ground: &Ground, moment: Moment) -> (Faulty, Client) {
+    let faulty = Faulty::at_word(ground.broker.conn().clone(), WORD, moment);
+    let names = ground.broker.names().clone();
+    let broker = Nooble::new(Conn::new(faulty.clone()), names);
+    (faulty, Client::new(broker, "demo"))
+}
+
+/// Others leave to who is there what it was given: it hands that back once more, however full it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_full_service_failed_to_hand_back_another_one_runs() {
+    const TENANTS: [&str; 4] = ["a", "b", "c", "d"];
+    for ground in Ground::both().await {
+        let (faulty, client) = over(&ground, Moment::Before);
+        let go = Arc::new(Semaphore::new(0));
+        let start = async |client: &Client, slots, began| {
+            let service = holding(client, &go, began).concurrency(slots);
+            let service = TENANTS.into_iter().fold(service, Service::context);
+            service.start().await.unwrap()
+        };
+        let (began, mut begins) = mpsc::unbounded_channel();
+        let full = start(&client, 1, began).await;
+        let waits = TENANTS.len() + 1;
+        eventually("it waits on all queues", BOUND, async || {
+            (ground.waiting().await.len() == waits).then_some(())
+        })
+        .await;
+        // At once: one of them gets the slot, and the others came while it was free.
+        let held = || request("demo.hold", json!({ "say": WORD }));
+        let of_tenants = TENANTS.map(|tenant| ground.tester.send(held().context(tenant)));
+        let sent = join_all(of_tenants.into_iter().chain([ground.tester.send(held())]));
+        assert!(sent.await.iter().all(Result::is_ok));
+        tokio::time::timeout(BOUND, begins.recv()).await.unwrap();
+        eventually("one is not handed back", BOUND, async || {
+            (faulty.broken() == 1).then_some(())
+        })
+        .await;
+        let (began, mut begins_there) = mpsc::unbounded_channel();
+        let other = start(&ground.demo, TENANTS.len(), began).await;
+        for run in 1..waits {
+            let begin = tokio::time::timeout(BOUND, begins_there.recv()).await;
+            assert!(begin.is_ok(), "{:?}: run {run} begins", ground.dialect);
+        }
+        assert!(begins.try_recv().is_err());
+        go.close();
+        assert_eq!((full.stop().await, other.stop().await), (0, 0));
+    }
+}
+
+/// It knows nothing of what it was given when its connection broke, and then took another one.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_full_service_never_heard_of_another_one_runs() {
+    for ground in Ground::both().await {
+        let (faulty, client) = over(&ground, Moment::After);
+        let go = Arc::new(Semaphore::new(0));
+        let (began, mut begins) = mpsc::unbounded_channel();
+        let full = holding(&client, &go, began).concurrency(1);
+        let full = full.start().await.unwrap();
+        let stranded = request("demo.hold", json!({ "say": WORD }));
+        ground.tester.send(stranded).await.unwrap();
+        eventually("it is given the message", BOUND, async || {
+            (faulty.broken() == 1).then_some(())
+        })
+        .await;
+        let next = request("demo.hold", json!({}));
+        ground.tester.send(next).await.unwrap();
+        tokio::time::timeout(BOUND, begins.recv()).await.unwrap();
+        let (began, mut begins_there) = mpsc::unbounded_channel();
+        let other = held(&ground, 1, &go, began).await;
         let begin = tokio::time::timeout(BOUND, begins_there.recv()).await;
         assert!(begin.is_ok(), "{:?}: it begins elsewhere", ground.dialect);
         assert!(begins.try_recv().is_err());

@@ -164,16 +164,9 @@ impl Pull {
         Ok(None)
     }
 
-    /// Runs a message that was waited for, once it has a slot. If other queues have taken them all and keep them, another
-    /// service may have one.
+    /// Runs a message that was waited for.
     fn start(&mut self, received: Received) {
-        let in_hand = self.state.take(received);
-        let shared = Arc::clone(&self.state);
-        let slot = async move {
-            let slot = tokio::time::timeout(shared.beat(), shared.slot()).await;
-            slot.unwrap_or(None)
-        };
-        spawn(&self.state, &self.queue, Arc::clone(&in_hand), slot);
+        let in_hand = start_soon(&self.state, &self.queue, received);
         let alone = self.state.running.len() <= 1;
         self.next = if alone { Next::Wait } else { Next::Receive };
         self.begun = alone.then_some(in_hand);
@@ -210,6 +203,18 @@ fn start(
     }
 }
 
+/// Runs a message once it has a slot. If other messages have taken them all and keep them, another service may have one.
+fn start_soon(state: &Arc<State>, queue: &Arc<Queue>, received: Received) -> Arc<InHand> {
+    let in_hand = state.take(received);
+    let shared = Arc::clone(state);
+    let slot = async move {
+        let slot = tokio::time::timeout(shared.beat(), shared.slot()).await;
+        slot.unwrap_or(None)
+    };
+    spawn(state, queue, Arc::clone(&in_hand), slot);
+    in_hand
+}
+
 /// Runs a message when it has a slot; if it gets none, it is handed back.
 fn spawn<S>(state: &Arc<State>, queue: &Arc<Queue>, in_hand: Arc<InHand>, slot: S)
 where
@@ -229,76 +234,119 @@ where
     });
 }
 
+/// What takes over the messages of one queue.
+struct TakeOver {
+    state: Arc<State>,
+    queue: Arc<Queue>,
+    /// Where in a stream it looks next.
+    from: String,
+    /// What this service knew nothing of when it last looked.
+    suspects: Vec<Received>,
+}
+
 /// Takes over what services that are gone had in hand, and runs it.
 pub(super) async fn take_over(state: Arc<State>, queue: Arc<Queue>) {
-    let setup = &state.setup;
-    let (mut from, mut suspects) = ("-".to_owned(), Vec::new());
+    let mut take_over = TakeOver {
+        from: "-".to_owned(),
+        suspects: Vec::new(),
+        state,
+        queue,
+    };
+    let (stop, beat) = (take_over.state.stop.clone(), take_over.state.beat());
     loop {
         tokio::select! {
-            () = state.stop.cancelled() => return,
-            () = tokio::time::sleep(state.beat()) => {}
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(beat) => {}
         }
-        if queue.is_in_doubt() {
-            suspects = Box::pin(find_strays(&state, &queue, suspects)).await;
+        if take_over.queue.is_in_doubt() {
+            Box::pin(take_over.find_strays()).await;
         }
-        let Some(free) = state.free(&queue, MOST).await else {
+        let Some(free) = take_over.slots().await else {
             return;
         };
+        let taken = take_over.reclaim(free.len()).await;
+        start(&take_over.state, &take_over.queue, taken, free);
+    }
+}
+
+impl TakeOver {
+    /// Slots, once some are free; None when the service stops. Other services leave to one that is there what it was given,
+    /// so it looks for that meanwhile: what it has no slot for goes back to them.
+    async fn slots(&mut self) -> Option<Vec<OwnedSemaphorePermit>> {
+        let (state, queue) = (Arc::clone(&self.state), Arc::clone(&self.queue));
+        // Not given up in between: it would lose its place among those who wait for a slot.
+        let free = state.free(&queue, MOST);
+        tokio::pin!(free);
+        loop {
+            tokio::select! {
+                free = &mut free => return free,
+                () = tokio::time::sleep(state.beat()) => {}
+            }
+            if queue.is_in_doubt() {
+                Box::pin(self.look_without_slots()).await;
+            }
+        }
+    }
+
+    async fn look_without_slots(&mut self) {
+        self.find_strays().await;
+        for stray in self.reclaim(MOST).await {
+            start_soon(&self.state, &self.queue, stray);
+        }
+    }
+
+    /// What services that are gone had in hand, and of a stream what this one was given without its knowledge.
+    async fn reclaim(&mut self, most: usize) -> Vec<Received> {
+        let (setup, queue) = (&self.state.setup, &self.queue);
         let (broker, ages, known) = (&setup.broker, (setup.lease, setup.adopt), queue.known_for());
-        let taken = broker.reclaim(&setup.worker, &queue.source, free.len(), ages, &from);
+        let taken = broker.reclaim(&setup.worker, &queue.source, most, ages, &self.from);
         let in_time =
             |taken| known.in_time("reclaim", taken, |it: &Reclaimed| it.messages.is_empty());
-        let taken = taken.await.and_then(in_time);
-        match taken {
+        match taken.await.and_then(in_time) {
             Ok(taken) => {
-                from = taken.next;
+                self.from = taken.next;
                 if !taken.messages.is_empty() {
                     let many = taken.messages.len();
                     tracing::warn!(many, "took over what nobody renewed");
                 }
-                start(&state, &queue, taken.messages, free);
+                taken.messages
             }
             Err(error) => {
                 queue.doubt();
                 tracing::warn!(%error, "nothing was taken over; trying again");
+                Vec::new()
             }
         }
     }
-}
 
-/// Runs what was given to this service when a connection broke: what it knows nothing of, now and a renewal ago, when
-/// these were the messages. Returns those of now.
-async fn find_strays(
-    state: &Arc<State>,
-    queue: &Arc<Queue>,
-    before: Vec<Received>,
-) -> Vec<Received> {
-    let (setup, known) = (&state.setup, queue.known_for());
-    let given = setup.broker.in_hand(&setup.worker, &queue.source).await;
-    let given = given.and_then(|given| known.in_time("in_hand", given, Vec::is_empty));
-    let given = match given {
-        Ok(given) => given,
-        Err(error) => {
-            queue.doubt();
-            tracing::warn!(%error, "it is not known what came when the connection broke; trying again");
-            return before;
-        }
-    };
-    let (strays, now): (Vec<_>, Vec<_>) = state
-        .unknown(&queue.source, given)
-        .into_iter()
-        .partition(|one| before.contains(one));
-    for stray in strays {
-        tracing::warn!(
-            queue = queue.source.queue(),
-            "in hand without a run: it came when a connection broke, or its report was refused"
-        );
-        let Some(slot) = state.slot().await else {
-            break;
+    /// Runs what was given to this service of a list when a connection broke: what it knows nothing of, now and a renewal
+    /// ago, when these were the suspects.
+    async fn find_strays(&mut self) {
+        let (state, queue) = (&self.state, &self.queue);
+        let (setup, known) = (&state.setup, queue.known_for());
+        let given = setup.broker.in_hand(&setup.worker, &queue.source).await;
+        let given = given.and_then(|given| known.in_time("in_hand", given, Vec::is_empty));
+        let given = match given {
+            Ok(given) => given,
+            Err(error) => {
+                queue.doubt();
+                tracing::warn!(%error, "it is not known what came when the connection broke; trying again");
+                return;
+            }
         };
-        start(state, queue, vec![stray], vec![slot]);
+        let (strays, now): (Vec<_>, Vec<_>) = state
+            .unknown(&queue.source, given)
+            .into_iter()
+            .partition(|one| self.suspects.contains(one));
+        for stray in strays {
+            tracing::warn!(
+                queue = queue.source.queue(),
+                "in hand without a run: it came when a connection broke, or its report was refused"
+            );
+            start_soon(state, queue, stray);
+        }
+        self.suspects = now;
     }
-    now
 }
 
 /// Puts back what failed when its pause is over.

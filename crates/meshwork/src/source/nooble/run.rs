@@ -18,7 +18,7 @@ use super::client::AskedFor;
 use super::context::{ActionContext, Expected};
 use super::error::{ActionError, PROCESSING};
 use super::guard::{PANICKED, reading, sound};
-use super::handler::{Given, Input};
+use super::handler::Given;
 use super::request::{comes_from, fresh, new_id, span, task_of};
 use super::state::{InHand, Queue, State};
 use crate::clock::host_micros;
@@ -169,13 +169,9 @@ impl Task<'_> {
         let stop = CancellationToken::new();
         let action = Arc::clone(&self.action);
         let context = ActionContext::new(action, record, setup.client.clone(), stop.clone());
-        let input = match queue.callbacks {
-            true => answer::read(&self.action),
-            false => Input::Data(self.action.data.clone()),
-        };
         // What reads the data for a function runs before its first step.
-        let expected = context.expected();
-        let act = async move { handler.act(input, context).await };
+        let (data, expected) = (self.action.data.clone(), context.expected());
+        let act = async move { handler.act(data, context).await };
         match self.execute(act, &stop).await {
             None => self.lost(),
             Some(Ok(data)) => self.finish(&Ok(data), &expected).await,
@@ -374,12 +370,14 @@ fn cut(error: &str) -> &str {
     &error[..end]
 }
 
-/// Hands a message back; should that fail, it is taken over later. False if it was not this service's any more, too.
+/// Hands a message back; should that fail, this service looks for it, and others take it over when this one is gone. False
+/// if it was not this service's any more, too.
 pub(super) async fn release(state: &State, in_hand: &InHand) -> bool {
     let setup = &state.setup;
     let released = setup.broker.release(&setup.worker, &in_hand.received).await;
     released.unwrap_or_else(|error| {
-        tracing::warn!(%error, "not handed back; another service takes it over");
+        tracing::warn!(%error, "not handed back; it is looked for later");
+        state.doubt(&in_hand.received.source);
         false
     })
 }

@@ -18,9 +18,10 @@ use super::tidy::Ends;
 
 /// So often what is in hand is renewed while it lasts.
 const RENEWALS: u32 = 3;
-/// So often it is looked, a renewal apart, for what came when a connection broke: what is unknown twice is taken, and
-/// a wait that the server knows of goes on for as long as one renewal lasts.
-const DOUBTS: u32 = 4;
+/// So often it is looked, a renewal apart, for what came when a connection broke: a wait that the server knows of goes on
+/// for as long as one renewal lasts. Of a list, what is unknown twice is taken; of a stream, what was not renewed for a
+/// lease, and the last look may be without a slot.
+const DOUBTS: u32 = RENEWALS + 3;
 
 /// What a service was started with.
 pub(super) struct Setup {
@@ -74,7 +75,8 @@ impl Queue {
         Known(*self.alive.borrow())
     }
 
-    /// A connection broke, and a message may have been on its way; or a report was not taken, and its message stays.
+    /// A connection broke, and a message may have been on its way; or a report was not taken, or a message not handed back,
+    /// and it stays.
     pub(super) fn doubt(&self) {
         self.doubts.store(DOUBTS, Ordering::Relaxed);
     }
