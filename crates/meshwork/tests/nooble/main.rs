@@ -17,6 +17,7 @@ mod examples_run;
 #[path = "../../examples/demo_service/handlers.rs"]
 mod handlers;
 mod late;
+mod memory;
 mod notices;
 mod panics;
 mod process;

@@ -15,7 +15,7 @@ use super::{Error, Replies, Told, correlation, fresh, reading};
 /// How long one wait for an answer has a connection for itself, while others may wait for it.
 const TURN: Duration = Duration::from_secs(1);
 
-/// Who finds no connection free looks again so soon, then after longer and longer: a turn at most.
+/// Who finds no connection free, or no memory, looks again so soon, then after longer and longer: a turn at most.
 const SOON: Duration = Duration::from_millis(16);
 
 /// How long a server that stands still is waited for past the time of a call.
@@ -25,6 +25,11 @@ const LATE: Duration = Duration::from_secs(2);
 struct Space<'a> {
     parking: Parking,
     _permit: SemaphorePermit<'a>,
+}
+
+/// The next pause after this one.
+fn longer(pause: Duration) -> Duration {
+    (pause * 2).clamp(SOON, TURN)
 }
 
 /// What is left of a wait; 0 would be for ever.
@@ -70,7 +75,7 @@ impl Replies {
     }
 
     /// The oldest message on a list, where it stays: what comes within one turn, or, if no connection is free after
-    /// `pause`, what is there then.
+    /// `pause`, or the server has no memory for waits, what is there then.
     async fn look(
         &self,
         broker: &Nooble,
@@ -80,13 +85,24 @@ impl Replies {
     ) -> Result<Option<Vec<u8>>, Error> {
         let turn = until.min(Instant::now() + TURN);
         let Some(space) = self.space(broker, *pause, turn).await? else {
-            *pause = (*pause * 2).clamp(SOON, TURN);
+            *pause = longer(*pause);
             return Ok(broker.peek(list, None).await?);
         };
         let parked = Some((&space.parking, left(turn)));
-        let came = broker.peek(list, parked).await?;
-        self.vacate(space);
-        Ok(came)
+        match broker.peek(list, parked).await {
+            // It might move a message, for all that the server knows. Reading is never refused.
+            Err(error) if error.is_out_of_memory() => {
+                self.vacate(space);
+                *pause = longer(*pause);
+                tokio::time::sleep_until(turn.min(Instant::now() + *pause)).await;
+                Ok(broker.peek(list, None).await?)
+            }
+            came => {
+                let came = came?;
+                self.vacate(space);
+                Ok(came)
+            }
+        }
     }
 
     /// Waits for what `reads` takes for the answer on a list of one call, and leaves it there; what is none is taken away.
