@@ -16,6 +16,10 @@ use meshwork_broker::{Error, Parking};
 /// How long a wait that is told to end may take before the server is asked once more.
 const UNPARK_AGAIN: Duration = Duration::from_millis(20);
 
+/// So often a server says that it was told to end a wait, before that is taken for a wait on another one: for six seconds, as
+/// long as the broker does.
+const UNPARKS: u32 = 300;
+
 /// What has been asked for on one connection.
 pub(super) struct Waits<T> {
     broker: Nooble,
@@ -51,15 +55,23 @@ impl<T: Send + 'static> Waits<T> {
         poll_fn(|context| self.waits.poll_next(context)).await
     }
 
-    /// Ends them; what came until then is given to `came`.
+    /// Ends them; what came until then is given to `came`. One that answers, but ends nothing, is another server in the
+    /// place of that on which they are.
     pub(super) async fn end(&mut self, mut came: impl FnMut(T)) -> Result<(), Error> {
+        let mut answered = 0;
         while self.len() > 0 {
-            if let Err(error) = self.broker.unpark(&self.parking).await {
-                tracing::debug!(%error, "the wait ends by itself");
+            match self.broker.unpark(&self.parking).await {
+                Ok(()) => answered += 1,
+                Err(error) => tracing::debug!(%error, "the wait ends by itself"),
             }
             // The wait may have reached the server only after the word to end it.
-            if let Ok(ended) = tokio::time::timeout(UNPARK_AGAIN, self.next()).await {
-                came(ended?);
+            match tokio::time::timeout(UNPARK_AGAIN, self.next()).await {
+                Ok(ended) => {
+                    came(ended?);
+                    answered = 0;
+                }
+                Err(_) if answered < UNPARKS => {}
+                Err(_) => return Err(Error::timed_out("unpark")),
             }
         }
         Ok(())
@@ -111,6 +123,10 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use futures_util::task::noop_waker;
+    use meshwork_broker::conn::Conn;
+    use meshwork_model::keys::nooble::{Dialect, QueueManager};
+    use meshwork_model::name::Namespace;
+    use meshwork_testkit::fakes::FakeAgreeing;
     use tokio::sync::oneshot;
 
     use super::*;
@@ -135,6 +151,17 @@ mod tests {
         fn all(&self) -> Vec<u8> {
             self.0.lock().unwrap().clone()
         }
+    }
+
+    /// Another server answers in the place of that on which the wait is, and the wait's connection says nothing.
+    #[tokio::test]
+    async fn a_wait_on_a_server_that_was_replaced_ends() {
+        let names = QueueManager::new(Namespace::nooble(), None, Dialect::Lists);
+        let broker = Nooble::new(Conn::new(FakeAgreeing), names);
+        let mut waits = Waits::<()>::open(&broker).await.unwrap();
+        waits.push(|_, _| std::future::pending());
+        let ended = tokio::time::timeout(Duration::from_secs(60), waits.end(|()| {}));
+        assert!(ended.await.unwrap().unwrap_err().is_connection_lost());
     }
 
     fn next<T>(waits: &mut InOrder<T>) -> Poll<T> {
