@@ -117,3 +117,47 @@ async fn a_service_stops_soon_although_the_server_is_gone() {
     server.kill9();
     tokio::time::timeout(BOUND, service.stop()).await.unwrap();
 }
+
+/// Long enough for what can be cut off.
+const CUT_OFF: Duration = Duration::from_millis(1_500);
+
+/// It cannot be cut off. The others' messages are handed back, and its own, and whoever stops the service goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_handler_that_holds_its_thread_holds_up_no_stop() {
+    for ground in Ground::both().await {
+        let began = Arc::new(Semaphore::new(0));
+        let (first, second) = (Arc::clone(&began), Arc::clone(&began));
+        let hang = move |_: Value, _: ActionContext| {
+            first.add_permits(1);
+            async { std::future::pending::<Result<(), String>>().await }
+        };
+        let (go, held) = std::sync::mpsc::channel::<()>();
+        let held = Arc::new(Mutex::new(held));
+        let hold = move |_: Value, _: ActionContext| {
+            let (held, second) = (Arc::clone(&held), Arc::clone(&second));
+            async move {
+                second.add_permits(1);
+                // Until the test lets it go.
+                let _ = held.lock().unwrap().recv();
+                Ok::<(), String>(())
+            }
+        };
+        let service = Service::new(&ground.demo)
+            .handle("demo.hang", hang)
+            .handle("demo.hold", hold)
+            .grace(Duration::ZERO);
+        let service = service.start().await.unwrap();
+        // While a handler takes its first step, its service waits for nothing.
+        for action_type in ["demo.hang", "demo.hold"] {
+            let message = request(action_type, json!({}));
+            ground.tester.send(message).await.unwrap();
+            let begins = tokio::time::timeout(BOUND, began.acquire()).await;
+            begins.unwrap().unwrap().forget();
+        }
+        let stopped = tokio::time::timeout(BOUND, service.stop_by(CUT_OFF)).await;
+        let standing = ground.standing(&ground.queue()).await;
+        drop(go);
+        assert_eq!(stopped.ok(), Some(2), "{:?}", ground.dialect);
+        assert_eq!(standing.len(), 2, "{standing:?}");
+    }
+}

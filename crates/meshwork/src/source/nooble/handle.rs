@@ -79,6 +79,12 @@ impl ServiceHandle {
     /// Stops it in order: it takes no more, waits for what it runs as long as its grace allows, stops the rest, and hands that
     /// back at no cost. Returns how many messages it handed back.
     pub async fn stop(self) -> usize {
+        self.stop_by(ENDED).await
+    }
+
+    /// The same where what is told to stop is cut off by then.
+    #[doc(hidden)]
+    pub async fn stop_by(self, cut_off: Duration) -> usize {
         let Self {
             state,
             tasks,
@@ -95,12 +101,15 @@ impl ServiceHandle {
         let _ = tokio::time::timeout(grace, state.ended()).await;
         let left = state.all();
         // Another service begins with what is handed back at once: here it must be over. A handler that holds its thread
-        // cannot be cut off, and the others' messages do not wait for it.
+        // cannot be cut off, and neither the others' messages wait for it nor whoever stops the service.
         left.iter().for_each(|in_hand| in_hand.lost.cancel());
-        let _ = tokio::time::timeout(ENDED, state.ended()).await;
+        if tokio::time::timeout(cut_off, state.ended()).await.is_err() {
+            tracing::error!(
+                "a handler holds its thread: what it was given is handed back while it goes on"
+            );
+        }
         // Together: where the server is gone, each waits for it.
         let handed_back = join_all(left.iter().map(|in_hand| release(&state, in_hand))).await;
-        state.ended().await;
         if tokio::time::timeout(TIDY, tidies).await.is_err() {
             tracing::warn!("the trace was not told of all that is over");
         }
