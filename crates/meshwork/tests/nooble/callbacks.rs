@@ -344,6 +344,38 @@ async fn callbacks_that_others_asked_for_are_taken_if_it_is_said() {
     }
 }
 
+/// Asks `demo` for an answer that comes among the actions of `tester`, and gives where that is.
+async fn asked_for_among_actions(ground: &Ground, action_type: &str) -> String {
+    let list = ground.broker.names().actions("tester", None);
+    let action = json!({
+        "action_type": action_type, "data": { "n": 1 },
+        "callback_queue_name": list, "callback_action_type": "tester.done",
+    });
+    ground.put(action.to_string().as_bytes()).await;
+    list
+}
+
+/// It is told of failures there too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_among_actions_finds_its_handler() {
+    let Some(ground) = Ground::open(Dialect::Lists).await else {
+        return;
+    };
+    let service = ground.started().await;
+    let all = Heard::default();
+    let listens = listener(&ground.tester, &all).start().await.unwrap();
+    let expected = [
+        ("demo.echo", Ok(json!({ "echo": { "n": 1 } }))),
+        ("demo.fail", Err("boom".to_owned())),
+    ];
+    for (at, (action_type, told)) in expected.into_iter().enumerate() {
+        asked_for_among_actions(&ground, action_type).await;
+        assert_eq!(heard(&all, at + 1).await[at], (told, Value::Null));
+    }
+    ground.goes_on(service).await;
+    listens.stop().await;
+}
+
 /// In the lists dialect a service may take its callbacks where it takes its actions: what others sent there stays.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_among_actions_gives_them_no_end() {
@@ -351,12 +383,7 @@ async fn a_callback_among_actions_gives_them_no_end() {
         return;
     };
     let service = ground.started().await;
-    let list = ground.broker.names().actions("tester", None);
-    let action = json!({
-        "action_type": "demo.echo", "data": {},
-        "callback_queue_name": list, "callback_action_type": "tester.done",
-    });
-    ground.put(action.to_string().as_bytes()).await;
+    let list = asked_for_among_actions(&ground, "demo.echo").await;
     eventually("the callback stands there", BOUND, async || {
         (ground.say::<usize>(&["LLEN", &list]).await == 1).then_some(())
     })

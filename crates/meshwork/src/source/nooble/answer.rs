@@ -6,7 +6,7 @@ use meshwork_model::keys::nooble::{Dialect, QueueManager};
 use meshwork_model::nooble::{Action, Data, ErrorDetail, Response, uuid};
 
 use super::context::Expects;
-use super::handler::{Given, Input};
+use super::handler::Given;
 use super::request::{known_by, new_id, now};
 use super::{ANSWER_WAITS, WAITS_FOR_CALLBACK};
 
@@ -127,7 +127,7 @@ fn callback(
 }
 
 /// What a callback says: what was asked for went well, or it failed.
-pub(super) fn read(action: &Action) -> Input {
+pub(super) fn outcome(data: Data) -> Result<Data, ErrorDetail> {
     #[derive(serde::Deserialize)]
     struct Failure {
         status: String,
@@ -140,14 +140,14 @@ pub(super) fn read(action: &Action) -> Input {
         message: String,
         details: Option<serde_json::Value>,
     }
-    match action.data.read::<Failure>() {
-        Ok(failure) if failure.status == "failure" => Input::Failed(ErrorDetail {
+    match data.read::<Failure>() {
+        Ok(failure) if failure.status == "failure" => Err(ErrorDetail {
             error_type: failure.error.error_type,
             error_code: failure.error.error_code,
             message: failure.error.message,
             details: failure.error.details.and_then(|it| Data::of(&it).ok()),
         }),
-        _ => Input::Data(action.data.clone()),
+        _ => Ok(data),
     }
 }
 

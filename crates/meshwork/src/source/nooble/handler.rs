@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
+use super::answer::outcome;
 use super::context::ActionContext;
 use super::error::{ActionError, PROCESSING};
 use super::request::traceparent;
@@ -25,15 +26,7 @@ pub(super) type Given = Result<Data, ActionError>;
 
 /// A handler, whatever its types.
 pub(super) trait Act: Send + Sync + 'static {
-    fn act(&self, input: Input, context: ActionContext) -> BoxFuture<'static, Given>;
-}
-
-/// What came.
-pub(super) enum Input {
-    /// The data of an action, or of a callback that went well.
-    Data(Data),
-    /// A callback that says that the action failed.
-    Failed(ErrorDetail),
+    fn act(&self, data: Data, context: ActionContext) -> BoxFuture<'static, Given>;
 }
 
 /// A function that deals with actions: `Fn(In, ActionContext) -> impl Future<Output = Result<Out, E>>`. `In` is read
@@ -138,22 +131,14 @@ struct Typed<H, S>(H, PhantomData<fn(S)>);
 struct TypedCallback<H, S>(H, PhantomData<fn(S)>);
 
 impl<H: ActionHandler<S>, S: 'static> Act for Typed<H, S> {
-    fn act(&self, input: Input, context: ActionContext) -> BoxFuture<'static, Given> {
-        match input {
-            Input::Data(data) => self.0.call(data, context),
-            // Only callbacks are told of failures.
-            Input::Failed(_) => self.0.call(Data::empty(), context),
-        }
+    fn act(&self, data: Data, context: ActionContext) -> BoxFuture<'static, Given> {
+        self.0.call(data, context)
     }
 }
 
 impl<H: CallbackHandler<S>, S: 'static> Act for TypedCallback<H, S> {
-    fn act(&self, input: Input, context: ActionContext) -> BoxFuture<'static, Given> {
-        let data = match input {
-            Input::Data(data) => Ok(data),
-            Input::Failed(error) => Err(error),
-        };
-        self.0.call(data, context)
+    fn act(&self, data: Data, context: ActionContext) -> BoxFuture<'static, Given> {
+        self.0.call(outcome(data), context)
     }
 }
 
@@ -165,15 +150,11 @@ struct Script {
 }
 
 impl Act for Script {
-    fn act(&self, input: Input, context: ActionContext) -> BoxFuture<'static, Given> {
+    fn act(&self, data: Data, context: ActionContext) -> BoxFuture<'static, Given> {
         let (scripts, name) = (Arc::clone(&self.scripts), self.name.clone());
         let timeout = self.timeout;
         let deadline = Instant::now() + timeout;
         Box::pin(async move {
-            let data = match input {
-                Input::Data(data) => data,
-                Input::Failed(_) => Data::empty(),
-            };
             match scripts.get(&name) {
                 Some(entry) => script(entry, &data, &context, (deadline, timeout)).await,
                 None => Err(no_data("there is no such script")),
