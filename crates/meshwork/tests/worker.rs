@@ -44,6 +44,7 @@ on_each_engine! {
     as_many_jobs_run_at_once_as_there_are_slots,
     a_stopping_worker_hands_back_at_no_cost,
     what_is_handed_back_has_ended_here,
+    a_run_that_holds_its_thread_holds_up_no_stop,
     what_runs_is_finished_within_the_grace,
     the_jobs_of_a_worker_that_is_gone_come_back,
     a_running_job_can_be_stopped,

@@ -3,10 +3,22 @@
 use std::time::Duration;
 
 use meshwork_broker::Error;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// By when a run that was told to stop is cut off: a little longer than it may go on, and than its last words take.
 pub(crate) const ENDED: Duration = Duration::from_secs(12);
+
+/// Waits until runs that were told to stop are over, or cut off. A handler that holds its thread cannot be: neither what the
+/// others have in hand waits for it, nor whoever stops the process. False if there is one.
+pub(crate) async fn ended_or_cut_off(runs: impl Future<Output = ()>, cut_off: Duration) -> bool {
+    let ended = timeout(cut_off, runs).await.is_ok();
+    if !ended {
+        tracing::error!(
+            "a handler holds its thread: what it was given is handed back while it goes on"
+        );
+    }
+    ended
+}
 
 /// Hands jobs back as long as a lease lasts: then they are others' in any case. Where the server is gone, each would wait
 /// for it, so the first that meets that is the last. Each is the next one of its list then: the last one first keeps their

@@ -20,7 +20,7 @@ use super::pull::{self, Ends};
 use super::renew::{Alive, Keeper};
 use crate::Error;
 use crate::metrics::Meter;
-use crate::source::hand_back::ENDED;
+use crate::source::hand_back::{ENDED, ended_or_cut_off};
 
 /// A running worker. Dropped without [`WorkerHandle::stop`], it takes no more jobs, and what it runs comes
 /// back when the leases end.
@@ -157,12 +157,16 @@ impl WorkerHandle {
         let _ = tokio::time::timeout(setup.grace, running.wait()).await;
         let left = held.give_up();
         given_up.cancel();
-        // Until the last run has ended, or is cut off, the keeper renews: none begins elsewhere before. One that holds its
-        // thread cannot be cut off, and the others' jobs do not wait for it.
-        let _ = tokio::time::timeout(ENDED, running.wait()).await;
+        // Until the last run has ended, or is cut off, the keeper renews: none begins elsewhere before.
+        let ended = ended_or_cut_off(running.wait(), ENDED).await;
         let handed_back = hand_back(&setup, &left).await;
-        running.wait().await;
-        if let Err(error) = pull.await {
+        if !ended {
+            // It would wait for the run, whose result nobody asks for any more.
+            pull.abort();
+        }
+        if let Err(error) = pull.await
+            && !error.is_cancelled()
+        {
             tracing::error!(%error, "the pull loop did not end well");
         }
         keeper.end().await;

@@ -10,6 +10,7 @@ mod over;
 mod replay;
 mod reports;
 mod routes;
+mod stops;
 mod support;
 mod table;
 mod waits;

@@ -1,6 +1,6 @@
 //! Slots: a service takes what it has a slot for, and leaves the rest to others.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::join_all;
 use meshwork::source::nooble::{ActionContext, Client, Service, ServiceHandle};
@@ -215,5 +215,35 @@ async fn a_run_that_goes_on_does_not_hold_up_the_next_wait() {
 async fn end_a_wait(ground: &Ground) {
     for id in ground.waiting().await {
         let _: bool = ground.say(&["CLIENT", "UNBLOCK", &id]).await;
+    }
+}
+
+/// As one does that reckons without an await: the other slots are free.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_that_holds_its_thread_holds_up_no_other_message() {
+    for ground in Ground::both().await {
+        let (began, mut begins) = mpsc::unbounded_channel();
+        let (go, held) = std::sync::mpsc::channel::<()>();
+        let held = Arc::new(Mutex::new(held));
+        let hold = move |_: Value, _: ActionContext| {
+            let (began, held) = (began.clone(), Arc::clone(&held));
+            async move {
+                began.send(()).unwrap();
+                let _ = tokio::task::block_in_place(|| held.lock().unwrap().recv());
+                Ok::<_, String>(())
+            }
+        };
+        let service = ground.service().handle("demo.hold", hold);
+        let service = service.start().await.unwrap();
+        service.registered().await;
+        let message = request("demo.hold", json!({}));
+        ground.tester.send(message).await.unwrap();
+        let begin = tokio::time::timeout(BOUND, begins.recv()).await;
+        let call = ground.tester.call(request("demo.echo", json!({})), BOUND);
+        let answered = call.await;
+        drop(go);
+        assert!(begin.is_ok(), "{:?}: a run begins", ground.dialect);
+        assert!(answered.is_ok(), "{:?}: {answered:?}", ground.dialect);
+        ground.goes_on(service).await;
     }
 }

@@ -122,7 +122,7 @@ async fn a_service_stops_soon_although_the_server_is_gone() {
 const CUT_OFF: Duration = Duration::from_millis(1_500);
 
 /// It cannot be cut off. The others' messages are handed back, and its own, and whoever stops the service goes on.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_handler_that_holds_its_thread_holds_up_no_stop() {
     for ground in Ground::both().await {
         let began = Arc::new(Semaphore::new(0));
@@ -137,8 +137,8 @@ async fn a_handler_that_holds_its_thread_holds_up_no_stop() {
             let (held, second) = (Arc::clone(&held), Arc::clone(&second));
             async move {
                 second.add_permits(1);
-                // Until the test lets it go.
-                let _ = held.lock().unwrap().recv();
+                // Until the test lets it go. What else waits for this thread goes to another one.
+                let _ = tokio::task::block_in_place(|| held.lock().unwrap().recv());
                 Ok::<(), String>(())
             }
         };

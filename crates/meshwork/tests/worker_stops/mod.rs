@@ -1,6 +1,6 @@
 //! What becomes of the runs of a worker that stops. Called by the tests of the worker.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -98,4 +98,45 @@ pub(crate) async fn what_is_handed_back_has_ended_here(client: Client) {
         assert_eq!((job.attempt, job.lost), (1, 0));
     }
     second.stop().await;
+}
+
+/// Holds its thread until a test lets it go.
+struct Holding {
+    begun: watch::Sender<usize>,
+    go: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Runner for Holding {
+    fn run(&self, _: Run) -> BoxFuture<'_, Report> {
+        async move {
+            self.begun.send_modify(|begun| *begun += 1);
+            let _ = tokio::task::block_in_place(|| self.go.lock().unwrap().recv());
+            Report::done("late")
+        }
+        .boxed()
+    }
+}
+
+/// It cannot be cut off. Its job is handed back, and whoever stops the worker goes on.
+pub(crate) async fn a_run_that_holds_its_thread_holds_up_no_stop(client: Client) {
+    let (go, held) = mpsc::channel();
+    let holding = Arc::new(Holding {
+        begun: watch::Sender::new(0),
+        go: Mutex::new(held),
+    });
+    let holds = Worker::new(&client).runner(osis(), Arc::clone(&holding) as _);
+    let holds = holds.grace(Duration::ZERO).start().await.unwrap();
+    let job = JobRequest::new(osis(), "once").build().unwrap();
+    client.submit_all(std::slice::from_ref(&job)).await.unwrap();
+    waits(&holding.begun, |begun| *begun == 1).await;
+    let stopped = tokio::time::timeout(PATIENCE, holds.stop()).await;
+    let runner = Scripted::new(|_| Report::done("again"));
+    let next = worker(&client, &runner).start().await.unwrap();
+    let ended = client.result(&job.id, PATIENCE).await;
+    drop(go);
+    assert_eq!(stopped.ok(), Some(1));
+    let ended = ended.unwrap();
+    assert_eq!(ended.output.as_deref(), Some(b"again".as_slice()));
+    assert_eq!((ended.attempt, ended.lost), (1, 0));
+    next.stop().await;
 }

@@ -14,7 +14,7 @@ use super::keep;
 use super::pull::pull;
 use super::run::back;
 use super::state::State;
-use crate::source::hand_back::ENDED;
+use crate::source::hand_back::{ENDED, ended_or_cut_off};
 use crate::source::thread::Thread;
 use crate::{Error, Monitor};
 
@@ -102,13 +102,11 @@ impl WorkerHandle {
         running.close();
         let _ = tokio::time::timeout(setup.grace, running.wait()).await;
         let left = state.give_up();
-        // Until the last run has ended, or is cut off, the keeper renews: none begins elsewhere before. One that holds its
-        // thread cannot be cut off, and the others' jobs do not wait for it.
-        let _ = tokio::time::timeout(ENDED, running.wait()).await;
+        // Until the last run has ended, or is cut off, the keeper renews: none begins elsewhere before.
+        ended_or_cut_off(running.wait(), ENDED).await;
         // Together: where the server is gone, each waits for it.
         let hand_back = left.iter().map(|one| back(&state, one, Back::Next));
         let handed_back = join_all(hand_back).await;
-        running.wait().await;
         keeper.end().await;
         handed_back.into_iter().filter(|back| *back).count()
     }

@@ -12,7 +12,7 @@ use super::pull::{promote, pull, take_over, trim};
 use super::run::release;
 use super::state::{Setup, State};
 use super::tidy::tidy;
-use crate::source::hand_back::ENDED;
+use crate::source::hand_back::{ENDED, ended_or_cut_off};
 use crate::source::thread::Thread;
 
 /// How long a stopping service waits for its parked connections to come back.
@@ -100,14 +100,9 @@ impl ServiceHandle {
         let grace = state.setup.grace;
         let _ = tokio::time::timeout(grace, state.ended()).await;
         let left = state.all();
-        // Another service begins with what is handed back at once: here it must be over. A handler that holds its thread
-        // cannot be cut off, and neither the others' messages wait for it nor whoever stops the service.
+        // Another service begins with what is handed back at once: here it must be over.
         left.iter().for_each(|in_hand| in_hand.lost.cancel());
-        if tokio::time::timeout(cut_off, state.ended()).await.is_err() {
-            tracing::error!(
-                "a handler holds its thread: what it was given is handed back while it goes on"
-            );
-        }
+        ended_or_cut_off(state.ended(), cut_off).await;
         // Together: where the server is gone, each waits for it.
         let handed_back = join_all(left.iter().map(|in_hand| release(&state, in_hand))).await;
         if tokio::time::timeout(TIDY, tidies).await.is_err() {

@@ -1,12 +1,14 @@
 //! Pull: takes messages of one queue while slots are free, waits for them while there are none, and takes over what
 //! services that are gone left behind. Queues get slots in turn.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::nooble::{MAX_WAIT, Received, Reclaimed};
 use meshwork_broker::{Backoff, Error};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::run::{release, run};
 use super::state::{InHand, Queue, State};
@@ -16,6 +18,9 @@ use super::waits::Waits;
 const MOST: usize = 32;
 /// The most waits under way, if as many slots are free.
 const AHEAD: usize = 2;
+/// For how long at most nothing is sent that would hold up an answer which comes at once. A handler may hold its thread for
+/// longer in its first step, and other slots are free.
+const PATIENCE: Duration = Duration::from_millis(10);
 /// Between two looks at what is to run again, at most: another process may have put it there.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The shortest time between two looks.
@@ -38,6 +43,9 @@ struct Pull {
     waits: Option<Waits<Option<Received>>>,
     /// A message that came alone, until its run is over or takes longer: nothing is sent that would hold up its answer.
     begun: Option<Arc<InHand>>,
+    /// When that ends at the latest. Set anew when it is over and not for each message, since a timer costs as much as a call
+    /// saves: one that comes early does no harm.
+    patience: Pin<Box<Sleep>>,
 }
 
 /// Takes and runs messages until the service stops.
@@ -49,6 +57,7 @@ pub(super) async fn pull(state: Arc<State>, queue: Arc<Queue>) {
         next: Next::Receive,
         waits: None,
         begun: None,
+        patience: Box::pin(sleep(PATIENCE)),
     };
     let stop = pull.state.stop.clone();
     while !stop.is_cancelled() {
@@ -158,6 +167,7 @@ impl Pull {
         tokio::select! {
             came = came => return came,
             () = begun => {}
+            () = &mut self.patience, if self.begun.is_some() => {}
             () = self.state.stop.cancelled() => return Ok(None),
         }
         self.begun = None;
@@ -170,6 +180,10 @@ impl Pull {
         let alone = self.state.running.len() <= 1;
         self.next = if alone { Next::Wait } else { Next::Receive };
         self.begun = alone.then_some(in_hand);
+        let now = Instant::now();
+        if self.begun.is_some() && self.patience.deadline() <= now {
+            self.patience.as_mut().reset(now + PATIENCE);
+        }
     }
 
     /// The service stops: what came meanwhile is handed back.
@@ -256,7 +270,7 @@ pub(super) async fn take_over(state: Arc<State>, queue: Arc<Queue>) {
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
-            () = tokio::time::sleep(beat) => {}
+            () = sleep(beat) => {}
         }
         if take_over.queue.is_in_doubt() {
             Box::pin(take_over.find_strays()).await;
@@ -280,7 +294,7 @@ impl TakeOver {
         loop {
             tokio::select! {
                 free = &mut free => return free,
-                () = tokio::time::sleep(state.beat()) => {}
+                () = sleep(state.beat()) => {}
             }
             if queue.is_in_doubt() {
                 Box::pin(self.look_without_slots()).await;
@@ -361,7 +375,7 @@ pub(super) async fn promote(state: Arc<State>, queue: Arc<Queue>) {
         };
         tokio::select! {
             () = state.stop.cancelled() => return,
-            () = tokio::time::sleep(next.clamp(LOOK_SOON, LOOK_EVERY)) => {}
+            () = sleep(next.clamp(LOOK_SOON, LOOK_EVERY)) => {}
         }
     }
 }
@@ -386,7 +400,7 @@ pub(super) async fn trim(state: Arc<State>, queue: Arc<Queue>) {
         };
         tokio::select! {
             () = state.stop.cancelled() => return,
-            () = tokio::time::sleep(pause) => {}
+            () = sleep(pause) => {}
         }
     }
 }
