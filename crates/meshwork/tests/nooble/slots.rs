@@ -218,6 +218,23 @@ async fn end_a_wait(ground: &Ground) {
     }
 }
 
+/// Returns when the only service has said three times more that it is there: no wait lasts for as long.
+async fn is_renewed(ground: &Ground) {
+    let workers = format!("{}:mw:workers", ground.queue());
+    let until = async || {
+        ground
+            .say::<Vec<String>>(&["ZRANGE", &workers, "0", "-1", "WITHSCORES"])
+            .await
+    };
+    for _ in 0..3 {
+        let last = until().await;
+        eventually("it says that it is there", BOUND, async || {
+            (until().await != last).then_some(())
+        })
+        .await;
+    }
+}
+
 /// As one does that reckons without an await: the other slots are free.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_that_holds_its_thread_holds_up_no_other_message() {
@@ -239,6 +256,7 @@ async fn a_handler_that_holds_its_thread_holds_up_no_other_message() {
         let message = request("demo.hold", json!({}));
         ground.tester.send(message).await.unwrap();
         let begin = tokio::time::timeout(BOUND, begins.recv()).await;
+        is_renewed(&ground).await;
         let call = ground.tester.call(request("demo.echo", json!({})), BOUND);
         let answered = call.await;
         drop(go);
