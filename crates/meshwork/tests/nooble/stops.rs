@@ -147,7 +147,7 @@ async fn a_handler_that_holds_its_thread_holds_up_no_stop() {
             .handle("demo.hold", hold)
             .grace(Duration::ZERO);
         let service = service.start().await.unwrap();
-        // While a handler takes its first step, its service waits for nothing.
+        // One after the other, so that each has begun before the service stops.
         for action_type in ["demo.hang", "demo.hold"] {
             let message = request(action_type, json!({}));
             ground.tester.send(message).await.unwrap();

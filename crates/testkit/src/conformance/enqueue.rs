@@ -165,6 +165,7 @@ async fn writes_nothing_if_the_queue_is_no_list(world: &World) -> Outcome {
     world.raw::<()>(&["SET", &world.queue(), "x"]).await?;
     let before = world.all().await?;
     let refused = world.broker.enqueue(&[world.job("j1")?]).await;
-    check!(matches!(refused, Err(Error::Call { .. })));
+    let named = format!("{} (now a string)", world.queue());
+    check!(matches!(refused, Err(Error::WrongKind { keys, .. }) if keys.contains(&named)));
     world.unchanged(&before).await
 }
