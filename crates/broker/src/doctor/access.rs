@@ -132,9 +132,22 @@ const NOOBLE_COMMANDS: [&str; 11] = [
     "xtrim K MAXLEN 1",
 ];
 
-/// What a service takes nothing without, of a stream and of a list.
-const OF_STREAM: [&str; 2] = ["evalsha", "xreadgroup"];
-const OF_LIST: [&str; 3] = ["evalsha", "lmove", "blmove"];
+/// What a service says of its queue: what it takes nothing without, and the rest.
+struct OfService {
+    needed: &'static [&'static str],
+    besides: &'static [&'static str],
+}
+
+const OF_STREAM: OfService = OfService {
+    needed: &["evalsha", "xreadgroup"],
+    besides: &[
+        "xack", "xadd", "xclaim", "xdel", "xgroup", "xinfo", "xpending", "xtrim",
+    ],
+};
+const OF_LIST: OfService = OfService {
+    needed: &["evalsha", "lmove", "blmove"],
+    besides: &["lpush", "lrem", "lrange", "pexpire"],
+};
 
 /// The rules for `ACL SETUSER` that such a user needs besides for actions of Nooble4 under `prefix`.
 #[must_use]
@@ -168,17 +181,19 @@ async fn may_not_say(
     Ok(denied.into_iter().filter_map(name).collect())
 }
 
+/// Which of the commands that `says` names this user may not say of a key. None if the server does not tell.
+async fn lacks(conn: &Conn, key: &str, says: impl Fn(&str) -> bool) -> Option<Vec<&'static str>> {
+    let all = COMMANDS.into_iter().chain(NOOBLE_COMMANDS);
+    let said: Vec<_> = all.filter(|command| says(name(command))).collect();
+    may_not_say(conn, key, &said).await.ok()
+}
+
 /// Which commands of a verb's script this user may not say of a key, the call itself included. None if the server does
 /// not tell.
 pub(crate) async fn may_not(conn: &Conn, key: &str, verb: Verb) -> Option<Vec<&'static str>> {
     let source = verb.source().to_lowercase();
-    let says = |command: &&str| {
-        let name = name(command);
-        name == "evalsha" || source.contains(&format!("call('{name}'"))
-    };
-    let all = COMMANDS.into_iter().chain(NOOBLE_COMMANDS);
-    let said: Vec<_> = all.filter(says).collect();
-    may_not_say(conn, key, &said).await.ok()
+    let says = |name: &str| name == "evalsha" || source.contains(&format!("call('{name}'"));
+    lacks(conn, key, says).await
 }
 
 /// What a service of actions may not say of a queue, and whether it takes nothing without. None if the server does
@@ -188,19 +203,9 @@ pub(crate) async fn of_service(
     queue: &str,
     is_stream: bool,
 ) -> Option<(Vec<&'static str>, bool)> {
-    let (needed, besides): (&[&str], &[&str]) = match is_stream {
-        true => (
-            &OF_STREAM,
-            &[
-                "xack", "xadd", "xclaim", "xdel", "xgroup", "xinfo", "xpending", "xtrim",
-            ],
-        ),
-        false => (&OF_LIST, &["lpush", "lrem", "lrange", "pexpire"]),
-    };
-    let says = |command: &&str| [needed, besides].concat().contains(&name(command));
-    let all = COMMANDS.into_iter().chain(NOOBLE_COMMANDS);
-    let said: Vec<_> = all.filter(says).collect();
-    let lacks = may_not_say(conn, queue, &said).await.ok()?;
+    let OfService { needed, besides } = if is_stream { OF_STREAM } else { OF_LIST };
+    let says = |name: &str| needed.contains(&name) || besides.contains(&name);
+    let lacks = lacks(conn, queue, says).await?;
     let takes_nothing = lacks.iter().any(|command| needed.contains(command));
     Some((lacks, takes_nothing))
 }
