@@ -1,5 +1,5 @@
-//! `cargo xtask check`: all that CI does. Every step runs, also after one that failed, so that
-//! one run tells everything.
+//! `cargo xtask check`: all that CI does, the cheap steps first. Every step runs, also after one that failed, so
+//! that one run tells everything.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ type Step<'a> = (&'a str, &'a dyn Fn() -> Result<(), Failure>);
 
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
     let steps: [Step<'_>; 6] = [
-        ("test", &|| suite::test(workspace, false, &[], &[])),
         ("fmt", &|| cargo(workspace, "fmt --all --check")),
-        ("clippy", &|| lints(workspace)),
-        ("doc", &|| documents(workspace)),
         ("tidy", &|| tidy::tidy(workspace)),
         ("deny", &|| licences(workspace)),
+        ("clippy", &|| lints(workspace)),
+        ("doc", &|| documents(workspace)),
+        ("test", &|| suite::test(workspace, false, &[], &[])),
     ];
     let mut failed = Vec::new();
     for (name, step) in steps {

@@ -12,6 +12,7 @@ pub(super) struct Account {
     reports: Vec<String>,
     reporting: bool,
     skipped: Vec<String>,
+    flaky: Vec<String>,
 }
 
 /// Lines of reports that are kept to be told again at the end, after thousands of lines about what passed.
@@ -46,6 +47,34 @@ impl Account {
         &self.failed
     }
 
+    /// Whether a program has said how many of its tests passed.
+    pub(super) fn is_closed(&self) -> bool {
+        self.binaries > 0
+    }
+
+    /// Adds what a program said, whose tests are named with `program` before them. One that failed without a test that
+    /// did is named itself.
+    pub(super) fn add_program(&mut self, program: &str, own: Self, passed: bool) {
+        self.binaries += own.binaries;
+        self.passed += own.passed;
+        self.ignored += own.ignored;
+        let room = REPORTS.saturating_sub(self.reports.len());
+        self.reports.extend(own.reports.into_iter().take(room));
+        if own.failed.is_empty() && !passed {
+            self.failed.push(program.to_owned());
+        }
+        let named = |test| format!("{program}: {test}");
+        self.failed.extend(own.failed.into_iter().map(named));
+    }
+
+    /// A test that failed and, run again by itself, did not.
+    pub(super) fn add_flaky(&mut self, program: &str, test: &str) {
+        let name = format!("{program}: {test}");
+        self.failed.retain(|failed| *failed != name);
+        self.passed += 1;
+        self.flaky.push(name);
+    }
+
     /// Takes notice of the list of skipped tests.
     pub(super) fn add_skipped(&mut self, list: &str) {
         self.skipped.extend(list.lines().map(str::to_owned));
@@ -66,6 +95,9 @@ impl fmt::Display for Account {
         }
         for name in &self.failed {
             writeln!(f, "failed: {name}")?;
+        }
+        for name in &self.flaky {
+            writeln!(f, "FLAKY {name}")?;
         }
         for line in &self.skipped {
             writeln!(f, "{line}")?;
@@ -129,6 +161,28 @@ mod tests {
              failed: two::breaks\nfailed: src/lib.rs - hello (line 3)\n\
              skipped: a: no valkey-server\nskipped: b: no valkey-server\n\
              18 passed, 2 failed, 2 ignored, 2 binaries; 2 were skipped and tested nothing"
+        );
+    }
+
+    #[test]
+    fn programs_name_their_tests() {
+        let mut own = Account::default();
+        own.add("test one::breaks ... FAILED");
+        own.add("test two::breaks ... FAILED");
+        own.add("test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out");
+        let mut account = Account::default();
+        account.add_program("cli::job", own, false);
+        account.add_program("cli::run", Account::default(), false);
+        account.add_program("cli::each", Account::default(), true);
+        assert_eq!(
+            account.failed(),
+            ["cli::job: one::breaks", "cli::job: two::breaks", "cli::run"]
+        );
+        account.add_flaky("cli::job", "two::breaks");
+        assert_eq!(
+            account.to_string(),
+            "failed: cli::job: one::breaks\nfailed: cli::run\nFLAKY cli::job: two::breaks\n\
+             2 passed, 2 failed, 0 ignored, 1 binaries"
         );
     }
 }

@@ -1,16 +1,20 @@
 //! `cargo xtask test`: every test of the workspace, and an honest account of them.
 
 mod account;
+mod binaries;
+mod pool;
+mod whole;
 
 use std::fs;
 use std::io::{Write, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use account::Account;
 
 use crate::process::{self, Failure};
-use crate::tools;
+use crate::tools::{self, Tools};
 use crate::workspace::{Workspace, in_ci};
 
 /// A clean build of everything, on a small and busy machine.
@@ -22,7 +26,39 @@ const TESTS: Duration = Duration::from_secs(75 * 60);
 /// What nothing turns on by itself, so that every test is there. Whoever names packages names features too.
 pub(crate) const FEATURES: [&str; 2] = ["--features", "meshwork-cli/otlp"];
 
-/// `cargo` is for cargo, `binaries` for the test binaries.
+/// What the tests find in their environment.
+struct Surroundings {
+    tools: Tools,
+    /// The file in which tests that cannot run here name themselves.
+    skipped: PathBuf,
+    /// The built command, where it is built with the tests.
+    command: Option<PathBuf>,
+}
+
+impl Surroundings {
+    fn lay_out(workspace: &Workspace, tools: Tools, whole: bool) -> Result<Self, Failure> {
+        let skipped = workspace.target("skipped-tests");
+        fs::create_dir_all(workspace.root.join("target"))
+            .and_then(|()| fs::write(&skipped, ""))
+            .map_err(|error| Failure::new(format!("{}: {error}", skipped.display())))?;
+        Ok(Self {
+            tools,
+            skipped,
+            command: whole.then(|| workspace.built().join("meshwork")),
+        })
+    }
+
+    fn put_into(&self, command: &mut Command) {
+        command.envs(self.tools.variables());
+        command.env("MESHWORK_SKIPPED_TESTS", &self.skipped);
+        if let Some(meshwork) = &self.command {
+            command.env("MESHWORK_BIN", meshwork);
+        }
+    }
+}
+
+/// `cargo` is for cargo, `binaries` for the test binaries. Without either, all tests of the workspace run, several
+/// binaries at once; otherwise cargo runs what they name.
 pub(crate) fn test(
     workspace: &Workspace,
     no_install: bool,
@@ -30,37 +66,43 @@ pub(crate) fn test(
     binaries: &[String],
 ) -> Result<(), Failure> {
     let tools = tools::prepare(workspace, !no_install);
-    let scope = scope(cargo);
-    told_step("building the tests", || {
-        let mut command = workspace.cargo(&["test", "--no-run"]);
-        process::run(command.args(&scope).args(cargo), BUILD)
-    })?;
-    let skipped = workspace.target("skipped-tests");
-    fs::create_dir_all(workspace.root.join("target"))
-        .and_then(|()| fs::write(&skipped, ""))
-        .map_err(|error| Failure::new(format!("{}: {error}", skipped.display())))?;
-    let mut command = workspace.cargo(&["test", "--no-fail-fast"]);
-    command.args(scope).args(cargo).arg("--").args(binaries);
-    command.envs(tools.variables());
-    command.env("MESHWORK_SKIPPED_TESTS", &skipped);
-    if cargo.is_empty() {
-        // Built just now with all the rest; otherwise who needs it builds it.
-        command.env("MESHWORK_BIN", workspace.built().join("meshwork"));
-    }
+    let whole = cargo.is_empty() && binaries.is_empty();
+    let surroundings = Surroundings::lay_out(workspace, tools, whole)?;
     let mut account = Account::default();
     let started = Instant::now();
-    eprintln!("running the tests: {}", process::in_words(&command));
-    let passed = process::watch(&mut command, TESTS, |line| {
-        // Whoever reads our stdout may go away; the tests go on.
-        writeln!(stdout(), "{line}").ok();
-        account.add(line);
-    })?;
-    account.add_skipped(&read(&skipped)?);
-    eprintln!(
-        "\n{account}\nthe tests took {} s",
-        started.elapsed().as_secs()
-    );
+    let passed = if whole {
+        whole::test(workspace, &surroundings, &mut account)?
+    } else {
+        some(workspace, &surroundings, cargo, binaries, &mut account)?
+    };
+    account.add_skipped(&read(&surroundings.skipped)?);
+    let took = started.elapsed().as_secs();
+    eprintln!("\n{account}\nbuilding and testing took {took} s");
     verdict(passed, &account)
+}
+
+/// The tests that the words for cargo and for the binaries name.
+fn some(
+    workspace: &Workspace,
+    surroundings: &Surroundings,
+    cargo: &[String],
+    binaries: &[String],
+    account: &mut Account,
+) -> Result<bool, Failure> {
+    let scope = scope(cargo);
+    let mut command = workspace.cargo(&["test", "--no-fail-fast"]);
+    command.args(scope).args(cargo).arg("--").args(binaries);
+    surroundings.put_into(&mut command);
+    eprintln!("running the tests: {}", process::in_words(&command));
+    process::watch(&mut command, BUILD + TESTS, |line| {
+        print(line);
+        account.add(line);
+    })
+}
+
+/// Whoever reads our stdout may go away; the tests go on.
+fn print(line: &str) {
+    writeln!(stdout(), "{line}").ok();
 }
 
 fn verdict(passed: bool, account: &Account) -> Result<(), Failure> {
@@ -86,14 +128,6 @@ fn scope(cargo: &[String]) -> Vec<&'static str> {
         return Vec::new();
     }
     [&["--workspace"], FEATURES.as_slice()].concat()
-}
-
-fn told_step(what: &str, step: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
-    eprintln!("{what}");
-    let started = Instant::now();
-    step()?;
-    eprintln!("{what}: done in {} s", started.elapsed().as_secs());
-    Ok(())
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

@@ -1,0 +1,140 @@
+//! All tests of the workspace: built once, run side by side, and what failed is run once more by itself.
+
+use std::process::Command;
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+use super::account::Account;
+use super::binaries::Program;
+use super::{BUILD, FEATURES, Surroundings, TESTS, pool, print};
+use crate::process::{self, Failure};
+use crate::workspace::Workspace;
+
+/// Failed tests that are run again: where more fail, they do not fail by chance.
+const AGAIN: usize = 10;
+
+/// Programs that are named as the slowest.
+const SLOWEST: usize = 8;
+
+/// How libtest learns how many tests run at once in a program.
+const THREADS: &str = "RUST_TEST_THREADS";
+
+/// Returns whether all passed, also those that did so only by themselves.
+pub(super) fn test(
+    workspace: &Workspace,
+    surroundings: &Surroundings,
+    account: &mut Account,
+) -> Result<bool, Failure> {
+    let mut programs = build(workspace)?;
+    programs.push(Program::documentation());
+    let cores = available_parallelism().map_or(2, usize::from);
+    let command = |program: &Program| {
+        let mut command = program.command(workspace);
+        surroundings.put_into(&mut command);
+        if std::env::var_os(THREADS).is_none() {
+            command.env(THREADS, (2 * cores).to_string());
+        }
+        command
+    };
+    let (all, started) = (programs.len(), Instant::now());
+    let (mut failed, mut times, mut whole) = (Vec::new(), Vec::new(), true);
+    eprintln!("running the tests of {all} programs, {} at once", cores + 1);
+    pool::run(programs, cores + 1, started + TESTS, command, |ended| {
+        let pool::Ended {
+            task,
+            lines,
+            passed,
+            took,
+        } = ended;
+        times.push((took, task.name.clone()));
+        eprintln!(
+            "{} of {all}: {} took {} s",
+            times.len(),
+            task.name,
+            took.as_secs()
+        );
+        let mut own = Account::default();
+        for line in lines {
+            print(&line);
+            own.add(&line);
+        }
+        let passed = passed.unwrap_or_else(|failure| {
+            eprintln!("xtask: {failure}");
+            false
+        });
+        let tests = own.failed().to_vec();
+        // One that broke off has no closing line, and perhaps tests of which nobody knows.
+        whole &= passed || (!tests.is_empty() && own.is_closed());
+        account.add_program(&task.name, own, passed);
+        failed.extend(tests.into_iter().map(|test| (task.clone(), test)));
+    });
+    say_slowest(times);
+    eprintln!("running them took {} s", started.elapsed().as_secs());
+    again(workspace, surroundings, failed, account);
+    Ok(whole && account.failed().is_empty())
+}
+
+fn build(workspace: &Workspace) -> Result<Vec<Program>, Failure> {
+    eprintln!("building the tests");
+    let started = Instant::now();
+    let mut command = workspace.cargo(&["test", "--no-run", "--workspace"]);
+    command
+        .args(FEATURES)
+        .arg("--message-format=json-render-diagnostics");
+    let mut programs = Vec::new();
+    let mut unreadable = None;
+    let built = process::watch(&mut command, BUILD, |line| match Program::read(line) {
+        Ok(program) => programs.extend(program),
+        Err(failure) => unreadable = Some(failure),
+    })?;
+    if let Some(failure) = unreadable {
+        return Err(failure);
+    }
+    if !built {
+        return Err(Failure::new("the tests do not build"));
+    }
+    eprintln!(
+        "building the tests: done in {} s",
+        started.elapsed().as_secs()
+    );
+    Ok(programs)
+}
+
+fn say_slowest(mut times: Vec<(Duration, String)>) {
+    times.sort_unstable_by(|one, other| other.cmp(one));
+    for (took, name) in times.iter().take(SLOWEST) {
+        eprintln!("slow: {name} took {} s", took.as_secs());
+    }
+}
+
+/// Runs each failed test once more, with nothing beside it. One that passes then is flaky: a bug too, but no reason to
+/// lose what else was found out.
+fn again(
+    workspace: &Workspace,
+    surroundings: &Surroundings,
+    failed: Vec<(Program, String)>,
+    account: &mut Account,
+) {
+    if failed.len() > AGAIN {
+        return;
+    }
+    for (program, test) in failed {
+        let Some(mut command) = program.command_for(workspace, &test) else {
+            continue;
+        };
+        surroundings.put_into(&mut command);
+        if passes(&mut command) {
+            account.add_flaky(&program.name, &test);
+        }
+    }
+}
+
+/// A filter that finds no test passes too, so the count decides.
+fn passes(command: &mut Command) -> bool {
+    let mut ran = false;
+    let passed = process::watch(command, TESTS, |line| {
+        print(line);
+        ran |= line.starts_with("test result: ok. 1 passed");
+    });
+    passed.unwrap_or_default() && ran
+}
