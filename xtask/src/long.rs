@@ -1,5 +1,5 @@
-//! The long forms of tests, built for release: `fuzz`, `scale`, `bench`, `chaos`, `legacy`, `bananas` and
-//! `actions` of the test kit.
+//! The long forms of tests, built with optimisation: `fuzz`, `scale`, `bench`, `chaos`, `legacy`, `bananas` and
+//! `actions` of the test kit. What measures is built as it is shipped.
 
 use std::time::Duration;
 
@@ -12,16 +12,20 @@ const LIMIT: Duration = Duration::from_secs(6 * 3600);
 
 pub(crate) fn run(workspace: &Workspace, binary: &str, rest: &[String]) -> Result<(), Failure> {
     let tools = tools::prepare(workspace, true);
+    let profile = match binary {
+        "bench" | "scale" => "dist",
+        _ => "release",
+    };
     if matches!(binary, "chaos" | "legacy" | "bananas") {
-        let mut build = workspace.cargo(&["build", "--release", "--bin", "meshwork"]);
+        let mut build = workspace.cargo(&["build", "--profile", profile, "--bin", "meshwork"]);
         process::run(&mut build, LIMIT)?;
     }
-    let mut command = workspace.cargo(&["run", "--release", "-p", "meshwork-testkit", "--bin"]);
-    command.arg(binary).arg("--").args(rest);
+    let mut command = workspace.cargo(&["run", "--profile", profile, "-p", "meshwork-testkit"]);
+    command.args(["--bin", binary, "--"]).args(rest);
     command.envs(tools.variables());
     command.env(
         "MESHWORK_BIN",
-        workspace.built().with_file_name("release").join("meshwork"),
+        workspace.built().with_file_name(profile).join("meshwork"),
     );
     process::run(&mut command, LIMIT)
 }

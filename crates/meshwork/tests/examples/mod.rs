@@ -11,10 +11,7 @@ pub(crate) fn example(name: &str) -> PathBuf {
         let mut cargo = std::process::Command::new(env!("CARGO"));
         cargo.args(["build", "--offline", "-p", "meshwork", "--example", name]);
         cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-        // Its folder is named after the profile.
-        if folder.ends_with("release") {
-            cargo.arg("--release");
-        }
+        cargo.args(["--profile", meshwork_testkit::chaos::profile_of(folder)]);
         cargo.env("CARGO_TARGET_DIR", folder.parent().unwrap());
         assert!(cargo.status().unwrap().success(), "cargo builds no {name}");
     }

@@ -26,7 +26,7 @@ use count::Count;
 use ground::Ground;
 use moments::Moments;
 
-pub use program::meshwork_binary;
+pub use program::{meshwork_binary, profile_of};
 
 /// Inputs of one batch.
 pub const INPUTS: usize = 1000;

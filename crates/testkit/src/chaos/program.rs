@@ -1,6 +1,7 @@
 //! The `meshwork` binary, and one process of it.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ pub fn meshwork_binary() -> io::Result<PathBuf> {
         "--bin",
         "meshwork",
     ]);
-    build.args(profile.ends_with("release").then_some("--release"));
+    build.args(["--profile", profile_of(profile)]);
     if !build
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status()?
@@ -49,6 +50,15 @@ pub fn meshwork_binary() -> io::Result<PathBuf> {
         return Err(io::Error::other("meshwork cannot be built"));
     }
     Ok(profile.join("meshwork"))
+}
+
+/// The name of the profile that is built into `folder`.
+#[must_use]
+pub fn profile_of(folder: &Path) -> &str {
+    match folder.file_name().and_then(OsStr::to_str) {
+        Some(name) if name != "debug" => name,
+        _ => "dev",
+    }
 }
 
 /// A running process of the command, killed when dropped.
