@@ -6,11 +6,15 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use meshwork_broker::script::Scripts;
 use meshwork_testkit::conformance::{Case, Engine, GROUPS, LIMIT};
+use meshwork_testkit::full_log::refused_scripts;
 use tokio::runtime::{Builder, Runtime};
 
 /// The embedded engine works on these, for seconds where a case is heavy, and so do the connections to servers, which
 /// must not wait for that: the system shares the processors between them.
 const THREADS: usize = 16;
+
+/// Scripts that a full log refuses in some case, at least: nearly all of them write.
+const SCRIPTS_THAT_WRITE: usize = 60;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -22,9 +26,9 @@ fn main() -> ExitCode {
     let mut trials = Vec::new();
     for engine in Engine::ALL
         .into_iter()
-        .chain([Engine::Cluster, Engine::Rights])
+        .chain([Engine::Cluster, Engine::Rights, Engine::FullLog])
     {
-        // Both are redis-servers: what is heavy for one is tried on that.
+        // What is heavy is tried on each of the others, which these are.
         let heavy = Engine::ALL.contains(&engine);
         let groups = GROUPS.iter().filter(|group| heavy || !group.heavy);
         for group in groups {
@@ -34,7 +38,15 @@ fn main() -> ExitCode {
             }
         }
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    let filter = arguments.filter.as_deref().unwrap_or("full-log");
+    let all = filter == "full-log" && arguments.skip.is_empty() && !arguments.list;
+    let refused = refused_scripts();
+    assert!(
+        !all || refused >= SCRIPTS_THAT_WRITE,
+        "only {refused} scripts met a full log"
+    );
+    conclusion.exit_code()
 }
 
 fn trial(name: String, engine: Engine, case: &'static Case, runtime: Arc<Runtime>) -> Trial {

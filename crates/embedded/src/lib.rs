@@ -15,6 +15,8 @@ mod store;
 
 #[doc(hidden)]
 pub use command::{CommandInfo, command_table};
+#[doc(hidden)]
+pub use engine::Probe;
 pub use engine::{Clock, Handle, Session};
 pub use log::{Fsync, LogError};
 pub use owner::{OpenError, Opened, Options, Owner, Socket, attach, open};

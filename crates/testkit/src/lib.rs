@@ -14,6 +14,7 @@ pub mod engines;
 mod eventually;
 pub mod fakes;
 pub mod faulty;
+pub mod full_log;
 pub mod fuzz;
 mod kept;
 pub mod legacy;
@@ -22,8 +23,10 @@ pub mod mutation;
 mod say;
 pub mod scale;
 pub mod servers;
+mod small_disk;
 pub mod snapshot;
 pub mod stalling;
 
 pub use eventually::eventually;
 pub use say::say;
+pub use small_disk::SmallDisk;

@@ -57,6 +57,13 @@ impl Ground {
         Some(ground)
     }
 
+    /// With this data directory.
+    pub(crate) fn directory(path: PathBuf) -> Self {
+        let mut ground = Self::over(Data::Url(String::new()));
+        ground.data = Data::Directory(path);
+        ground
+    }
+
     /// With a server at `url`.
     pub(crate) fn url(url: impl Into<String>) -> Self {
         Self::over(Data::Url(url.into()))

@@ -62,6 +62,11 @@ impl Running {
         self.stderr.recv_timeout(BOUND).unwrap()
     }
 
+    /// The next line of its stderr; none if it has ended.
+    pub(crate) fn says(&mut self) -> Option<String> {
+        self.stderr.recv_timeout(BOUND).ok()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.child.id().cast_signed()).unwrap();
         kill_process(pid, signal).unwrap();
@@ -77,6 +82,13 @@ impl Running {
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// `kill -9`; what it had written to its stdout.
+    pub(crate) fn killed(mut self) -> String {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.said.clone() + all(&self.stdout).as_str()
     }
 
     /// Waits for its end.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Reply,
-    engine::{Call, Origin, Scope},
+    engine::{Call, Message, Origin, Scope},
 };
 
 const LISTEN: Flags = Flags::PUBSUB
@@ -137,7 +137,15 @@ fn spublish(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
 }
 
 fn send(call: &mut Call<'_>, scope: Scope, args: &[Bytes]) -> Reply {
-    count(call.world.publish(scope, &args[1], &args[2]))
+    let message = Message {
+        scope,
+        channel: args[1].clone(),
+        text: args[2].clone(),
+    };
+    let receivers = call.world.receivers(&message);
+    // It may tell of writes of the same script or transaction, which are logged after it.
+    call.world.publish_later(message);
+    count(receivers)
 }
 
 fn count(count: usize) -> Reply {

@@ -158,9 +158,14 @@ impl World {
             if ready.is_empty() {
                 break;
             }
-            for place in ready {
-                self.serve_line(&place, For::List, now_us);
-                self.serve_line(&place, For::Stream, now_us);
+            for (at, place) in ready.iter().enumerate() {
+                if !self.effects.is_empty() && self.log_effects().is_err() {
+                    // Who waits for the others goes on waiting until the log takes writes.
+                    self.store.still_ready(&ready[at..]);
+                    return;
+                }
+                self.serve_line(place, For::List, now_us);
+                self.serve_line(place, For::Stream, now_us);
             }
         }
         // What went back to its list; if the log takes nothing, the next writer is told.

@@ -138,15 +138,7 @@ impl Call<'_> {
         if in_multi && spec.flags.has(Flags::NO_MULTI) {
             return Err("ERR Command not allowed inside a transaction".to_owned());
         }
-        if self.world.trouble.is_some() {
-            // It may take writes again: what is missing in it comes first.
-            let _ = self.world.settle(self.now_us);
-        }
-        if let Some(trouble) = self.world.trouble.clone()
-            && (self.writes(spec) || spec.name == "ping")
-        {
-            return Err(trouble);
-        }
+        self.admit_by_log(spec, args)?;
         if self.me().only_listens() && !WHILE_LISTENING.contains(&spec.name) {
             return Err(format!(
                 "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / \
@@ -155,18 +147,6 @@ impl Call<'_> {
             ));
         }
         Ok(())
-    }
-
-    fn writes(&mut self, spec: &Spec) -> bool {
-        let queued = |me: &super::Client| {
-            let queue = me.multi.as_ref();
-            queue.is_some_and(|q| {
-                q.commands
-                    .iter()
-                    .any(|(spec, _)| spec.flags.has(Flags::WRITE))
-            })
-        };
-        spec.flags.has(Flags::WRITE) || (spec.name == "exec" && queued(self.me()))
     }
 
     /// A refused command spoils the transaction that it was meant for.

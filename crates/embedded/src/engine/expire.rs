@@ -34,7 +34,11 @@ impl Core {
     fn sweep(&mut self) -> Option<Duration> {
         let now_us = self.world.clock.now_us();
         if self.world.trouble.is_some() {
-            return Some(SWEEP_AT_LEAST_EVERY);
+            // It may take writes again, and nobody may come to ask.
+            let _ = self.world.settle(now_us);
+            if self.world.make_room(0).is_err() {
+                return Some(SWEEP_AT_LEAST_EVERY);
+            }
         }
         let world = &mut self.world;
         let next = world

@@ -11,8 +11,13 @@ pub(crate) trait Journal: Send {
     /// Writes the effects of one command, script or transaction as one unit.
     ///
     /// All or nothing: after an error the log is as it was before the call. The engine keeps the
-    /// effects, refuses writes with `MISCONF`, and hands the same effects in again at the next one.
+    /// effects, refuses with `MISCONF` all that reads or writes data, and hands the same effects in
+    /// again at the next call.
     fn append(&mut self, effects: &[Effect]) -> io::Result<()>;
+
+    /// Makes sure, as far as the file system can promise it, that an append of `bytes` will not fail
+    /// for want of room. Called before a write is done; after an error it is not done.
+    fn make_room(&mut self, bytes: u64) -> io::Result<()>;
 
     /// Called at the very moment of [`super::Handle::snapshot`]: what was appended so far is in
     /// the snapshot, what is appended from here on is not.

@@ -7,7 +7,9 @@ mod clients;
 mod clock;
 mod dispatch;
 mod expire;
+mod gate;
 mod journal;
+mod probe;
 mod pubsub;
 mod session;
 mod settings;
@@ -19,11 +21,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 
 pub use clock::Clock;
+pub use probe::Probe;
 pub use session::Session;
 
 pub(crate) use clients::{Client, Clients, Queue, Replies};
 pub(crate) use journal::Journal;
-pub(crate) use pubsub::Scope;
+pub(crate) use pubsub::{Message, Scope};
 pub(crate) use settings::Refused;
 pub(crate) use world::{Call, Origin, World};
 

@@ -26,6 +26,13 @@ impl Scope {
     }
 }
 
+/// A message on its way.
+pub(crate) struct Message {
+    pub(crate) scope: Scope,
+    pub(crate) channel: Bytes,
+    pub(crate) text: Bytes,
+}
+
 /// Everybody who listens.
 #[derive(Default)]
 pub(crate) struct PubSub {
@@ -112,16 +119,42 @@ impl World {
         }
     }
 
-    /// Hands a message to all that listen; returns how often.
-    pub(crate) fn publish(&mut self, scope: Scope, channel: &Bytes, message: &Bytes) -> usize {
+    /// How many get a message: each once for its channel and once for every pattern.
+    pub(crate) fn receivers(&self, message: &Message) -> usize {
+        let listen = |ids: &BTreeSet<u64>| {
+            let live = |id: &&u64| self.clients.get(**id).is_some();
+            ids.iter().filter(live).count()
+        };
+        let direct = self.pubsub.of(message.scope).get(&message.channel);
+        let patterns = match message.scope {
+            Scope::Channel => &self.pubsub.patterns,
+            _ => &Listeners::new(),
+        };
+        let matching = patterns
+            .iter()
+            .filter(|(pattern, _)| glob_match(pattern, &message.channel));
+        direct.map_or(0, listen) + matching.map(|(_, ids)| listen(ids)).sum::<usize>()
+    }
+
+    /// Keeps a message until what was done with it is in the log.
+    pub(crate) fn publish_later(&mut self, message: Message) {
+        self.unsent.push(message);
+    }
+
+    /// Hands a message to all that listen.
+    pub(super) fn publish(&mut self, message: &Message) {
+        let Message {
+            scope,
+            channel,
+            text,
+        } = message;
+        let scope = *scope;
         let word = |scope: Scope| Reply::Bulk(Bytes::from_static(scope.words()[2].as_bytes()));
-        let content = [Reply::Bulk(channel.clone()), Reply::Bulk(message.clone())];
-        let mut receivers = 0;
-        let mut push = |clients: &mut Clients, ids: &BTreeSet<u64>, head: &[Reply]| {
+        let content = [Reply::Bulk(channel.clone()), Reply::Bulk(text.clone())];
+        let push = |clients: &mut Clients, ids: &BTreeSet<u64>, head: &[Reply]| {
             for id in ids {
                 if let Some(client) = clients.get_mut(*id) {
                     client.push(Reply::Push(head.iter().chain(&content).cloned().collect()));
-                    receivers += 1;
                 }
             }
         };
@@ -135,6 +168,5 @@ impl World {
                 push(&mut self.clients, ids, &head);
             }
         }
-        receivers
     }
 }

@@ -10,8 +10,8 @@ use crate::{Protocol, Reply};
 
 /// What one client has with the engine: its database, protocol, transaction and subscriptions.
 pub struct Session {
-    shared: Arc<Shared>,
-    id: u64,
+    pub(super) shared: Arc<Shared>,
+    pub(super) id: u64,
     pushes: mpsc::Receiver<Reply>,
 }
 

@@ -3,7 +3,12 @@
 
 use bytes::Bytes;
 
-use super::{Clients, Clock, Journal, blocking::Waiters, pubsub::PubSub, settings::Settings};
+use super::{
+    Clients, Clock, Journal,
+    blocking::Waiters,
+    pubsub::{Message, PubSub},
+    settings::Settings,
+};
 use crate::{
     Protocol,
     command::{Ctx, Effect, Outcome, Run, Spec},
@@ -19,12 +24,13 @@ pub(crate) struct World {
     pub(crate) clients: Clients,
     pub(crate) waiters: Waiters,
     pub(crate) pubsub: PubSub,
+    /// Messages of what is not in the log yet: nobody gets them before it is.
+    pub(super) unsent: Vec<Message>,
     pub(crate) settings: Settings,
     pub(crate) clock: Clock,
     pub(crate) journal: Option<Box<dyn Journal>>,
-    /// Why the log does not take writes, as the error that clients get. What was done and could
-    /// not be logged stays in `effects`; nothing more is written until it is in the log.
-    pub(crate) trouble: Option<String>,
+    /// Why the log does not take writes; none are done as long as it does not.
+    pub(crate) trouble: Option<Trouble>,
     pub(crate) started_ms: u64,
     pub(crate) commands_done: u64,
 }
@@ -37,6 +43,7 @@ impl World {
             clients: Clients::default(),
             waiters: Waiters::default(),
             pubsub: PubSub::default(),
+            unsent: Vec::new(),
             settings: Settings::default(),
             started_ms: clock.now_ms(),
             clock,
@@ -46,24 +53,54 @@ impl World {
         }
     }
 
-    /// Writes the effects so far to the log as one unit. Nobody may be told of them before.
+    /// Writes the effects so far to the log as one unit, then sends the messages that belong to
+    /// them. Nobody may learn of effects before: what could not be logged stays in `effects`, and as
+    /// long as it is there, nothing that depends on data is answered.
     pub(super) fn log_effects(&mut self) -> Result<(), String> {
-        if self.effects.is_empty() {
-            return Ok(());
-        }
-        if let Some(journal) = &mut self.journal
-            && let Err(error) = journal.append(&self.effects)
-        {
-            let trouble = format!("MISCONF Errors writing to the AOF file: {error}");
-            if self.trouble.is_none() {
-                tracing::error!(%error, "the log takes no writes");
+        if !self.effects.is_empty() {
+            if let Some(journal) = &mut self.journal
+                && let Err(error) = journal.append(&self.effects)
+            {
+                return Err(self.in_trouble(&error));
             }
-            self.trouble = Some(trouble.clone());
-            return Err(trouble);
+            self.effects.clear();
+            if self.trouble.is_some() {
+                // That these had room does not say that more have.
+                let _ = self.make_room(0);
+            }
         }
-        self.effects.clear();
-        self.trouble = None;
+        for message in std::mem::take(&mut self.unsent) {
+            self.publish(&message);
+        }
         Ok(())
+    }
+
+    /// Asks the log for room for a write of about `bytes`; an error is for the client, and says
+    /// that the write must not be done.
+    pub(super) fn make_room(&mut self, bytes: u64) -> Result<(), String> {
+        if let Some(journal) = &mut self.journal
+            && let Err(error) = journal.make_room(bytes)
+        {
+            return Err(self.in_trouble(&error));
+        }
+        if let Some(trouble) = self.trouble.take() {
+            tracing::info!(failures = trouble.failures, "the log takes writes again");
+        }
+        Ok(())
+    }
+
+    /// Notes that the log takes nothing. That is said once, however many calls meet it.
+    fn in_trouble(&mut self, error: &std::io::Error) -> String {
+        let text = format!("MISCONF Errors writing to the AOF file: {error}");
+        let known = self.trouble.take();
+        if known.is_none() {
+            tracing::error!(%error, "the log takes no writes: they are refused until it does");
+        }
+        self.trouble = Some(Trouble {
+            text: text.clone(),
+            failures: known.map_or(0, |known| known.failures) + 1,
+        });
+        text
     }
 
     /// After a command, script or transaction: logs what it did, then serves who waits for it.
@@ -72,6 +109,14 @@ impl World {
         self.serve_ready(now_us);
         Ok(())
     }
+}
+
+/// The log takes no writes.
+pub(crate) struct Trouble {
+    /// The error that clients get.
+    pub(crate) text: String,
+    /// How often it refused one.
+    failures: u64,
 }
 
 /// Where a call comes from.

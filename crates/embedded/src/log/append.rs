@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use super::reserve::Reserve;
 use crate::{command::Effect, resp::encode_command};
 
 /// The encoding buffer is given back beyond this size, so that one large write is not paid for
@@ -23,6 +24,7 @@ pub(super) struct Appender {
     /// The database of the last command, if it is known.
     db: Option<usize>,
     buffer: Vec<u8>,
+    reserve: Reserve,
     /// A write failed half-way, and its half could not be cut off yet.
     torn: bool,
     /// A sync failed. The system may have dropped what was written, and the next sync would
@@ -39,6 +41,7 @@ impl Appender {
             len,
             db: None,
             buffer: Vec::new(),
+            reserve: Reserve::default(),
             torn: false,
             unsynced: None,
         }
@@ -64,7 +67,8 @@ impl Appender {
         self.buffer.shrink_to(KEPT_BUFFER);
         let db = encode_transaction(effects, self.db, &mut self.buffer);
         if let Err(error) = (&*self.file).write_all(&self.buffer) {
-            tracing::error!(log = %self.path.display(), %error, "cannot append; cutting back");
+            // The engine says so once, however often it is tried.
+            tracing::debug!(log = %self.path.display(), %error, "cannot append; cutting back");
             self.torn = true;
             // Its own failure is told by the next append.
             let _ = self.cut_back();
@@ -73,6 +77,19 @@ impl Appender {
         self.len += self.buffer.len() as u64;
         self.db = db;
         Ok(())
+    }
+
+    /// Makes sure that the next `bytes` have their place on the disk. No room for them now is no
+    /// reason to refuse the next attempt.
+    pub(super) fn make_room(&mut self, bytes: u64) -> io::Result<()> {
+        self.check()?;
+        self.reserve.make(&self.file, self.len, bytes)
+    }
+
+    /// Gives back the space that was set aside, also by an owner that was killed.
+    pub(super) fn give_room_back(&mut self) -> io::Result<()> {
+        self.check()?;
+        self.cut_back()
     }
 
     /// Whether an append may be tried.
@@ -84,6 +101,7 @@ impl Appender {
     }
 
     fn cut_back(&mut self) -> io::Result<()> {
+        self.reserve.forget();
         self.file.set_len(self.len)?;
         self.torn = false;
         Ok(())
@@ -106,7 +124,8 @@ impl Appender {
     }
 
     /// Goes on in `file`, which has taken the place of the old one.
-    pub(super) fn replace(&mut self, file: File, len: u64) {
+    pub(super) fn replace(&mut self, file: File, len: u64, reserve: Reserve) {
+        self.reserve = reserve;
         self.file = Arc::new(file);
         self.len = len;
         self.torn = false;

@@ -9,6 +9,7 @@ mod append;
 mod error;
 mod load;
 mod read;
+mod reserve;
 mod rewrite;
 mod sync;
 #[cfg(test)]
@@ -155,6 +156,8 @@ impl Log {
                 .map_err(|_| io::Error::other("a thread of the log panicked"))?;
         }
         let mut state = self.0.lock();
+        // Where that fails the log is whole all the same; the next owner's close gives it back.
+        let _ = state.appender.give_room_back();
         if state.synced == state.written {
             return Ok(());
         }
@@ -176,6 +179,14 @@ impl Shared {
         let outcome = self.append_to(&mut state, effects);
         state.append_failed = outcome.is_err();
         outcome
+    }
+
+    fn make_room(&self, bytes: u64) -> io::Result<()> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(io::Error::other("the data directory is closed"));
+        }
+        state.appender.make_room(bytes)
     }
 
     fn append_to(&self, state: &mut State, effects: &[Effect]) -> io::Result<()> {
@@ -211,6 +222,10 @@ impl Shared {
 impl Journal for Log {
     fn append(&mut self, effects: &[Effect]) -> io::Result<()> {
         self.0.append(effects)
+    }
+
+    fn make_room(&mut self, bytes: u64) -> io::Result<()> {
+        self.0.make_room(bytes)
     }
 
     fn snapshot_taken(&mut self) {

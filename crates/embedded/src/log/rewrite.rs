@@ -18,7 +18,7 @@ use std::{
 
 use super::{
     LOG_FILE, LogError, Shared, State, TEMP_FILE, append::encode_transaction, load::sync_dir,
-    read::REWRITTEN,
+    read::REWRITTEN, reserve::Reserve,
 };
 use crate::engine::Handle;
 
@@ -132,8 +132,11 @@ fn rewrite(shared: &Shared, handle: &Handle, dir: &Path) -> Result<(), RewriteEr
     }
     let old = Arc::clone(state.appender.file());
     next.copy(&old, from..state.appender.len())?;
+    let mut reserve = Reserve::default();
+    // Where there is no room for it beside the old log, there may be when that is gone.
+    let _ = reserve.make(next.file(), next.len, 0);
     let (file, len) = next.put_in_place(dir)?;
-    state.appender.replace(file, len);
+    state.appender.replace(file, len, reserve);
     state.synced = state.written;
     state.base = base;
     state.rewrite_at = due_at(base, shared.rewrite_min);

@@ -171,7 +171,7 @@ impl Scripts {
         let Declared { any, no_writes } = script.declared;
         if any && !no_writes {
             if let Some(trouble) = &call.world.trouble {
-                return Err(Stop::Error(trouble.clone()));
+                return Err(Stop::Error(trouble.text.clone()));
             }
             if with.read_only {
                 return Err(stop(
@@ -256,7 +256,7 @@ impl Frame<'_, '_> {
             return Err("ERR Write commands are not allowed from read-only scripts.".to_owned());
         }
         match &self.call.world.trouble {
-            Some(trouble) if writes => Err(trouble.clone()),
+            Some(trouble) if writes => Err(trouble.text.clone()),
             _ => Ok(()),
         }
     }

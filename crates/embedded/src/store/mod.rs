@@ -109,6 +109,11 @@ impl Store {
         std::mem::take(&mut self.ready)
     }
 
+    /// Keeps keys of [`Self::take_ready`] for the next time.
+    pub(crate) fn still_ready(&mut self, keys: &[(usize, Bytes)]) {
+        self.ready.splice(0..0, keys.iter().cloned());
+    }
+
     pub(crate) fn remove(&mut self, db: usize, key: &Bytes) -> Option<Value> {
         self.set_deadline(db, key, None);
         let entry = self.databases[db].keys.swap_remove(key)?;

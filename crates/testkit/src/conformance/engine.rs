@@ -9,6 +9,7 @@ use meshwork_embedded::Handle;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use super::Failure;
+use crate::full_log::probed;
 use crate::servers::{RealCluster, RealServer, Tool, shared_for};
 
 /// An engine that must pass the suite.
@@ -24,6 +25,8 @@ pub enum Engine {
     Cluster,
     /// A redis-server, as a user who may do what the documentation says is needed, and no more.
     Rights,
+    /// The embedded engine, each command of which is tried before on a full disk.
+    FullLog,
 }
 
 /// The two ways to a place.
@@ -85,6 +88,7 @@ impl Engine {
             Self::Embedded => "embedded",
             Self::Cluster => "cluster",
             Self::Rights => "rights",
+            Self::FullLog => "full-log",
         }
     }
 
@@ -94,7 +98,7 @@ impl Engine {
         match self {
             Self::Redis | Self::Cluster | Self::Rights => "redis-server",
             Self::Valkey => "valkey-server",
-            Self::Embedded => "nothing",
+            Self::Embedded | Self::FullLog => "nothing",
         }
     }
 
@@ -138,6 +142,11 @@ impl Engine {
             Self::Embedded => Some(Conn::embedded(&Handle::in_memory())),
             Self::Cluster => cluster(test).await?,
             Self::Rights => return restricted(test).await,
+            Self::FullLog => {
+                let engine = Handle::in_memory();
+                let ways = Ways::new(probed(&engine), Conn::embedded(&engine));
+                return Ok(Some(ways));
+            }
         };
         Ok(conn.map(|conn| Ways::new(conn.clone(), conn)))
     }

@@ -126,7 +126,7 @@ fn in_ci() -> bool {
 
 /// One write to each place, so that lines of tests that run side by side stay whole. The handle
 /// of stderr is used because what the print macros write is swallowed for tests that pass.
-fn report_skipped(line: &str) {
+pub(crate) fn report_skipped(line: &str) {
     io::stderr()
         .write_all(line.as_bytes())
         .expect("stderr can be written");

@@ -1,0 +1,101 @@
+//! A connection to the embedded engine that tries each command beforehand on a copy whose log takes
+//! nothing, as on a full disk: what was refused stays refused when it is repeated, and what is answered is
+//! there after a crash. The command itself then runs as if nothing had been.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Debug};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use meshwork_broker::conn::Conn;
+use meshwork_embedded::{Handle, Probe, Reply, decode_reply};
+
+use crate::around::{Around, Fate, Fates};
+
+/// The scripts that were refused so far, in this process.
+static REFUSED: Mutex<BTreeSet<Bytes>> = Mutex::new(BTreeSet::new());
+
+/// How many scripts were refused so far, in this process.
+#[must_use]
+pub fn refused_scripts() -> usize {
+    let refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
+    refused.len()
+}
+
+/// Commands that make what is copied, at most: what holds for so much data holds for more, and a case may
+/// have thousands of jobs.
+const COPIED: usize = 400;
+
+/// A connection to `engine`. A command that breaks the promise panics.
+#[must_use]
+pub fn probed(engine: &Handle) -> Conn {
+    let probing = Probing {
+        engine: engine.clone(),
+        probe: Arc::default(),
+    };
+    Conn::new(Around::of(Conn::embedded(engine), probing))
+}
+
+#[derive(Clone)]
+struct Probing {
+    engine: Handle,
+    probe: Arc<Mutex<Probe>>,
+}
+
+impl Debug for Probing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Probing").finish_non_exhaustive()
+    }
+}
+
+impl Fates for Probing {
+    fn dedicated(&self) -> Self {
+        self.clone()
+    }
+
+    fn next(&self, packed: impl FnOnce() -> Vec<u8>) -> Option<Fate> {
+        let packed = packed();
+        let mut rest = &packed[..];
+        while let Ok(Some((Reply::Array(words), len))) = decode_reply(rest) {
+            let word = |word| match word {
+                Reply::Bulk(bytes) => bytes,
+                other => panic!("no argument: {other:?}"),
+            };
+            self.try_out(&words.into_iter().map(word).collect::<Vec<_>>());
+            rest = &rest[len..];
+        }
+        None
+    }
+}
+
+impl Probing {
+    fn try_out(&self, args: &[Bytes]) {
+        let probe = self.probe.lock().unwrap_or_else(PoisonError::into_inner);
+        if !probe.begin(&self.engine, COPIED) {
+            return;
+        }
+        let mut session = probe.session();
+        let first = session.call_now(args);
+        if probe.is_behind() {
+            let what = || args.iter().map(|arg| arg.escape_ascii().to_string());
+            let shown = || what().take(4).collect::<Vec<_>>().join(" ");
+            let script = args[0].eq_ignore_ascii_case(b"evalsha");
+            if script {
+                assert!(is_refused(first.as_ref()), "{}: {first:?}", shown());
+                let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
+                refused.insert(args[1].clone());
+            }
+            let again = session.call_now(args);
+            assert!(is_refused(again.as_ref()), "again {}: {again:?}", shown());
+        }
+        probe.heal();
+        let answered = session.call_now(args);
+        if let Some(lost) = probe.lost() {
+            panic!("{lost} is lost though {answered:?} was answered");
+        }
+    }
+}
+
+fn is_refused(reply: Option<&Reply>) -> bool {
+    matches!(reply, Some(Reply::Error(text)) if text.contains("MISCONF"))
+}
