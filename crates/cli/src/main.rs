@@ -42,6 +42,8 @@ use crate::error::Error;
 use crate::exit::Exit;
 
 fn main() -> ExitCode {
+    // First: where this process is the launcher of a script, it is nothing else.
+    meshwork::runner::init();
     let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(exit) => return exit.into(),

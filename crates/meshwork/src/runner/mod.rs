@@ -7,6 +7,7 @@ pub mod log;
 mod many;
 mod python;
 mod rhai;
+mod sandbox;
 mod stop;
 
 use std::any::Any;
@@ -25,6 +26,7 @@ pub use check::{Place, ScriptError, check};
 pub use handler::{Call, Context, Handler, handler};
 use log::LogSink;
 pub use many::{Announced, Calls, GroupHandler, Many, group_handler};
+pub use sandbox::init;
 pub use stop::{StopReason, StopSignal};
 
 /// The runtimes that come with Meshwork.

@@ -11,3 +11,6 @@ mod python_processes;
 mod rhai;
 mod support;
 mod trace;
+
+/// Whether a launcher stands between the runner and the script: see `launched.rs`.
+const LAUNCHED: bool = false;

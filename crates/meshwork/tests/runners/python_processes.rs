@@ -271,8 +271,36 @@ print('said')";
     let pid = watch.line().await.parse().unwrap();
     let report = within(task).await.unwrap();
     assert_eq!(output(&report), "said\n");
-    // Out of the runner's reach: it has to be a process of its own for this.
-    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    if !crate::LAUNCHED {
+        // Out of the runner's reach: it has to be a process of its own for this.
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    }
+    watch.all_gone().await;
+}
+
+#[tokio::test]
+async fn a_signal_to_the_own_group_is_the_scripts_alone() {
+    need_python!();
+    for signal in ["SIGTERM", "SIGHUP", "SIGINT", "SIGUSR1", "SIGALRM"] {
+        let text = format!(
+            "import os, signal, time
+seen = []
+signal.signal(signal.{signal}, lambda *_: seen.append('seen'))
+os.kill(0, signal.{signal})
+result = seen[0]"
+        );
+        assert_eq!(output(&run("python", script(&text)).await), "seen");
+    }
+}
+
+#[tokio::test]
+async fn a_script_takes_its_whole_group_along_by_its_own_hand() {
+    need_python!();
+    let watch = Watch::new();
+    let text = format!("{FORK}os.kill(0, signal.SIGKILL)");
+    let (task, _stop) = started(watch.job(&text), ENDLESS);
+    let report = within(task).await.unwrap();
+    assert_eq!(failure(&report).message, "killed by signal 9 (SIGKILL)");
     watch.all_gone().await;
 }
 

@@ -1,5 +1,5 @@
 # Runs ./script.py as __main__ and leaves in a file how it ended. Given to the interpreter with -c; its
-# arguments: the descriptor of the lifeline, the file for the outcome, the largest result in bytes, the pipe for
+# arguments: the descriptor of the lifeline (-1 where a launcher watches the worker), the file for the outcome, the largest result in bytes, the pipe for
 # progress.
 
 
@@ -120,13 +120,15 @@ def _meshwork():
         except (OSError, ValueError):
             pass
 
-    os.set_inheritable(lifeline, False)
-    _thread.start_new_thread(watch, ())
-    if sys.version_info >= (3, 12):
-        import warnings
+    if lifeline >= 0:
+        os.set_inheritable(lifeline, False)
+        _thread.start_new_thread(watch, ())
+        if sys.version_info >= (3, 12):
+            import warnings
 
-        # That thread neither holds a lock nor touches Python's state while it waits: to fork is safe.
-        warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded", DeprecationWarning)
+            # That thread neither holds a lock nor touches Python's state while it waits: to fork is safe.
+            about = r"This process \(pid=\d+\) is multi-threaded"
+            warnings.filterwarnings("ignore", about, DeprecationWarning)
 
     # What was printed is there also when the script is killed.
     sys.stdout.reconfigure(line_buffering=True)

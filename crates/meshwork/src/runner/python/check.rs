@@ -1,5 +1,6 @@
 //! The syntax of a Python script, as the interpreter sees it that would run the script.
 
+use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -49,7 +50,7 @@ pub(in super::super) fn check(script: Vec<u8>) -> BoxFuture<'static, Result<(), 
     })
 }
 
-async fn ask(interpreter: &Path, input: Stdio) -> Result<String, ScriptError> {
+async fn ask(interpreter: &Path, input: File) -> Result<String, ScriptError> {
     let mut command = Command::new(interpreter);
     command.args(["-I", "-X", "utf8", "-W", "ignore", "-c", COMPILE]);
     command.env_clear().stdin(input).stderr(Stdio::null());

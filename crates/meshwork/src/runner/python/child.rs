@@ -1,8 +1,12 @@
-//! The process of one run, and all that it starts: one process group, which is gone when the run is.
+//! The process of one run, and all that it starts: one process group, which is gone when the run is. Its leader
+//! is the launcher of [`sandbox`], which ends what left the group as well; in programs that have none it is the
+//! interpreter.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use meshwork_model::job::limits::MAX_OUTPUT;
 use rustix::io::Errno;
@@ -10,7 +14,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tokio::process::{ChildStderr, ChildStdout, Command};
 use tokio::sync::oneshot;
 
-use super::super::Run;
+use super::super::{Run, sandbox};
 use super::folder::Folder;
 use super::lifeline;
 
@@ -20,57 +24,65 @@ const BOOTSTRAP: &str = include_str!("bootstrap.py");
 /// What the thread that waits for a process needs, and more.
 const WAITER_STACK: usize = 128 * 1024;
 
+/// How long a launcher may take to end a run. It takes milliseconds, and two seconds where processes cannot be
+/// killed; a script may have stopped it.
+const LAUNCHER_ENDS: Duration = Duration::from_secs(4);
+/// How often the processes below a launcher that does not do it are killed: once for each that a killed one has
+/// just started is enough, unless they start others without end.
+const MAX_ROUNDS: usize = 100;
+
+/// What a bootstrap is told that has no lifeline to watch.
+const NO_LIFELINE: i32 = -1;
+
 /// A process group, killed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Child {
     leader: tokio::process::Child,
     /// While the leader is not waited for, nobody else can be given its number.
     group: Option<Pid>,
+    /// The way to the launcher, if the leader is one.
+    launcher: Option<sandbox::Control>,
 }
 
 impl Child {
-    /// Starts the script of `job` with `input` as its stdin.
+    /// Starts the script of `run` with `input` as its stdin.
     pub(super) fn start(
         interpreter: &Path,
         run: &Run,
         folder: &Folder,
-        input: Stdio,
+        input: File,
     ) -> io::Result<Self> {
-        let job = &run.job;
-        let lifeline =
-            lifeline::descriptor().map_err(|error| io::Error::new(error.kind(), error))?;
-        let mut command = Command::new(interpreter);
+        let (command, launcher) = if sandbox::is_on() {
+            let (command, control) = sandbox::launcher(interpreter, folder.root(), &input)?;
+            (command, Some(control))
+        } else {
+            let mut command = std::process::Command::new(interpreter);
+            command.stdin(input);
+            (command, None)
+        };
+        let mut command = Command::from(command);
+        let lifeline = match launcher {
+            Some(_) => NO_LIFELINE,
+            None => lifeline::descriptor().map_err(|error| io::Error::new(error.kind(), error))?,
+        };
         command.args(["-I", "-X", "utf8", "-c", BOOTSTRAP, &lifeline.to_string()]);
         command.arg(folder.outcome()).arg(MAX_OUTPUT.to_string());
         command.arg(folder.progress());
-        command.env_clear();
-        if let Some(path) = std::env::var_os("PATH") {
-            command.env("PATH", path);
-        }
+        set_environment(&mut command, run, folder);
         command
-            .env("HOME", folder.work())
-            .env("TMPDIR", folder.work())
-            .env("LANG", "C.UTF-8");
-        command.envs(&job.env_vars);
-        command.env("CALLER_ID", &job.caller_id);
-        command
-            .env("CONTEXT_ID", &job.context_id)
-            .env("JOB_ID", &job.id);
-        if let Some(trace) = &run.trace {
-            command.env("TRACEPARENT", trace.parent());
-            command.envs(trace.state().map(|state| ("TRACESTATE", state)));
-        }
-        command
-            .stdin(input)
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
+            .stderr(Stdio::piped())
             .current_dir(folder.work())
             .process_group(0)
-            .kill_on_drop(true);
+            // A launcher ends on its own, and ends more than itself.
+            .kill_on_drop(launcher.is_none());
         let leader = command.spawn()?;
         let group = leader.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        Ok(Self { leader, group })
+        Ok(Self {
+            leader,
+            group,
+            launcher,
+        })
     }
 
     pub(super) fn stdout(&mut self) -> Option<ChildStdout> {
@@ -103,12 +115,34 @@ impl Child {
         Ok(())
     }
 
-    /// Kills all that is left of the group and returns how the leader ended.
+    /// Kills all that is left of the run and returns how the script ended.
     pub(super) async fn end(&mut self) -> io::Result<ExitStatus> {
+        if let Some(launcher) = &self.launcher
+            && !self.has_ended()
+        {
+            launcher.end();
+            self.signal(Signal::CONT);
+            let ended = tokio::time::timeout(LAUNCHER_ENDS, self.ended()).await;
+            if ended.is_err()
+                && let Some(launcher) = self.group
+            {
+                // It has adopted what left the group, and would hand it on to init.
+                let work = move || (0..MAX_ROUNDS).any(|_| sandbox::kill_below(launcher) == 0);
+                let _ = tokio::task::spawn_blocking(work).await;
+            }
+        }
         self.kill();
         let status = self.leader.wait().await;
         self.group = None;
-        status
+        let told = self.launcher.take().and_then(|launcher| launcher.status());
+        // A launcher that was killed tells nothing: its own end is the script's.
+        Ok(told.unwrap_or(status?))
+    }
+
+    fn has_ended(&self) -> bool {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        let ended = self.group.map(|group| waitid(WaitId::Pid(group), how));
+        !matches!(ended, Some(Ok(None)))
     }
 
     /// Asks all of the group to end.
@@ -130,6 +164,31 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        self.kill();
+        match self.launcher {
+            // It is told to end all by the end of the way to it, and may have been stopped.
+            Some(_) => self.signal(Signal::CONT),
+            None => self.kill(),
+        }
+    }
+}
+
+/// What the script finds as its environment: nothing of the worker's but `PATH`.
+fn set_environment(command: &mut Command, run: &Run, folder: &Folder) {
+    let job = &run.job;
+    command.env_clear();
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    command
+        .env("HOME", folder.work())
+        .env("TMPDIR", folder.work())
+        .env("LANG", "C.UTF-8")
+        .envs(&job.env_vars)
+        .env("CALLER_ID", &job.caller_id)
+        .env("CONTEXT_ID", &job.context_id)
+        .env("JOB_ID", &job.id);
+    if let Some(trace) = &run.trace {
+        command.env("TRACEPARENT", trace.parent());
+        command.envs(trace.state().map(|state| ("TRACESTATE", state)));
     }
 }

@@ -52,6 +52,12 @@ impl Folder {
         })
     }
 
+    /// All of it.
+    pub(super) fn root(&self) -> &Path {
+        // The folder in which it runs is made in it.
+        self.work.parent().unwrap_or(&self.work)
+    }
+
     /// Where the script runs; also its home and its place for temporary files.
     pub(super) fn work(&self) -> &Path {
         &self.work
@@ -80,8 +86,8 @@ impl Drop for Folder {
     }
 }
 
-/// Removes the folders that workers left behind when they were killed between two scripts; of a running one
-/// the script itself takes care.
+/// Removes the folders that workers left behind when they were killed between two scripts, or together with a
+/// launcher; of a running script its launcher takes care.
 pub(super) fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
@@ -103,6 +109,19 @@ pub(super) fn sweep(parent: &Path) {
 /// Whether the worker that made this folder is gone.
 fn is_orphan(folder: &Path) -> bool {
     File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
+}
+
+/// Removes the folder of a run if its worker is gone. Returns false if the worker still holds it.
+pub(in super::super) fn remove_orphan(folder: &Path) -> bool {
+    let lock = File::open(folder.join(LOCK));
+    match lock.map(|lock| lock.try_lock().is_ok()) {
+        Ok(false) => return false,
+        // What cannot be removed is looked at again by the next worker.
+        Ok(true) => drop(remove(folder)),
+        // The worker has removed it.
+        Err(_) => {}
+    }
+    true
 }
 
 fn remove(path: &Path) -> io::Result<()> {

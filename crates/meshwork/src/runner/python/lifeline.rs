@@ -1,4 +1,5 @@
-//! The lifeline: a pipe that ends with this process, however it ends, and takes the scripts with it.
+//! The lifeline of programs without a launcher: a pipe that ends with this process, however it ends, and takes
+//! the scripts with it, as far as their interpreter still runs Python code.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsRawFd, RawFd};

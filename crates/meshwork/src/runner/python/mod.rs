@@ -11,7 +11,10 @@
 //! When its time is over, and when somebody asks it to stop, the whole process group gets SIGTERM, as service
 //! managers do it, and the script has the run's grace to put things in order, by a handler that it has set
 //! for the signal. When the script has ended, when the grace is over, and at once when the job is this
-//! worker's no more, all that it started is killed; what left the process group is not reached. When the worker itself is killed, the script learns it from [`lifeline`].
+//! worker's no more, all that it started is killed, also what left the process group. When the worker itself is
+//! killed, so are its scripts. Both is the work of the launcher in [`sandbox`](super::sandbox). In programs that
+//! do not call [`init`](super::init) the interpreter itself learns from [`lifeline`] that the worker is gone, and
+//! what left the process group is not reached.
 
 mod capture;
 mod check;
@@ -22,10 +25,11 @@ mod lifeline;
 mod outcome;
 mod progress;
 
+use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,10 +45,11 @@ use capture::Capture;
 pub(super) use check::check;
 use child::Child;
 use folder::Folder;
+pub(super) use folder::remove_orphan;
 use progress::Reports;
 
-/// How long the last output may take to come in once the group is killed: only a process that left the group
-/// can hold it open longer.
+/// How long the last output may take to come in once the run's processes are killed: only one that could not
+/// be killed can hold it open longer.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// The runner for Python.
@@ -159,17 +164,17 @@ async fn get_ready() -> Result<PathBuf, interpreter::InterpreterError> {
 
 /// The input as a file without a name. A pipe would have to be filled while the script runs, and one whose
 /// worker is killed meanwhile would take the part that it got for the whole.
-fn stdin(input: Option<&[u8]>) -> io::Result<Stdio> {
+fn stdin(input: Option<&[u8]>) -> io::Result<File> {
     let Some(input) = input else {
-        return Ok(Stdio::null());
+        return File::open("/dev/null");
     };
     let mut file = tempfile::tempfile()?;
     file.write_all(input)?;
     file.rewind()?;
-    Ok(file.into())
+    Ok(file)
 }
 
-fn start(interpreter: &Path, run: &Run, folder: &Folder, input: Stdio) -> Result<Child, Failure> {
+fn start(interpreter: &Path, run: &Run, folder: &Folder, input: File) -> Result<Child, Failure> {
     Child::start(interpreter, run, folder, input).map_err(|error| {
         let mut failure = cannot("start Python", &error);
         // A NUL in an id or a variable, or more of them than the system takes.

@@ -1,0 +1,161 @@
+//! The launcher's work, in a process with a single thread.
+
+use std::ffi::{CStr, OsString};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SigSet, Signal as Number};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper,
+    set_dumpable_behavior, wait,
+};
+
+use super::control::{Order, Worker};
+use super::{ENTER, again, argument, descriptors, tree, wait_for};
+use crate::runner::python::remove_orphan;
+
+/// How long killed processes may take to be gone. It takes milliseconds; one that is stuck in the kernel, or
+/// that belongs to another user, may not hold the run's end up.
+const ENDING: Duration = Duration::from_secs(2);
+/// The pause before the next look for processes that were started while others were killed.
+const AGAIN: Duration = Duration::from_millis(5);
+/// How long the files of a worker that is gone may take to be closed, of which the lock of the folder is one.
+const CLOSING: Duration = Duration::from_secs(5);
+/// The kernel's name for the process, at most 15 bytes: it would be `exe`.
+const NAME: &CStr = c"meshwork-launch";
+
+/// Runs the program that the arguments name after the folder of the run, until it or the worker is gone.
+pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
+    has_one_thread()?;
+    descriptors::close_all_but_standard()?;
+    // What it was told is for the script, and what it holds for nobody.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    rustix::thread::set_name(NAME)?;
+    set_child_subreaper(Some(getpid()))?;
+    // Also those that would stop it, and those that a script sends to its whole group.
+    SigSet::all().thread_block()?;
+    let children = Children::watch()?;
+    let worker = Worker::on_stdin()?;
+    let folder = argument(&mut args)?;
+    let mut command = again(ENTER);
+    command.arg(getpid().as_raw_pid().to_string()).args(args);
+    let script = command.stdin(worker.input()?).spawn()?;
+    let Some(script) = Pid::from_raw(script.id().cast_signed()) else {
+        return Err(io::Error::other("the script's process has no number"));
+    };
+    let mut script = Script {
+        pid: script,
+        status: None,
+    };
+    let order = follow(&mut script, &worker, &children)?;
+    end(&mut script, &children)?;
+    if let Some(status) = script.status {
+        worker.report(status);
+    }
+    if order == Some(Order::Gone) {
+        clear_away(Path::new(&folder));
+    }
+    Ok(())
+}
+
+/// Other threads would take the signals that this one blocks.
+fn has_one_thread() -> io::Result<()> {
+    match fs::read_dir("/proc/self/task")?.count() {
+        1 => Ok(()),
+        _ => Err(io::Error::other(
+            "there are threads before meshwork::runner::init(): call it first in `main`, not in an `async` one",
+        )),
+    }
+}
+
+/// The interpreter.
+struct Script {
+    pid: Pid,
+    /// As the kernel gives it, once it has ended.
+    status: Option<i32>,
+}
+
+impl Script {
+    /// Takes notice of all children that have ended. Returns whether any is left.
+    fn reap(&mut self) -> io::Result<bool> {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.pid => self.status = Some(status.as_raw()),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return Ok(true),
+                Err(Errno::CHILD) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Tells when children end.
+struct Children(SignalFd);
+
+impl Children {
+    fn watch() -> io::Result<Self> {
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        let ends = SignalFd::with_flags(&SigSet::from(Number::SIGCHLD), flags)?;
+        Ok(Self(ends))
+    }
+
+    /// Forgets what was told.
+    fn heard(&self) {
+        while matches!(self.0.read_signal(), Ok(Some(_))) {}
+    }
+}
+
+/// Waits until the script has ended, or the worker has given an order.
+fn follow(script: &mut Script, worker: &Worker, children: &Children) -> io::Result<Option<Order>> {
+    loop {
+        let mut ready = [
+            PollFd::new(&children.0, PollFlags::IN),
+            PollFd::new(worker, PollFlags::IN),
+        ];
+        wait_for(&mut ready, None)?;
+        let [child, order] = ready.map(|ready| !ready.revents().is_empty());
+        if child {
+            children.heard();
+            script.reap()?;
+            if script.status.is_some() {
+                return Ok(None);
+            }
+        }
+        if order {
+            return Ok(Some(worker.order()));
+        }
+    }
+}
+
+/// Ends the script and all that it has started. As a subreaper this process is the parent of all that lost
+/// theirs, so nothing is left when it has no children.
+fn end(script: &mut Script, children: &Children) -> io::Result<()> {
+    if script.status.is_none() {
+        // Nobody else can have its number, since it is not waited for. It fails if it has just ended.
+        let _ = kill_process(script.pid, Signal::KILL);
+    }
+    let until = Instant::now() + ENDING;
+    while script.reap()? && Instant::now() < until {
+        tree::kill_below(getpid());
+        wait_for(&mut [PollFd::new(&children.0, PollFlags::IN)], Some(AGAIN))?;
+        children.heard();
+    }
+    Ok(())
+}
+
+/// Removes the folder of the run, of which a killed worker takes care no more.
+fn clear_away(folder: &Path) {
+    let until = Instant::now() + CLOSING;
+    while !remove_orphan(folder) && Instant::now() < until {
+        // The next worker removes what is left.
+        if wait_for(&mut [], Some(AGAIN)).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The processes below a process, as `/proc` shows them, and their end.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
+/// A process that has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Process {
+    pid: i32,
+    parent: i32,
+    /// When it was started: a pid is given out again, both together are not.
+    started: u64,
+}
+
+/// Kills each process below `root`, and returns how many those were. What they start meanwhile is for the next
+/// call.
+pub(in super::super) fn kill_below(root: Pid) -> usize {
+    let below = below(root.as_raw_pid(), &all());
+    below.iter().for_each(kill);
+    below.len()
+}
+
+fn kill(process: &Process) {
+    let Some(pid) = Pid::from_raw(process.pid) else {
+        return;
+    };
+    let is_it = || look_at(process.pid).is_some_and(|now| now.started == process.started);
+    // Nobody can be given its number between the look and the signal. The process may not be ours to kill, or
+    // gone: neither can be helped.
+    let _ = match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(handle) if is_it() => pidfd_send_signal(handle, Signal::KILL),
+        // Kernels before 5.3 and some containers: all but as good.
+        Err(Errno::NOSYS | Errno::PERM) if is_it() => kill_process(pid, Signal::KILL),
+        _ => Ok(()),
+    };
+}
+
+/// All processes that have not ended.
+fn all() -> Vec<Process> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(look_at).collect()
+}
+
+fn look_at(pid: i32) -> Option<Process> {
+    parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn parse(pid: i32, stat: &str) -> Option<Process> {
+    // The name, in parentheses, may hold anything; after it come the state and numbers.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut words = rest.split_ascii_whitespace();
+    let state = words.next()?;
+    let parent = words.next()?.parse().ok()?;
+    let started = words.nth(17)?.parse().ok()?;
+    (!matches!(state, "Z" | "X")).then_some(Process {
+        pid,
+        parent,
+        started,
+    })
+}
+
+/// Those of `all` that are below `root`. A process that has ended hides nothing: its children have another
+/// parent by then.
+fn below(root: i32, all: &[Process]) -> Vec<Process> {
+    let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
+    for process in all {
+        children.entry(process.parent).or_default().push(*process);
+    }
+    let (mut found, mut seen) = (Vec::new(), HashSet::from([root]));
+    let mut parents = vec![root];
+    // What is read while it changes may go in a circle.
+    while let Some(parent) = parents.pop() {
+        for child in children.remove(&parent).unwrap_or_default() {
+            if seen.insert(child.pid) {
+                parents.push(child.pid);
+                found.push(child);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: i32, parent: i32) -> Process {
+        Process {
+            pid,
+            parent,
+            started: 7,
+        }
+    }
+
+    #[test]
+    fn the_line_of_a_process_is_read_whatever_its_name() {
+        let line = |state| {
+            format!("9 (a) (Z 1 b) {state} 4 9 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77 1 2 3\n")
+        };
+        let expected = Process {
+            pid: 9,
+            parent: 4,
+            started: 77,
+        };
+        assert_eq!(parse(9, &line('S')), Some(expected));
+        assert_eq!(parse(9, &line('Z')), None);
+        assert_eq!(parse(9, "9 (a"), None);
+        let own = look_at(std::process::id().cast_signed()).unwrap();
+        let parent = rustix::process::getppid().map(Pid::as_raw_pid);
+        assert_eq!(Some(own.parent), parent);
+    }
+
+    #[test]
+    fn all_that_is_below_is_found_and_nothing_else() {
+        let all = [(2, 1), (3, 2), (4, 3), (5, 1), (6, 5), (8, 9), (9, 8)];
+        let all = all.map(|(pid, parent)| process(pid, parent));
+        let mut found: Vec<_> = below(2, &all).into_iter().map(|p| p.pid).collect();
+        found.sort_unstable();
+        assert_eq!(found, [3, 4]);
+        assert_eq!(below(8, &all), [process(9, 8)]);
+        assert_eq!(below(4, &all), []);
+    }
+}

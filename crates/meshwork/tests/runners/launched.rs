@@ -1,0 +1,16 @@
+//! The tests of Python scripts once more, in a program that is the launcher of its scripts as well.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod python;
+mod python_processes;
+mod support;
+
+/// Whether a launcher stands between the runner and the script.
+const LAUNCHED: bool = true;
+
+/// The harness has a `main` of its own; this comes before it. In other programs it is `main`'s first line.
+#[ctor::ctor(unsafe)]
+fn init() {
+    meshwork::runner::init();
+}
