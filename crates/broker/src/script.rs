@@ -156,7 +156,9 @@ impl Verb {
             Self::CancelBatch | Self::TendBatches => Libs::Ending(&[UNLIST, STOP, WALK]),
             Self::Prune => Libs::All(&[TOLD, FORGET]),
             Self::Migrate => Libs::All(&[TOLD]),
-            Self::Renew | Self::Log | Self::Present | Self::Leave | Self::Due => Libs::All(&[]),
+            Self::Renew | Self::Log | Self::Present | Self::Orphan | Self::Leave | Self::Due => {
+                Libs::All(&[])
+            }
             Self::BananasClaim => Libs::All(&[BANANAS_RECORD, ANNOUNCE, BANANAS, SETTINGS, GATE]),
             Self::BananasReclaim => Libs::All(&[BANANAS_RECORD, ANNOUNCE, BANANAS, FEEDS]),
             Self::BananasConfigure => Libs::All(&[CHANGE]),

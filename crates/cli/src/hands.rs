@@ -1,5 +1,4 @@
-//! Who runs the jobs: workers that are there already, otherwise one in this process, started as soon as it
-//! turns out that nobody else does it.
+//! Who runs the jobs: workers that are there already, if they claim one soon, otherwise one in this process.
 
 use std::time::Duration;
 
@@ -12,7 +11,12 @@ use tokio::time::Instant;
 use crate::error::Error;
 
 /// Between two looks whether the others are still there.
-pub(crate) const LOOK: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_secs(1);
+/// How long a job may wait for a worker that listens, before one is started here beside it. One with a free slot
+/// claims within milliseconds; one that is busy, stopped or dead costs no more than this.
+const UNCLAIMED: Duration = Duration::from_millis(400);
+/// Between two looks whether a job was claimed.
+pub(crate) const GLANCE: Duration = Duration::from_millis(200);
 /// How long to wait for others to return, where nothing here can do their work: a worker that is replaced
 /// by a new release is back within it.
 const RETURN: Duration = Duration::from_secs(60);
@@ -52,6 +56,10 @@ pub(crate) struct Hands {
     own: Option<WorkerHandle>,
     looked: Option<Instant>,
     gone: Option<Instant>,
+    /// Since when jobs wait, and nobody has claimed one.
+    waiting: Option<Instant>,
+    /// A worker has claimed one: it serves us, unless it goes away.
+    served: bool,
 }
 
 impl Hands {
@@ -68,6 +76,8 @@ impl Hands {
             own: None,
             looked: None,
             gone: None,
+            waiting: None,
+            served: false,
         };
         if !hands.can_run() && !client.has_worker(route).await? {
             return Err(nobody(client, route).into());
@@ -79,21 +89,43 @@ impl Hands {
         runner::runtimes().any(|known| known == self.route.script_type.as_str())
     }
 
+    /// Whether it is still open who runs the jobs: [`Self::seen`] is to be told of them then.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.served && self.own.is_none()
+    }
+
+    /// Hears what became of the jobs since they were submitted: whether one was claimed, and whether one waits in
+    /// a queue.
+    pub(crate) fn seen(&mut self, claimed: bool, waits: bool) {
+        self.served |= claimed;
+        self.waiting = match waits && !self.served {
+            true => self.waiting.or_else(|| Some(Instant::now())),
+            false => None,
+        };
+    }
+
+    fn is_unclaimed(&self) -> bool {
+        self.waiting
+            .is_some_and(|since| since.elapsed() >= UNCLAIMED)
+    }
+
     /// Sees to it that somebody runs the jobs. To be called again and again; it looks every [`LOOK`].
     pub(crate) async fn look(&mut self) -> Result<(), Error> {
-        if self.own.is_some() || self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
+        let unclaimed = self.can_run() && self.is_unclaimed();
+        let looked = self.looked.is_some_and(|looked| looked.elapsed() < LOOK);
+        if self.own.is_some() || (looked && !unclaimed) {
             return Ok(());
         }
-        let listened = match self.client.has_worker(&self.route).await {
+        let listened = match self.listened().await {
             // Whether they are there cannot be seen now.
             Err(meshwork::Error::Broker(error)) if error.is_temporary() => return Ok(()),
             answer => answer?,
         };
         self.looked = Some(Instant::now());
-        if listened {
+        if listened && !unclaimed {
             self.gone = None;
         } else if self.can_run() {
-            self.own = Some(self.start().await?);
+            self.own = Some(self.start(listened).await?);
         } else if self.gone.get_or_insert_with(Instant::now).elapsed() > RETURN {
             let script_type = self.route.script_type.to_string();
             let queue = self.route.queue(self.client.broker().keys());
@@ -102,7 +134,13 @@ impl Hands {
         Ok(())
     }
 
-    async fn start(&self) -> Result<WorkerHandle, Error> {
+    /// Whether a worker listens that is not known to be dead.
+    async fn listened(&self) -> Result<bool, meshwork::Error> {
+        self.client.reclaim_dead().await?;
+        self.client.has_worker(&self.route).await
+    }
+
+    async fn start(&self, listened: bool) -> Result<WorkerHandle, Error> {
         // What others queued goes back at once when one's own jobs have ended.
         let mut worker = Worker::new(&self.client)
             .script_type(&self.route.script_type)?
@@ -115,7 +153,11 @@ impl Hands {
             worker = worker.group(group.clone());
         }
         let own = worker.start().await?;
-        tracing::info!(worker = own.name(), "no worker listens; running here");
+        let why = match listened {
+            true => "no worker claims a job",
+            false => "no worker listens",
+        };
+        tracing::info!(worker = own.name(), why, "running here");
         Ok(own)
     }
 

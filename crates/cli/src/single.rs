@@ -59,11 +59,14 @@ async fn work(
     client.submit(request).await?;
     let wheel = wheel(job);
     let mut ended = pin!(client.wait(&job.id, patience));
-    let mut ticks = tokio::time::interval(hands::LOOK);
+    let mut ticks = tokio::time::interval(hands::GLANCE);
     // Beside the wait and not in its stead: a call under way is not to be left lying.
     let look = async {
         loop {
             ticks.tick().await;
+            if hands.is_open() {
+                glance(client, hands, job).await;
+            }
             if let Err(error) = hands.look().await {
                 return error;
             }
@@ -75,6 +78,20 @@ async fn work(
     };
     wheel.finish_and_clear();
     Ok(result?)
+}
+
+/// Looks whether the job was claimed. Where that cannot be seen now, the next look tells.
+async fn glance(client: &Client, hands: &mut Hands, job: &NewJob) {
+    let Ok(statuses) = client
+        .broker()
+        .statuses(std::slice::from_ref(&job.id))
+        .await
+    else {
+        return;
+    };
+    let dispatched = statuses == [Some(Status::Dispatched)];
+    // One that waits for others stands in no queue.
+    hands.seen(!dispatched, dispatched && job.depends_on.is_empty());
 }
 
 /// What moves on a terminal while one waits.

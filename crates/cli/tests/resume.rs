@@ -7,6 +7,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::{Duration, Instant};
 
 use common::{Ground, eventually, on_all_data};
 use meshwork_testkit::servers::{Tool, need};
@@ -38,46 +39,68 @@ fn tally(ground: &Ground) -> BTreeMap<usize, usize> {
     runs
 }
 
+/// Kills a series in the middle, and repeats the command: how long the second one took.
+fn killed_and_resumed(ground: &Ground, lease: &str) -> Duration {
+    ground.file("tally.py", SCRIPT);
+    let files: Vec<_> = (0..INPUTS).map(|n| format!("f{n}")).collect();
+    for (number, name) in files.iter().enumerate() {
+        ground.file(name, number.to_string());
+    }
+    let env = [
+        format!("TALLY={}", ground.path("tally").display()),
+        format!("GATE={}", ground.path("gate").display()),
+        format!("BEFORE={BEFORE}"),
+    ];
+    let concurrency = CONCURRENCY.to_string();
+    let mut args = vec![
+        "run",
+        "tally.py",
+        "--json",
+        "--lease",
+        lease,
+        "--concurrency",
+        &concurrency,
+    ];
+    args.extend(env.iter().flat_map(|env| ["--env", env]));
+    args.push("--each");
+    args.extend(files.iter().map(String::as_str));
+
+    let running = ground.start(&args);
+    eventually("all that can run is in flight", || {
+        (tally(ground).len() == BEFORE + CONCURRENCY).then_some(())
+    });
+    running.kill();
+    ground.file("gate", "");
+    let began = Instant::now();
+    let done = ground.run(&args).ok();
+    let took = began.elapsed();
+
+    assert!(done.stderr.contains("resuming: "), "{}", done.stderr);
+    let lines = done.jsons();
+    assert_eq!(lines.len(), INPUTS);
+    for (number, line) in lines.iter().enumerate() {
+        assert_eq!(line["file"].as_str(), Some(files[number].as_str()));
+        assert_eq!(line["output"], number * 2, "{line}");
+    }
+    let runs = tally(ground);
+    for number in 0..INPUTS {
+        let in_flight = (BEFORE..BEFORE + CONCURRENCY).contains(&number);
+        assert_eq!(runs[&number], 1 + usize::from(in_flight), "input {number}");
+    }
+    took
+}
+
 on_all_data! {
     fn a_series_goes_on_after_kill_9(ground: &Ground) {
-        if need(Tool::Python).is_none() {
-            return;
+        if need(Tool::Python).is_some() {
+            killed_and_resumed(ground, "1");
         }
-        ground.file("tally.py", SCRIPT);
-        let files: Vec<_> = (0..INPUTS).map(|n| format!("f{n}")).collect();
-        for (number, name) in files.iter().enumerate() {
-            ground.file(name, number.to_string());
-        }
-        let env = [
-            format!("TALLY={}", ground.path("tally").display()),
-            format!("GATE={}", ground.path("gate").display()),
-            format!("BEFORE={BEFORE}"),
-        ];
-        let concurrency = CONCURRENCY.to_string();
-        let mut args = vec!["run", "tally.py", "--json", "--lease", "1", "--concurrency", &concurrency];
-        args.extend(env.iter().flat_map(|env| ["--env", env]));
-        args.push("--each");
-        args.extend(files.iter().map(String::as_str));
+    }
 
-        let running = ground.start(&args);
-        eventually("all that can run is in flight", || {
-            (tally(ground).len() == BEFORE + CONCURRENCY).then_some(())
-        });
-        running.kill();
-        ground.file("gate", "");
-        let done = ground.run(&args).ok();
-
-        assert!(done.stderr.contains("resuming: "), "{}", done.stderr);
-        let lines = done.jsons();
-        assert_eq!(lines.len(), INPUTS);
-        for (number, line) in lines.iter().enumerate() {
-            assert_eq!(line["file"].as_str(), Some(files[number].as_str()));
-            assert_eq!(line["output"], number * 2, "{line}");
-        }
-        let runs = tally(ground);
-        for number in 0..INPUTS {
-            let in_flight = (BEFORE..BEFORE + CONCURRENCY).contains(&number);
-            assert_eq!(runs[&number], 1 + usize::from(in_flight), "input {number}");
+    fn a_series_does_not_wait_for_the_leases_of_a_killed_run(ground: &Ground) {
+        if need(Tool::Python).is_some() {
+            let took = killed_and_resumed(ground, "60");
+            assert!(took < Duration::from_secs(30), "it waited for the leases: {took:?}");
         }
     }
 }

@@ -14,6 +14,7 @@ pub enum Verb {
     Fail,
     Release,
     Reclaim,
+    Orphan,
     Promote,
     Settle,
     Watch,
@@ -84,7 +85,7 @@ pub enum Schema {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 63] = [
+    pub const ALL: [Self; 64] = [
         Self::Enqueue,
         Self::Claim,
         Self::Renew,
@@ -94,6 +95,7 @@ impl Verb {
         Self::Fail,
         Self::Release,
         Self::Reclaim,
+        Self::Orphan,
         Self::Promote,
         Self::Settle,
         Self::Watch,
@@ -181,6 +183,7 @@ impl Verb {
             Self::Fail => ("fail", include_str!("../lua/fail.lua")),
             Self::Release => ("release", include_str!("../lua/release.lua")),
             Self::Reclaim => ("reclaim", include_str!("../lua/reclaim.lua")),
+            Self::Orphan => ("orphan", include_str!("../lua/orphan.lua")),
             Self::Promote => ("promote", include_str!("../lua/promote.lua")),
             Self::Settle => ("settle", include_str!("../lua/settle.lua")),
             Self::Watch => ("watch", include_str!("../lua/watch.lua")),

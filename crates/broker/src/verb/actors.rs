@@ -64,6 +64,21 @@ impl Broker {
         Ok(!actors.is_empty())
     }
 
+    /// Our registered workers, those first whose registration ends first: dead ones, which renew it no more,
+    /// come to stand there. At most `most`.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn stalest_actors(&self, most: usize) -> Result<Vec<Actor>, Error> {
+        let mut range = redis::cmd("ZRANGEBYSCORE");
+        range.arg(self.keys.actors()).arg("-inf").arg("+inf");
+        range.arg("LIMIT").arg(0).arg(most);
+        let keys: Vec<Vec<u8>> = self.ask(&range).await?;
+        let prefix = self.keys.presence_prefix();
+        let keys = texts(keys).filter(|key| key.starts_with(&prefix));
+        self.values(keys.collect()).await
+    }
+
     /// Those of our workers that are there at `now` and whose name begins with `name`, up to [`MOST`].
     pub(super) async fn live_actors(&self, now: u64, name: &str) -> Result<Vec<Actor>, Error> {
         let prefix = format!("{}{name}", self.keys.presence_prefix());

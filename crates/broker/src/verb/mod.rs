@@ -23,6 +23,7 @@ mod log;
 mod logs;
 mod migrate;
 pub mod nooble;
+mod orphan;
 mod outcome;
 mod park;
 mod present;

@@ -13,11 +13,11 @@ use crate::script::Script;
 use crate::{single, value};
 
 /// Options for jobs that run in this process.
-const HERE: &str = "Where no worker listens";
+const HERE: &str = "Where no worker claims the job";
 
 /// Run a script and print its result
 ///
-/// Works in this process, unless workers for the script's type are there already. With --each, the
+/// Works in this process, unless a worker claims the job within 0.4 s. With --each, the
 /// script runs once per file, several at the same time, with the file's content as its input; said
 /// again after a crash or a failure, the same command goes on where it was.
 #[derive(Debug, clap::Args)]
@@ -36,8 +36,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = HERE,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     concurrency: Option<u16>,
-    /// How long a job is this process' own without a renewal, in seconds: so long it lies idle if the
-    /// process is killed [default: 10]
+    /// How long a job is this process' own without a renewal, in seconds: if the process is killed, the job
+    /// lies idle so long, unless a worker on the same host sees that it is gone [default: 10]
     #[arg(long, value_name = "S", value_parser = value::lease, allow_hyphen_values = true,
           help_heading = HERE)]
     lease: Option<Duration>,

@@ -43,6 +43,10 @@ pub(super) struct Collection<'a> {
     ended: Vec<bool>,
     /// The inputs whose jobs have not ended, in order.
     pending: Vec<usize>,
+    /// Whether the jobs stand in a queue from the beginning.
+    queued: bool,
+    /// The fewest jobs that were claimed at one look: more at another one, and a worker has claimed one since.
+    fewest: Option<usize>,
     /// Those before it are printed.
     next: usize,
     tally: Tally,
@@ -58,6 +62,8 @@ impl<'a> Collection<'a> {
             patience,
             ended: vec![false; all],
             pending: (0..all).collect(),
+            queued: work.queued,
+            fewest: None,
             next: 0,
             tally: Tally::default(),
         }
@@ -76,7 +82,7 @@ impl<'a> Collection<'a> {
             hands.look().await?;
             let looking = Instant::now();
             let before = self.pending.len();
-            self.look().await?;
+            self.look(hands).await?;
             progress.show(self.ids.len() - self.pending.len());
             self.print(results, &progress, out).await?;
             if self.next == self.ids.len() {
@@ -96,14 +102,20 @@ impl<'a> Collection<'a> {
     }
 
     /// Finds out which jobs have ended. One that is not there has, too: somebody deleted it.
-    async fn look(&mut self) -> Result<(), Error> {
+    async fn look(&mut self, hands: &mut Hands) -> Result<(), Error> {
+        let mut waiting = 0;
         for chunk in self.pending.chunks(MAX_ITEMS) {
             let ids: Vec<_> = chunk.iter().map(|at| self.ids[*at].clone()).collect();
             let statuses = persist(async || self.client.broker().statuses(&ids).await).await?;
             for (at, status) in chunk.iter().zip(statuses) {
                 self.ended[*at] = status.is_none_or(Status::is_final);
+                waiting += usize::from(status == Some(Status::Dispatched));
             }
         }
+        let claimed = self.ids.len() - waiting;
+        let fewest = self.fewest.map_or(claimed, |fewest| fewest.min(claimed));
+        self.fewest = Some(fewest);
+        hands.seen(claimed > fewest, waiting > 0 && self.queued);
         self.pending.retain(|at| !self.ended[*at]);
         Ok(())
     }

@@ -51,6 +51,7 @@ pub(crate) struct Task {
 pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, Error> {
     let interrupt = Interrupt::listen()?;
     let request = task.asked.checked(&task.script).await?;
+    let queued = task.asked.depends_on.is_empty();
     let route = request
         .clone()
         .build()
@@ -74,6 +75,7 @@ pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, Error
         inputs: &inputs,
         request,
         route: &route,
+        queued,
     };
     let worked = interrupt.or(Box::pin(work.run(context, &mut hands))).await;
     hands.dismiss().await;
@@ -104,6 +106,8 @@ struct Work<'a> {
     inputs: &'a [Input],
     request: JobRequest,
     route: &'a Route,
+    /// Whether the jobs stand in a queue from the beginning: those that wait for others do not.
+    queued: bool,
 }
 
 impl Work<'_> {

@@ -1,6 +1,7 @@
 //! Duties: what one worker at a time does for all: jobs whose delay is over go into their queues, slots of
 //! schedules that are due get their jobs, jobs that wait for others learn how those ended, jobs that nobody
-//! comes back to are looked after, and batches; old ones are forgotten. Whose turn it is, `control` hears. What is
+//! comes back to are looked after, and batches; old ones are forgotten; what dead workers of this host held is taken
+//! back. Whose turn it is, `control` hears. What is
 //! delayed comes on time whoever dies: a worker that hears of a job that is due before all others sees to it, so
 //! does the one that has the turn, and each other one looks a little later.
 
@@ -12,6 +13,7 @@ use tokio::time::Instant;
 
 use super::Setup;
 use super::control::EVERY;
+use super::presence::reclaim_dead;
 use crate::source::thread::{Never, in_turn};
 
 /// How much of a turn goes into the duties, so that renewals and requests to stop have the rest.
@@ -177,6 +179,7 @@ impl Duties<'_> {
         if let Some(due) = turn.due {
             self.see_to(began + due);
         }
+        in_turn("reclaim_dead", CALL, reclaim_dead(self.broker)).await?;
         let (mut settle, mut watch, mut prune, mut tend) = (true, true, true, true);
         while (settle || watch || prune || tend) && began.elapsed() < BUDGET {
             if self.next.is_some_and(|next| next <= Instant::now()) {

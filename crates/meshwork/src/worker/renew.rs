@@ -13,6 +13,7 @@ use super::control::control;
 use super::duty::{Turn, duties, listen};
 use super::held::Held;
 use super::lists::Lists;
+use super::presence::reclaim_dead;
 use crate::source::thread::{Never, Thread, in_turn, within};
 
 /// How long it may take to say that the worker is gone; it is known a little later in any case.
@@ -115,6 +116,7 @@ async fn keep_over(
             // Once per connection, since a server that was restarted has forgotten them.
             let load = in_turn("load", setup.renew_every(), broker.load()).await?;
             loaded = load.is_some();
+            in_turn("reclaim_dead", setup.renew_every(), reclaim_dead(broker)).await?;
         }
         let taken = in_turn("reclaim", setup.renew_every(), broker.reclaim()).await?;
         let taken = taken.unwrap_or_default();

@@ -53,6 +53,7 @@ mod nooble;
 mod odd_keys;
 mod old_side;
 mod order;
+mod orphan;
 mod overlap;
 mod pause;
 mod present;
@@ -130,6 +131,7 @@ pub const GROUPS: &[Group] = &[
     group("fail", fail::CASES),
     group("release", release::CASES),
     group("reclaim", reclaim::CASES),
+    group("orphan", orphan::CASES),
     group("cancel", cancel::CASES),
     group("promote", promote::CASES),
     group("settle", settle::CASES),

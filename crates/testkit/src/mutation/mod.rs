@@ -85,6 +85,7 @@ pub fn all() -> Vec<Mutation> {
         (Verb::Release, returns::RELEASE),
         (Verb::Reclaim, returns::RECLAIM),
         (Verb::Reclaim, returns::RECLAIM_FEEDS),
+        (Verb::Orphan, returns::ORPHAN),
         (Verb::Leave, returns::LEAVE),
         (Verb::Promote, later::PROMOTE),
         (Verb::Settle, later::SETTLE),

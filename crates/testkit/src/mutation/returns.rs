@@ -1,4 +1,4 @@
-//! Changes of release, reclaim and leave.
+//! Changes of release, reclaim, orphan and leave.
 
 use super::Change;
 
@@ -239,6 +239,32 @@ pub(super) const RECLAIM_FEEDS: &[Change] = &[
         " or id.err then break end -- a queue",
         " then break end -- a queue",
     ),
+];
+
+pub(super) const ORPHAN: &[Change] = &[
+    (
+        "lives_of_others_ended",
+        "if dead[has.mw_worker or ''] then",
+        "if true then",
+    ),
+    (
+        "leases_not_ended",
+        "redis.call('ZADD', LEASES, 'XX', 'LT', 'CH', whole(now), ARGV[i])",
+        "0",
+    ),
+    ("ended_lease_put_off", "'XX', 'LT', 'CH'", "'XX', 'CH'"),
+    (
+        "entries_not_ended",
+        "redis.call('ZADD', FEEDS, 'LT', whole(now), ARGV[i])",
+        "",
+    ),
+    ("ended_entry_put_off", "FEEDS, 'LT', ", "FEEDS, "),
+    (
+        "one_worker_alone",
+        "for i = 3, first - 1 do",
+        "for i = 3, 3 do",
+    ),
+    ("leases_not_told", "return ended", "return 0"),
 ];
 
 pub(super) const LEAVE: &[Change] = &[

@@ -1,10 +1,13 @@
 //! Presence: a worker says that it is there, and has its name for itself. [`said`] is what it says,
-//! [`process`] whether another one is gone, [`discover`] how clients find workers.
+//! [`process`] whether another one is gone, [`dead`] takes back what such a one held, [`discover`] how clients find
+//! workers.
 
+mod dead;
 mod discover;
 mod process;
 mod said;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use meshwork_broker::{Backoff, Broker, PRESENT_FOR, Presence};
@@ -18,6 +21,7 @@ use super::held::Held;
 use crate::Error;
 use crate::source::thread::{Never, in_turn, within};
 
+pub(super) use dead::reclaim_dead;
 use process::Process;
 use said::Said;
 pub use said::WorkerInfo;
@@ -112,7 +116,15 @@ impl Present {
             let gone = info
                 .process()
                 .is_some_and(|process| process.is_gone(&self.process));
-            if !gone || say(Some(&other)).await?.is_some() {
+            if !gone {
+                return Err(taken(name, &info));
+            }
+            if let Some(worker) = info.dead(&self.process) {
+                // Its jobs are found by what stands here, so before it is written over.
+                let dead = BTreeSet::from([worker.to_owned()]);
+                within("orphan", CALL, broker.orphan(&dead)).await?;
+            }
+            if say(Some(&other)).await?.is_some() {
                 return Err(taken(name, &info));
             }
             tracing::info!(name, "the name of a worker that is gone is taken over");

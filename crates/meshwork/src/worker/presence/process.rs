@@ -41,29 +41,65 @@ impl Process {
         if test_kill_process(pid) == Err(rustix::io::Errno::SRCH) {
             return true;
         }
-        match (self.started, started(self.pid)) {
-            (Some(then), Some(now)) => then != now,
-            // A process that ended, and that its parent has not asked about yet, has no start.
-            (Some(_), None) => own.started.is_some(),
-            (None, _) => false,
+        match (self.started, State::of(self.pid)) {
+            (Some(then), State::Runs { started }) => then != started,
+            (Some(_), State::Ended) => true,
+            // What another user runs may be hidden (`hidepid`).
+            (None, _) | (_, State::Unknown) => false,
         }
+    }
+
+    /// The same with the kernel's word that both ran in one boot and one namespace of pids: what a dead process
+    /// held may be taken then. Hosts that are only called alike prove nothing.
+    pub(super) fn is_dead(&self, own: &Self) -> bool {
+        self.counted_in.is_some() && self.counted_in == own.counted_in && self.is_gone(own)
+    }
+}
+
+/// What the system tells of a pid.
+enum State {
+    /// Started at so many clock ticks since the boot. A process that is stopped runs.
+    Runs {
+        started: u64,
+    },
+    /// It ended, and its parent has not asked about it yet.
+    Ended,
+    Unknown,
+}
+
+impl State {
+    fn of(pid: u32) -> Self {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // The name, in parentheses, may hold anything; after it come the state and numbers.
+        let Some((_, rest)) = stat.rsplit_once(')') else {
+            return Self::Unknown;
+        };
+        let mut words = rest.split_ascii_whitespace();
+        if matches!(words.next(), Some("Z" | "X")) {
+            return Self::Ended;
+        }
+        let started = words.nth(18).and_then(|word| word.parse().ok());
+        started.map_or(Self::Unknown, |started| Self::Runs { started })
     }
 }
 
 /// When a process that runs was started, in clock ticks since the boot, where the system tells it.
 fn started(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; after it come the state and numbers.
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut words = rest.split_ascii_whitespace();
-    let state = words.next()?;
-    (!matches!(state, "Z" | "X")).then(|| words.nth(18)?.parse().ok())?
+    match State::of(pid) {
+        State::Runs { started } => Some(started),
+        State::Ended | State::Unknown => None,
+    }
 }
 
 fn counted_in() -> Option<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
-    Some(format!("{} {}", boot.trim(), namespace.display()))
+    let counted_in = format!("{} {}", boot.trim(), namespace.display());
+    // The times at which processes started are told by the reader's clock, which may be set apart.
+    match std::fs::read_link("/proc/self/ns/time") {
+        Ok(time) => Some(format!("{counted_in} {}", time.display())),
+        Err(_) => Some(counted_in),
+    }
 }
 
 #[cfg(test)]
@@ -100,6 +136,30 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_is_stopped_is_not_dead() {
+        let own = Process::own();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let pid = Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+        let other = Process {
+            pid: child.id(),
+            started: started(child.id()),
+            ..own.clone()
+        };
+        assert!(!other.is_dead(&own));
+        // Not waited for yet, it is dead all the same.
+        child.kill().unwrap();
+        while !matches!(State::of(child.id()), State::Ended) {
+            std::thread::yield_now();
+        }
+        assert_eq!(other.is_dead(&own), own.counted_in.is_some());
+        child.wait().unwrap();
+    }
+
+    #[test]
     fn of_another_host_nothing_is_known() {
         let own = Process::own();
         let gone = Process {
@@ -113,6 +173,9 @@ mod tests {
             ..gone.clone()
         };
         assert!(of_another_make.is_gone(&own));
+        // A host of that name is enough to take a name over, but not to take jobs.
+        assert!(!of_another_make.is_dead(&own));
+        assert_eq!(gone.is_dead(&own), own.counted_in.is_some());
         // Hosts called alike are told apart by their kernels.
         let twin = Process {
             counted_in: Some("another boot".to_owned()),

@@ -127,6 +127,12 @@ impl WorkerInfo {
         })
     }
 
+    /// The worker, if its process ran where `own` runs and is dead.
+    pub(super) fn dead(&self, own: &Process) -> Option<&str> {
+        let is_dead = self.process()?.is_dead(own);
+        self.worker.as_deref().filter(|_| is_dead)
+    }
+
     /// How much of it is in use, if it says so.
     pub(super) fn load(&self) -> Option<f64> {
         let (in_flight, slots) = (self.in_flight?, self.slots?);
