@@ -8,7 +8,7 @@
 //! interpreter when the launcher is killed (parent-death signal). Signals that can be blocked do not reach the
 //! launcher: SIGTERM to the group is for the script.
 //!
-//! The worker and the launcher speak over [`control`]; the launcher's work is in [`launcher`], the last step
+//! The worker and the launcher speak over [`control`]; the launcher's work is in [`mod@launcher`], the last step
 //! before the interpreter in [`enter`].
 
 mod control;
