@@ -118,8 +118,10 @@ pub fn bananas_rights(prefix: &Namespace) -> String {
 }
 
 /// What actions of Nooble4 need besides, each as it may be said of a key or a channel `K`.
-const NOOBLE_COMMANDS: [&str; 11] = [
+const NOOBLE_COMMANDS: [&str; 13] = [
     "blmpop 1 1 K RIGHT",
+    "persist K",
+    "pttl K",
     "publish K m",
     "subscribe K",
     "xack K g 1-1",

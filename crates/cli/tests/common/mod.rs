@@ -10,6 +10,7 @@
 
 mod process;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -20,6 +21,8 @@ use std::time::Duration;
 
 use meshwork_broker::Broker;
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
+use meshwork_testkit::footprint::{Trace, footprint};
+use meshwork_testkit::plain::Plain;
 use meshwork_testkit::servers::{FreshDatabase, Tool, shared};
 use meshwork_testkit::snapshot;
 use serde_json::Value;
@@ -157,6 +160,27 @@ impl Ground {
             let reply = reply.unwrap();
             assert!(!reply.starts_with('-'), "{words}: {reply}");
         }
+    }
+
+    /// The number of its database on the shared Redis.
+    pub(crate) fn database(&self) -> u32 {
+        let Data::Server(database) = &self.data else {
+            panic!("this is for the shared Redis");
+        };
+        database.number
+    }
+
+    /// A client of the shared Redis that is none of ours.
+    pub(crate) fn plain(&self) -> Plain {
+        let Data::Server(database) = &self.data else {
+            panic!("this is for the shared Redis");
+        };
+        Plain::connect(&database.url()).unwrap()
+    }
+
+    /// The shape of all that is stored in keys that are not ours alone.
+    pub(crate) fn footprint(&self) -> BTreeSet<Trace> {
+        wait(async { footprint(&self.conn().await).await.unwrap() })
     }
 
     /// The records of all jobs.

@@ -1,7 +1,8 @@
 -- Deletes what all groups of a stream have done with: what workers of other makes acknowledge stays in it for ever.
 -- And forgets workers of ours that are gone: a group would list whoever was killed for ever.
 -- KEYS    the stream
--- ARGV    now, for how long what is done is kept in ms, group, how long a worker was not heard of that is gone in ms
+-- ARGV    now, for how long what is done is kept in ms, group, how long a worker was not heard of that is gone in ms, the
+--         latest end that earlier versions of ours set, in ms from now
 -- Returns the number of messages deleted
 local MOST_TRIMMED = 1000 -- in one call
 local MOST_FORGOTTEN = 1000 -- likewise
@@ -25,6 +26,13 @@ local function forget_gone()
   end
 end
 
+-- Earlier versions set an end to the stream with each renewal, and all its messages would go with it. A later one is
+-- somebody else's; Nooble4 sets none. A user who may not say this has lost nothing by it.
+local function take_end_off()
+  local left = redis.pcall('PTTL', KEYS[1])
+  if type(left) == 'number' and left >= 0 and left <= tonumber(ARGV[5]) then redis.pcall('PERSIST', KEYS[1]) end
+end
+
 -- Whether one id of the stream comes before another.
 local function before(a, b)
   local ms, n = string.match(a, '^(%d+)-(%d+)$')
@@ -35,6 +43,7 @@ end
 
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if groups.err or #groups == 0 then return 0 end
+take_end_off()
 forget_gone()
 local from = whole(math.max(0, clock(ARGV[1]) - tonumber(ARGV[2]))) .. '-0'
 for _, group in ipairs(groups) do

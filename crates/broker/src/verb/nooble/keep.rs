@@ -118,7 +118,8 @@ impl Nooble {
 
     /// Deletes from a stream what all its groups have done with, except what is younger than `keep`; and forgets
     /// workers of ours that have nothing in hand and were not heard of for `gone`. Returns how many messages it
-    /// deleted; of a list there is nothing to delete, and [`Self::reclaim`] forgets its workers.
+    /// deleted; of a list there is nothing to delete, and [`Self::reclaim`] forgets its workers. Takes an end of 30 days
+    /// or less off the stream, which earlier versions set: all its messages would go with it.
     ///
     /// # Errors
     /// If the server does not take the call.
@@ -134,6 +135,7 @@ impl Nooble {
         let call = self.scripts.call(Verb::NoobleTrim).key(source.queue());
         let call = call.arg(self.clock.argument()).arg(keep.as_millis() as u64);
         let call = call.arg(source.group()).arg(gone.as_millis() as u64);
+        let call = call.arg(HAND_WAITS.as_millis() as u64);
         call.run(&self.conn).await
     }
 

@@ -6,6 +6,7 @@ use super::{Outcome, Side, W1, W2, World, cases, check, same};
 cases![
     a_worker_is_there_for_so_long,
     what_the_last_one_leaves_ends,
+    a_stream_gets_no_end,
     a_message_of_a_stream_was_given_just_now,
     what_was_taken_over_is_told,
     what_is_over_is_told,
@@ -37,6 +38,16 @@ async fn what_the_last_one_leaves_ends(world: &World) -> Outcome {
             check!((29 * DAYS..=30 * DAYS).contains(&left));
         }
     }
+    Ok(())
+}
+
+/// The stream is shared with services of another make: with an end its messages and its groups would go.
+async fn a_stream_gets_no_end(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    let held = [side.started("m1").await?];
+    side.renew(W1, &held).await?;
+    side.renew(W1, &[]).await?;
+    same!(world.raw::<i64>(&["PTTL", side.queue()]).await?, -1);
     Ok(())
 }
 

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::super::world::START;
-use super::{End, Failure, GROUP, Got, Outcome, Side, W1, W2, World, cases, check, same, texts};
+use super::{
+    End, Failure, GROUP, Got, HAND_WAITS, Outcome, Side, W1, W2, World, cases, check, same, texts,
+};
 
 cases![
     what_is_done_is_deleted,
@@ -16,6 +18,8 @@ cases![
     of_a_list_there_is_nothing_to_delete,
     who_is_gone_is_forgotten,
     who_may_come_back_is_known,
+    an_end_of_an_earlier_version_is_taken_off,
+    an_end_that_others_set_stays,
 ];
 
 /// For how long is kept what is done.
@@ -202,5 +206,35 @@ async fn who_may_come_back_is_known(world: &World) -> Outcome {
     same!(known(&side).await?, [W1, "python"]);
     side.verbs.trim(&side.source, KEEP, Duration::ZERO).await?;
     same!(known(&side).await?, ["python"]);
+    Ok(())
+}
+
+/// Earlier versions set one of 30 days with each renewal.
+async fn an_end_of_an_earlier_version_is_taken_off(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    side.started("m1").await?;
+    for left in [HAND_WAITS, 60] {
+        let left = left.to_string();
+        world.raw::<()>(&["EXPIRE", side.queue(), &left]).await?;
+        trim(&side).await?;
+        same!(world.raw::<i64>(&["PTTL", side.queue()]).await?, -1);
+    }
+    Ok(())
+}
+
+/// A later one was never ours, nor one of a stream that no group reads.
+async fn an_end_that_others_set_stays(world: &World) -> Outcome {
+    let [side, _] = Side::both(world)?;
+    side.started("m1").await?;
+    let later = (HAND_WAITS + 60).to_string();
+    world.raw::<()>(&["EXPIRE", side.queue(), &later]).await?;
+    trim(&side).await?;
+    check!(side.ttl(side.queue()).await? > HAND_WAITS);
+    world
+        .raw::<()>(&["XGROUP", "DESTROY", side.queue(), GROUP])
+        .await?;
+    world.raw::<()>(&["EXPIRE", side.queue(), "60"]).await?;
+    trim(&side).await?;
+    same!(side.ttl(side.queue()).await?, 60);
     Ok(())
 }

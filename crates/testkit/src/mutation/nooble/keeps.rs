@@ -55,8 +55,13 @@ pub(super) const RENEW: &[Change] = &[
     ),
     (
         "a_hand_stays",
-        "redis.call('PEXPIRE', KEYS[3], ARGV[5])\n",
+        "if ARGV[2] == '' then redis.call('PEXPIRE', KEYS[3], ARGV[5]) end",
         "",
+    ),
+    (
+        "a_stream_gets_an_end",
+        "if ARGV[2] == '' then redis.call('PEXPIRE', KEYS[3], ARGV[5]) end",
+        "redis.call('PEXPIRE', KEYS[3], ARGV[5])",
     ),
     (
         "a_message_is_not_renewed",
@@ -322,6 +327,21 @@ pub(super) const TRIM: &[Change] = &[
         "others_are_forgotten",
         "string.sub(has.name, 1, #OURS) == OURS and ",
         "",
+    ),
+    (
+        "an_end_of_an_earlier_version_stays",
+        "take_end_off()\nforget_gone()",
+        "forget_gone()",
+    ),
+    (
+        "every_end_is_taken_off",
+        " and left <= tonumber(ARGV[5])",
+        "",
+    ),
+    (
+        "an_end_of_a_stream_without_groups_is_taken_off",
+        "local groups = redis.pcall(",
+        "take_end_off()\nlocal groups = redis.pcall(",
     ),
     (
         "nothing_goes",
