@@ -1,4 +1,5 @@
-//! Waiting for a job to end: on its reply list where a connection is free for it, else by asking again.
+//! Waiting for a job to end: on its reply list where a connection is free for it, else by asking again. A reply to a job
+//! that a client of another make submitted is left to that client.
 //!
 //! The record decides, never the reply: a worker of another make may write only the hash, and a reply may
 //! have been taken by somebody else.
@@ -89,7 +90,7 @@ impl Client {
                     waited: patience,
                 });
             }
-            if job.reply && space.is_none() {
+            if job.reply && !job.foreign && space.is_none() {
                 space = self.lot.enter(async || self.broker.parking().await).await;
             }
             let waited = match &mut space {

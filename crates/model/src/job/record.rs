@@ -39,6 +39,8 @@ pub struct Job {
     pub concurrent: bool,
     /// Whether somebody may wait on the reply list; so with every record that does not say otherwise.
     pub reply: bool,
+    /// Whether a client of another make submitted it: the one reply is that client's to take.
+    pub foreign: bool,
     /// A log file on the worker's host.
     pub log_path: Option<String>,
     /// ISO 8601, as written.
@@ -157,6 +159,7 @@ impl Job {
             timeout: limits::DEFAULT_TIMEOUT,
             concurrent: true,
             reply: true,
+            foreign: true,
             ..Self::default()
         };
         for (name, value) in fields {
@@ -189,7 +192,7 @@ impl Job {
             }
             field::RETRIES => self.retries = number(value).unwrap_or_default(),
             field::CONCURRENT => self.concurrent = !text(value).eq_ignore_ascii_case("false"),
-            field::REPLY => self.reply = value != b"0",
+            field::REPLY => (self.reply, self.foreign) = (value != b"0", false),
             field::LOG_PATH => self.log_path = some_text(value),
             field::CREATED_AT => self.created_at = text(value),
             field::UPDATED_AT => self.updated_at = text(value),

@@ -1,0 +1,95 @@
+//! Ours beside programs of Hero and Bananas, which are played to the letter with bare commands: their client gets its
+//! reply, their worker hears of a stop, and how they ended a job is seen.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod common;
+
+use common::{Ground, Running, eventually};
+
+/// A job as Hero's supervisor stores it, which one of its workers runs.
+fn started(ground: &Ground, id: &str, more: &str) {
+    let mut theirs = ground.plain();
+    let job = format!(
+        "HSET hero:job:{id} id {id} caller_id c context_id x script 1 script_type v timeout 60 status started {more}"
+    );
+    theirs.say(job.trim()).unwrap();
+}
+
+/// Waits until ours wait for a reply on a list, or have looked at records for a second.
+fn waiting(ground: &Ground, many: usize) {
+    let mut look = ground.plain();
+    let mut waits = || {
+        let clients: String = look.ask(&["CLIENT", "LIST"]).unwrap();
+        let db = format!(" db={} ", ground.database());
+        let of_ours = clients.lines().filter(|line| line.contains(&db));
+        let waits = of_ours.filter(|line| {
+            let looks = line.contains(" cmd=hmget ") && !line.contains(" age=0 ");
+            line.contains(" cmd=blpop ") || looks
+        });
+        waits.count()
+    };
+    eventually("ours wait", || (waits() >= many).then_some(()));
+}
+
+/// Ours wait for five jobs, or stop them, while a client of Hero waits for the one reply to each.
+fn the_reply_is_the_clients(command: &[&str], ends: &str, list: &str) {
+    const ROUNDS: usize = 5;
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    let ids: Vec<_> = (0..ROUNDS).map(|n| format!("j{n}")).collect();
+    let ours: Vec<Running> = ids
+        .iter()
+        .map(|id| {
+            started(&ground, id, "");
+            ground.start(&[command, &[id]].concat())
+        })
+        .collect();
+    waiting(&ground, ROUNDS);
+    let mut theirs = ground.plain();
+    let mut got = Vec::new();
+    for id in &ids {
+        // Their worker, and then their client.
+        let list = format!("{list}:{id}");
+        theirs
+            .say(&format!("HSET hero:job:{id} {ends}\nLPUSH {list} 42"))
+            .unwrap();
+        got.push(
+            theirs
+                .ask::<Option<(String, String)>>(&["BLPOP", &list, "1"])
+                .unwrap(),
+        );
+    }
+    let expected: Vec<Option<(String, String)>> = ids
+        .iter()
+        .map(|id| Some((format!("{list}:{id}"), "42".to_owned())))
+        .collect();
+    assert_eq!(got, expected);
+    for ours in ours {
+        ours.ended().ok();
+    }
+}
+
+#[test]
+fn a_client_of_hero_gets_its_reply_while_ours_wait() {
+    the_reply_is_the_clients(
+        &["job", "wait"],
+        "status finished output 42",
+        "hero:q:reply",
+    );
+}
+
+#[test]
+fn an_old_client_of_hero_gets_its_reply_while_ours_wait() {
+    the_reply_is_the_clients(&["job", "wait"], "status finished output 42", "hero:reply");
+}
+
+#[test]
+fn a_client_of_hero_gets_its_reply_while_ours_stop() {
+    the_reply_is_the_clients(
+        &["job", "stop"],
+        "status error error stopped_by_request",
+        "hero:q:reply",
+    );
+}
