@@ -62,6 +62,7 @@ const OLD: &str = include_str!("lua/lib/old.lua");
 const UNLIST: &str = include_str!("lua/lib/unlist.lua");
 const REPLACE: &str = include_str!("lua/lib/replace.lua");
 const STOP: &str = include_str!("lua/lib/stop.lua");
+const REQUEST: &str = include_str!("lua/lib/request.lua");
 const FORGET: &str = include_str!("lua/lib/forget.lua");
 /// What all need that end jobs or hand them on, after [`TOLD`].
 const ENDING: &[&str] = &[
@@ -151,9 +152,9 @@ impl Verb {
             Self::Configure => Libs::Ending(&[CHANGE, WAKE]),
             Self::Promote => Libs::Ending(&[RECHECK]),
             Self::Control => Libs::Ending(&[RECHECK, UNLIST, STOP]),
-            Self::Cancel => Libs::Ending(&[UNLIST, STOP]),
+            Self::Cancel => Libs::Ending(&[UNLIST, STOP, REQUEST]),
             Self::Delete | Self::Retry => Libs::Ending(&[UNLIST]),
-            Self::CancelBatch | Self::TendBatches => Libs::Ending(&[UNLIST, STOP, WALK]),
+            Self::CancelBatch | Self::TendBatches => Libs::Ending(&[UNLIST, STOP, REQUEST, WALK]),
             Self::Prune => Libs::All(&[TOLD, FORGET]),
             Self::Migrate => Libs::All(&[TOLD]),
             Self::Renew | Self::Log | Self::Present | Self::Orphan | Self::Leave | Self::Due => {

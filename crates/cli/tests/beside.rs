@@ -93,3 +93,60 @@ fn a_client_of_hero_gets_its_reply_while_ours_stop() {
         "hero:q:reply",
     );
 }
+
+/// Where each kind of worker looks for requests to stop the job that it runs.
+#[test]
+fn a_worker_of_hero_hears_that_its_job_is_to_stop() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    let mut theirs = ground.plain();
+    theirs
+        .say("SET hero:meta:actor:inst:v:io:3 {\"pid\":1} EX 600")
+        .unwrap();
+    for (id, more, queue) in [
+        ("j1", "", "hero:q:ctl:type:v"),
+        ("j2", "", "hero:q:ctl:type:v:group:io:inst:3"),
+        ("j3", "worker_id w1", "hero:stop_queue:w1"),
+    ] {
+        started(&ground, id, more);
+        let ours = ground.start(&["job", "stop", id]);
+        eventually(&format!("a request is on {queue}"), || {
+            let taken: usize = theirs.ask(&["LREM", queue, "0", id]).unwrap();
+            (taken > 0).then_some(())
+        });
+        theirs
+            .say(&format!(
+                "HSET hero:job:{id} status error error stopped_by_request"
+            ))
+            .unwrap();
+        assert!(ours.ended().ok().stdout.contains("stopped"));
+    }
+}
+
+#[test]
+fn a_request_to_stop_that_nobody_takes_is_gone_after_a_while() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    let mut theirs = ground.plain();
+    theirs
+        .say(
+            "SET hero:meta:actor:inst:v:io:3 {\"pid\":1} EX 600
+             LPUSH hero:q:ctl:type:v of-others",
+        )
+        .unwrap();
+    started(&ground, "j1", "");
+    ground.run(&["job", "stop", "j1", "--no-wait"]).ok();
+    let keys: Vec<String> = theirs.ask(&["KEYS", "hero:stop_queue*"]).unwrap();
+    assert_eq!(keys, Vec::<String>::new());
+    let mut left = |key: &str| theirs.ask::<i64>(&["TTL", key]).unwrap();
+    let of_instance = left("hero:q:ctl:type:v:group:io:inst:3");
+    assert!((1..=60).contains(&of_instance), "{of_instance}");
+    // What others asked there does not end with it.
+    assert_eq!(left("hero:q:ctl:type:v"), -1);
+    started(&ground, "j2", "worker_id w1");
+    ground.run(&["job", "stop", "j2", "--no-wait"]).ok();
+    let of_worker = left("hero:stop_queue:w1");
+    assert!((1..=60).contains(&of_worker), "{of_worker}");
+}

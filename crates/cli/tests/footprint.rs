@@ -125,17 +125,19 @@ fn hero_is_looked_at() -> Option<Met> {
 /// What is asked of a job of another client does what its own client, or its worker, would do.
 fn hero_is_changed() -> Option<Met> {
     let ended = "HSET hero:job:h3 status error error boom\nLREM hero:q:work:type:v 0 h3\n";
+    let runs = "HSET hero:job:h4 status started\nLREM hero:q:work:type:v 0 h4\n";
     let jobs = ["h1", "h2", "h3", "h4"]
         .map(|id| hero(id, "v", ""))
         .concat();
     compared(
-        &[&*jobs, ended].concat(),
+        &[&*jobs, ended, runs].concat(),
         |ground| {
             say(
                 ground,
                 "job stop h1
                  job delete h2
-                 job retry h3",
+                 job retry h3
+                 job stop h4 --no-wait",
             );
         },
         "LREM hero:q:work:type:v 0 h1
@@ -145,7 +147,8 @@ fn hero_is_changed() -> Option<Met> {
          DEL hero:job:h2
          HSET hero:job:h3 status dispatched
          HDEL hero:job:h3 error
-         LPUSH hero:q:work:type:v h3",
+         LPUSH hero:q:work:type:v h3
+         LPUSH hero:q:ctl:type:v h4",
     )
 }
 

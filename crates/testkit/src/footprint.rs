@@ -67,6 +67,11 @@ pub const EXCEPTIONS: &[Exception] = &[
         "that word",
     ),
     may(
+        "hero:q:ctl:*",
+        "end",
+        "a request to stop a job is gone after a minute, where the list of requests was not there before",
+    ),
+    may(
         "hero:meta:queue:stats:*",
         "*",
         "figures for dashboards, which Hero's naming proposal reserves",

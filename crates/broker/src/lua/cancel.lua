@@ -1,7 +1,7 @@
 -- Stops a job. One that waits ends in error at once. Of one that runs, its worker is told through the
 -- control queue, and ends it; `force` ends it here, and its worker learns so at its next renewal.
--- KEYS    the job's hash, the queue it waits in, the control queue of its type, the stop queue of its
---         old worker
+-- KEYS    the job's hash, the queue it waits in, the control queue of its type; those of the instances that may run it
+--         without a lease
 -- ARGV    now, who, id, reason, 1 to force
 -- Returns 'cancelled', 'stopping', 'ended' if it had ended already, or 'missing'
 if not there(KEYS[1]) then return done('missing') end
@@ -11,8 +11,7 @@ if final(has.status) then return done('ended') end
 if has.status == 'started' and ARGV[5] ~= '1' then
   if has.mw_stop then return done('stopping') end
   redis.call('HSET', KEYS[1], 'mw_stop', ARGV[4], 'mw_with', '1')
-  -- Where that key is no list, the next renewal tells it.
-  pushed('LPUSH', has.mw_token and KEYS[3] or KEYS[4], id)
+  ask_to_stop(id, has, KEYS[3], {unpack(KEYS, 4)})
   event(id, 'stop', ARGV[2], ARGV[4])
   return done('stopping')
 end

@@ -10,7 +10,7 @@ use super::{MAX_ITEMS, at_most};
 use crate::{Broker, Error};
 
 /// What a list of jobs shows: where each goes and how it went, in a few short fields.
-const SUMMARY: [&str; 30] = [
+const SUMMARY: [&str; 31] = [
     field::ID,
     field::STATUS,
     field::CALLER_ID,
@@ -28,6 +28,7 @@ const SUMMARY: [&str; 30] = [
     field::ERROR,
     field::ATTEMPT,
     field::LOST,
+    field::TOKEN,
     field::WORKER,
     field::QUEUE,
     field::CONCURRENT,

@@ -21,7 +21,7 @@ impl Client {
     /// If there is no such job, or the server does not take a call.
     pub async fn stop(&self, id: &JobId) -> Result<Cancelled, Error> {
         let job = self.summary(id).await?;
-        Ok(self.broker.cancel(&job, STOPPED, false).await?)
+        Ok(self.broker.cancel_anywhere(&job, STOPPED, false).await?)
     }
 
     /// Ends a job in error `stopped` at once. A worker that runs it learns so at its next renewal, a third

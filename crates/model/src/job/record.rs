@@ -41,6 +41,8 @@ pub struct Job {
     pub reply: bool,
     /// Whether a client of another make submitted it: the one reply is that client's to take.
     pub foreign: bool,
+    /// Whether a worker of ours claimed it and has not reported: a worker of another make takes no lease.
+    pub leased: bool,
     /// A log file on the worker's host.
     pub log_path: Option<String>,
     /// ISO 8601, as written.
@@ -205,6 +207,7 @@ impl Job {
             field::STDERR => self.stderr = value,
             field::ATTEMPT => self.attempt = number(value).unwrap_or_default(),
             field::LOST => self.lost = number(value).unwrap_or_default(),
+            field::TOKEN => self.leased = !value.is_empty(),
             field::WORKER => self.worker = some_text(value),
             field::QUEUE => self.queue = some_text(value),
             field::PREREQUISITES | field::DEPENDENCIES => {

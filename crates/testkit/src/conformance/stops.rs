@@ -2,6 +2,7 @@
 //! renewal, and whatever becomes of the run, the job does not run again.
 
 use meshwork_broker::{Cancelled, Claimed, Failed, Finished, Released};
+use meshwork_model::job::Job;
 use meshwork_model::outcome::FailureKind;
 
 use super::world::{LEASE, WORKER};
@@ -13,6 +14,11 @@ cases![
     force_ends_it_all_the_same,
     the_renewal_says_it_too,
     a_run_without_a_lease_is_stopped_by_its_old_queue,
+    instances_without_a_lease_are_asked,
+    the_instance_that_it_was_sent_to_is_asked,
+    a_worker_with_a_lease_has_no_stop_queue,
+    a_request_that_nobody_takes_ends,
+    what_others_asked_does_not_end,
     a_job_that_waits_ends_at_once,
     a_result_that_was_quicker_counts,
     a_failure_is_not_retried,
@@ -120,7 +126,127 @@ async fn a_run_without_a_lease_is_stopped_by_its_old_queue(world: &World) -> Out
     );
     let queue = world.keys().legacy_stop_queue(&"old-1".parse()?);
     same!(world.list(&queue).await?, ["j1"]);
-    check!(world.list(&control(world)?).await?.is_empty());
+    // Seed 0's may have a name of an old one.
+    same!(world.list(&control(world)?).await?, ["j1"]);
+    Ok(())
+}
+
+/// A run of a worker without leases, which names nobody.
+async fn foreign(world: &World, id: &str, more: &[(&str, &str)]) -> Result<Job, Failure> {
+    let fields = [("status", "started"), ("script_type", "osis")];
+    world.put_foreign(id, &[&fields[..], more].concat()).await?;
+    world.read(id).await
+}
+
+/// The control queue of an instance.
+fn of_instance(world: &World, instance: &str) -> Result<String, Failure> {
+    let (group, instance) = ("default".parse()?, instance.parse()?);
+    let keys = world.keys();
+    Ok(keys.control_queue_instance(&"osis".parse()?, &group, &instance))
+}
+
+/// Those whose presence is told, of that type alone; no stop queue is called by no name.
+async fn instances_without_a_lease_are_asked(world: &World) -> Outcome {
+    for name in ["osis:default:1", "osis:default:2", "v:default:1"] {
+        let key = format!("{}{name}", world.keys().presence_prefix());
+        world.raw::<()>(&["SET", &key, "{}", "EX", "60"]).await?;
+    }
+    let job = foreign(world, "j1", &[]).await?;
+    let said = world.broker.cancel_anywhere(&job, "enough", false).await?;
+    same!(said, Cancelled::Stopping);
+    let queues = [
+        control(world)?,
+        of_instance(world, "1")?,
+        of_instance(world, "2")?,
+    ];
+    for queue in &queues {
+        same!(
+            (queue, world.list(queue).await?),
+            (queue, vec!["j1".to_owned()])
+        );
+    }
+    let prefix = format!("{}:*", world.keys().namespace());
+    let asked: Vec<String> = world.raw(&["KEYS", &prefix]).await?;
+    let asked = asked
+        .iter()
+        .filter(|key| key.contains(":ctl:") || key.contains(":stop_queue"));
+    same!(asked.count(), queues.len());
+    // One that holds a lease is one of ours, which hears the queue of its type.
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    let claimed = world.started("j2").await?;
+    let said = world
+        .broker
+        .cancel_anywhere(&claimed.job, "enough", false)
+        .await?;
+    same!(said, Cancelled::Stopping);
+    same!(world.list(&queues[0]).await?, ["j1", "j2"]);
+    same!(world.list(&queues[1]).await?, ["j1"]);
+    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    Ok(())
+}
+
+/// Whether its presence is told or not, and once.
+async fn the_instance_that_it_was_sent_to_is_asked(world: &World) -> Outcome {
+    let queue = format!("{}:group:default:inst:3", world.queue());
+    let third = of_instance(world, "3")?;
+    for (id, queue) in [("j1", queue.clone()), ("j2", format!("{queue}:prio:0"))] {
+        let job = foreign(world, id, &[("mw_queue", &queue)]).await?;
+        world.broker.cancel(&job, "enough", false).await?;
+        same!(world.list(&third).await?, [id]);
+        world.raw::<()>(&["DEL", &third, &control(world)?]).await?;
+    }
+    let key = format!("{}osis:default:3", world.keys().presence_prefix());
+    world.raw::<()>(&["SET", &key, "{}", "EX", "60"]).await?;
+    let job = foreign(world, "j3", &[("mw_queue", &queue)]).await?;
+    world.broker.cancel_anywhere(&job, "enough", false).await?;
+    same!(world.list(&third).await?, ["j3"]);
+    world.raw::<()>(&["DEL", &control(world)?]).await?;
+    let job = foreign(world, "j4", &[("mw_queue", &world.queue())]).await?;
+    world.broker.cancel(&job, "enough", false).await?;
+    same!(world.list(&control(world)?).await?, ["j4"]);
+    Ok(())
+}
+
+/// It hears the queue of its type, whatever name its job's client gave.
+async fn a_worker_with_a_lease_has_no_stop_queue(world: &World) -> Outcome {
+    let fields = [
+        ("script_type", "osis"),
+        ("worker_id", "old-1"),
+        ("script", "1"),
+    ];
+    world.put_foreign("j1", &fields).await?;
+    let claimed = world.take_one().await?;
+    let said = world.broker.cancel(&claimed.job, "enough", false).await?;
+    same!(said, Cancelled::Stopping);
+    same!(world.list(&control(world)?).await?, ["j1"]);
+    let queue = world.keys().legacy_stop_queue(&"old-1".parse()?);
+    check!(world.list(&queue).await?.is_empty());
+    Ok(())
+}
+
+async fn a_request_that_nobody_takes_ends(world: &World) -> Outcome {
+    let left = async || world.raw::<i64>(&["PTTL", &control(world)?]).await;
+    let job = foreign(world, "j1", &[]).await?;
+    world.broker.cancel(&job, "enough", false).await?;
+    check!((50_000..=60_000).contains(&left().await?));
+    // The later one waits as long.
+    world
+        .raw::<()>(&["PEXPIRE", &control(world)?, "20000"])
+        .await?;
+    let job = foreign(world, "j2", &[]).await?;
+    world.broker.cancel(&job, "enough", false).await?;
+    check!((50_000..=60_000).contains(&left().await?));
+    Ok(())
+}
+
+async fn what_others_asked_does_not_end(world: &World) -> Outcome {
+    world
+        .raw::<()>(&["LPUSH", &control(world)?, "of-others"])
+        .await?;
+    let job = foreign(world, "j1", &[]).await?;
+    world.broker.cancel(&job, "enough", false).await?;
+    same!(world.list(&control(world)?).await?, ["of-others", "j1"]);
+    same!(world.raw::<i64>(&["PTTL", &control(world)?]).await?, -1);
     Ok(())
 }
 

@@ -291,14 +291,10 @@ pub(super) const CANCEL: &[Change] = &[
     ),
     (
         "old_workers_not_told",
-        "is.mw_token and CONTROL .. (is.script_type or '') or OLD_STOP .. worker_of(is)",
-        "CONTROL .. (is.script_type or '')",
+        "queues[#queues + 1] = OLD_STOP .. worker_of(has) end",
+        "end",
     ),
-    (
-        "workers_not_told",
-        "is.mw_token and CONTROL .. (is.script_type or '') or OLD_STOP .. worker_of(is)",
-        "OLD_STOP .. worker_of(is)",
-    ),
+    ("workers_not_told", "  request(of_type, id)\n", ""),
     (
         "cancelled_without_jobs_goes_on",
         "  see_to(batch, now)\n  return #page[2]",

@@ -5,8 +5,7 @@ local function halt(id, key, is, why, now, by)
   if is.status ~= 'started' then return stop(id, key, is, why, is.mw_queue or '', now, by) end
   if is.mw_stop then return end
   redis.call('HSET', key, 'mw_stop', why, 'mw_with', '1')
-  -- Where that key is no list, the next renewal tells it.
-  pushed('LPUSH', is.mw_token and CONTROL .. (is.script_type or '') or OLD_STOP .. worker_of(is), id)
+  ask_to_stop(id, is, CONTROL .. (is.script_type or ''), {})
   event(id, 'stop', by, why)
 end
 
