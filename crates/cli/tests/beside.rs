@@ -150,3 +150,44 @@ fn a_request_to_stop_that_nobody_takes_is_gone_after_a_while() {
     let of_worker = left("hero:stop_queue:w1");
     assert!((1..=60).contains(&of_worker), "{of_worker}");
 }
+
+/// The worker in Go writes no result for a job without a handler, and none without its result backend.
+#[test]
+fn how_a_worker_of_bananas_ended_a_job_is_seen() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    let record = |id: &str, ends: &str| {
+        format!(
+            "{{\"id\":\"{id}\",\"name\":\"nobody\",\"payload\":{{}},{ends},\"priority\":\"normal\",\
+             \"created_at\":\"2026-11-20T11:33:47Z\",\"updated_at\":\"2026-11-20T11:33:57Z\",\"attempts\":3,\
+             \"max_retries\":3,\"routing_key\":\"default\"}}"
+        )
+    };
+    let failed = record("b1", "\"status\":\"failed\",\"error\":\"no-handler\"");
+    let completed = record("b2", "\"status\":\"completed\"");
+    let corrupt = "{\"error\":\"corrupted-reference\",\"id\":\"b3\"}";
+    ground
+        .plain()
+        .say(&format!(
+            "SET bananas:job:b1 {failed} EX 604800
+             LPUSH bananas:queue:dead b1
+             SET bananas:job:b2 {completed} EX 86400
+             SET bananas:job:b3 {corrupt} EX 604800
+             LPUSH bananas:queue:dead b3"
+        ))
+        .unwrap();
+    let wait = |id: &str| ground.run(&["bananas", "wait", id, "--timeout", "1"]);
+    let said = wait("b1").exits(1).stderr;
+    assert!(said.contains("no-handler"), "{said}");
+    wait("b2").ok();
+    let said = wait("b3").exits(1).stderr;
+    assert!(said.contains("corrupted-reference"), "{said}");
+    // The client in Python hears the first failure of a run as the end; the record says that another one follows.
+    let again = record("b4", "\"status\":\"pending\"");
+    ground
+        .plain()
+        .say(&format!("SET bananas:job:b4 {again}"))
+        .unwrap();
+    wait("b4").exits(4);
+}

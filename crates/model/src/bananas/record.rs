@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::draft::{Draft, Piece};
 use super::span::Object;
-use super::{Status, pause, time};
+use super::{Outcome, Status, pause, time};
 use crate::name::RoutingKey;
 use crate::route::Priority;
 
@@ -102,6 +102,26 @@ impl Record {
     #[must_use]
     pub fn status(&self) -> Option<Status> {
         Status::read(&self.word("status"))
+    }
+
+    /// How the job ended, as far as the record alone says it: nothing where it has not. A record that a worker of
+    /// Bananas wrote in the place of one that was lost or could not be read says an error and no status.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome> {
+        let error = Some(self.word("error")).filter(|error| !error.is_empty());
+        let succeeded = match self.status() {
+            Some(Status::Completed) => true,
+            Some(Status::Failed) => false,
+            None if error.is_some() && self.name.is_empty() => false,
+            _ => return None,
+        };
+        Some(Outcome {
+            succeeded,
+            result: None,
+            error: error.filter(|_| !succeeded),
+            completed_at: self.word("updated_at"),
+            duration_ms: None,
+        })
     }
 
     /// How urgent it is: what is no priority stands in the list of `normal`.

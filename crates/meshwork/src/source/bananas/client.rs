@@ -259,8 +259,13 @@ impl Client {
                 // Another run follows.
                 Ok(None)
             }
-            (None, _) if found == Found::Missing => Err(Error::NoJob { id: id.clone() }),
-            (outcome, _) => Ok(outcome),
+            (Some(outcome), _) => Ok(Some(outcome)),
+            (None, _) => match found {
+                Found::Missing => Err(Error::NoJob { id: id.clone() }),
+                // No result is written of what has no handler, and by workers without a result backend.
+                Found::Job(record) => Ok(record.outcome()),
+                _ => Ok(None),
+            },
         }
     }
 
