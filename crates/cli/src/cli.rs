@@ -9,6 +9,7 @@ use meshwork::model::name::Namespace;
 
 use crate::commands::Command;
 use crate::context::Context;
+use crate::environment;
 use crate::error::Error;
 use crate::exit::{self, Exit};
 use crate::logging::{self, LogFormat, Logging};
@@ -57,7 +58,7 @@ pub(crate) struct Cli {
 impl Cli {
     /// Reads the command line. Where it is wrong, or asks for help, that is said, and how the command ends.
     pub(crate) fn read() -> Result<Self, Exit> {
-        let matches = without_empty(Self::command()).try_get_matches();
+        let matches = with_environment(Self::command()).try_get_matches();
         let read = matches.and_then(|matches| {
             let mut cli = Self::from_arg_matches(&matches)?;
             cli.url_is_visible = source_of(&matches, "redis") == Some(ValueSource::CommandLine);
@@ -103,15 +104,20 @@ fn tell(said: &clap::Error) -> Exit {
 }
 
 /// An environment variable that is empty counts as one that is not set: `${NAME:-}` in a file of compose makes such.
-fn without_empty(command: clap::Command) -> clap::Command {
+/// One that was taken out of the environment, since it holds a secret, counts as set; no help shows it.
+fn with_environment(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| {
+        let secret = arg.get_env().and_then(environment::secret);
+        if let Some(secret) = secret.filter(|secret| !secret.is_empty()) {
+            return arg.default_value(secret).hide_default_value(true);
+        }
         let value = arg.get_env().and_then(std::env::var_os);
         match value.is_some_and(|value| value.is_empty()) {
             true => arg.env(Resettable::Reset),
             false => arg,
         }
     });
-    command.mut_subcommands(without_empty)
+    command.mut_subcommands(with_environment)
 }
 
 /// Where the value of a global option comes from, whichever command it stands behind.

@@ -10,6 +10,7 @@ mod confirm;
 mod context;
 mod each;
 mod endpoint;
+mod environment;
 mod error;
 mod exit;
 mod follow;
@@ -44,6 +45,7 @@ use crate::exit::Exit;
 fn main() -> ExitCode {
     // First: where this process is the launcher of a script, it is nothing else.
     meshwork::runner::init();
+    environment::guard();
     let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(exit) => return exit.into(),

@@ -244,7 +244,7 @@ impl TypedValueParser for Env {
         _: Option<&Arg>,
         text: &OsStr,
     ) -> Result<Self::Value, clap::Error> {
-        let here = |name: &str| std::env::var(name).ok();
+        let here = |name: &str| crate::environment::var(name);
         text.to_str()
             .and_then(|text| env(text, here))
             .ok_or_else(|| {

@@ -19,6 +19,7 @@ const SPAN: &str = "b7ad6b7169203331";
 struct FakeCollector {
     endpoint: String,
     bodies: Receiver<(String, Vec<u8>)>,
+    logins: Receiver<String>,
 }
 
 impl FakeCollector {
@@ -26,13 +27,18 @@ impl FakeCollector {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let (sender, bodies) = mpsc::channel();
+        let (shown, logins) = mpsc::channel();
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let sender = sender.clone();
-                thread::spawn(move || serve(stream.unwrap(), &sender));
+                let (sender, shown) = (sender.clone(), shown.clone());
+                thread::spawn(move || serve(stream.unwrap(), &sender, &shown));
             }
         });
-        Self { endpoint, bodies }
+        Self {
+            endpoint,
+            bodies,
+            logins,
+        }
     }
 
     /// What was sent first, and where to.
@@ -42,7 +48,7 @@ impl FakeCollector {
 }
 
 /// Takes requests off a connection until it ends.
-fn serve(stream: TcpStream, sender: &Sender<(String, Vec<u8>)>) {
+fn serve(stream: TcpStream, sender: &Sender<(String, Vec<u8>)>, shown: &Sender<String>) {
     let mut reader = BufReader::new(stream);
     loop {
         let (mut path, mut length) = (String::new(), 0);
@@ -56,6 +62,8 @@ fn serve(stream: TcpStream, sender: &Sender<(String, Vec<u8>)>) {
                 path = rest.split(' ').next().unwrap().to_owned();
             } else if let Some(bytes) = line.strip_prefix("content-length: ") {
                 length = bytes.parse().unwrap();
+            } else if let Some(login) = line.strip_prefix("authorization: ") {
+                shown.send(login.to_owned()).ok();
             } else if line.is_empty() {
                 break;
             }
@@ -113,6 +121,22 @@ fn a_failure_is_told_by_its_kind_and_nothing_of_what_it_says() {
     run(&ground, &collector.endpoint, &["bad.rhai"]).exits(1);
     let (_, body) = collector.taken();
     assert!(holds(&body, b"script") && !holds(&body, b"tell-nobody"));
+}
+
+#[test]
+fn a_login_that_is_taken_out_of_the_environment_is_sent() {
+    let (ground, collector) = (Ground::embedded().unwrap(), FakeCollector::start());
+    ground.file("a.rhai", "1");
+    let mut command = ground.command(&["run", "a.rhai"]);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.endpoint);
+    let headers = "x-other=1, Authorization = Bearer%20geheim";
+    command.env("OTEL_EXPORTER_OTLP_HEADERS", headers);
+    Running::start(command).ended().ok();
+    assert_eq!(collector.taken().0, "/v1/traces");
+    assert_eq!(
+        collector.logins.recv_timeout(BOUND).unwrap(),
+        "bearer geheim"
+    );
 }
 
 #[test]

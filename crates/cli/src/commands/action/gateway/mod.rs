@@ -98,7 +98,7 @@ fn digest(token: &str) -> [u8; 32] {
 impl Gateway {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         let interrupt = Interrupt::listen()?;
-        let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
+        let token = crate::environment::var(TOKEN).filter(|token| !token.is_empty());
         if token.is_none() && !self.without_token && !self.addr.ip().is_loopback() {
             return Err(Error::NoToken(self.addr));
         }

@@ -1,0 +1,194 @@
+//! The secrets of this process's environment, kept from the scripts that it runs. The system shows the
+//! environment that a program was started with for as long as the program runs, whatever becomes of it in memory;
+//! so a process that was started with secrets starts itself anew without them (the pid stays), and hands them
+//! over in a file without a name.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use meshwork::model::secret::is_secret;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+
+use crate::out::note;
+
+/// Names the pid and the descriptor of a handover. A process that inherits it has another pid.
+const HANDOVER: &str = "MESHWORK_HANDOVER";
+/// What the file without a name is called where descriptors are listed.
+const FILE: &str = "meshwork-environment";
+/// This program, also when its file was replaced or removed since it started.
+const PROGRAM: &str = "/proc/self/exe";
+/// The kernel's name for the process; that of a program that starts itself anew would be `exe`.
+const NAME: &std::ffi::CStr = c"meshwork";
+/// Variables that hold a secret, although their names do not say it.
+const SECRET: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+];
+
+type Variables = BTreeMap<OsString, OsString>;
+
+/// The secrets that the environment held.
+static SECRETS: OnceLock<Variables> = OnceLock::new();
+
+/// The value of an environment variable, also of one that holds a secret.
+pub(crate) fn var_os(name: impl AsRef<OsStr>) -> Option<OsString> {
+    secret(name.as_ref())
+        .map(OsStr::to_owned)
+        .or_else(|| env::var_os(name))
+}
+
+/// As [`var_os`], if it is text.
+pub(crate) fn var(name: &str) -> Option<String> {
+    var_os(name)?.into_string().ok()
+}
+
+/// The value of a variable that was taken out of the environment.
+pub(crate) fn secret(name: &OsStr) -> Option<&'static OsStr> {
+    SECRETS.get()?.get(name).map(OsString::as_os_str)
+}
+
+/// Keeps other processes of the same user from reading this one, and takes the secrets out of its environment. To be
+/// called before threads are started and descriptors opened.
+pub(crate) fn guard() {
+    let guarded = set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(io::Error::from);
+    let guarded = guarded.and_then(|()| take_secrets());
+    if let Err(error) = guarded {
+        note(format_args!(
+            "warning: scripts may be able to read the secrets of this environment: {error}"
+        ));
+    }
+}
+
+fn take_secrets() -> io::Result<()> {
+    if let Some(secrets) = take_over()? {
+        // It is set nowhere else.
+        let _ = SECRETS.set(secrets);
+        rustix::thread::set_name(NAME)?;
+        return Ok(());
+    }
+    let secrets: Variables = env::vars_os()
+        .filter(|(name, value)| holds_secret(name, value))
+        .collect();
+    // Where there is no `/proc`, nobody reads another's environment.
+    if secrets.is_empty() || !Path::new(PROGRAM).exists() {
+        return Ok(());
+    }
+    Err(start_anew(&secrets))
+}
+
+fn holds_secret(name: &OsStr, value: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    is_secret(&name) || SECRET.contains(&&*name) || holds_password(&value.to_string_lossy())
+}
+
+/// Whether this is a URL with a password in it, or a list of such.
+fn holds_password(text: &str) -> bool {
+    let mut urls = text.split("://");
+    // The scheme of the first.
+    urls.next();
+    urls.any(|url| {
+        let login = url.split(['/', '?', '#']).next().unwrap_or_default();
+        let login = login.rsplit_once('@').map(|(login, _)| login);
+        let login = login.and_then(|login| login.split_once(':'));
+        let mut options = url.split(['?', '&']).skip(1);
+        login.is_some_and(|(_, password)| !password.is_empty())
+            || options.any(|option| {
+                let name = option.split('=').next().unwrap_or_default();
+                name == "pass" || is_secret(name)
+            })
+    })
+}
+
+/// Becomes the same program with the same arguments and without these variables. Returns why it cannot.
+fn start_anew(secrets: &Variables) -> io::Error {
+    let handed_over = (|| -> io::Result<File> {
+        // It stays open in the program that this process becomes.
+        let mut file = File::from(memfd_create(FILE, MemfdFlags::empty())?);
+        for (name, value) in secrets {
+            let line = [name.as_bytes(), b"=", value.as_bytes(), b"\0"];
+            file.write_all(&line.concat())?;
+        }
+        Ok(file)
+    })();
+    let file = match handed_over {
+        Ok(file) => file,
+        Err(error) => return error,
+    };
+    let mut arguments = env::args_os();
+    let mut command = Command::new(PROGRAM);
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
+    }
+    command.args(arguments);
+    for name in secrets.keys() {
+        command.env_remove(name);
+    }
+    let descriptor = file.as_raw_fd();
+    command.env(HANDOVER, format!("{}:{descriptor}", std::process::id()));
+    command.exec()
+}
+
+/// The secrets, if this process has started itself anew.
+fn take_over() -> io::Result<Option<Variables>> {
+    let place = env::var(HANDOVER).ok();
+    let place = place.as_deref().and_then(|place| place.split_once(':'));
+    let descriptor = match place {
+        Some((pid, descriptor)) if pid == std::process::id().to_string() => descriptor,
+        _ => return Ok(None),
+    };
+    let path = format!("/proc/self/fd/{descriptor}");
+    let is_ours = fs::read_link(&path).is_ok_and(|name| name.to_string_lossy().contains(FILE));
+    let number: i32 = match descriptor.parse() {
+        Ok(number) if is_ours => number,
+        _ => return Ok(None),
+    };
+    let mut text = Vec::new();
+    File::open(&path)?.read_to_end(&mut text)?;
+    nix::unistd::close(number).map_err(io::Error::from)?;
+    let lines = text.split(|byte| *byte == 0).filter_map(|line| {
+        let middle = line.iter().position(|byte| *byte == b'=')?;
+        let part = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+        Some((part(&line[..middle]), part(&line[middle + 1..])))
+    });
+    Ok(Some(lines.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_with_secrets_are_known_by_their_names_and_their_values() {
+        let holds = |name: &str, value: &str| holds_secret(OsStr::new(name), OsStr::new(value));
+        for (name, value) in [
+            ("MESHWORK_GATEWAY_TOKEN", "a"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "a=b"),
+            ("REDIS_URL", "redis://user:secret@host:6379/0"),
+            ("REDIS_URL", "redis+sentinel://:p@ss@a,b/main"),
+            ("REDIS_URL", "unix:///run/redis.sock?db=1&user=u&pass=p"),
+            ("REDIS_URL", "redis+sentinel://a/main?sentinel_password=p"),
+            ("SERVERS", "redis://a redis://:b@c"),
+        ] {
+            assert!(holds(name, value), "{name}={value}");
+        }
+        for (name, value) in [
+            ("REDIS_URL", "redis://host:6379/0"),
+            ("REDIS_URL", "redis://user@host/a:b@c"),
+            ("REDIS_URL", "unix:///run/redis.sock?db=1&wait_replicas=1"),
+            ("PATH", "/bin:/usr/bin"),
+            ("MAIL", "a:b@c"),
+        ] {
+            assert!(!holds(name, value), "{name}={value}");
+        }
+    }
+}
