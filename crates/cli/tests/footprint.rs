@@ -6,6 +6,7 @@
 
 mod common;
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use common::{Ground, Running, eventually, json};
@@ -361,40 +362,7 @@ fn a_service_runs(dialect: &str) -> Option<Met> {
         &sent,
         |ground| {
             let service = service(ground, dialect);
-            for reply in &replies {
-                until("it is answered", ground, |plain| {
-                    plain
-                        .ask::<usize>(&["LLEN", reply])
-                        .is_ok_and(|many| many == 1)
-                });
-            }
-            // It has said for a while that it is there.
-            until("it was renewed", ground, |plain| {
-                let since = plain.ask::<Vec<u64>>(&["TIME"]).unwrap()[0];
-                let workers = format!("{queue}:mw:workers");
-                let until: Vec<(String, f64)> = plain
-                    .ask(&["ZRANGE", &workers, "0", "0", "WITHSCORES"])
-                    .unwrap();
-                let began = BEGAN.get_or_init(|| since);
-                until
-                    .iter()
-                    .any(|(_, until)| *until >= (*began as f64 + 2.5) * 1000.0)
-            });
-            until("all three are over", ground, |plain| match dialect {
-                "streams" => plain
-                    .ask::<Vec<(String, String, u64, u64)>>(&[
-                        "XPENDING",
-                        queue,
-                        "demo-group",
-                        "-",
-                        "+",
-                        "10",
-                    ])
-                    .is_ok_and(|pending| pending.is_empty()),
-                _ => plain
-                    .ask::<usize>(&["LLEN", queue])
-                    .is_ok_and(|many| many == 0),
-            });
+            until_all_are_over(ground, dialect, queue, &replies);
             service.stop();
             for command in ["trace x", "dead list demo", "notify done {}"] {
                 let words: Vec<_> = ["action"]
@@ -409,7 +377,44 @@ fn a_service_runs(dialect: &str) -> Option<Met> {
     )
 }
 
-static BEGAN: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+/// Waits until a service has answered these, has renewed its registration, and holds nothing.
+fn until_all_are_over(ground: &Ground, dialect: &str, queue: &str, replies: &[String]) {
+    for reply in replies {
+        until("it is answered", ground, |plain| {
+            plain
+                .ask::<usize>(&["LLEN", reply])
+                .is_ok_and(|many| many == 1)
+        });
+    }
+    // It has said for a while that it is there.
+    let began = OnceCell::new();
+    until("it was renewed", ground, |plain| {
+        let since = plain.ask::<Vec<u64>>(&["TIME"]).unwrap()[0];
+        let workers = format!("{queue}:mw:workers");
+        let until: Vec<(String, f64)> = plain
+            .ask(&["ZRANGE", &workers, "0", "0", "WITHSCORES"])
+            .unwrap();
+        let began = began.get_or_init(|| since);
+        until
+            .iter()
+            .any(|(_, until)| *until >= (*began as f64 + 2.5) * 1000.0)
+    });
+    until("all three are over", ground, |plain| match dialect {
+        "streams" => plain
+            .ask::<Vec<(String, String, u64, u64)>>(&[
+                "XPENDING",
+                queue,
+                "demo-group",
+                "-",
+                "+",
+                "10",
+            ])
+            .is_ok_and(|pending| pending.is_empty()),
+        _ => plain
+            .ask::<usize>(&["LLEN", queue])
+            .is_ok_and(|many| many == 0),
+    });
+}
 
 /// A client of ours asks a service that does not answer in time, and sends what nobody waits for.
 fn a_client_asks(dialect: &str) -> Option<Met> {
