@@ -213,6 +213,7 @@ pub const GROUPS: &[Group] = &[
     group("nooble_replay", nooble::replay::CASES),
     group("nooble_step", nooble::step::CASES),
     group("nooble_tidy", nooble::tidy::CASES),
+    group("nooble_has_service", nooble::has_service::CASES),
     group("nooble_subscribe", nooble::subscribe::CASES),
     Group {
         name: "heavy",

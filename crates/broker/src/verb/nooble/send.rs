@@ -46,6 +46,21 @@ impl Nooble {
         sent.map_err(|source| Error::of_pipeline("send", &both, source))
     }
 
+    /// Returns true if a service has a key: its queue, its workers, its delayed actions or its dead letters. Creates none.
+    ///
+    /// A stream stays, so a service that started once is known for good. A list exists only while an action waits in it,
+    /// so in that dialect an idle service of another make is unknown.
+    ///
+    /// # Errors
+    /// If the server does not take the call; repeat it then.
+    pub async fn has_service(&self, service: &str) -> Result<bool, Error> {
+        let keys = self.names.action_keys(service, None);
+        let mut cmd = redis::cmd("EXISTS");
+        cmd.arg(&keys.queue).arg(&keys.workers);
+        cmd.arg(&keys.delayed).arg(&keys.dead);
+        Ok(self.ask::<usize>("has_service", &cmd).await? > 0)
+    }
+
     /// Keeps a record of what was asked for.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 pub(super) mod fail;
 pub(super) mod finish;
+pub(super) mod has_service;
 pub(super) mod heavy;
 pub(super) mod leave;
 pub(super) mod promote;
