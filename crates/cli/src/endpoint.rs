@@ -15,11 +15,17 @@ use meshwork::metrics::{Format, Metrics};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::http::guard::Limits;
 use crate::http::{BindError, Bounds, Listener};
 
 /// A few scrapers and the checks of a platform; a connection that lasts longer is of none of them.
 const BOUNDS: Bounds = Bounds {
-    connections: 64,
+    connections: Limits {
+        total: 64,
+        per_peer: 64,
+        unauthenticated: None,
+    },
+    head_within: Duration::from_secs(5),
     lasts: Duration::from_secs(60),
     grace: Duration::ZERO,
 };

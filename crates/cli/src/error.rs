@@ -11,6 +11,7 @@ use crate::confirm::ConfirmError;
 use crate::exit::Exit;
 use crate::hands::HandsError;
 use crate::http::BindError;
+use crate::http::guard::TokenError;
 use crate::input::InputError;
 use crate::interrupt::Interrupted;
 use crate::out::{OutError, note};
@@ -77,11 +78,8 @@ pub(crate) enum Error {
          day, the latest 50,000"
     )]
     NoTrace(String),
-    #[error(
-        "{0} can be reached from other hosts, and nobody would be asked for a token: set MESHWORK_GATEWAY_TOKEN, or \
-         say --without-token"
-    )]
-    NoToken(std::net::SocketAddr),
+    #[error(transparent)]
+    Token(#[from] TokenError),
     #[error("{name} is {value:?}: {why}")]
     Variable {
         name: &'static str,
@@ -125,7 +123,7 @@ impl Error {
             }
             Self::OnlyBananas(_) | Self::HandlerTwice(_) | Self::TopicUnread => Exit::USAGE,
             Self::NoJson { .. } => Exit::USAGE,
-            Self::NoToken(_) | Self::OnlyOurs(_) | Self::OtherDialect { .. } => Exit::USAGE,
+            Self::Token(_) | Self::OnlyOurs(_) | Self::OtherDialect { .. } => Exit::USAGE,
             Self::Action(error) => exit_of_action(error),
             Self::NoDeadAction(_) | Self::NoTrace(_) => Exit::NO_JOB,
             Self::Jsonl(JsonlError::Changed { .. }) => Exit::FAILED,

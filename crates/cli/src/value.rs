@@ -22,6 +22,10 @@ const MIN_AGE: f64 = 0.1;
 const MAX_AGE: f64 = 86_400.0;
 /// The longest time to wait for something, in seconds: as long as a job may run.
 const MAX_WAIT: f64 = limits::MAX_TIMEOUT as f64;
+/// The shortest time to read from a client, in seconds: a network across the world and back.
+const MIN_READ: f64 = 0.1;
+/// The longest, in seconds: whoever says nothing keeps a connection for so long.
+const MAX_READ: f64 = 600.0;
 /// The longest pause before a retry, in seconds.
 const MAX_BACKOFF: f64 = limits::MAX_BACKOFF_MS as f64 / 1000.0;
 /// The shortest interval between two looks at figures, in seconds: they are asked for from all queues.
@@ -49,6 +53,13 @@ pub(crate) fn job_timeout(text: &str) -> Result<Duration, String> {
 pub(crate) fn lease(text: &str) -> Result<Duration, String> {
     seconds(text, MIN_LEASE, MAX_LEASE)
         .ok_or_else(|| format!("a lease is a number of seconds from {MIN_LEASE} to {MAX_LEASE}"))
+}
+
+/// How long a client may take over what it sends.
+pub(crate) fn read_timeout(text: &str) -> Result<Duration, String> {
+    seconds(text, MIN_READ, MAX_READ).ok_or_else(|| {
+        format!("a time to read is a number of seconds from {MIN_READ} to {MAX_READ}")
+    })
 }
 
 /// How long a job may be in the hands of an old worker without a word.

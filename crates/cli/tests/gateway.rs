@@ -4,135 +4,17 @@
 
 mod common;
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::TcpStream;
 
-use common::{BOUND, Ground, Running, eventually, json, on_all_data};
+use common::http::{JSON, came, connect, gateway, get, post, service, text};
+use common::{Ground, eventually, on_all_data};
 use meshwork_testkit::servers::RealServer;
 use rustix::process::Signal;
 use serde_json::Value;
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const TASK: &str = "01900000-0000-7000-8000-000000000001";
-const JSON: &str = "content-type: application/json\r\n";
-
-/// What came: the status, the head in small letters, the body.
-struct Came {
-    status: u16,
-    head: String,
-    body: String,
-}
-
-impl Came {
-    fn json(&self) -> Value {
-        json(&self.body)
-    }
-
-    /// The code of the error.
-    fn code(&self) -> String {
-        self.json()["error"]["error_code"]
-            .as_str()
-            .unwrap_or("")
-            .to_owned()
-    }
-
-    fn header(&self, name: &str) -> Option<&str> {
-        let mut lines = self.head.lines();
-        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
-    }
-}
-
-fn connect(address: &str, request: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(BOUND)).unwrap();
-    // It may be refused before all of it is there.
-    stream.write_all(request.as_bytes()).ok();
-    stream
-}
-
-fn came(mut stream: TcpStream) -> Came {
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).ok();
-    let answer = String::from_utf8(answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let head = head.to_lowercase();
-    Came {
-        status: head
-            .split(' ')
-            .nth(1)
-            .and_then(|it| it.parse().ok())
-            .unwrap_or(0),
-        head,
-        body: body.to_owned(),
-    }
-}
-
-fn text(path: &str, headers: &str, body: &str) -> String {
-    let length = body.len();
-    format!(
-        "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
-    )
-}
-
-fn post(address: &str, path: &str, headers: &str, body: &str) -> Came {
-    came(connect(address, &text(path, headers, body)))
-}
-
-fn get(address: &str, path: &str) -> Came {
-    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-    came(connect(address, &request))
-}
-
-/// A gateway, and where it is.
-fn gateway(ground: &Ground, words: &[&str], token: Option<&str>) -> (Running, String) {
-    let mut command = ground.command(
-        &[
-            &["action", "gateway", "--addr", "127.0.0.1:0", "--json"],
-            words,
-        ]
-        .concat(),
-    );
-    if let Some(token) = token {
-        command.env("MESHWORK_GATEWAY_TOKEN", token);
-    }
-    let mut running = Running::start(command);
-    let event = json(&running.line());
-    assert_eq!(event["event"], "listening");
-    let address = event["url"]
-        .as_str()
-        .unwrap()
-        .strip_prefix("http://")
-        .unwrap()
-        .to_owned();
-    (running, address)
-}
-
-/// The service `demo`: it counts, fails, and waits until the file `go_on` is there, when it has made `began`.
-fn service(ground: &Ground, dialect: &str) -> Running {
-    ground.file("count.rhai", "#{count: parse_json(INPUT).items.len()}");
-    ground.file("fail.rhai", "throw \"boom\"");
-    let (began, go_on) = (ground.path("began"), ground.path("go_on"));
-    let slow = format!(
-        "import os, time\nopen({began:?}, 'w').close()\nwhile not os.path.exists({go_on:?}): time.sleep(0.01)\nprint('{{}}')\n"
-    );
-    ground.file("slow.py", slow);
-    let mut running = ground.start(&[
-        "service",
-        "--name",
-        "demo",
-        "--handler",
-        "demo.batch.count=count.rhai",
-        "--handler",
-        "demo.fail=fail.rhai",
-        "--handler",
-        "demo.slow=slow.py",
-        "--dialect",
-        dialect,
-        "--json",
-    ]);
-    assert_eq!(json(&running.line())["event"], "listening");
-    running
-}
 
 on_all_data! {
     fn a_request_is_answered_by_an_action(ground: &Ground) {
@@ -223,9 +105,9 @@ on_all_data! {
         let (gateway, address) = gateway(ground, &["--concurrency", "1", "--grace", "600"], None);
         // Neither one that says nothing nor one that may say more holds up the end.
         let _silent = TcpStream::connect(&address).unwrap();
-        let mut idle = connect(&address, "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+        let mut idle = connect(&address, &format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n"));
         idle.read_exact(&mut [0; 16]).unwrap();
-        let slow = connect(&address, &text("/actions/demo/slow", JSON, "{}"));
+        let slow = connect(&address, &text(&address, "/actions/demo/slow", JSON, "{}"));
         eventually("it has begun", || ground.path("began").exists().then_some(()));
         let busy = post(&address, "/actions/demo/batch/count", JSON, "{\"items\":[]}");
         assert_eq!((busy.status, busy.code().as_str(), busy.header("retry-after")), (503, "BUSY", Some("1")));
@@ -243,7 +125,7 @@ on_all_data! {
     fn who_leaves_makes_room(ground: &Ground) {
         let service = service(ground, "streams");
         let (gateway, address) = gateway(ground, &["--concurrency", "1"], None);
-        let slow = connect(&address, &text("/actions/demo/slow", JSON, "{}"));
+        let slow = connect(&address, &text(&address, "/actions/demo/slow", JSON, "{}"));
         eventually("it has begun", || ground.path("began").exists().then_some(()));
         drop(slow);
         eventually("there is room", || {
@@ -256,22 +138,24 @@ on_all_data! {
     }
 
     fn a_body_that_does_not_come_is_not_waited_for(ground: &Ground) {
-        let (gateway, address) = gateway(ground, &[], None);
-        let half = text("/actions/demo/run", JSON, "{\"a\":1}");
+        let words = ["--service", "demo", "--read-timeout", "0.5"];
+        let (gateway, address) = gateway(ground, &words, None);
+        let half = text(&address, "/actions/demo/run", JSON, "{\"a\":1}");
         let slow = connect(&address, &half[..half.len() - 1]);
         let answer = came(slow);
         assert_eq!((answer.status, answer.code().as_str()), (408, "SLOW_BODY"));
         gateway.stop();
     }
 
-    fn what_others_can_reach_has_a_token(ground: &Ground) {
-        let said = ground.run(&["action", "gateway", "--addr", "0.0.0.0:0"]).exits(2).stderr;
-        assert!(said.contains("MESHWORK_GATEWAY_TOKEN"), "{said}");
+    fn an_address_that_is_taken_is_said(ground: &Ground) {
+        ground.run(&["action", "gateway", "--read-timeout", "0"]).exits(2);
+        ground.run(&["action", "gateway", "--allow-host", "a b"]).exits(2);
+        ground.run(&["action", "gateway", "--allow-origin", "app.example"]).exits(2);
         ground.run(&["action", "gateway", "--addr", "nowhere"]).exits(2);
         ground.run(&["action", "gateway", "--max-body", "1"]).exits(2);
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap().to_string();
-        let said = ground.run(&["action", "gateway", "--addr", &address]).exits(6).stderr;
+        let said = ground.run(&["action", "gateway", "--addr", &address, "--insecure-no-auth"]).exits(6).stderr;
         assert!(said.contains("cannot serve actions"), "{said}");
     }
 }
@@ -283,7 +167,7 @@ fn sending_counts_too() {
         return;
     };
     let ground = Ground::url(server.url());
-    let (gateway, address) = gateway(&ground, &["--wait", "0.5"], None);
+    let (gateway, address) = gateway(&ground, &["--wait", "0.5", "--service", "demo"], None);
     server
         .say::<()>(&["CLIENT", "PAUSE", "60000", "WRITE"])
         .unwrap();

@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
 use common::{BOUND, Ground, Running, json, on_all_data};
@@ -108,6 +108,20 @@ on_all_data! {
         // One that says nothing is hung up on, long before the bound of this test.
         let (head, _) = ask(&address, "GET /metrics HTTP/1.1\r\n");
         assert!(head.is_empty() || head.starts_with("http/1.1 408"), "{head}");
+        worker.stop();
+    }
+
+    fn idle_connections_shut_no_probe_out(ground: &Ground) {
+        let (worker, address) = serving(ground, &[]);
+        let idle: Vec<_> = (0..72).map(|_| TcpStream::connect(&address).unwrap()).collect();
+        for path in ["/healthz", "/readyz", "/metrics"] {
+            assert!(get(&address, path, "").0.starts_with("http/1.1 200"), "{path}");
+        }
+        // It was answered beside them, not when their time was over.
+        let mut one = &idle[40];
+        one.set_nonblocking(true).unwrap();
+        let open = one.read(&mut [0]);
+        assert!(matches!(&open, Err(error) if error.kind() == ErrorKind::WouldBlock), "{open:?}");
         worker.stop();
     }
 

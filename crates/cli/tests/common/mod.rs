@@ -8,6 +8,7 @@
     reason = "each test binary uses its part"
 )]
 
+pub(crate) mod http;
 mod process;
 
 use std::collections::BTreeSet;
@@ -130,6 +131,15 @@ impl Ground {
     pub(crate) fn stored(&self) -> String {
         wait(async {
             snapshot::snapshot(&self.conn().await, "hero")
+                .await
+                .unwrap()
+        })
+    }
+
+    /// The names of all keys that are stored.
+    pub(crate) fn keys(&self) -> Vec<Vec<u8>> {
+        wait(async {
+            snapshot::keys_outside(&self.conn().await, &[])
                 .await
                 .unwrap()
         })

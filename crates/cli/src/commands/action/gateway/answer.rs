@@ -3,21 +3,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::Extension;
+use axum::body::Body;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{FromRequest, Path, Request as HttpRequest, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::extract::{Path, Request as HttpRequest, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use meshwork::model::nooble::{Data, Response as Answer, uuid};
 use meshwork::model::trace::TraceContext;
 use meshwork::source::nooble::{Error as ActionError, Ids, Request};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 
+use super::Shared;
 use super::failure::{Failure, headers};
-use super::{Shared, digest};
+use crate::http::guard::Permit;
 
-/// How long a client may take over the body of a request.
-const BODY_WITHIN: Duration = Duration::from_secs(10);
+/// Time that the store has to answer a probe.
+const READY_WITHIN: Duration = Duration::from_secs(2);
+/// Time for which that answer holds, however many probes come.
+const READY_FOR: Duration = Duration::from_secs(1);
 /// The longest type of an action, in bytes.
 const MAX_TYPE: usize = 256;
 const TRACEPARENT: &str = "traceparent";
@@ -25,11 +31,12 @@ const TRACEPARENT: &str = "traceparent";
 /// `POST /actions/{service}/{type}`.
 pub(super) async fn act(
     State(shared): State<Arc<Shared>>,
+    Extension(permit): Extension<Arc<Permit>>,
     path: Result<Path<(String, String)>, PathRejection>,
     request: HttpRequest,
 ) -> Result<Response, Failure> {
     let Path((service, rest)) = path.map_err(|_| bad_path())?;
-    call(&shared, &service, &rest, request).await
+    call(&shared, &permit, (&service, &rest), request).await
 }
 
 /// A path that is none of ours.
@@ -53,11 +60,26 @@ fn bad_path() -> Failure {
     Failure::new(StatusCode::BAD_REQUEST, "BAD_PATH", message)
 }
 
+/// The last answer to a probe: when, and true if the store answered.
+#[derive(Debug, Default)]
+pub(super) struct Readiness(Mutex<Option<(Instant, bool)>>);
+
 /// `GET /readyz`.
 pub(super) async fn readiness(State(shared): State<Arc<Shared>>) -> (StatusCode, &'static str) {
-    match shared.client.broker().ping().await {
-        Ok(()) => (StatusCode::OK, "ready\n"),
-        Err(_) => (
+    // Probes that come meanwhile wait for the same answer.
+    let mut last = shared.readiness.0.lock().await;
+    let known = last.filter(|(at, _)| at.elapsed() < READY_FOR);
+    let (_, ready) = match known {
+        Some(known) => known,
+        None => {
+            let ping = tokio::time::timeout(READY_WITHIN, shared.client.broker().ping());
+            let ready = ping.await.is_ok_and(|pinged| pinged.is_ok());
+            *last.insert((Instant::now(), ready))
+        }
+    };
+    match ready {
+        true => (StatusCode::OK, "ready\n"),
+        false => (
             StatusCode::SERVICE_UNAVAILABLE,
             "the store does not answer\n",
         ),
@@ -66,18 +88,23 @@ pub(super) async fn readiness(State(shared): State<Arc<Shared>>) -> (StatusCode,
 
 async fn call(
     shared: &Shared,
-    service: &str,
-    rest: &str,
+    permit: &Arc<Permit>,
+    (service, rest): (&str, &str),
     asked: HttpRequest,
 ) -> Result<Response, Failure> {
     let head = asked.headers();
-    admit(shared, service, head)?;
+    check_content_type(head)?;
     let action_type = action_type(service, rest)?;
     let (ids, trace) = (ids(head)?, trace(head));
+    check_service(shared, service).await?;
+    // A slow body holds no slot, and does not keep its connection from being evicted.
+    let body = shared.bodies.read(asked.into_body()).await;
+    let body = body.map_err(Failure::refused)?;
+    let _busy = permit.busy();
     let full = "as many requests as it takes are under way: ask again";
     let full = Failure::new(StatusCode::SERVICE_UNAVAILABLE, "BUSY", full);
     let _slot = shared.slots.try_acquire().map_err(|_| full)?;
-    let data = data(&read(asked).await?)?;
+    let data = data(body.bytes())?;
     let mut request = Request::with_data(&action_type, data).ids(ids);
     if let Some(trace) = trace {
         request = request.trace(&trace);
@@ -119,25 +146,27 @@ async fn answered(
         })
 }
 
-/// Whether the client may, and the service is one that may be called.
-fn admit(shared: &Shared, service: &str, head: &HeaderMap) -> Result<(), Failure> {
-    if let Some(token) = &shared.token {
-        let given = head.get(AUTHORIZATION).and_then(|it| it.to_str().ok());
-        let given = given.and_then(|it| it.split_once(' '));
-        let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        if given.is_none_or(|(_, given)| digest(given.trim()) != *token) {
-            let message = "give the gateway's token: authorization: Bearer …";
-            return Err(Failure::new(StatusCode::UNAUTHORIZED, "NO_TOKEN", message));
+/// Refuses a service that may not be called.
+async fn check_service(shared: &Shared, service: &str) -> Result<(), Failure> {
+    let known = shared.services.is_known(shared.client.broker(), service);
+    match tokio::time::timeout(shared.wait, known).await {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => {
+            let message = "this gateway knows no service of this name: start the service, or name it with --service";
+            let status = StatusCode::NOT_FOUND;
+            Err(Failure::new(status, "UNKNOWN_SERVICE", message))
+        }
+        Ok(Err(error)) => Err(Failure::of(&error.into())),
+        Err(_) => {
+            let message = "the store does not answer whether this service is known: ask again";
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            Err(Failure::new(status, "NO_STORE", message))
         }
     }
-    if !shared.services.is_empty() && !shared.services.contains(service) {
-        let message = "this gateway calls no service of that name";
-        return Err(Failure::new(
-            StatusCode::NOT_FOUND,
-            "UNKNOWN_SERVICE",
-            message,
-        ));
-    }
+}
+
+/// Refuses a body that is not declared to be JSON.
+fn check_content_type(head: &HeaderMap) -> Result<(), Failure> {
     // A page in a browser can send anything else without asking.
     let kind = head.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
     let kind = kind.and_then(|it| it.split(';').next()).unwrap_or_default();
@@ -190,21 +219,6 @@ fn ids(head: &HeaderMap) -> Result<Ids, Failure> {
 fn trace(head: &HeaderMap) -> Option<TraceContext> {
     let parent = head.get(TRACEPARENT)?.to_str().ok()?;
     TraceContext::parse(parent, None).ok()
-}
-
-async fn read(asked: HttpRequest) -> Result<Bytes, Failure> {
-    let late = "the body did not come in time";
-    let late = Failure::new(StatusCode::REQUEST_TIMEOUT, "SLOW_BODY", late);
-    let read = tokio::time::timeout(BODY_WITHIN, Bytes::from_request(asked, &()));
-    read.await
-        .map_err(|_| late)?
-        .map_err(|rejection| match rejection.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => {
-                let message = "the body is longer than the gateway takes (--max-body)";
-                Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE", message)
-            }
-            _ => Failure::new(StatusCode::BAD_REQUEST, "BAD_BODY", "the body broke off"),
-        })
 }
 
 fn data(body: &[u8]) -> Result<Data, Failure> {

@@ -7,6 +7,8 @@ use axum::response::{IntoResponse, Response};
 use meshwork::model::nooble::ErrorDetail;
 use meshwork::source::nooble::Error;
 
+use crate::http::guard::Refusal;
+
 /// The type of errors of the gateway itself.
 const GATEWAY: &str = "GatewayError";
 
@@ -24,6 +26,11 @@ impl Failure {
             status,
             detail: ErrorDetail::new(GATEWAY, code, message),
         }
+    }
+
+    /// A refusal of the guard.
+    pub(super) fn refused(refusal: Refusal) -> Self {
+        Self::new(refusal.status, refusal.code, &refusal.message)
     }
 
     /// What a service says.

@@ -1,39 +1,49 @@
-//! `meshwork action gateway`: HTTP on one side, actions on the other, for callers that have not moved yet. Here it is
-//! started and stopped; [`answer`] says what becomes of one request.
+//! `meshwork action gateway`: HTTP on one side, actions on the other, for callers that have not moved yet. Starts and stops
+//! the server; [`answer`] deals with one request that has passed the [`guard`](crate::http::guard).
 
 mod answer;
 mod failure;
+mod services;
 
-use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use clap::builder::NonEmptyStringValueParser;
 use meshwork::source::nooble::Client;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use self::answer::Readiness;
+use self::failure::Failure;
+use self::services::Services;
 use super::{Side, service};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::http::guard::{ALL_BODIES, Bodies, GuardArgs, Profile};
 use crate::http::{Bounds, Listener};
 use crate::interrupt::Interrupt;
 use crate::out::note;
 use crate::value;
 
-/// The environment variable that holds the token: on a command line all could read it.
-const TOKEN: &str = "MESHWORK_GATEWAY_TOKEN";
 /// How long a connection lasts: clients keep theirs, and make another one now and then.
 const CONNECTION: Duration = Duration::from_secs(600);
-/// Connections beyond the requests that are dealt with: those are told that there are too many.
-const SPARE_CONNECTIONS: usize = 64;
+/// Connections beyond `--concurrency`: four addresses can have as many as one may, without a request.
+const MORE_CONNECTIONS: usize = 256;
+/// The gateway, as the guard has to know it.
+const PROFILE: Profile = Profile {
+    // On a command line everybody on the machine could read the token.
+    token_variable: "MESHWORK_GATEWAY_TOKEN",
+    probes: &["/healthz", "/readyz"],
+    methods: "GET, POST",
+    headers: "authorization, content-type, traceparent, x-agent-id, x-session-id, x-task-id, x-tenant-id, x-user-id",
+    refuse: |refusal| Failure::refused(refusal).into_response(),
+};
 
 /// Take HTTP requests and answer them by actions, until SIGINT or SIGTERM
 ///
@@ -50,7 +60,8 @@ pub(crate) struct Gateway {
     /// The service in whose name it asks
     #[arg(long = "as", value_name = "NAME", default_value = "gateway", value_parser = NonEmptyStringValueParser::new())]
     origin: String,
-    /// A service that may be called; may be given several times. Without one, all may be called
+    /// Allow calls to this service, started before or not, and to no other; may be given several times. Without it, calls to
+    /// services that have a key in the store are allowed
     #[arg(long = "service", value_name = "NAME", value_parser = service)]
     services: Vec<String>,
     /// How long a request may take, from when its body is there to the answer, in seconds; then it is answered with 504
@@ -62,26 +73,24 @@ pub(crate) struct Gateway {
     concurrency: u16,
     /// The longest body, in bytes; a longer one is answered with 413
     #[arg(long, value_name = "BYTES", default_value_t = 10 * 1024 * 1024, allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(2..=512 * 1024 * 1024))]
+          value_parser = clap::value_parser!(u32).range(2..=i64::from(ALL_BODIES)))]
     max_body: u32,
     /// How long it waits for what is under way when it is stopped, in seconds
     #[arg(long, value_name = "S", default_value = "25", value_parser = value::wait,
           allow_hyphen_values = true)]
     grace: Duration,
-    /// Lets whoever reaches it call services, although the address can be reached from other hosts. Otherwise it
-    /// asks for the bearer token that MESHWORK_GATEWAY_TOKEN holds
-    #[arg(long)]
-    without_token: bool,
+    #[command(flatten)]
+    guard: GuardArgs,
 }
 
 /// What all requests share.
 struct Shared {
     client: Client,
-    services: HashSet<String>,
+    services: Services,
     wait: Duration,
     slots: Semaphore,
-    /// Of the token, so that comparing tells nothing of it.
-    token: Option<[u8; 32]>,
+    bodies: Bodies,
+    readiness: Readiness,
 }
 
 #[derive(Debug, Serialize)]
@@ -91,17 +100,11 @@ enum Event {
     Stopped,
 }
 
-fn digest(token: &str) -> [u8; 32] {
-    Sha256::digest(token).into()
-}
-
 impl Gateway {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         let interrupt = Interrupt::listen()?;
-        let token = crate::environment::var(TOKEN).filter(|token| !token.is_empty());
-        if token.is_none() && !self.without_token && !self.addr.ip().is_loopback() {
-            return Err(Error::NoToken(self.addr));
-        }
+        let read_timeout = self.guard.read_timeout();
+        let guard = self.guard.guard(PROFILE)?;
         let listener = Listener::bind(self.addr, "actions").await?;
         let client = interrupt
             .or(self.side.client(&self.origin, context))
@@ -109,10 +112,11 @@ impl Gateway {
         let url = format!("http://{}", listener.address());
         let shared = Arc::new(Shared {
             client: client.clone(),
-            services: self.services.into_iter().collect(),
+            services: Services::new(self.services),
             wait: self.wait,
             slots: Semaphore::new(self.concurrency.into()),
-            token: token.as_deref().map(digest),
+            bodies: Bodies::new(self.max_body, read_timeout),
+            readiness: Readiness::default(),
         });
         let router = Router::new()
             .route("/actions/{service}/{*rest}", post(answer::act))
@@ -120,15 +124,15 @@ impl Gateway {
             .route("/readyz", get(answer::readiness))
             .fallback(answer::nowhere)
             .method_not_allowed_fallback(answer::not_so)
-            .layer(DefaultBodyLimit::max(self.max_body as usize))
             .with_state(shared);
         let bounds = Bounds {
-            connections: usize::from(self.concurrency) + SPARE_CONNECTIONS,
+            connections: guard.limits(usize::from(self.concurrency) + MORE_CONNECTIONS),
+            head_within: read_timeout,
             lasts: CONNECTION,
             grace: self.grace,
         };
         let stop = CancellationToken::new();
-        let serves = tokio::spawn(listener.serve(router, bounds, stop.clone()));
+        let serves = tokio::spawn(listener.serve(guard.before(router), bounds, stop.clone()));
         tell(&Event::Listening { url }, context)?;
         interrupt.heard().await;
         stop.cancel();

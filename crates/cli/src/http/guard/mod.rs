@@ -1,0 +1,191 @@
+//! The guard in front of an HTTP server, one file for each check: [`host`], [`origin`], [`token`], [`connections`] and
+//! [`body`]. It knows nothing of the server behind it but its [`Profile`], so any server can take it.
+
+mod args;
+mod body;
+mod connections;
+mod host;
+mod origin;
+mod token;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_REQUEST_METHOD, CONNECTION, ORIGIN, VARY,
+};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Router, middleware};
+
+pub(crate) use args::GuardArgs;
+pub(crate) use body::{ALL_BODIES, Bodies};
+use connections::UNAUTHENTICATED;
+pub(crate) use connections::{Connections, Limits, Permit, TOKEN_GRACE};
+use host::Authority;
+use origin::Origin;
+use token::Token;
+pub(crate) use token::TokenError;
+
+/// The properties of the server behind the guard.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Profile {
+    /// The environment variable that holds the token if `--token-file` does not.
+    pub(crate) token_variable: &'static str,
+    /// Paths of health checks: they need no token, and are answered when all else is refused.
+    pub(crate) probes: &'static [&'static str],
+    /// Methods that web pages of allowed origins may use, as in `Access-Control-Allow-Methods`.
+    pub(crate) methods: &'static str,
+    /// Headers that they may send, as in `Access-Control-Allow-Headers`.
+    pub(crate) headers: &'static str,
+    /// Writes a refusal in the format of the server.
+    pub(crate) refuse: fn(Refusal) -> Response,
+}
+
+/// A request that the guard does not let through, as its client is told.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) code: &'static str,
+    pub(crate) message: Cow<'static, str>,
+}
+
+/// The checks that each request has to pass.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    hosts: Vec<Authority>,
+    origins: Vec<Origin>,
+    token: Option<Token>,
+    peer_connections: u16,
+    profile: Profile,
+}
+
+/// The result of the checks of one request.
+enum Verdict {
+    /// Passed, on to the server.
+    Admitted,
+    /// Passed: the question of a browser which requests it may send.
+    Preflight,
+    Refused(Refusal),
+}
+
+impl Refusal {
+    fn new(status: StatusCode, code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+        }
+    }
+
+    #[cfg(test)]
+    fn code(&self) -> &'static str {
+        self.code
+    }
+}
+
+impl Guard {
+    /// Returns the limits on connections, with `total` for all addresses together.
+    pub(crate) fn limits(&self, total: usize) -> Limits {
+        Limits {
+            total,
+            per_peer: self.peer_connections.into(),
+            unauthenticated: self.token.as_ref().map(|_| UNAUTHENTICATED),
+        }
+    }
+
+    /// Puts the guard before all routes of a router.
+    pub(crate) fn before(self, router: Router) -> Router {
+        router.layer(middleware::from_fn_with_state(Arc::new(self), pass))
+    }
+
+    fn is_probe(&self, request: &Request) -> bool {
+        self.profile.probes.contains(&request.uri().path())
+    }
+
+    /// Checks the host and the origin: returns the origin of a page of another host that may read the response.
+    fn source(
+        &self,
+        head: &Parts,
+        permit: &Permit,
+        is_probe: bool,
+    ) -> Result<Option<HeaderValue>, Refusal> {
+        let host = host::check(&self.hosts, head, permit.local(), is_probe)?;
+        origin::check(&self.origins, &head.headers, host.as_ref())
+    }
+
+    /// Checks the rest, for a request of an allowed source; `is_foreign` is one of a page of another host.
+    fn admit(&self, head: &Parts, permit: &Permit, is_probe: bool, is_foreign: bool) -> Verdict {
+        if permit.is_reserved() && !is_probe {
+            let message =
+                "the connections of this address, or of all, are at their limit: ask again";
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            return Verdict::Refused(Refusal::new(status, "TOO_MANY_CONNECTIONS", message));
+        }
+        // A browser sends no token with this question.
+        let asks = head.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        if is_foreign && asks && head.method == Method::OPTIONS {
+            return Verdict::Preflight;
+        }
+        let Some(token) = self.token.as_ref().filter(|_| !is_probe) else {
+            return Verdict::Admitted;
+        };
+        if !token.is_in(&head.headers) {
+            let message = "give the server's token: authorization: Bearer TOKEN";
+            let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "NO_TOKEN", message);
+            return Verdict::Refused(refusal);
+        }
+        permit.authenticate();
+        Verdict::Admitted
+    }
+
+    fn preflight(&self) -> Response {
+        let headers = [
+            (ACCESS_CONTROL_ALLOW_METHODS, self.profile.methods),
+            (ACCESS_CONTROL_ALLOW_HEADERS, self.profile.headers),
+        ];
+        (StatusCode::NO_CONTENT, headers).into_response()
+    }
+}
+
+async fn pass(
+    State(guard): State<Arc<Guard>>,
+    Extension(permit): Extension<Arc<Permit>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let is_probe = guard.is_probe(&request);
+    // A probe has its answer before its connection may be evicted.
+    let _busy = is_probe.then(|| permit.busy());
+    let (head, body) = request.into_parts();
+    let (verdict, origin) = match guard.source(&head, &permit, is_probe) {
+        Ok(origin) => {
+            let verdict = guard.admit(&head, &permit, is_probe, origin.is_some());
+            (verdict, origin)
+        }
+        Err(refusal) => (Verdict::Refused(refusal), None),
+    };
+    let mut closes = permit.is_reserved();
+    let mut response = match verdict {
+        Verdict::Admitted => next.run(Request::from_parts(head, body)).await,
+        Verdict::Preflight => guard.preflight(),
+        Verdict::Refused(refusal) => {
+            // The body of a refused request, if it has one, is not read.
+            closes = true;
+            (guard.profile.refuse)(refusal)
+        }
+    };
+    let headers = response.headers_mut();
+    if closes {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    if let Some(origin) = origin {
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.append(VARY, HeaderValue::from(ORIGIN));
+    }
+    response
+}

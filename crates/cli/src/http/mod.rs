@@ -1,0 +1,236 @@
+//! An HTTP/1.1 server for any router, with a bound on all that a client can take up. The [`guard`] checks requests.
+
+pub(crate) mod guard;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use guard::{Connections, Limits, Permit, TOKEN_GRACE};
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// The longest head of a request in bytes: a browser's is shorter.
+const HEAD: usize = 16 * 1024;
+/// Between two attempts to take a connection while the system has no room for one.
+const NO_ROOM: Duration = Duration::from_millis(100);
+
+/// Why nothing is served.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BindError {
+    #[error(
+        "cannot serve {what} at {address}: another process has this address; give another one, or port 0 for a free one"
+    )]
+    Taken {
+        what: &'static str,
+        address: SocketAddr,
+    },
+    #[error("cannot serve {what} at {address}: {source}")]
+    System {
+        what: &'static str,
+        address: SocketAddr,
+        source: io::Error,
+    },
+}
+
+/// Limits on clients.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Limits on connections.
+    pub(crate) connections: Limits,
+    /// Time for a whole head, counted from the end of the response before it: a connection without requests is closed
+    /// after the same time.
+    pub(crate) head_within: Duration,
+    /// Longest life of a connection, so that a client that reads slowly, or not at all, does not keep one for ever.
+    pub(crate) lasts: Duration,
+    /// Time for the requests under way when a connection is to end, or the server.
+    pub(crate) grace: Duration,
+}
+
+/// An address that is taken.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// Takes an address, to serve `what` there.
+    pub(crate) async fn bind(address: SocketAddr, what: &'static str) -> Result<Self, BindError> {
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => BindError::Taken { what, address },
+            _ => BindError::System {
+                what,
+                address,
+                source,
+            },
+        };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self { listener, address })
+    }
+
+    /// The address, with its port.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop`, and then until the requests under way have ended or their grace is over. Each request has the
+    /// [`Permit`] of its connection as an extension.
+    pub(crate) async fn serve(self, router: Router, bounds: Bounds, stop: CancellationToken) {
+        let connections = Connections::new(bounds.connections);
+        let open = TaskTracker::new();
+        let accepts = accept(self.listener, |stream, peer, local| {
+            let permit = connections.admit(peer.ip(), local, Instant::now());
+            open.spawn(connection(
+                stream,
+                router.clone(),
+                bounds,
+                permit,
+                stop.clone(),
+            ));
+        });
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = accepts => {}
+        }
+        open.close();
+        open.wait().await;
+    }
+}
+
+/// Accepts connections, for ever.
+async fn accept(listener: TcpListener, take: impl Fn(TcpStream, SocketAddr, SocketAddr)) {
+    loop {
+        match listener.accept().await {
+            // A connection that is over already has no address.
+            Ok((stream, peer)) => match stream.local_addr() {
+                Ok(local) => take(stream, peer, local),
+                Err(error) => tracing::debug!(%error, "a connection was over before it began"),
+            },
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be taken");
+                tokio::time::sleep(NO_ROOM).await;
+            }
+        }
+    }
+}
+
+/// Serves one connection. A client that is late, or talks no HTTP, is hung up on.
+async fn connection(
+    stream: TcpStream,
+    router: Router,
+    bounds: Bounds,
+    permit: Permit,
+    stop: CancellationToken,
+) {
+    let permit = Arc::new(permit);
+    let router = TowerToHyperService::new(router);
+    let serves = service_fn(|mut request: hyper::Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(Arc::clone(&permit));
+        router.call(request)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(bounds.head_within)
+        .max_buf_size(HEAD)
+        .serve_connection(TokioIo::new(stream), serves)
+        .with_upgrades();
+    tokio::pin!(connection);
+    let end_grace = async {
+        tokio::time::sleep(TOKEN_GRACE).await;
+        // After a stall, the requests that have come meanwhile are read first.
+        tokio::task::yield_now().await;
+        permit.end_grace(Instant::now());
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        biased;
+        _ = &mut connection => return,
+        () = permit.evicted().cancelled() => return,
+        () = end_grace => {}
+        () = stop.cancelled() => {}
+        () = tokio::time::sleep(bounds.lasts) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    tokio::select! {
+        () = permit.evicted().cancelled() => {}
+        _ = tokio::time::timeout(bounds.grace, connection) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Extension;
+    use axum::extract::Request;
+    use axum::http::StatusCode;
+    use axum::http::header::{CONNECTION, UPGRADE};
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// Longer than any step takes here.
+    const BOUND: Duration = Duration::from_secs(60);
+
+    async fn take_over(
+        Extension(permit): Extension<Arc<Permit>>,
+        mut request: Request,
+    ) -> (StatusCode, [(axum::http::HeaderName, &'static str); 2]) {
+        let upgrade = hyper::upgrade::on(&mut request);
+        tokio::spawn(async move {
+            let mut io = TokioIo::new(upgrade.await.unwrap());
+            io.write_all(b"taken over").await.unwrap();
+            permit.evicted().cancelled().await;
+        });
+        let headers = [(CONNECTION, "upgrade"), (UPGRADE, "a-test")];
+        (StatusCode::SWITCHING_PROTOCOLS, headers)
+    }
+
+    async fn taken_over(address: SocketAddr) -> TcpStream {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = b"GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: a-test\r\n\r\n";
+        stream.write_all(request).await.unwrap();
+        let mut came = Vec::new();
+        while !came.ends_with(b"taken over") {
+            assert!(stream.read_buf(&mut came).await.unwrap() > 0);
+        }
+        stream
+    }
+
+    /// As a WebSocket does: it keeps its permit until it ends, and learns when it is evicted.
+    #[tokio::test]
+    async fn a_connection_that_is_taken_over_keeps_its_permit() {
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listener = Listener::bind(address, "a test").await.unwrap();
+        let address = listener.address();
+        let bounds = Bounds {
+            connections: Limits {
+                total: 1,
+                per_peer: 1,
+                unauthenticated: None,
+            },
+            head_within: BOUND,
+            lasts: BOUND,
+            grace: Duration::ZERO,
+        };
+        let router = Router::new().route("/", get(take_over));
+        let stop = CancellationToken::new();
+        let serves = tokio::spawn(listener.serve(router, bounds, stop.clone()));
+        let both = async {
+            let mut first = taken_over(address).await;
+            let _second = taken_over(address).await;
+            assert_eq!(first.read(&mut [0]).await.unwrap(), 0);
+        };
+        tokio::time::timeout(BOUND, both).await.unwrap();
+        stop.cancel();
+        serves.await.unwrap();
+    }
+}
