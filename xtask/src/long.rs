@@ -1,5 +1,5 @@
 //! The long forms of tests, built with optimisation: `fuzz`, `scale`, `bench`, `chaos`, `legacy`, `bananas` and
-//! `actions` of the test kit. What measures is built as it is shipped.
+//! `actions` of `crates/fuzz` and `crates/scenarios`. What measures is built as it is shipped.
 
 use std::time::Duration;
 
@@ -20,8 +20,12 @@ pub(crate) fn run(workspace: &Workspace, binary: &str, rest: &[String]) -> Resul
         let mut build = workspace.cargo(&["build", "--profile", profile, "--bin", "meshwork"]);
         process::run(&mut build, LIMIT)?;
     }
-    let mut command = workspace.cargo(&["run", "--profile", profile, "-p", "meshwork-testkit"]);
-    command.args(["--bin", binary, "--"]).args(rest);
+    let mut command = workspace.cargo(&["run", "--profile", profile, "--package"]);
+    let package = match binary {
+        "fuzz" => "meshwork-fuzz",
+        _ => "meshwork-scenarios",
+    };
+    command.args([package, "--bin", binary, "--"]).args(rest);
     command.envs(tools.variables());
     command.env(
         "MESHWORK_BIN",

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use meshwork_broker::script::Scripts;
-use meshwork_testkit::conformance::{Case, Engine, GROUPS, LIMIT};
-use meshwork_testkit::full_log::refused_scripts;
+use meshwork_conformance::cases::{Case, Engine, GROUPS, LIMIT};
+use meshwork_conformance::full_log::refused_scripts;
 use tokio::runtime::{Builder, Runtime};
 
 /// The embedded engine works on these, for seconds where a case is heavy, and so do the connections to servers, which

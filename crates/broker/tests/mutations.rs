@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use meshwork_testkit::conformance::Engine;
-use meshwork_testkit::mutation::noticed::{self, Noticed};
-use meshwork_testkit::mutation::{Mutation, all};
+use meshwork_conformance::cases::Engine;
+use meshwork_conformance::mutation::noticed::{self, Noticed};
+use meshwork_conformance::mutation::{Mutation, all};
 use tokio::runtime::Runtime;
 
 /// The engine on which the broken scripts run: the one that is there on every machine.

@@ -26,9 +26,19 @@ pub(super) fn lines_of(text: &str, test_file: bool) -> Vec<Line> {
     lines
 }
 
+/// Crates that are there for tests alone.
+const TEST_CRATES: [&str; 4] = [
+    "crates/test-servers/",
+    "crates/conformance/",
+    "crates/fuzz/",
+    "crates/scenarios/",
+];
+
 /// Whether all of a file is test code.
 pub(super) fn is_test_file(path: &str) -> bool {
-    path.starts_with("crates/testkit/") || path.contains("/tests/") || path.ends_with("/tests.rs")
+    TEST_CRATES.iter().any(|krate| path.starts_with(krate))
+        || path.contains("/tests/")
+        || path.ends_with("/tests.rs")
 }
 
 /// Whether a file is no part of what users run: tests, and the programs that measure or show.

@@ -30,7 +30,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// How the tests learn of them; the names are also in `testkit::servers::tools`.
+    /// How the tests learn of them; the names are also in `test-servers::servers::tools`.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         [
             ("MESHWORK_TEST_PYTHON", &self.python),

@@ -14,14 +14,14 @@ use meshwork_broker::{
     Broker, Cancelled, Claim, Claimed, Clock, Error, Failed, Feeds, Finished, Listener, Released,
     Renewal, Renewed,
 };
+use meshwork_conformance::faulty::{Faulty, Plan};
+use meshwork_conformance::snapshot::{keys, snapshot};
 use meshwork_model::job::{Job, NewJob};
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::{Failure, FailureKind};
 use meshwork_model::route::Route;
 use meshwork_model::state::Status;
-use meshwork_testkit::faulty::{Faulty, Plan};
-use meshwork_testkit::snapshot::{keys, snapshot};
 use redis::Value;
 
 /// What a life's checks say.

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use meshwork_testkit::conformance::Engine;
-use meshwork_testkit::faulty::{Moment, Plan};
+use meshwork_conformance::cases::Engine;
+use meshwork_conformance::faulty::{Moment, Plan};
 use tokio::runtime::Runtime;
 
 /// Failures in a row. A job may lose four workers, and each failed claim is a worker lost to it.

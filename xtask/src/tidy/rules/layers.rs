@@ -4,42 +4,46 @@ use super::super::tree::File;
 use super::{Finding, Tree, finding};
 
 /// A crate of ours, and the ones of ours that it may use.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     ("model", &[]),
     ("embedded", &[]),
     ("broker", &["meshwork-model", "meshwork-embedded"]),
     ("meshwork", &["meshwork-model", "meshwork-broker"]),
+    ("cli", &["meshwork-model", "meshwork-broker", "meshwork"]),
+    ("test-servers", &[]),
     (
-        "supervisor",
-        &["meshwork-model", "meshwork-broker", "meshwork"],
-    ),
-    (
-        "cli",
+        "conformance",
         &[
             "meshwork-model",
             "meshwork-broker",
-            "meshwork",
-            "meshwork-supervisor",
+            "meshwork-embedded",
+            "meshwork-test-servers",
         ],
     ),
+    ("fuzz", &["meshwork-embedded", "meshwork-test-servers"]),
     (
-        "testkit",
+        "scenarios",
         &[
             "meshwork-model",
             "meshwork-broker",
             "meshwork-embedded",
             "meshwork",
+            "meshwork-conformance",
+            "meshwork-test-servers",
         ],
     ),
 ];
 
 /// A crate of others, and who may use it.
 const GUARDED: [(&str, &[&str]); 5] = [
-    ("redis", &["broker", "testkit"]),
+    (
+        "redis",
+        &["broker", "test-servers", "conformance", "scenarios"],
+    ),
     ("mlua", &["embedded"]),
     ("rhai", &["meshwork"]),
-    ("clap", &["cli", "testkit", "xtask"]),
-    ("libtest-mimic", &["testkit"]),
+    ("clap", &["cli", "fuzz", "scenarios", "xtask"]),
+    ("libtest-mimic", &[]),
 ];
 
 /// What the model is free of: I/O, clocks, randomness and threads.

@@ -1,6 +1,7 @@
 //! One rule in each file.
 
 mod architecture;
+mod declared;
 mod headers;
 mod keys;
 mod layers;
@@ -16,8 +17,9 @@ use super::tree::Tree;
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     architecture::check,
+    declared::check,
     headers::check,
     keys::check,
     layers::check,

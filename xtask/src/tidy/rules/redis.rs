@@ -39,7 +39,7 @@ mod tests {
         let code = "//! redis::cmd\nuse redis::Cmd;\nlet a = fakeredis::x();";
         let files = [
             ("crates/broker/src/conn.rs", code),
-            ("crates/testkit/src/lib.rs", code),
+            ("crates/conformance/src/lib.rs", code),
             ("crates/cli/tests/it.rs", code),
             ("crates/meshwork/examples/a.rs", code),
             ("crates/cli/src/main.rs", code),

@@ -4,9 +4,9 @@ use super::super::rust_text::{is_test_file, lines_of};
 use super::{Finding, Tree, finding, has_word};
 
 /// The one place that may pause between two looks.
-const ALLOWED: &str = "crates/testkit/src/eventually.rs";
+const ALLOWED: &str = "crates/test-servers/src/eventually.rs";
 
-const REMEDY: &str = "wait for a signal with a bound, or use `testkit::eventually`";
+const REMEDY: &str = "wait for a signal with a bound, or use `meshwork_test_servers::eventually`";
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();

@@ -124,9 +124,9 @@ mod tests {
 
     use futures_util::task::noop_waker;
     use meshwork_broker::conn::Conn;
+    use meshwork_conformance::agreeing::FakeAgreeing;
     use meshwork_model::keys::nooble::{Dialect, QueueManager};
     use meshwork_model::name::Namespace;
-    use meshwork_testkit::fakes::FakeAgreeing;
     use tokio::sync::oneshot;
 
     use super::*;

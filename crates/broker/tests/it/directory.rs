@@ -1,0 +1,169 @@
+//! A data directory: one process owns it, others attach, and one takes over.
+use std::time::Duration;
+
+use meshwork_broker::conn::{ConnectError, Target};
+use meshwork_broker::{Broker, Claim, Enqueued, Feeds, Finished};
+use meshwork_model::job::NewJob;
+use meshwork_model::keys::hero::Hero;
+use meshwork_model::route::Route;
+use meshwork_model::state::Status;
+use meshwork_test_servers::eventually;
+
+const LEASE: Duration = Duration::from_secs(60);
+
+async fn open(dir: &std::path::Path) -> Result<Broker, ConnectError> {
+    Broker::connect(&Target::Directory(dir.to_owned()), Hero::default()).await
+}
+
+fn job(id: &str) -> NewJob {
+    NewJob::new(
+        id.parse().unwrap(),
+        Route::to("osis".parse().unwrap()),
+        "40 + 2",
+    )
+}
+
+async fn run_one(broker: &Broker, worker: &str) -> String {
+    let queues = [job("x").route.queue(broker.keys())];
+    let claim = Claim {
+        queues: &queues,
+        old: &[],
+        reverse: false,
+        feeds: Feeds::All,
+        want: 1,
+        lease: LEASE,
+        worker,
+        token: worker,
+    };
+    let taken = broker.claim(claim).await.unwrap();
+    let claimed = &taken.jobs[0];
+    assert_eq!(
+        broker.finish(claimed, b"42", b"", b"").await.unwrap(),
+        Finished::Finished
+    );
+    claimed.job.id.clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_second_attaches_and_takes_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let owner = open(dir.path()).await.unwrap();
+    let attached = open(dir.path()).await.unwrap();
+    owner.enqueue(&[job("a"), job("b")]).await.unwrap();
+    assert_eq!(run_one(&attached, "w1").await, "a");
+
+    // A wait of the attached one is seen by the owner's pushes.
+    let parking = attached.parking().await.unwrap();
+    let queue = Route::to("python".parse().unwrap()).queue(owner.keys());
+    let waiting = {
+        let (attached, queue) = (attached.clone(), queue.clone());
+        let wait = Duration::from_secs(30);
+        tokio::spawn(async move { attached.park(&parking, "w1", &queue, wait).await })
+    };
+    let mut python = job("p");
+    python.route = Route::to("python".parse().unwrap());
+    owner.enqueue(&[python]).await.unwrap();
+    assert!(waiting.await.unwrap().unwrap());
+
+    drop(owner);
+    // What only looks is asked again.
+    assert!(
+        attached
+            .inspect(&"a".parse().unwrap())
+            .await
+            .unwrap()
+            .is_some()
+    );
+    // And soon this process owns the data: the other may have answered that on its way out. What changes something is
+    // for the caller to repeat.
+    let stored = eventually("it is stored", LEASE, async || {
+        attached.enqueue(&[job("c")]).await.ok()
+    });
+    let stored = stored.await;
+    assert!(matches!(stored[..], [Enqueued::Stored | Enqueued::Exists]));
+    assert_eq!(run_one(&attached, "w2").await, "b");
+    let a = attached
+        .inspect(&"a".parse().unwrap())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (a.status(), a.output.as_deref()),
+        (Some(Status::Finished), Some(&b"42"[..]))
+    );
+
+    // And a third attaches to it.
+    let third = open(dir.path()).await.unwrap();
+    assert_eq!(run_one(&third, "w3").await, "c");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_written_is_there_again() {
+    let dir = tempfile::tempdir().unwrap();
+    for n in 0..3 {
+        let broker = open(dir.path()).await.unwrap();
+        assert_eq!(broker.list(0).await.unwrap().jobs.len(), n);
+        broker.enqueue(&[job(&format!("j{n}"))]).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_path_too_long_for_a_socket_is_none_for_us() {
+    let dir = tempfile::tempdir().unwrap();
+    let long = dir.path().join("x".repeat(120)).join("y".repeat(120));
+    let owner = open(&long).await.unwrap();
+    let attached = open(&long).await.unwrap();
+    owner.enqueue(&[job("a")]).await.unwrap();
+    assert!(
+        attached
+            .inspect(&"a".parse().unwrap())
+            .await
+            .unwrap()
+            .is_some()
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_opened_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    let said = open(&dir.path().join("file"))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        said.contains("file") && said.contains("not a directory"),
+        "{said}"
+    );
+    std::fs::create_dir(dir.path().join("appendonlydir")).unwrap();
+    let said = open(dir.path()).await.unwrap_err().to_string();
+    assert!(said.contains("a Redis server has taken it over"), "{said}");
+    std::fs::remove_dir(dir.path().join("appendonlydir")).unwrap();
+    std::fs::write(
+        dir.path().join("appendonly.aof"),
+        "*1\r\n$4\r\nnope\r\n*x\r\n*1\r\n",
+    )
+    .unwrap();
+    let said = open(dir.path()).await.unwrap_err().to_string();
+    assert!(
+        said.contains("appendonly.aof") && said.contains("byte"),
+        "{said}"
+    );
+    let kept = std::fs::read_to_string(dir.path().join("appendonly.aof")).unwrap();
+    assert!(kept.starts_with("*1\r\n$4\r\nnope"), "nothing was changed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_that_come_and_go_all_find_the_data() {
+    let dir = tempfile::tempdir().unwrap();
+    let come_and_go = |n: usize| {
+        let path = dir.path().to_owned();
+        async move {
+            for round in 0..10 {
+                let broker = open(&path).await.unwrap();
+                assert!(broker.list(0).await.is_ok(), "{n}: round {round}");
+            }
+        }
+    };
+    futures_util::future::join_all((0..8).map(come_and_go)).await;
+}

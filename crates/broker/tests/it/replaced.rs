@@ -1,0 +1,28 @@
+//! A wait on a server that another one took the place of, behind the same address: the connection of the wait says nothing
+//! more, and all others lead to the new one.
+
+use std::time::Duration;
+
+use meshwork_broker::conn::Conn;
+use meshwork_broker::nooble::Nooble;
+use meshwork_conformance::agreeing::FakeAgreeing;
+use meshwork_conformance::moody::{Mood, Moody};
+use meshwork_model::keys::nooble::{Dialect, QueueManager};
+use meshwork_model::name::Namespace;
+
+const BOUND: Duration = Duration::from_secs(60);
+
+/// The new one says that it was told to end the wait, as often as one likes.
+#[tokio::test]
+async fn a_wait_that_takes_what_it_finds_ends() {
+    let silent = Some(("BLMPOP", Mood::Silent));
+    let conn = Conn::new(Moody::new(Conn::new(FakeAgreeing), silent));
+    let names = QueueManager::new(Namespace::nooble(), None, Dialect::Lists);
+    let nooble = Nooble::new(conn, names);
+    let parking = nooble.parking().await.unwrap();
+    let lists = ["answers".to_owned()];
+    let soon = Duration::from_millis(1);
+    let waits = nooble.replies(&parking, &lists, soon, Duration::ZERO);
+    let ended = tokio::time::timeout(BOUND, waits).await.unwrap();
+    assert!(ended.unwrap_err().is_connection_lost());
+}

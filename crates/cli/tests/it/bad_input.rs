@@ -1,0 +1,439 @@
+//! Whatever is wrong is named, with what to do about it; the exit code says which kind it is; and nothing
+//! is written.
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use crate::common::{Done, Ground, bare, on_all_data};
+use meshwork_test_servers::fakes::FakeRedis6;
+use meshwork_test_servers::servers::RealServer;
+
+const USAGE: i32 = 2;
+const SERVER: i32 = 3;
+const NO_JOB: i32 = 5;
+
+/// Runs it and expects this exit code, these words on stderr, and no other trace.
+fn refused(ground: &Ground, args: &[&str], code: i32, words: &[&str]) {
+    let done = ground.run(args);
+    says(&done, code, words);
+    assert_eq!(ground.stored(), "", "{args:?} wrote something");
+}
+
+fn says(done: &Done, code: i32, words: &[&str]) {
+    assert_eq!(done.code, Some(code), "{done:#?}");
+    assert_eq!(done.stdout, "");
+    for word in words {
+        assert!(
+            done.stderr.contains(word),
+            "{word:?} is not in: {}",
+            done.stderr
+        );
+    }
+}
+
+on_all_data! {
+    fn scripts(ground: &Ground) {
+        ground.file("empty.rhai", " \n");
+        ground.file("huge.rhai", vec![b' '; 1024 * 1024 + 1]);
+        ground.file("bytes.rhai", b"\xff\xfe");
+        ground.file("notes.txt", "1");
+        ground.file("folder", "");
+        fs::create_dir(ground.path("dir.rhai")).unwrap();
+        for command in [&["run"][..], &["job", "submit"]] {
+            let refuse = |args: &[&str], words: &[&str]| {
+                refused(ground, &[command, args].concat(), USAGE, words);
+            };
+            refuse(&["empty.rhai"], &["empty.rhai is empty"]);
+            refuse(&["huge.rhai"], &["huge.rhai is larger than 1048576 bytes", "as input"]);
+            refuse(&["bytes.rhai"], &["bytes.rhai is not UTF-8"]);
+            refuse(&["missing.rhai"], &["cannot read the script missing.rhai", "No such file"]);
+            refuse(&["dir.rhai"], &["cannot read the script dir.rhai", "directory"]);
+            refuse(&["notes.txt"], &["notes.txt", ".rhai is osis, .py is python, .v is v", "--type"]);
+            refuse(&["-"], &["on stdin", "--type"]);
+            refuse(&["notes.txt", "--type", "osiris"], &["`osiris`", "hero:q:work:type:osiris", "osis, python"]);
+        }
+        ground.file("a.v", "1");
+        refused(ground, &["run", "a.v"], USAGE, &["type `v`", "no worker listens", "start such a worker"]);
+        refused(ground, &["run", "notes.txt", "--type", "sal"], USAGE, &["type `sal`", "here run osis, python"]);
+    }
+
+    fn names(ground: &Ground) {
+        ground.file("a.rhai", "1");
+        let long = "x".repeat(65);
+        for (option, what) in [("--group", "group"), ("--type", "script type")] {
+            for bad in ["a:b", "a b", "ä", "", &long] {
+                refused(ground, &["run", "a.rhai", option, bad], USAGE, &[what, option]);
+            }
+        }
+        refused(ground, &["job", "submit", "a.rhai", "--instance", "a:b"], USAGE, &["the instance \"a:b\"", "':'"]);
+        refused(ground, &["job", "submit", "a.rhai", "--id", "a b"], USAGE, &["the job id \"a b\""]);
+        refused(ground, &["worker", "--type", "osis", "--group", "a:b"], USAGE, &["the group \"a:b\""]);
+        refused(ground, &["worker", "--type", ""], USAGE, &["script type"]);
+        refused(ground, &["run", "a.rhai", "--namespace", "a:b"], USAGE, &["the namespace \"a:b\""]);
+        refused(ground, &["job", "status", ""], USAGE, &["a job's id is not empty"]);
+    }
+
+    fn numbers(ground: &Ground) {
+        ground.file("a.rhai", "1");
+        for bad in ["-1", "0", "0.5", "NaN", "inf", "604801", "99999999999999999999", "soon", ""] {
+            let words = ["--timeout", "whole number of seconds from 1 to 604800"];
+            refused(ground, &["run", "a.rhai", "--timeout", bad], USAGE, &words);
+        }
+        for (args, words) in [
+            (&["run", "a.rhai", "--retries", "-1"][..], "0..=100"),
+            (&["run", "a.rhai", "--retries", "101"], "0..=100"),
+            (&["run", "a.rhai", "--concurrency", "0"], "1..=1000"),
+            (&["run", "a.rhai", "--lease", "0"], "0.3 to 3600"),
+            (&["worker", "--type", "osis", "--lease", "NaN"], "0.3 to 3600"),
+            (&["worker", "--type", "osis", "--grace", "-1"], "0 to 604800"),
+            (&["worker", "--type", "osis", "--concurrency", "1001"], "1..=1000"),
+            (&["job", "wait", "j", "--timeout", "-1"], "0 to 604800"),
+            (&["job", "list", "--limit", "0"], "1..=100000"),
+            (&["job", "list", "--status", "running"], "`running` is no status"),
+            (&["run", "a.rhai", "--backoff", "-1"], "0 to 3600"),
+            (&["run", "a.rhai", "--backoff", "3600.5"], "0 to 3600"),
+            (&["job", "stop", "j", "--timeout", "NaN"], "0 to 604800"),
+            (&["queue", "limit", "set", "osis", "-1"], "-1"),
+            (&["queue", "limit", "set", "osis", "1000000001"], "1000000000"),
+            (&["queue", "limit", "set", "osis", "many"], "many"),
+            (&["dead", "list", "--limit", "0"], "1..=100000"),
+            (&["events", "--limit", "100001"], "0..=100000"),
+            (&["events", "--limit", "-1"], "0..=100000"),
+        ] {
+            refused(ground, args, USAGE, &[words]);
+        }
+    }
+
+    fn what_decides_when_and_where_a_job_runs(ground: &Ground) {
+        ground.file("a.rhai", "1");
+        let long = "x".repeat(201);
+        for command in [&["run", "a.rhai"][..], &["job", "submit", "a.rhai"]] {
+            let refuse = |args: &[&str], words: &[&str]| {
+                refused(ground, &[command, args].concat(), USAGE, words);
+            };
+            for bad in ["", "urgent", "3", "-1", "High"] {
+                refuse(&["--priority", bad], &["--priority", &format!("`{bad}` is no priority")]);
+            }
+            refuse(&["--depends-on", ""], &["--depends-on", "a job's id is not empty"]);
+            refuse(&["--depends-on", "j", "--on-failure", "ignore"], &["`ignore` is not known: fail or continue"]);
+            refuse(&["--on-failure", "continue"], &["--depends-on"]);
+            refused(ground, &[command, &["--depends-on", &long]].concat(), NO_JOB, &[&long]);
+        }
+        let submit = |args: &[&str], words: &[&str]| {
+            refused(ground, &[&["job", "submit", "a.rhai"], args].concat(), USAGE, words);
+        };
+        submit(&["--fallback", "group"], &["--instance"]);
+        submit(&["--instance", "w", "--fallback", "host"], &["--fallback", "`group` or `type`"]);
+        submit(&["--id", "j", "--depends-on", "j"], &["job j cannot be its own prerequisite"]);
+        let many: Vec<_> = (0..1001).flat_map(|n| ["--depends-on".to_owned(), format!("j{n}")]).collect();
+        let many: Vec<_> = many.iter().map(String::as_str).collect();
+        submit(&many, &["1001 prerequisites are too many: at most 1000"]);
+    }
+
+    fn moments_and_reasons(ground: &Ground) {
+        for bad in ["", "soon", "-1", "1.5h", "2026-02-30", "2026-01-01T00:00:00"] {
+            for args in [&["events", "--since"][..], &["dead", "list", "--older-than"], &["dead", "list", "--newer-than"]] {
+                refused(ground, &[args, &[bad]].concat(), USAGE, &[args[args.len() - 1], "90s, 15m, 2h, 7d"]);
+            }
+        }
+        refused(ground, &["dead", "list", "--reason", "age"], USAGE, &["age", "failed, timeout, permanent, poison, queue"]);
+        refused(ground, &["dead", "list", "--group", "a:b"], USAGE, &["the group \"a:b\""]);
+        refused(ground, &["dead", "list", "--type", "a:b"], USAGE, &["the script type \"a:b\""]);
+        refused(ground, &["dead", "replay", "j", "--error", "x"], USAGE, &["--error"]);
+        refused(ground, &["dead", "delete", "--all", "--type", "osis"], USAGE, &["--all"]);
+        refused(ground, &["dead", "delete", ""], USAGE, &["a job's id is not empty"]);
+        refused(ground, &["dead", "delete"], USAGE, &["--all"]);
+    }
+
+    fn queues(ground: &Ground) {
+        for bad in ["", "a b", "osis:prio:3", "osis:inst:1", "hero:work_queue:w"] {
+            for verb in [&["set", bad, "1"][..], &["clear", bad]] {
+                let words = [&format!("{bad:?} is no work queue")[..]];
+                refused(ground, &[&["queue", "limit"], verb].concat(), USAGE, &words);
+            }
+        }
+        refused(ground, &["queue", "limit", "set", "osis"], USAGE, &["--concurrency 5"]);
+        for (args, word) in [
+            (&["--concurrency", "0"][..], "1..=1000000000"),
+            (&["--rate", "100"], "100/min"),
+            (&["--key-rate", "x/s"], "no whole number"),
+            (&["--payload", "0"], "1..=536870912"),
+        ] {
+            refused(ground, &[&["queue", "limit", "set", "osis"], args].concat(), USAGE, &[word]);
+        }
+        let default = ["queue", "limit", "set", "default", "--fair"];
+        refused(ground, &default, USAGE, &["name a queue"]);
+        refused(ground, &["queue", "weight", "osis", "a", "101"], USAGE, &["1..=100"]);
+        refused(ground, &["queue", "weight", "osis", "", "2"], USAGE, &["1 to 256 bytes"]);
+        for verb in ["pause", "resume", "drain"] {
+            refused(ground, &["queue", verb, "a b"], USAGE, &["is no work queue"]);
+        }
+        refused(ground, &["job", "stop", "j", "--no-wait", "--timeout", "1"], USAGE, &["--no-wait"]);
+    }
+
+    fn environments(ground: &Ground) {
+        ground.file("a.rhai", "1");
+        for bad in ["A", "=b", ""] {
+            refused(ground, &["run", "a.rhai", "--env", bad], USAGE, &["--env", "NAME=VALUE"]);
+        }
+        let done = ground.run(&["run", "a.rhai", "--env", "TOKEN:geheim"]).exits(USAGE);
+        assert!(!done.stderr.contains("geheim"), "{}", done.stderr);
+        let large = format!("A={}", "x".repeat(64 * 1024));
+        refused(ground, &["run", "a.rhai", "--env", &large], USAGE, &["the environment takes", "65536"]);
+    }
+
+    fn inputs(ground: &Ground) {
+        ground.file("a.rhai", "1");
+        ground.file("good", "1");
+        fs::create_dir(ground.path("folder")).unwrap();
+        let huge = File::create(ground.path("huge")).unwrap();
+        huge.set_len(16 * 1024 * 1024 + 1).unwrap();
+        for (bad, word) in [
+            ("missing", "No such file"),
+            ("folder", "no regular file"),
+            ("/dev/zero", "no regular file"),
+            ("huge", "larger than 16777216 bytes"),
+            ("-", "stdin"),
+        ] {
+            let named = if bad == "-" { "stdin" } else { bad };
+            refused(ground, &["run", "a.rhai", "--each", "good", bad], USAGE, &[named, word]);
+            refused(ground, &["job", "submit", "a.rhai", "--input", bad], USAGE, &[named, word]);
+        }
+        refused(ground, &["run", "a.rhai", "--each"], USAGE, &["--each"]);
+        refused(ground, &["run", "a.rhai", "--fresh"], USAGE, &["--each"]);
+    }
+
+    fn unreadable_inputs(ground: &Ground) {
+        ground.file("a.rhai", "1");
+        let secret = ground.file("secret", "1");
+        fs::set_permissions(&secret, Permissions::from_mode(0o000)).unwrap();
+        if File::open(&secret).is_ok() {
+            // Whoever may read everything, as root does, cannot see this.
+            return;
+        }
+        refused(ground, &["run", "a.rhai", "--each", "secret"], USAGE, &["secret", "ermission"]);
+    }
+}
+
+#[test]
+fn urls() {
+    for (url, words) in [
+        ("localhost:6379", "redis://"),
+        ("http://localhost", "redis://"),
+        ("redis://localhost:port", "redis://"),
+        ("redis://localhost/x", "redis://"),
+        ("redis+sentinel://localhost", "which service"),
+        ("redis+cluster://localhost/1", "only database 0"),
+        ("redis://localhost?wait_replicas=x", "wait_replicas"),
+    ] {
+        let ground = Ground::url(url);
+        says(&ground.run(&["job", "list"]), USAGE, &[words]);
+    }
+    let ground = Ground::url("redis://h");
+    says(
+        &ground.run(&["job", "list", "--tls-ca", "ca.pem"]),
+        USAGE,
+        &["rediss://"],
+    );
+    let ground = Ground::url("rediss://h");
+    says(
+        &ground.run(&["job", "list", "--tls-ca", "ca.pem"]),
+        USAGE,
+        &["CA certificate ca.pem"],
+    );
+    says(
+        &ground.run(&["job", "list", "--tls-key", "k.pem"]),
+        USAGE,
+        &["certificate is missing"],
+    );
+}
+
+#[test]
+fn nobody_answers() {
+    // Nobody listens to a port that was just free.
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let ground = Ground::url(format!("redis://:geheim@{free}"));
+    ground.file("a.rhai", "1");
+    for args in [
+        &["run", "a.rhai"][..],
+        &["run", "a.rhai", "--each", "a.rhai"],
+        &["job", "submit", "a.rhai"],
+        &["job", "list"],
+        &["queue", "list"],
+        &["dead", "list"],
+        &["dead", "replay", "--all", "--yes"],
+        &["events", "-f"],
+        &["job", "logs", "-f", "j"],
+        &["queue", "limit", "set", "osis", "1"],
+        &["worker", "--type", "osis"],
+    ] {
+        let done = ground.run(args);
+        says(&done, SERVER, &[&free.to_string(), "is the server running"]);
+        assert!(!done.stderr.contains("geheim"), "{}", done.stderr);
+    }
+}
+
+#[test]
+fn a_wrong_password() {
+    let Some(server) = RealServer::redis().password("geheim").start() else {
+        return;
+    };
+    let ground = Ground::url(server.url().replace("geheim", "falsch"));
+    ground.file("a.rhai", "1");
+    let done = ground.run(&["run", "a.rhai"]);
+    says(
+        &done,
+        SERVER,
+        &[
+            "refuses the credentials",
+            "password",
+            &server.port().to_string(),
+        ],
+    );
+    assert!(!done.stderr.contains("falsch"), "{}", done.stderr);
+    let ground = Ground::url(server.url_without_login());
+    ground.file("a.rhai", "1");
+    says(
+        &ground.run(&["run", "a.rhai"]),
+        SERVER,
+        &["refuses the credentials"],
+    );
+    assert_eq!(Ground::url(server.url()).stored(), "");
+}
+
+#[test]
+fn a_server_that_throws_jobs_away() {
+    let Some(server) = RealServer::redis().max_memory_policy("allkeys-lru").start() else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    ground.file("a.rhai", "1");
+    let words = ["allkeys-lru", "CONFIG SET maxmemory-policy noeviction"];
+    says(&ground.run(&["run", "a.rhai"]), SERVER, &words);
+    says(&ground.run(&["worker", "--type", "osis"]), SERVER, &words);
+}
+
+#[test]
+fn a_redis_that_is_too_old() {
+    let server = FakeRedis6::start();
+    let ground = Ground::url(server.url());
+    ground.file("a.rhai", "1");
+    says(
+        &ground.run(&["run", "a.rhai"]),
+        SERVER,
+        &["Redis 6.2.14", "7.0 is the oldest", "upgrade"],
+    );
+    let writes = |command: &String| {
+        ["EVAL", "SET", "HSET", "LPUSH"]
+            .iter()
+            .any(|w| command.starts_with(w))
+    };
+    assert!(
+        !server.commands().iter().any(writes),
+        "{:?}",
+        server.commands()
+    );
+}
+
+#[test]
+fn no_place_for_the_data() {
+    let ground = Ground::url("");
+    let mut command = bare(&ground.path(""));
+    let output = command
+        .env_remove("HOME")
+        .args(["job", "list"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(USAGE));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("MESHWORK_DATA") && said.contains("--redis"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_data_directory_that_cannot_be() {
+    let ground = Ground::url("");
+    ground.file("a.rhai", "1");
+    let file = ground.file("file", "");
+    // Nobody, whoever it is, makes a folder there.
+    for place in [file.to_str().unwrap(), "/proc/meshwork"] {
+        let mut command = bare(&ground.path(""));
+        command.env("MESHWORK_DATA", place);
+        let output = command.args(["run", "a.rhai"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(SERVER), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(place) && said.contains("Name a"), "{said}");
+    }
+    assert_eq!(fs::read(&file).unwrap(), b"");
+}
+
+#[test]
+fn a_data_directory_that_a_server_has_taken_over() {
+    let ground = Ground::embedded().unwrap();
+    ground.file("a.rhai", "1");
+    let taken = ground.path("data/appendonlydir");
+    fs::create_dir_all(&taken).unwrap();
+    fs::write(
+        taken.join("appendonly.aof.manifest"),
+        "file x seq 1 type b\n",
+    )
+    .unwrap();
+    let done = ground.run(&["run", "a.rhai"]);
+    says(&done, SERVER, &["data", "appendonlydir"]);
+    assert!(!ground.path("data/appendonly.aof").exists());
+}
+
+#[test]
+fn a_corrupted_log() {
+    let ground = Ground::embedded().unwrap();
+    ground.file("a.rhai", "1");
+    ground.run(&["run", "a.rhai"]).ok();
+    let log = ground.path("data/appendonly.aof");
+    let mut bytes = fs::read(&log).unwrap();
+    // Where a command begins, with whole ones behind it: no torn end.
+    let middle = bytes.windows(3).position(|at| at == b"\n*3").unwrap();
+    bytes[middle + 1] = b'!';
+    fs::write(&log, &bytes).unwrap();
+    let done = ground.run(&["run", "a.rhai"]);
+    says(&done, SERVER, &["appendonly.aof"]);
+    assert_eq!(fs::read(&log).unwrap(), bytes, "it is left as it was");
+}
+
+/// It is not away: it says so at once.
+#[test]
+fn a_full_server_says_what_to_do() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    ground.file("a.rhai", "1");
+    server
+        .say::<()>(&["CONFIG", "SET", "maxmemory", "1"])
+        .unwrap();
+    let done = ground.run(&["job", "submit", "a.rhai"]);
+    says(&done, SERVER, &["OOM", "raise maxmemory"]);
+    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+}
+
+/// It may be made a primary within the time that the call is repeated.
+#[test]
+fn a_replica_says_what_to_do() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    ground.file("a.rhai", "1");
+    server.say::<()>(&["REPLICAOF", "127.0.0.1", "1"]).unwrap();
+    let done = ground.run_without_log(&["job", "submit", "a.rhai"]);
+    says(
+        &done,
+        SERVER,
+        &["read only replica", "address of the primary"],
+    );
+    assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+}

@@ -1,0 +1,41 @@
+//! The command `meshwork`, as people and programs run it.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod action_listen;
+mod action_refusals;
+mod actions;
+mod bad_input;
+mod bananas;
+mod batch;
+mod beside;
+mod cluster;
+mod common;
+mod dead;
+mod dead_worker;
+mod doctor;
+mod each;
+mod events;
+mod examples;
+mod follow;
+mod footprint;
+mod full_disk;
+mod gateway;
+mod gateway_hostile;
+mod job;
+mod limits;
+mod metrics;
+mod migrate;
+mod migrate_bananas;
+mod order;
+#[cfg(feature = "otlp")]
+mod otlp;
+mod outage;
+mod output;
+mod resume;
+mod run;
+mod sandbox;
+mod schedule;
+mod secrets;
+mod trace;
+mod worker;

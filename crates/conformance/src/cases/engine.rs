@@ -1,0 +1,212 @@
+//! What the suite runs on, and a place of its own for each case at a time.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use meshwork_broker::conn::{Conn, Target, TlsFiles};
+use meshwork_broker::doctor::{bananas_rights, nooble_rights, rights};
+use meshwork_embedded::Handle;
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
+
+use super::Failure;
+use crate::full_log::probed;
+use meshwork_test_servers::servers::{RealCluster, RealServer, Tool, shared_for};
+
+/// An engine that must pass the suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// redis-server.
+    Redis,
+    /// valkey-server.
+    Valkey,
+    /// The engine that runs in the process.
+    Embedded,
+    /// Three redis-servers as a cluster. All cases have one slot, and so one server for one at a time.
+    Cluster,
+    /// A redis-server, as a user who may do what the documentation says is needed, and no more.
+    Rights,
+    /// The embedded engine, each command of which is tried before on a full disk.
+    FullLog,
+}
+
+/// The two ways to a place.
+#[derive(Debug, Clone)]
+pub(super) struct Ways {
+    /// For the verbs.
+    pub(super) verbs: Conn,
+    /// For looking at the data and changing it by hand.
+    pub(super) raw: Conn,
+    /// What all keys of a case there begin with. The next case has the same, for which the engine knows
+    /// the scripts already.
+    pub(super) namespace: String,
+}
+
+impl Ways {
+    fn new(verbs: Conn, raw: Conn) -> Self {
+        let number = NAMESPACES.fetch_add(1, Ordering::Relaxed);
+        Self {
+            verbs,
+            raw,
+            namespace: format!("{HASH_TAG}{number}"),
+        }
+    }
+}
+
+/// What all namespaces begin with: one slot of a cluster.
+const HASH_TAG: &str = "{c}";
+
+/// The user of [`Engine::Rights`], and the password.
+const USER: &str = "suite";
+
+static CLUSTER: OnceCell<Option<RealCluster>> = OnceCell::const_new();
+static TURN: Semaphore = Semaphore::const_new(1);
+
+/// Namespaces so far, so that no two places of a process have the same.
+static NAMESPACES: AtomicU32 = AtomicU32::new(0);
+
+/// Places that no case uses at the moment.
+static FREE: Mutex<Vec<(Engine, Ways)>> = Mutex::new(Vec::new());
+
+/// An empty database for one case at a time, free for the next when dropped.
+#[derive(Debug)]
+pub struct Place {
+    engine: Engine,
+    ways: Ways,
+    _turn: Option<SemaphorePermit<'static>>,
+}
+
+impl Engine {
+    /// All that are one server, or none.
+    pub const ALL: [Self; 3] = [Self::Redis, Self::Valkey, Self::Embedded];
+
+    /// The word that trials' names begin with.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::Valkey => "valkey",
+            Self::Embedded => "embedded",
+            Self::Cluster => "cluster",
+            Self::Rights => "rights",
+            Self::FullLog => "full-log",
+        }
+    }
+
+    /// What has to be installed for it.
+    #[must_use]
+    pub const fn program(self) -> &'static str {
+        match self {
+            Self::Redis | Self::Cluster | Self::Rights => "redis-server",
+            Self::Valkey => "valkey-server",
+            Self::Embedded | Self::FullLog => "nothing",
+        }
+    }
+
+    /// An empty place on it; `None` if this machine lacks the engine, which has been reported then.
+    ///
+    /// # Errors
+    /// When the engine is there and does not let us in.
+    ///
+    /// # Panics
+    /// In CI, when it is not there.
+    pub async fn place(self, test: &str) -> Result<Option<Place>, Failure> {
+        let turn = match self {
+            Self::Cluster => Some(TURN.acquire().await.map_err(Failure::new)?),
+            _ => None,
+        };
+        let Some(ways) = self.free_or_new(test).await? else {
+            return Ok(None);
+        };
+        redis::cmd("FLUSHDB")
+            .query_async::<()>(&mut ways.raw.clone())
+            .await?;
+        Ok(Some(Place {
+            engine: self,
+            ways,
+            _turn: turn,
+        }))
+    }
+
+    async fn free_or_new(self, test: &str) -> Result<Option<Ways>, Failure> {
+        let free = {
+            let mut free = FREE.lock().expect("nobody panics with the lock held");
+            let at = free.iter().position(|(engine, _)| *engine == self);
+            at.map(|at| free.swap_remove(at).1)
+        };
+        if free.is_some() {
+            return Ok(free);
+        }
+        let conn = match self {
+            Self::Redis => server(test, Tool::Redis).await?,
+            Self::Valkey => server(test, Tool::Valkey).await?,
+            Self::Embedded => Some(Conn::embedded(&Handle::in_memory())),
+            Self::Cluster => cluster(test).await?,
+            Self::Rights => return restricted(test).await,
+            Self::FullLog => {
+                let engine = Handle::in_memory();
+                let ways = Ways::new(probed(&engine), Conn::embedded(&engine));
+                return Ok(Some(ways));
+            }
+        };
+        Ok(conn.map(|conn| Ways::new(conn.clone(), conn)))
+    }
+}
+
+/// A fresh database of the server that all tests of this binary share.
+async fn server(test: &str, tool: Tool) -> Result<Option<Conn>, Failure> {
+    let Some(database) = shared_for(test, tool) else {
+        return Ok(None);
+    };
+    open(&database.url()).await.map(Some)
+}
+
+/// A fresh database of the same server, and a user there.
+async fn restricted(test: &str) -> Result<Option<Ways>, Failure> {
+    let Some(database) = shared_for(test, Tool::Redis) else {
+        return Ok(None);
+    };
+    // Cases have namespaces of their own behind the tag.
+    let tag = HASH_TAG.parse()?;
+    let rules = [rights(&tag), bananas_rights(&tag), nooble_rights(&tag)].join(" ");
+    let rule = format!("on >{USER} {rules} ~{HASH_TAG}* &{HASH_TAG}*");
+    let words = ["ACL", "SETUSER", USER].into_iter().chain(rule.split(' '));
+    database.server.say::<()>(&Vec::from_iter(words))?;
+    let login = format!("redis://{USER}:{USER}@");
+    let verbs = open(&database.url().replacen("redis://", &login, 1)).await?;
+    Ok(Some(Ways::new(verbs, open(&database.url()).await?)))
+}
+
+/// The cluster that all tests of this binary share.
+async fn cluster(test: &str) -> Result<Option<Conn>, Failure> {
+    let start = || RealCluster::start_for(test, RealServer::redis(), 0);
+    match CLUSTER.get_or_init(start).await {
+        Some(cluster) => open(&cluster.url()).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+async fn open(url: &str) -> Result<Conn, Failure> {
+    let target = Target::parse(url, TlsFiles::default()).map_err(Failure::new)?;
+    let conn = Conn::open(&target, &HASH_TAG.parse()?).await;
+    conn.map_err(Failure::new)
+}
+
+impl Place {
+    /// The way to it.
+    #[must_use]
+    pub fn conn(&self) -> &Conn {
+        &self.ways.raw
+    }
+
+    /// The ways to it, for a case.
+    pub(super) fn ways(&self) -> &Ways {
+        &self.ways
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut free = FREE.lock().expect("nobody panics with the lock held");
+        free.push((self.engine, self.ways.clone()));
+    }
+}

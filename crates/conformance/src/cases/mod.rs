@@ -1,0 +1,258 @@
+//! What every engine must do, told as cases over the real scripts: one file per verb, and files for
+//! what goes across verbs. A case gets an empty namespace and a clock that it sets, and says what it
+//! found wrong as a value. Which engines there are is in [`engine`]; how engines are started, in
+//! [`meshwork_test_servers::servers`].
+
+mod engine;
+mod failure;
+pub mod model;
+mod run;
+mod world;
+
+mod adopt;
+mod astray;
+mod bananas;
+mod batch_ends;
+mod batch_lists;
+mod batches;
+mod cancel;
+mod claim;
+mod clocks;
+mod configure;
+mod control;
+mod dead;
+mod delays;
+mod delete;
+mod dependents;
+mod each;
+mod enqueue;
+mod events;
+mod exchange;
+mod fail;
+mod fallback;
+mod feeds;
+mod figures;
+mod finish;
+mod foreign;
+mod foreign_waits;
+mod heavy;
+mod heavy_batches;
+mod heavy_keys;
+mod heavy_schedules;
+mod heavy_waits;
+mod inspect;
+mod keys;
+mod lifecycle;
+mod limits;
+mod listeners;
+mod locks;
+mod log;
+mod long;
+mod migrate;
+mod nooble;
+mod odd_keys;
+mod old_side;
+mod order;
+mod orphan;
+mod overlap;
+mod pause;
+mod present;
+mod promote;
+mod prune;
+mod rates;
+mod reclaim;
+mod records;
+mod release;
+mod renew;
+mod replies;
+mod retry;
+mod run_now;
+mod schedule;
+mod settle;
+mod shared_events;
+mod slots;
+mod stale;
+mod states;
+mod stats;
+mod stops;
+mod sweep;
+mod tick;
+mod turns;
+mod unique;
+mod waits;
+mod watch;
+mod wishes;
+
+use futures_util::future::BoxFuture;
+
+pub use engine::{Engine, Place};
+pub use failure::{Failure, Outcome};
+pub use run::LIMIT;
+pub use world::World;
+
+use failure::{cases, check, same};
+
+/// One thing that must hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    /// What it is about, as the name of its function.
+    pub name: &'static str,
+    /// The case itself, over an empty namespace.
+    pub run: for<'a> fn(&'a World) -> BoxFuture<'a, Outcome>,
+}
+
+/// The cases of one file.
+#[derive(Debug, Clone, Copy)]
+pub struct Group {
+    /// The file.
+    pub name: &'static str,
+    /// Its cases.
+    pub cases: &'static [Case],
+    /// Whether they fill queues with 100,000 items.
+    pub heavy: bool,
+}
+
+const fn group(name: &'static str, cases: &'static [Case]) -> Group {
+    Group {
+        name,
+        cases,
+        heavy: false,
+    }
+}
+
+/// All cases, by file.
+pub const GROUPS: &[Group] = &[
+    group("enqueue", enqueue::CASES),
+    group("claim", claim::CASES),
+    group("order", order::CASES),
+    group("renew", renew::CASES),
+    group("finish", finish::CASES),
+    group("exchange", exchange::CASES),
+    group("fail", fail::CASES),
+    group("release", release::CASES),
+    group("reclaim", reclaim::CASES),
+    group("orphan", orphan::CASES),
+    group("cancel", cancel::CASES),
+    group("promote", promote::CASES),
+    group("settle", settle::CASES),
+    group("retry", retry::CASES),
+    group("delete", delete::CASES),
+    group("run_now", run_now::CASES),
+    group("configure", configure::CASES),
+    group("schedule", schedule::CASES),
+    group("tick", tick::CASES),
+    group("overlap", overlap::CASES),
+    group("records", records::CASES),
+    group("replies", replies::CASES),
+    group("states", states::CASES),
+    group("stale", stale::CASES),
+    group("foreign", foreign::CASES),
+    group("clocks", clocks::CASES),
+    group("listeners", listeners::CASES),
+    group("feeds", feeds::CASES),
+    group("each", each::CASES),
+    group("locks", locks::CASES),
+    group("watch", watch::CASES),
+    group("astray", astray::CASES),
+    group("adopt", adopt::CASES),
+    group("prune", prune::CASES),
+    group("control", control::CASES),
+    group("turns", turns::CASES),
+    group("present", present::CASES),
+    group("log", log::CASES),
+    group("inspect", inspect::CASES),
+    group("stats", stats::CASES),
+    group("lifecycle", lifecycle::CASES),
+    group("migrate", migrate::CASES),
+    group("sweep", sweep::CASES),
+    group("waits", waits::CASES),
+    group("batches", batches::CASES),
+    group("batch_ends", batch_ends::CASES),
+    group("batch_lists", batch_lists::CASES),
+    group("dependents", dependents::CASES),
+    group("foreign_waits", foreign_waits::CASES),
+    group("dead", dead::CASES),
+    group("limits", limits::CASES),
+    group("pause", pause::CASES),
+    group("delays", delays::CASES),
+    group("slots", slots::CASES),
+    group("rates", rates::CASES),
+    group("keys", keys::CASES),
+    group("unique", unique::CASES),
+    group("figures", figures::CASES),
+    group("shared_events", shared_events::CASES),
+    group("fallback", fallback::CASES),
+    group("stops", stops::CASES),
+    group("events", events::CASES),
+    group("odd_keys", odd_keys::CASES),
+    group("bananas_enqueue", bananas::enqueue::CASES),
+    group("bananas_claim", bananas::claim::CASES),
+    group("bananas_renew", bananas::renew::CASES),
+    group("bananas_finish", bananas::finish::CASES),
+    group("bananas_fail", bananas::fail::CASES),
+    group("bananas_release", bananas::release::CASES),
+    group("bananas_move", bananas::move_to::CASES),
+    group("bananas_forward", bananas::forward::CASES),
+    group("bananas_reclaim", bananas::reclaim::CASES),
+    group("bananas_promote", bananas::promote::CASES),
+    group("bananas_strays", bananas::strays::CASES),
+    group("bananas_cron", bananas::cron::CASES),
+    group("bananas_configure", bananas::configure::CASES),
+    group("bananas_stats", bananas::stats::CASES),
+    group("take_over", bananas::take_over::CASES),
+    group("give_back", bananas::give_back::CASES),
+    group("nooble_receive", nooble::receive::CASES),
+    group("nooble_finish", nooble::finish::CASES),
+    group("nooble_fail", nooble::fail::CASES),
+    group("nooble_release", nooble::release::CASES),
+    group("nooble_renew", nooble::renew::CASES),
+    group("nooble_reclaim", nooble::reclaim::CASES),
+    group("nooble_promote", nooble::promote::CASES),
+    group("nooble_trim", nooble::trim::CASES),
+    group("nooble_leave", nooble::leave::CASES),
+    group("nooble_replay", nooble::replay::CASES),
+    group("nooble_step", nooble::step::CASES),
+    group("nooble_tidy", nooble::tidy::CASES),
+    group("nooble_has_service", nooble::has_service::CASES),
+    group("nooble_subscribe", nooble::subscribe::CASES),
+    Group {
+        name: "heavy",
+        cases: heavy::CASES,
+        heavy: true,
+    },
+    Group {
+        name: "nooble_heavy",
+        cases: nooble::heavy::CASES,
+        heavy: true,
+    },
+    Group {
+        name: "heavy_batches",
+        cases: heavy_batches::CASES,
+        heavy: true,
+    },
+    Group {
+        name: "heavy_waits",
+        cases: heavy_waits::CASES,
+        heavy: true,
+    },
+    Group {
+        name: "heavy_schedules",
+        cases: heavy_schedules::CASES,
+        heavy: true,
+    },
+    Group {
+        name: "heavy_keys",
+        cases: heavy_keys::CASES,
+        heavy: true,
+    },
+    Group {
+        name: "heavy_bananas",
+        cases: bananas::heavy::CASES,
+        heavy: true,
+    },
+    Group {
+        name: "long",
+        cases: long::CASES,
+        heavy: true,
+    },
+];

@@ -1,0 +1,18 @@
+//! The embedded engine by its public interface: what it keeps, and how it speaks.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod blocking;
+mod clients;
+mod common;
+mod full_disk;
+mod listener;
+mod log;
+mod log_streams;
+mod owner;
+mod players;
+mod pubsub;
+mod scripts;
+mod streams;
+mod support;
+mod transactions;

@@ -1,0 +1,267 @@
+//! One owner per data directory, with real processes: who attaches, who takes over, what is found
+//! then, and what is said when it cannot be.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "helpers and children of tests"
+)]
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+    time::Duration,
+};
+
+use crate::support::{Player, Raw, Runs as _, attach_to, own};
+use meshwork_embedded::{LogError, OpenError, Opened, Options, Reply, open};
+
+/// Writes that a child makes before it is killed.
+const WRITES: usize = 300;
+
+pub(crate) async fn hold(dir: &Path) {
+    let _owner = own(dir, Options::default()).await;
+    println!("owner");
+    std::future::pending::<()>().await;
+}
+
+/// Writes keys of its own, as the owner or attached to one, whoever that is at the time, and says
+/// which were acknowledged.
+pub(crate) async fn write_for_ever(name: &str, dir: &Path) {
+    let mut next = 0;
+    loop {
+        match open(dir, Options::default()).await.unwrap() {
+            Opened::Owner(owner) => {
+                println!("owner");
+                let mut session = owner.handle().session();
+                loop {
+                    session.done(&format!("SET {name}:{next} 1")).await;
+                    println!("ack {name}:{next}");
+                    next += 1;
+                    tokio::task::yield_now().await;
+                }
+            }
+            Opened::Attach(socket) => {
+                let Ok(stream) = socket.connect().await else {
+                    continue;
+                };
+                println!("attached");
+                let mut raw = Raw::new(stream);
+                loop {
+                    raw.send(&format!("SET {name}:{next} 1")).await;
+                    match raw.reply().await {
+                        Some(Reply::Status(_)) => println!("ack {name}:{next}"),
+                        Some(other) => panic!("SET: {other:?}"),
+                        None => break,
+                    }
+                    next += 1;
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_next_one_takes_over_from_a_killed_owner_and_finds_every_acknowledged_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut acked = Vec::new();
+    let mut owner = Player::start("p0", dir.path());
+    owner.hears("owner");
+    for round in 1..=4 {
+        let next = Player::start(&format!("p{round}"), dir.path());
+        next.hears("attached");
+        for player in [&owner, &next] {
+            acked.extend((0..WRITES).map(|_| player.hears("ack")));
+        }
+        owner.kill();
+        acked.extend(owner.heard("ack", true));
+        // Before it takes over it has written through the old owner.
+        loop {
+            let line = next.hears("");
+            match line.strip_prefix("ack ") {
+                Some(key) => acked.push(key.to_owned()),
+                None if line == "owner" => break,
+                None => {}
+            }
+        }
+        owner = next;
+    }
+    owner.kill();
+    acked.extend(owner.heard("ack", true));
+
+    let opened = own(dir.path(), Options::default()).await;
+    let mut session = opened.handle().session();
+    for key in &acked {
+        assert_eq!(
+            session.text(&format!("EXISTS {key}")).await,
+            Reply::Int(1),
+            "{key} is lost"
+        );
+    }
+    opened.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_second_open_attaches_and_sees_the_same_data() {
+    let dir = tempfile::tempdir().unwrap();
+    let owner = own(dir.path(), Options::default()).await;
+    let socket = attach_to(dir.path(), Options::default()).await;
+    owner.handle().session().done("SET a 1").await;
+    let mut raw = Raw::new(socket.connect().await.unwrap());
+    assert_eq!(raw.text("GET a").await, Reply::Bulk("1".into()));
+    owner.close().await.unwrap();
+    assert_eq!(raw.reply().await, None, "the owner has gone");
+    assert!(!dir.path().join("redis.sock").exists());
+    let next = own(dir.path(), Options::default()).await;
+    assert_eq!(
+        next.handle().session().text("GET a").await,
+        Reply::Bulk("1".into())
+    );
+}
+
+#[tokio::test]
+async fn dropped_it_gives_the_directory_back_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    let owner = own(dir.path(), Options::default()).await;
+    let handle = owner.handle().clone();
+    handle.session().done("SET a 1").await;
+    drop(owner);
+    let refused = handle.session().text("SET b 1").await;
+    assert!(
+        matches!(refused, Reply::Error(_)),
+        "written to nobody's directory: {refused:?}"
+    );
+    let next = own(dir.path(), Options::default()).await;
+    assert_eq!(next.handle().session().text("DBSIZE").await, Reply::Int(1));
+}
+
+#[tokio::test]
+async fn a_path_longer_than_a_socket_address_works() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("d".repeat(120)).join("e".repeat(120));
+    let owner = own(&dir, Options::default()).await;
+    owner.handle().session().done("SET a 1").await;
+    let socket = attach_to(&dir, Options::default()).await;
+    let mut raw = Raw::new(socket.connect().await.unwrap());
+    assert_eq!(raw.text("GET a").await, Reply::Bulk("1".into()));
+    owner.close().await.unwrap();
+    assert!(!dir.join("redis.sock").exists());
+}
+
+#[tokio::test]
+async fn the_directory_and_what_is_in_it_are_for_their_owner_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("data");
+    let owner = own(&dir, Options::default()).await;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&dir), 0o700);
+    for name in ["redis.sock", "appendonly.aof", "lock"] {
+        assert_eq!(mode(&dir.join(name)), 0o600, "{name}");
+    }
+    let holder = fs::read_to_string(dir.join("lock")).unwrap();
+    assert!(holder.contains(&std::process::id().to_string()), "{holder}");
+    owner.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_loopback_address_is_served_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let tcp = |address: &str| Options {
+        tcp: Some(address.parse().unwrap()),
+        ..Options::default()
+    };
+    let error = open(dir.path(), tcp("0.0.0.0:0")).await.unwrap_err();
+    assert!(matches!(error, OpenError::NotLoopback { .. }), "{error}");
+    let owner = own(dir.path(), tcp("127.0.0.1:0")).await;
+    let address = owner.tcp().unwrap();
+    let taken = tempfile::tempdir().unwrap();
+    let error = open(taken.path(), tcp(&address.to_string()))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, OpenError::Tcp { .. }), "{error}");
+    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    assert!(stream.peer_addr().unwrap().ip().is_loopback());
+}
+
+#[tokio::test]
+async fn an_owner_that_does_not_answer_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let owner = Player::start("hold", dir.path());
+    owner.hears("owner");
+    owner.stop();
+    let options = Options {
+        attach_wait: Duration::from_millis(10),
+        ..Options::default()
+    };
+    let error = open(dir.path(), options).await.unwrap_err();
+    assert!(matches!(error, OpenError::Busy { .. }), "{error}");
+    assert!(
+        error.to_string().contains(&owner.pid().to_string()),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn the_one_who_waits_for_an_owner_becomes_it_when_that_dies() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut owner = Player::start("hold", dir.path());
+    owner.hears("owner");
+    owner.stop();
+    let waits = open(dir.path(), Options::default());
+    let (opened, ()) = tokio::join!(waits, async { owner.kill() });
+    assert!(matches!(opened.unwrap(), Opened::Owner(_)));
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_data_directory_is_refused_by_name() {
+    let root = tempfile::tempdir().unwrap();
+    let refused = async |path: &Path| open(path, Options::default()).await.unwrap_err();
+
+    let file = root.path().join("file");
+    fs::write(&file, "precious").unwrap();
+    let error = refused(&file).await;
+    assert!(matches!(error, OpenError::NotADirectory { .. }), "{error}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
+
+    let error = refused(&file.join("below")).await;
+    assert!(matches!(error, OpenError::Directory { .. }), "{error}");
+
+    let loops = root.path().join("loop");
+    symlink(&loops, &loops).unwrap();
+    let error = refused(&loops).await;
+    assert!(matches!(error, OpenError::Directory { .. }), "{error}");
+
+    // Nobody may write there, not even root.
+    let error = refused(Path::new("/proc/meshwork")).await;
+    assert!(matches!(error, OpenError::Directory { .. }), "{error}");
+    assert!(error.to_string().contains("/proc/meshwork"), "{error}");
+}
+
+#[tokio::test]
+async fn a_refused_log_leaves_the_directory_free() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("appendonly.aof");
+    fs::write(&log, "*1\r\n$7\r\nNOTHING\r\n").unwrap();
+    let error = open(dir.path(), Options::default()).await.unwrap_err();
+    assert!(
+        matches!(error, OpenError::Log(LogError::Replay { offset: 0, .. })),
+        "{error}"
+    );
+    assert!(!dir.path().join("redis.sock").exists());
+
+    fs::write(&log, "").unwrap();
+    fs::create_dir(dir.path().join("appendonlydir")).unwrap();
+    let error = open(dir.path(), Options::default()).await.unwrap_err();
+    assert!(
+        matches!(error, OpenError::Log(LogError::TakenOver { .. })),
+        "{error}"
+    );
+
+    fs::remove_dir(dir.path().join("appendonlydir")).unwrap();
+    own(dir.path(), Options::default())
+        .await
+        .close()
+        .await
+        .unwrap();
+}

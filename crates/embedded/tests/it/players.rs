@@ -1,0 +1,16 @@
+//! The parts that other processes play in a test: this binary once more, told its part by its environment.
+
+use crate::support::role;
+use crate::{log, owner};
+
+/// Not a test: the part of another process.
+#[tokio::test]
+async fn child() {
+    let Some((part, dir)) = role() else { return };
+    match part.as_str() {
+        "full-disk" => log::fill_disk(&dir).await,
+        "rewrites" => log::rewrite_for_ever(&dir).await,
+        "hold" => owner::hold(&dir).await,
+        name => owner::write_for_ever(name, &dir).await,
+    }
+}

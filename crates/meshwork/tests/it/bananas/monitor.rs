@@ -1,0 +1,54 @@
+//! What a worker tells of itself to the platform that it runs on.
+
+use std::sync::Arc;
+
+use meshwork::Unfit;
+use meshwork::source::bananas::{Client, Request, Worker};
+use meshwork_test_servers::eventually;
+use meshwork_test_servers::servers::RealServer;
+use tokio::sync::{Notify, mpsc};
+
+use super::support::{BOUND, Ground, LEASE};
+use super::worker::held;
+
+/// As for a platform that asks: it is ready until it is told to stop, though it still runs a job.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_monitor_tells_how_it_is() {
+    let Some(ground) = Ground::open().await else {
+        return;
+    };
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let go = Arc::new(Notify::new());
+    let worker = held(&ground, started, Arc::clone(&go)).concurrency(7);
+    let worker = worker.start().await.unwrap();
+    let monitor = worker.monitor();
+    worker.registered().await;
+    assert_eq!((monitor.ready(), monitor.healthy()), (Ok(()), Ok(())));
+    let id = ground.client.submit(Request::raw("held", "null")).await;
+    starts.recv().await.unwrap();
+    assert_eq!((monitor.name(), monitor.busy()), (worker.name(), 1));
+    let stopping = tokio::spawn(worker.stop());
+    let unfit = eventually("it is not ready", BOUND, async || monitor.ready().err()).await;
+    assert_eq!(unfit, Unfit::Stopping);
+    assert_eq!(monitor.healthy(), Ok(()));
+    go.notify_one();
+    assert_eq!(stopping.await.unwrap(), 0);
+    let outcome = ground.client.wait(&id.unwrap(), BOUND).await.unwrap();
+    assert!(outcome.succeeded);
+    assert_eq!(monitor.busy(), 0);
+}
+
+/// A server that does not answer any more: the registration runs out, and who asks is told at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_without_a_server_is_not_ready() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let client = Client::open(&server.url()).await.unwrap();
+    let worker = Worker::new(&client).lease(LEASE).start().await.unwrap();
+    let monitor = worker.monitor();
+    worker.registered().await;
+    drop(server);
+    let unfit = eventually("it is not ready", BOUND, async || monitor.ready().err()).await;
+    assert_eq!(unfit, Unfit::Unregistered);
+}

@@ -1,0 +1,20 @@
+//! The library on real servers and on the embedded engine.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod bananas;
+mod batches;
+mod client;
+mod engines;
+mod examples;
+mod groups;
+mod hello;
+mod limits;
+mod metrics;
+mod metrics_move;
+mod nooble;
+mod outage;
+mod runners;
+mod snapshot;
+mod worker;
+mod worker_support;

@@ -1,0 +1,14 @@
+//! The runners, as the worker calls them: scripts and handlers go in, reports come out. What they do inside
+//! of their limits is tested beside them.
+
+mod check;
+mod handler;
+mod log;
+mod python;
+mod python_processes;
+mod rhai;
+mod support;
+mod trace;
+
+/// Whether a launcher stands between the runner and the script: see `launched.rs`.
+const LAUNCHED: bool = false;

@@ -1,0 +1,173 @@
+//! Runners that do what a test tells them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use meshwork::Client;
+use meshwork::model::name::ScriptType;
+use meshwork::model::outcome::{Failure, Report};
+use meshwork::runner::{Run, Runner};
+use meshwork_test_servers::eventually;
+use tokio::sync::watch;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) fn osis() -> ScriptType {
+    ScriptType::OSIS.parse().unwrap()
+}
+
+/// A command as somebody types it.
+pub(crate) async fn raw<T: redis::FromRedisValue>(client: &Client, words: &[&str]) -> T {
+    let mut command = redis::cmd(words[0]);
+    command.arg(&words[1..]);
+    let conn = &mut client.broker().conn().clone();
+    command.query_async(conn).await.unwrap()
+}
+
+type Act = Box<dyn Fn(Run) -> BoxFuture<'static, Report> + Send + Sync>;
+
+/// A runner that does what it was made with, and counts.
+pub(crate) struct Scripted {
+    act: Act,
+    runs: AtomicUsize,
+}
+
+impl Scripted {
+    /// Answers with the script.
+    pub(crate) fn echo() -> Arc<Self> {
+        Self::new(|run| Report::done(run.job.script.clone()))
+    }
+
+    /// Answers with what `act` makes of the run, in the task of the worker.
+    pub(crate) fn new(act: impl Fn(Run) -> Report + Send + Sync + Clone + 'static) -> Arc<Self> {
+        let act = move |run| {
+            let act = act.clone();
+            async move { act(run) }.boxed()
+        };
+        Arc::new(Self {
+            act: Box::new(act),
+            runs: AtomicUsize::new(0),
+        })
+    }
+
+    /// Waits at the gate, then answers with the script.
+    pub(crate) fn gated(gate: &Gate) -> Arc<Self> {
+        Self::gated_after(gate, |_| {})
+    }
+
+    /// The same, after it has done something.
+    pub(crate) fn gated_after(
+        gate: &Gate,
+        before: impl Fn(&Run) + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let gate = gate.clone();
+        let act = move |run: Run| {
+            before(&run);
+            let gate = gate.clone();
+            async move { gate.pass(run).await }.boxed()
+        };
+        Arc::new(Self {
+            act: Box::new(act),
+            runs: AtomicUsize::new(0),
+        })
+    }
+
+    /// How often it was asked to run something.
+    pub(crate) fn runs(&self) -> usize {
+        self.runs.load(Ordering::SeqCst)
+    }
+}
+
+impl Runner for Scripted {
+    fn run(&self, run: Run) -> BoxFuture<'_, Report> {
+        self.runs.fetch_add(1, Ordering::SeqCst);
+        (self.act)(run)
+    }
+}
+
+/// Holds runs until it is opened, and tells how many wait and how many were stopped.
+#[derive(Clone)]
+pub(crate) struct Gate {
+    waiting: watch::Sender<usize>,
+    stopped: watch::Sender<usize>,
+    open: watch::Sender<bool>,
+}
+
+impl Gate {
+    pub(crate) fn new() -> Self {
+        Self {
+            waiting: watch::Sender::new(0),
+            stopped: watch::Sender::new(0),
+            open: watch::Sender::new(false),
+        }
+    }
+
+    pub(crate) fn open(&self) {
+        self.open.send_replace(true);
+    }
+
+    /// Returns when so many runs have come to the gate.
+    pub(crate) async fn wait_for(&self, runs: usize) {
+        let mut waiting = self.waiting.subscribe();
+        let arrived = waiting.wait_for(|waiting| *waiting >= runs);
+        tokio::time::timeout(PATIENCE, arrived)
+            .await
+            .expect("runs at the gate")
+            .unwrap();
+    }
+
+    /// Returns when a run was told to stop.
+    pub(crate) async fn wait_stopped(&self) {
+        let mut stopped = self.stopped.subscribe();
+        let told = stopped.wait_for(|stopped| *stopped > 0);
+        tokio::time::timeout(PATIENCE, told)
+            .await
+            .expect("a run is stopped")
+            .unwrap();
+    }
+
+    async fn pass(&self, run: Run) -> Report {
+        self.waiting.send_modify(|waiting| *waiting += 1);
+        let mut open = self.open.subscribe();
+        tokio::select! {
+            _ = open.wait_for(|open| *open) => {}
+            _ = run.stop.stopped() => {
+                self.stopped.send_modify(|stopped| *stopped += 1);
+                return Report::failed(Failure::stopped());
+            }
+        }
+        Report::done(run.job.script.clone())
+    }
+}
+
+/// Holds the calling thread until the lease of `id` has been extended `times` times. Looks from another
+/// thread, since this one may be the only one that its runtime has.
+pub(crate) fn block_until_renewed(url: &str, id: &str, times: usize) {
+    let (url, id) = (url.to_owned(), id.to_owned());
+    let look = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let client = redis::Client::open(url).unwrap();
+            let mut conn = client.get_multiplexed_async_connection().await.unwrap();
+            let (mut last, mut extended) = (None, 0);
+            eventually("the lease is extended", PATIENCE, async || {
+                let mut score = redis::cmd("ZSCORE");
+                score.arg("hero:q:lease").arg(&id);
+                let deadline: Option<f64> = score.query_async(&mut conn).await.unwrap();
+                if deadline != last {
+                    extended += usize::from(last.is_some());
+                    last = deadline;
+                }
+                (extended >= times).then_some(())
+            })
+            .await;
+        });
+    };
+    std::thread::spawn(look).join().unwrap();
+}

@@ -1,0 +1,173 @@
+//! A client of Bananas, of each make: what it sends when a job is submitted, and how it waits for one.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use meshwork_model::bananas::Peer;
+use redis::{Commands, Connection};
+
+use super::BananasError;
+use super::orders::{Account, Batch, LATE, Orders, Wish, now, pause, submitted};
+use super::record::{Record, stamp};
+use meshwork_conformance::accept;
+
+/// How long a client waits for a job.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// Between two looks of the clients in Python and TypeScript.
+const LOOK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
+
+type Fields = HashMap<String, String>;
+
+/// Submits a batch.
+///
+/// # Errors
+/// When the server or the files fail it.
+pub fn submit(orders: &Orders, batch: &Batch) -> Result<(), BananasError> {
+    let client = redis::Client::open(&*orders.url)?;
+    let mut redis = client.get_connection()?;
+    let can_wait = matches!(orders.make, Peer::Python | Peer::TypeScript);
+    for wish in batch.wishes(can_wait) {
+        let list = push(&mut redis, orders.make, &wish)?;
+        submitted(orders, &wish, &list)?;
+        if wish.waited_for {
+            let saw = match wait(&client, &mut redis, orders.make, &wish.id)? {
+                Ok(status) => status,
+                Err(why) => why,
+            };
+            Account::Answers.add(&orders.dir, &format!("{} {saw}", wish.id))?;
+        }
+    }
+    Ok(())
+}
+
+fn record(make: Peer, wish: &Wish) -> Record {
+    let now = now();
+    let blank = if make == Peer::Python { " " } else { "" };
+    let written = stamp(make, now);
+    let sdk = matches!(make, Peer::Python | Peer::TypeScript);
+    let unrouted = sdk && wish.route == "default";
+    Record {
+        id: wish.id.clone(),
+        name: wish.name.clone(),
+        payload: format!("{{\"n\":{blank}{}}}", wish.number),
+        status: if wish.later { "scheduled" } else { "pending" }.to_owned(),
+        priority: wish.priority.to_owned(),
+        created_at: written.clone(),
+        updated_at: written,
+        scheduled_for: match wish.later {
+            true => stamp(make, now + LATE),
+            false => String::new(),
+        },
+        max_retries: 3,
+        routing_key: if unrouted { "" } else { wish.route }.to_owned(),
+        ..Record::default()
+    }
+}
+
+/// What this make sends. Gives the key to which the id went.
+fn push(redis: &mut Connection, make: Peer, wish: &Wish) -> Result<String, BananasError> {
+    let (key, text) = (
+        format!("bananas:job:{}", wish.id),
+        record(make, wish).write(make),
+    );
+    let (route, priority) = (wish.route, wish.priority);
+    let list = match make {
+        Peer::Go if route != "default" => format!("bananas:route:{route}:queue:{priority}"),
+        Peer::GoRouted => format!("bananas:route:{route}:queue:{priority}"),
+        _ => format!("bananas:queue:{priority}"),
+    };
+    match make {
+        Peer::Go | Peer::GoRouted => {
+            let mut pipe = redis::pipe();
+            pipe.set(key, text).lpush(&list, &wish.id);
+            pipe.query::<()>(redis)?;
+            let prefix = match make {
+                Peer::Go => "bananas",
+                _ => "bananas:route:default",
+            };
+            let mut depths = redis::pipe();
+            for priority in ["high", "normal", "low"] {
+                depths.llen(format!("{prefix}:queue:{priority}"));
+            }
+            depths.query::<()>(redis)?;
+        }
+        Peer::Python | Peer::TypeScript => {
+            let () = redis.set(key, text)?;
+            if wish.later {
+                let due = (now() + LATE).as_secs_f64();
+                let score = match make {
+                    Peer::Python => format!("{due:.6}"),
+                    _ => format!("{due:.3}"),
+                };
+                let () = redis.zadd("bananas:queue:scheduled", &wish.id, score)?;
+                return Ok("bananas:queue:scheduled".to_owned());
+            }
+            let () = redis.lpush(&list, &wish.id)?;
+        }
+    }
+    Ok(list)
+}
+
+/// Waits for a job as this make does: what its caller gets, or why it gives up.
+fn wait(
+    client: &redis::Client,
+    redis: &mut Connection,
+    make: Peer,
+    id: &str,
+) -> Result<Result<String, String>, BananasError> {
+    let key = format!("bananas:result:{id}");
+    let given = |fields: Fields| {
+        accept::result(make, &fields)?;
+        Ok(fields.get("status").cloned().unwrap_or_default())
+    };
+    let until = Instant::now() + PATIENCE;
+    if matches!(make, Peer::Go | Peer::GoRouted) {
+        let fields: Fields = redis.hgetall(&key)?;
+        if !fields.is_empty() {
+            return Ok(given(fields));
+        }
+        if let Err(why) = listen(client, id, make)? {
+            return Ok(Err(why));
+        }
+        return Ok(given(redis.hgetall(&key)?));
+    }
+    let look = if make == Peer::Python { LOOK.0 } else { LOOK.1 };
+    loop {
+        let fields: Fields = redis.hgetall(&key)?;
+        if !fields.is_empty() {
+            return Ok(given(fields));
+        }
+        if Instant::now() > until {
+            return Ok(Err("nothing came".to_owned()));
+        }
+        pause(look);
+    }
+}
+
+/// The client in Go looks, then listens: of what came in between it hears nothing, and looks again when its time is
+/// over. Here its time is short.
+fn listen(
+    client: &redis::Client,
+    id: &str,
+    make: Peer,
+) -> Result<Result<(), String>, BananasError> {
+    let mut redis = client.get_connection()?;
+    let mut look = client.get_connection()?;
+    redis.set_read_timeout(Some(LOOK.1))?;
+    let until = Instant::now() + PATIENCE;
+    let mut heard = redis.as_pubsub();
+    heard.subscribe(format!("bananas:result:notify:{id}"))?;
+    loop {
+        match heard.get_message() {
+            Ok(message) => return Ok(accept::word(make, &message.get_payload::<String>()?)),
+            Err(error) if error.is_timeout() => {}
+            Err(error) => return Err(error.into()),
+        }
+        if look.exists(format!("bananas:result:{id}"))? {
+            return Ok(Ok(()));
+        }
+        if Instant::now() > until {
+            return Ok(Err("job did not complete within timeout".to_owned()));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The world in which jobs are taken over and given back while all go on: clients of theirs submit, workers of theirs
+//! and ours run what is in Bananas, another one of ours what was taken over. Who moves them is killed half way.
+
+use std::collections::HashMap;
+use std::fs;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use meshwork_model::bananas::Peer;
+use meshwork_model::keys::hero::Hero;
+use redis::{Commands, Connection};
+
+use super::judge::{self, Report, Submitted, records, standing};
+use super::orders::{ROUTES, closing_time};
+use super::world::{Ground, ended, stop};
+use super::{BananasError, Plan};
+use meshwork_test_servers::Kept;
+use meshwork_test_servers::eventually;
+
+/// How long one step may take.
+const STEP: Duration = Duration::from_secs(300);
+/// Jobs at once of each worker: few, so that jobs wait which can be moved.
+const SLOTS: &str = "2";
+
+/// Plays it.
+pub(super) async fn play(plan: &Plan) -> Result<Report, BananasError> {
+    let ground = Ground::new(plan)?;
+    let mut redis = ground.redis()?;
+    let routes = ROUTES.join(",");
+    let rest = ["--routes", &routes, "--slots", SLOTS];
+    // Ours are the schedulers: what one of theirs has read it pushes, whatever has become of it.
+    let mut ours = vec![
+        ground.start("our-worker", "ours", Peer::Go, &rest)?,
+        ground.start("over-worker", "ours-over", Peer::Go, &rest)?,
+    ];
+    let mut theirs = ground.start("worker", "theirs", Peer::Go, &rest)?;
+    let mut clients = Vec::new();
+    let share = plan.jobs / Peer::ALL.len() as u64;
+    for (number, make) in Peer::ALL.into_iter().enumerate() {
+        clients.push(ground.client("client", number, make, share, &[])?);
+    }
+    let mut kills = 0;
+    for round in 0..plan.kills * 2 {
+        kills += usize::from(kill_half_way(&ground, &mut redis, round % 2 == 1).await?);
+    }
+    eventually("clients end", STEP, async || through(&mut clients)).await?;
+    // What is left goes over in whole, in spite of all that died before.
+    let status = mover(&ground, false)?.0.wait();
+    let status = status.map_err(BananasError::io("migrate"))?;
+    if status.code().is_none_or(|code| code > 1) {
+        return Err(BananasError::Odd(format!("migrate ended with {status}")));
+    }
+    eventually("all jobs end", STEP, async || {
+        done(&ground, &mut redis).transpose()
+    })
+    .await?;
+    for worker in &mut ours {
+        stop(worker)?;
+    }
+    fs::write(closing_time(ground.dir()), "").map_err(BananasError::io("closing time"))?;
+    theirs.0.wait().map_err(BananasError::io("a process"))?;
+    let none = HashMap::new();
+    let mut report = judge::count("over", ground.dir(), &mut redis, &Peer::ALL, false, &none)?;
+    report.kills = kills;
+    Ok(report)
+}
+
+/// The command, as a user says it.
+fn mover(ground: &Ground<'_>, back: bool) -> Result<Kept, BananasError> {
+    let mut command = Command::new(&ground.plan.meshwork);
+    command
+        .env("REDIS_URL", ground.server.url())
+        .env("HOME", ground.dir())
+        .args(["migrate", "bananas"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    match back {
+        true => command.arg("--back"),
+        false => command.args(["--function", "work", "--function", "flaky", "--overdue"]),
+    };
+    let child = command.spawn().map_err(BananasError::io("migrate"))?;
+    Ok(Kept(child))
+}
+
+/// Moves jobs, and kills who does as soon as the first have moved. Whether that was before its end.
+async fn kill_half_way(
+    ground: &Ground<'_>,
+    redis: &mut Connection,
+    back: bool,
+) -> Result<bool, BananasError> {
+    let before = moves(redis)?;
+    let mut mover = mover(ground, back)?;
+    let ended = eventually("jobs move", STEP, async || {
+        match half_way(&mut mover, redis, before) {
+            Ok(None) => None,
+            Ok(Some(ended)) => Some(Ok(ended)),
+            Err(error) => Some(Err(error)),
+        }
+    });
+    Ok(!ended.await?)
+    // Dropped, it is killed.
+}
+
+/// Whether it has ended by itself, once it has ended or moved something.
+fn half_way(
+    mover: &mut Kept,
+    redis: &mut Connection,
+    before: u64,
+) -> Result<Option<bool>, BananasError> {
+    if let Some(status) = ended(mover)? {
+        return match status.code() {
+            Some(0 | 1) => Ok(Some(true)),
+            _ => Err(BananasError::Odd(format!("migrate ended with {status}"))),
+        };
+    }
+    Ok((moves(redis)? != before).then_some(false))
+}
+
+/// Moves so far, both ways: each is told.
+fn moves(redis: &mut Connection) -> Result<u64, BananasError> {
+    let script = "local n = 0 for _, e in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do \
+                  if e[2][4] == 'take_over' or e[2][4] == 'give_back' then n = n + 1 end end return n";
+    let events = Hero::default().events();
+    Ok(redis::cmd("EVAL")
+        .arg(script)
+        .arg(1)
+        .arg(events)
+        .query(redis)?)
+}
+
+/// Whether all clients are through.
+fn through(clients: &mut Vec<Kept>) -> Option<Result<(), BananasError>> {
+    let mut going = Vec::new();
+    for mut client in clients.drain(..) {
+        match ended(&mut client) {
+            Ok(None) => going.push(client),
+            Ok(Some(status)) if ExitStatus::success(&status) => {}
+            Ok(Some(status)) => {
+                let what = format!("a client ended: {status}");
+                return Some(Err(BananasError::Odd(what)));
+            }
+            Err(error) => return Some(Err(error)),
+        }
+    }
+    *clients = going;
+    clients.is_empty().then_some(Ok(()))
+}
+
+/// Whether nothing waits or runs any more.
+fn done(ground: &Ground<'_>, redis: &mut Connection) -> Result<Option<()>, BananasError> {
+    let known = ["scheduled", "processing", "high", "normal", "low"];
+    let known = known.map(|name| format!("bananas:queue:{name}"));
+    if redis.exists(&known)? || !standing(redis)?.is_empty() {
+        return Ok(None);
+    }
+    let jobs = Submitted::read(ground.dir())?;
+    let records = records(redis, &jobs)?;
+    let all = records
+        .values()
+        .all(|record| record.contains("\"completed\""));
+    Ok(all.then_some(()))
+}

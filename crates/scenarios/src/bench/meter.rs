@@ -1,0 +1,148 @@
+//! What a run costs: processor time on both sides, commands, bytes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::BenchError;
+use meshwork_test_servers::servers::RealServer;
+
+/// What one job costs. What a server counts is not there for the embedded engine, which has no such counts and
+/// whose time is the program's.
+#[derive(Debug, Clone, Default)]
+pub struct Cost {
+    /// Commands that the server ran, those of scripts among them.
+    pub commands: Option<f64>,
+    /// Processor time of the server, in µs.
+    pub server_us: Option<f64>,
+    /// Processor time of this program, in µs: client and worker.
+    pub client_us: f64,
+    /// Bytes that the server read.
+    pub bytes_in: Option<f64>,
+    /// Bytes that it sent.
+    pub bytes_out: Option<f64>,
+    /// Bytes added to the append-only file.
+    pub aof_bytes: f64,
+    /// By command: how many, and how long they took on the server in µs. What scripts call counts twice: by
+    /// itself and in the script.
+    pub by_command: BTreeMap<String, (f64, f64)>,
+}
+
+/// Counters at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    own: Duration,
+    server: Option<ServerReading>,
+    aof: f64,
+}
+
+#[derive(Debug, Default)]
+struct ServerReading {
+    seconds: f64,
+    bytes_in: f64,
+    bytes_out: f64,
+    memory: f64,
+    commands: BTreeMap<String, (f64, f64)>,
+}
+
+impl Reading {
+    /// Of a server.
+    pub(super) fn of_server(server: &RealServer) -> Result<Self, BenchError> {
+        let info: String = server.say(&["INFO", "everything"])?;
+        let lines: BTreeMap<&str, &str> = info
+            .lines()
+            .filter_map(|line| line.split_once(':'))
+            .collect();
+        let number = |name: &str| {
+            let value = lines.get(name).and_then(|value| value.parse().ok());
+            value.unwrap_or(0.0)
+        };
+        let commands = lines.iter().filter_map(|(name, value)| {
+            let name = name.strip_prefix("cmdstat_")?;
+            // What the measurement itself asks.
+            (name != "info").then(|| (name.to_owned(), (part(value, "calls"), part(value, "usec"))))
+        });
+        Ok(Self {
+            aof: number("aof_current_size"),
+            server: Some(ServerReading {
+                seconds: number("used_cpu_user") + number("used_cpu_sys"),
+                bytes_in: number("total_net_input_bytes"),
+                bytes_out: number("total_net_output_bytes"),
+                memory: number("used_memory"),
+                commands: commands.collect(),
+            }),
+            own: own(),
+        })
+    }
+
+    /// Of a data directory with the embedded engine.
+    pub(super) fn of_directory(path: &Path) -> Self {
+        let sizes = fs::read_dir(path).into_iter().flatten().flatten();
+        let sizes = sizes.filter_map(|entry| entry.metadata().ok());
+        Self {
+            aof: sizes.map(|data| data.len() as f64).sum(),
+            server: None,
+            own: own(),
+        }
+    }
+
+    /// Bytes in the server's memory.
+    pub(super) fn memory(&self) -> f64 {
+        self.server.as_ref().map_or(0.0, |server| server.memory)
+    }
+
+    /// What was added since, shared out over `jobs`.
+    pub(super) fn since(&self, before: &Self, jobs: usize) -> Cost {
+        let each = |from: f64, to: f64| (to - from) / jobs as f64;
+        let both = before.server.as_ref().zip(self.server.as_ref());
+        let of = |get: fn(&ServerReading) -> f64| both.map(|(from, to)| each(get(from), get(to)));
+        let mut by_command = BTreeMap::new();
+        if let Some((from, to)) = both {
+            for (name, (calls, micros)) in &to.commands {
+                let (calls_before, micros_before) =
+                    from.commands.get(name).copied().unwrap_or_default();
+                let added = (each(calls_before, *calls), each(micros_before, *micros));
+                if added.0 > 0.0 {
+                    by_command.insert(name.clone(), added);
+                }
+            }
+        }
+        let micros = |time: Duration| time.as_secs_f64() * 1e6;
+        Cost {
+            commands: both.map(|_| by_command.values().map(|(calls, _)| calls).sum()),
+            server_us: of(|reading| reading.seconds).map(|seconds| seconds * 1e6),
+            client_us: each(micros(before.own), micros(self.own)),
+            bytes_in: of(|reading| reading.bytes_in),
+            bytes_out: of(|reading| reading.bytes_out),
+            aof_bytes: each(before.aof, self.aof),
+            by_command,
+        }
+    }
+}
+
+/// Processor time of this process so far.
+fn own() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// One number out of `calls=1,usec=2,…`.
+fn part(value: &str, name: &str) -> f64 {
+    let parts = value.split(',').filter_map(|part| part.split_once('='));
+    let mut named = parts.filter(|(own, _)| *own == name);
+    named
+        .next()
+        .and_then(|(_, value)| value.parse().ok())
+        .unwrap_or(0.0)
+}
+
+/// The load of the machine over the last minute, as the system says it.
+pub(super) fn load() -> f64 {
+    let said = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let first = said.split(' ').next().and_then(|first| first.parse().ok());
+    first.unwrap_or(0.0)
+}

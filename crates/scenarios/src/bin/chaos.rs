@@ -1,0 +1,190 @@
+//! `cargo xtask chaos`: kills the real command at random moments, and counts what came out.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use meshwork_scenarios::chaos::fleet::{self, Ground};
+use meshwork_scenarios::chaos::{ChaosError, Plan, Scenario, limits, play, schedules};
+use meshwork_test_servers::binary::meshwork_binary;
+
+/// How much time passes for the schedules: it takes a minute.
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Kill workers, servers and engines at random moments, and check that no job is lost and none runs twice
+/// without need
+///
+/// `alone`, `server` and `attached` run batches: `run` alone, with a worker on a redis-server, or on the
+/// embedded engine with others attached. `fleet` is three workers on a redis-server, each with a clock that
+/// is a minute off the next: kill -9 and SIGSTOP of workers, kill -9 and restart of the server, memory
+/// full. `failover` has a replica and sentinels, and a client that waits for the replica; `unconfirmed` the
+/// same with one that does not, whose loss is measured. `schedules` is three schedulers whose clocks differ by
+/// a minute and a day that passes in one; the one that was busy last is killed. `limits` is three workers whose
+/// queues have limits of concurrency and rate, per queue and per key, and jobs with unique names.
+#[derive(Parser)]
+#[command(name = "cargo xtask chaos")]
+struct Arguments {
+    /// One of alone, server, attached, fleet, failover, unconfirmed, schedules, limits [default: each in turn]
+    #[arg(long, value_parser = Which::from_name)]
+    scenario: Option<Which>,
+    /// How often to kill or disturb, in all scenarios together
+    #[arg(long, default_value_t = 200)]
+    kills: u32,
+    /// Repeats the choices of an earlier run [default: a fresh one, which is printed]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// One object of JSON for each scenario
+    #[arg(long)]
+    json: bool,
+    /// What this program is when it is one of the schedulers
+    #[arg(long, hide = true, num_args = 3, allow_hyphen_values = true)]
+    scheduler: Option<Vec<String>>,
+    /// What this program is when it is one of the workers whose queues are limited
+    #[arg(long, hide = true, num_args = 2)]
+    limited_worker: Option<Vec<String>>,
+}
+
+/// A scenario of either kind.
+#[derive(Clone, Copy)]
+enum Which {
+    Batch(Scenario),
+    Fleet(Ground),
+    Schedules,
+    Limits,
+}
+
+impl Which {
+    fn all() -> impl Iterator<Item = Self> {
+        let batches = Scenario::ALL.into_iter().map(Self::Batch);
+        let fleets = Ground::ALL.into_iter().map(Self::Fleet);
+        batches.chain(fleets).chain([Self::Schedules, Self::Limits])
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Batch(scenario) => scenario.name(),
+            Self::Fleet(ground) => ground.name(),
+            Self::Schedules => "schedules",
+            Self::Limits => "limits",
+        }
+    }
+
+    fn from_name(name: &str) -> Result<Self, String> {
+        let known = || Self::all().map(Self::name).collect::<Vec<_>>().join(", ");
+        let found = Self::all().find(|which| which.name() == name);
+        found.ok_or_else(|| format!("one of {}", known()))
+    }
+
+    /// Plays it; whether it went as promised, in words and as JSON.
+    async fn play(self, plan: Plan) -> Result<(bool, String, String), ChaosError> {
+        match self {
+            Self::Batch(scenario) => {
+                let report = play(&plan, scenario).await?;
+                Ok((report.holds(), report.to_string(), report.json()))
+            }
+            Self::Fleet(ground) => {
+                let plan = fleet::Plan {
+                    binary: plan.binary,
+                    ground,
+                    troubles: plan.kills,
+                    seed: plan.seed,
+                };
+                let report = fleet::play(&plan).await?;
+                Ok((report.holds(), report.to_string(), report.json()))
+            }
+            Self::Schedules => {
+                let plan = schedules::Plan {
+                    scheduler: (own()?, vec!["--scheduler".to_owned()]),
+                    span: DAY,
+                    kills: plan.kills,
+                    seed: plan.seed,
+                };
+                let report = schedules::play(&plan).await?;
+                Ok((report.holds(), report.to_string(), report.json()))
+            }
+            Self::Limits => {
+                let plan = limits::Plan {
+                    worker: (own()?, vec!["--limited-worker".to_owned()]),
+                    kills: plan.kills,
+                    seed: plan.seed,
+                };
+                let report = limits::play(&plan).await?;
+                Ok((report.holds(), report.to_string(), report.json()))
+            }
+        }
+    }
+}
+
+/// This program, which is its own schedulers and workers.
+fn own() -> Result<PathBuf, ChaosError> {
+    std::env::current_exe().map_err(|source| ChaosError::Io {
+        what: "this program".to_owned(),
+        source,
+    })
+}
+
+// Programs' outputs are waited for while others run.
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+#[allow(clippy::print_stderr, reason = "it is a command")]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let part = match (&arguments.scheduler, &arguments.limited_worker) {
+        (Some(told), _) => Some(schedules::be_scheduler(told).await),
+        (_, Some(told)) => Some(limits::be_worker(told).await),
+        _ => None,
+    };
+    if let Some(ended) = part {
+        return match ended {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("chaos: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    let seed = arguments.seed.unwrap_or_else(rand::random);
+    eprintln!("seed {seed}");
+    let binary = match meshwork_binary() {
+        Ok(binary) => binary,
+        Err(error) => {
+            eprintln!("chaos: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let scenarios: Vec<_> = match arguments.scenario {
+        Some(one) => vec![one],
+        None => Which::all().collect(),
+    };
+    let mut all_hold = true;
+    for (number, scenario) in (0..).zip(&scenarios) {
+        let kills = share(arguments.kills, number, scenarios.len());
+        eprintln!("{}: {kills} kills begin", scenario.name());
+        let plan = Plan {
+            binary: binary.clone(),
+            kills,
+            seed,
+        };
+        match scenario.play(plan).await {
+            Ok((holds, words, json)) => {
+                all_hold &= holds;
+                meshwork_test_servers::say(if arguments.json { json } else { words });
+            }
+            Err(error) => {
+                eprintln!("chaos: {}: {error}", scenario.name());
+                all_hold = false;
+            }
+        }
+    }
+    if all_hold {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// The kills of one scenario, so that all together have as many as asked for.
+fn share(kills: u32, number: u32, scenarios: usize) -> u32 {
+    let scenarios = u32::try_from(scenarios).unwrap_or(1);
+    (kills + scenarios - 1 - number) / scenarios
+}

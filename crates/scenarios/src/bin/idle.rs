@@ -1,0 +1,137 @@
+//! What idle workers cost, and how soon they pick a job up. Measures; asserts nothing.
+//!
+//! `cargo run --release -p meshwork-scenarios --bin idle -- redis://127.0.0.1:6379/0`, on a server that nobody
+//! else uses: it counts every call of every client.
+
+use std::time::{Duration, Instant};
+
+use meshwork::model::name::JobId;
+use meshwork::runner::Context;
+use meshwork::{Client, JobRequest, Worker};
+use meshwork_test_servers::calls::Calls;
+use tokio::sync::mpsc;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const SAMPLES: usize = 300;
+const WORKERS: usize = 50;
+const WATCHED: Duration = Duration::from_secs(20);
+/// Longer than a job takes from submission until the worker waits again.
+const SETTLE: Duration = Duration::from_millis(10);
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let url = std::env::args().nth(1).ok_or("usage: idle REDIS_URL")?;
+    let client = Client::open(&url).await?;
+    let (ran, mut runs) = mpsc::unbounded_channel();
+    let note = move |_: String, _: Context| {
+        // The receiver lives as long as the program.
+        let _ = ran.send(Instant::now());
+        async { Ok::<_, String>(()) }
+    };
+    let worker = Worker::new(&client).handle("note", note.clone());
+    let first = worker.clone().start().await?;
+    first.registered().await;
+    pickup("submit", &client, &mut runs, false).await?;
+    pickup("plain LPUSH", &client, &mut runs, true).await?;
+    let calls = Calls::of(&url).await?;
+    calls_while_idle(&calls, 1).await;
+    let mut others = Vec::new();
+    for _ in 1..WORKERS {
+        // Each with connections of its own, as if it were a process.
+        others.push(
+            Worker::new(&Client::open(&url).await?)
+                .handle("note", note.clone())
+                .start()
+                .await?,
+        );
+    }
+    for other in &others {
+        other.registered().await;
+    }
+    calls_per_job(&client, &calls).await?;
+    while runs.try_recv().is_ok() {}
+    calls_while_idle(&calls, WORKERS).await;
+    for other in others {
+        other.stop().await;
+    }
+    first.stop().await;
+    Ok(())
+}
+
+/// From just before the call that pushes to the first line of the handler.
+async fn pickup(
+    how: &str,
+    client: &Client,
+    runs: &mut mpsc::UnboundedReceiver<Instant>,
+    plain: bool,
+) -> Result<()> {
+    let conn = &mut client.broker().conn().clone();
+    let keys = client.broker().keys();
+    let mut pace = tokio::time::interval(SETTLE);
+    let mut took = Vec::with_capacity(SAMPLES);
+    for sample in 0..SAMPLES {
+        pace.tick().await;
+        let id: JobId = format!("plain-{sample}").parse()?;
+        if plain {
+            let mut store = redis::cmd("HSET");
+            store.arg(keys.job_hash_key(&id)).arg("script").arg("\"x\"");
+            store.exec_async(conn).await?;
+        }
+        let began = Instant::now();
+        if plain {
+            let queue = keys.work_queue_type(&"note".parse()?);
+            redis::cmd("LPUSH")
+                .arg(queue)
+                .arg(id.as_str())
+                .exec_async(conn)
+                .await?;
+        } else {
+            client
+                .submit(JobRequest::new("note".parse()?, "\"x\""))
+                .await?;
+        }
+        took.push(
+            runs.recv()
+                .await
+                .ok_or("the worker ended")?
+                .duration_since(began),
+        );
+    }
+    took.sort();
+    meshwork_test_servers::say(format_args!(
+        "pickup by {how}: p50 {:?}, p99 {:?}",
+        took[SAMPLES / 2],
+        took[SAMPLES * 99 / 100]
+    ));
+    Ok(())
+}
+
+async fn calls_while_idle(calls: &Calls, workers: usize) {
+    let each = calls.per_second(WATCHED).await / workers as f64;
+    meshwork_test_servers::say(format_args!(
+        "{workers} idle: {each:.2} calls a second each"
+    ));
+}
+
+/// From the call that submits to the record that says `finished`, and until the workers wait again.
+async fn calls_per_job(client: &Client, calls: &Calls) -> Result<()> {
+    let mut made = Vec::with_capacity(SAMPLES);
+    let mut pace = tokio::time::interval(SETTLE);
+    for _ in 0..SAMPLES {
+        pace.tick().await;
+        let before = calls.so_far();
+        client
+            .submit(JobRequest::new("note".parse()?, "\"x\""))
+            .await?;
+        pace.tick().await;
+        made.push(calls.so_far() - before);
+    }
+    made.sort_unstable();
+    meshwork_test_servers::say(format_args!(
+        "a job among {WORKERS} idle workers: p50 {} calls, p90 {} (renewals that fall between included)",
+        made[SAMPLES / 2],
+        made[SAMPLES * 9 / 10]
+    ));
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! `cargo xtask scale`: what calls cost while a million jobs wait, and while a thousand do.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use meshwork_scenarios::scale::{Plan, run};
+
+/// Measure calls while very many jobs wait, beside the same calls while few do, and walks through long lists
+///
+/// Fails where a call costs more than 1.3 times as much, or takes more commands.
+#[derive(Parser)]
+#[command(name = "cargo xtask scale")]
+struct Arguments {
+    /// Jobs that wait in the first database
+    #[arg(long, default_value_t = 1_000)]
+    few: usize,
+    /// Jobs that wait in the second, and ids in the long lists
+    #[arg(long, default_value_t = 1_000_000)]
+    many: usize,
+    /// How often each call is made
+    #[arg(long, default_value_t = 2_000)]
+    calls: usize,
+    /// How often each walk is made
+    #[arg(long, default_value_t = 30)]
+    walks: usize,
+    /// One object of JSON for each figure, behind the table
+    #[arg(long)]
+    json: bool,
+}
+
+#[tokio::main(flavor = "current_thread")]
+#[allow(clippy::print_stderr, reason = "it is a command")]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let plan = Plan {
+        few: arguments.few,
+        many: arguments.many,
+        calls: arguments.calls,
+        long: arguments.many,
+        walks: arguments.walks,
+    };
+    match run(&plan).await {
+        Ok(report) => {
+            meshwork_test_servers::say(&report);
+            if arguments.json {
+                meshwork_test_servers::say(report.json(&plan).trim_end());
+            }
+            if report.holds() {
+                return ExitCode::SUCCESS;
+            }
+            eprintln!("scale: not all is as promised");
+        }
+        Err(error) => eprintln!("scale: {error}"),
+    }
+    ExitCode::FAILURE
+}

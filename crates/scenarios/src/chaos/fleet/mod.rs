@@ -1,0 +1,200 @@
+//! A fleet: three workers on a server, jobs that a client submits one by one, and all that can happen to
+//! processes, servers and clocks. Each start of a job is written down by its script, outside of any store;
+//! each trouble by who makes it. In the end every job that was acknowledged has its one right result, and
+//! each start beyond a job's first is explained by what had happened to its worker or to the server.
+
+mod ledger;
+mod store;
+mod submit;
+mod troop;
+mod troubles;
+
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::ChaosError;
+use ledger::Judged;
+use meshwork_test_servers::servers::{Tool, find};
+use store::Store;
+use submit::Submitted;
+use troop::{Member, Quarters};
+use troubles::Troubles;
+
+/// Workers of the fleet.
+const WORKERS: usize = 3;
+
+/// Writes down that it starts, works for a moment, and gives its id back turned round.
+const SCRIPT: &str = r#"
+import os, time
+
+tally = os.open(os.environ["TALLY"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+os.write(tally, f"{JOB_ID} {os.getppid()} {time.monotonic_ns()}\n".encode())
+time.sleep(0.05)
+result = JOB_ID[::-1]
+"#;
+
+/// Where the jobs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// A redis-server that writes each command to disk before it answers.
+    Server,
+    /// A master, its replica and sentinels; the client waits for the replica (`WAIT 1`).
+    Failover,
+    /// The same without waiting: what this loses is measured, not promised.
+    Unconfirmed,
+}
+
+impl Ground {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Server, Self::Failover, Self::Unconfirmed];
+
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Server => "fleet",
+            Self::Failover => "failover",
+            Self::Unconfirmed => "unconfirmed",
+        }
+    }
+}
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The `meshwork` binary.
+    pub binary: PathBuf,
+    /// Where the jobs are.
+    pub ground: Ground,
+    /// How many troubles there are.
+    pub troubles: u32,
+    /// Which moments and victims are chosen; what goes on in them is the machine's affair.
+    pub seed: u64,
+}
+
+/// How it went.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Where the jobs were.
+    pub ground: Ground,
+    /// Jobs that the client tried to submit.
+    pub submitted: usize,
+    /// Those of which it was told that they are stored.
+    pub acknowledged: usize,
+    /// Acknowledged jobs without their one right result, and why.
+    pub lost: Vec<String>,
+    /// Starts beyond the first of each job.
+    pub twice: u64,
+    /// Of these, how many are explained by what had happened.
+    pub permitted: u64,
+    /// The others.
+    pub unexplained: Vec<String>,
+    /// Whether two of three workers had a clock that was wrong by a minute.
+    pub wrong_clocks: bool,
+}
+
+impl Report {
+    /// Whether everything is as promised. Without confirmation a failover may lose what it had not copied.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        let kept = self.lost.is_empty() || self.ground == Ground::Unconfirmed;
+        kept && self.unexplained.is_empty() && self.acknowledged > 0
+    }
+
+    /// One object of JSON, on one line.
+    #[must_use]
+    pub fn json(&self) -> String {
+        serde_json::json!({
+            "scenario": self.ground.name(),
+            "submitted": self.submitted,
+            "acknowledged": self.acknowledged,
+            "lost": self.lost,
+            "run_twice": self.twice,
+            "permitted": self.permitted,
+            "unexplained": self.unexplained,
+            "wrong_clocks": self.wrong_clocks,
+            "holds": self.holds(),
+        })
+        .to_string()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, lost) = (self.ground.name(), self.lost.len());
+        let Self {
+            submitted,
+            acknowledged,
+            twice,
+            permitted,
+            ..
+        } = self;
+        write!(
+            f,
+            "{name}: submitted {submitted}, acknowledged {acknowledged}, lost {lost}, "
+        )?;
+        write!(f, "run twice {twice}, of these permitted {permitted}")?;
+        for line in self.lost.iter().chain(&self.unexplained).take(10) {
+            write!(f, "\n  {line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Plays until there have been enough troubles and all jobs have ended.
+///
+/// # Errors
+/// When this machine lacks a program; when a program ends by itself or gets stuck; when files cannot be
+/// written.
+pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
+    let dir = tempfile::Builder::new().prefix("mw-fleet-").tempdir();
+    let dir = dir.map_err(ChaosError::io("a temporary directory"))?;
+    let python = find(Tool::Python).ok_or(ChaosError::Missing(Tool::Python.program()))?;
+    let mut store = match plan.ground {
+        Ground::Server => Store::single()?,
+        Ground::Failover => Store::watched(true).await?,
+        Ground::Unconfirmed => Store::watched(false).await?,
+    };
+    let faketime = find(Tool::Faketime);
+    let quarters = Quarters {
+        binary: &plan.binary,
+        dir: dir.path(),
+        python: &python,
+        url: store.url(),
+        faketime: faketime.as_deref(),
+    };
+    let mut troop = Vec::new();
+    for number in 0..WORKERS {
+        troop.push(Member::start(&quarters, number)?);
+    }
+    for member in &mut troop {
+        member.listens().await?;
+    }
+    let tally = dir.path().join("tally");
+    let submitting = Submitted::start(store.submit_url(), tally.clone()).await?;
+    let mut troubles = Troubles::new(StdRng::seed_from_u64(plan.seed));
+    for _ in 0..plan.troubles {
+        troubles.make(&mut store, &mut troop, &quarters).await?;
+    }
+    let (submitted, acknowledged, lost) = submitting.stop_and_count().await?;
+    let tally = fs::read_to_string(tally).map_err(ChaosError::io("the tally"))?;
+    let Judged {
+        twice,
+        permitted,
+        unexplained,
+    } = ledger::judge(&ledger::starts(&tally)?, &troubles.happened);
+    Ok(Report {
+        ground: plan.ground,
+        submitted,
+        acknowledged,
+        lost,
+        twice,
+        permitted,
+        unexplained,
+        wrong_clocks: faketime.is_some(),
+    })
+}

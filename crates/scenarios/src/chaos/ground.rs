@@ -1,0 +1,120 @@
+//! The directory of a scenario: inputs, the script, the files in which its runs are counted, and
+//! the data or the server.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use super::count::Count;
+use super::{ChaosError, INPUTS, Plan, Scenario};
+use meshwork_test_servers::servers::{RealServer, Tool, find};
+
+/// So short that what a killed worker held is back soon, and long enough for a busy machine to
+/// renew it.
+pub(super) const LEASE: Duration = Duration::from_secs(1);
+
+/// Jobs at a time in each process.
+pub(super) const CONCURRENCY: usize = 4;
+
+/// Adds its input to the file that counts the runs, and gives it back turned round.
+const SCRIPT: &str = r#"
+import os, sys
+
+name = sys.stdin.read()
+tally = os.open(os.environ["TALLY"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+os.write(tally, (name + "\n").encode())
+result = name[::-1]
+"#;
+
+pub(super) struct Ground {
+    pub(super) scenario: Scenario,
+    binary: PathBuf,
+    python: PathBuf,
+    server: Option<RealServer>,
+    dir: TempDir,
+}
+
+impl Ground {
+    pub(super) fn new(plan: &Plan, scenario: Scenario) -> Result<Self, ChaosError> {
+        let dir = tempfile::Builder::new().prefix("mw-chaos-").tempdir();
+        let dir = dir.map_err(ChaosError::io("a temporary directory"))?;
+        let python = needed(Tool::Python)?;
+        let server = match scenario {
+            Scenario::Server => {
+                needed(Tool::Redis)?;
+                RealServer::redis().start_for("chaos")
+            }
+            Scenario::Alone | Scenario::Attached => None,
+        };
+        let ground = Self {
+            scenario,
+            binary: plan.binary.clone(),
+            python,
+            server,
+            dir,
+        };
+        ground.write("chaos.py", SCRIPT)?;
+        for name in inputs() {
+            ground.write(&name, &name)?;
+        }
+        Ok(ground)
+    }
+
+    /// The command, with our data or our server and nothing of the caller's.
+    pub(super) fn command(&self) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.current_dir(self.dir.path()).kill_on_drop(true);
+        command
+            .env("MESHWORK_DATA", self.data())
+            .env_remove("REDIS_URL");
+        command.envs(
+            self.server
+                .as_ref()
+                .map(|server| ("REDIS_URL", server.url())),
+        );
+        command.env("MESHWORK_PYTHON", &self.python);
+        command
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Where the runs of a batch are counted.
+    pub(super) fn tally(&self, batch: usize) -> PathBuf {
+        self.file(&format!("tally-{batch}"))
+    }
+
+    /// The process that owns the embedded engine, by what it wrote into its lock.
+    pub(super) fn owner(&self) -> Option<u32> {
+        let holder = fs::read_to_string(self.data().join("lock")).ok()?;
+        holder.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    pub(super) fn count(&self, output: &Path, batch: usize) -> Result<Count, ChaosError> {
+        let read = |path: &Path| {
+            fs::read_to_string(path).map_err(ChaosError::io(path.display().to_string()))
+        };
+        Count::of(&read(output)?, &read(&self.tally(batch))?)
+    }
+
+    fn data(&self) -> PathBuf {
+        self.file("data")
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), ChaosError> {
+        fs::write(self.file(name), text).map_err(ChaosError::io(name))
+    }
+}
+
+fn needed(tool: Tool) -> Result<PathBuf, ChaosError> {
+    find(tool).ok_or(ChaosError::Missing(tool.program()))
+}
+
+/// The names of the input files, which are also their contents.
+pub(super) fn inputs() -> impl Iterator<Item = String> {
+    (0..INPUTS).map(|number| format!("input-{number:04}"))
+}

@@ -1,0 +1,243 @@
+//! Limits: worker processes whose queues have limits of concurrency and rate, per queue and per key, and jobs
+//! with unique names; `kill -9` at random moments. Each run appends its start and its end to a file outside of
+//! the store, and that file is judged: never more at once than the limit, a killed worker's slot given on only
+//! when its lease is over, never two of a name. In the end all jobs are done, and as many slots are free as
+//! there are.
+
+mod jobs;
+mod ledger;
+mod troop;
+mod work;
+
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use meshwork_broker::conn::{Conn, Target, TlsFiles};
+use meshwork_broker::{Broker, Claim, Feeds};
+use meshwork_model::keys::hero::Hero;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::ChaosError;
+use jobs::{Asked, KEY_SLOTS, SLOTS, Sort};
+use meshwork_test_servers::servers::{RealServer, Tool};
+use troop::Troop;
+
+pub use work::be_worker;
+
+/// Long enough for a machine that is busy with other things to renew it.
+const LEASE: Duration = Duration::from_secs(3);
+/// Up to here after a kill the next one comes …
+const SOON: Duration = Duration::from_millis(800);
+/// … but for every so many, which leave what was hit the time to be run: a job that loses its worker five times
+/// ends in error.
+const KILLS_IN_A_ROW: u32 = 3;
+/// That time: two leases.
+const PEACE: Duration = Duration::from_secs(6);
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The program of this scenario's workers, and what makes it be one: the server's URL and the file that it
+    /// writes to follow.
+    pub worker: (PathBuf, Vec<String>),
+    /// How often to kill.
+    pub kills: u32,
+    /// Which moments, victims and jobs are chosen; what goes on in them is the machine's affair.
+    pub seed: u64,
+}
+
+/// How it went.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// How many jobs were stored.
+    pub jobs: usize,
+    /// How often one was started.
+    pub starts: usize,
+    /// Runs that a kill has ended.
+    pub killed: usize,
+    /// How many ran at once in the limited queue, at most.
+    pub most: usize,
+    /// Jobs that were not done in the end.
+    pub lost: Vec<String>,
+    /// More at once, or in a time, than the limit; two of a name; runs that nobody ended.
+    pub over: Vec<String>,
+    /// Slots, leases and names that were not free in the end.
+    pub leaked: Vec<String>,
+    /// How often a worker was killed.
+    pub kills: u32,
+}
+
+impl Report {
+    /// Whether all limits held, were reached, and are free again.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        let right = self.lost.is_empty() && self.over.is_empty() && self.leaked.is_empty();
+        right && self.jobs > 0 && self.most == SLOTS
+    }
+
+    /// One object of JSON, on one line.
+    #[must_use]
+    pub fn json(&self) -> String {
+        serde_json::json!({
+            "scenario": "limits",
+            "kills": self.kills,
+            "jobs": self.jobs,
+            "starts": self.starts,
+            "killed": self.killed,
+            "most": self.most,
+            "limit": SLOTS,
+            "lost": self.lost,
+            "over": self.over,
+            "leaked": self.leaked,
+            "holds": self.holds(),
+        })
+        .to_string()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "limits: kills {}, jobs {}, starts {}, of these killed {}, ",
+            self.kills, self.jobs, self.starts, self.killed
+        )?;
+        write!(
+            f,
+            "most at once {} of {SLOTS}, lost {}, over a limit {}, leaked {}",
+            self.most,
+            self.lost.len(),
+            self.over.len(),
+            self.leaked.len()
+        )?;
+        let lines = self.over.iter().chain(&self.leaked).chain(&self.lost);
+        for line in lines.take(10) {
+            write!(f, "\n  {line}")?;
+        }
+        Ok(())
+    }
+}
+
+fn failed(error: &dyn fmt::Display) -> ChaosError {
+    ChaosError::Line(error.to_string())
+}
+
+async fn connected(url: &str) -> Result<Broker, ChaosError> {
+    let target = Target::parse(url, TlsFiles::default()).map_err(|error| failed(&error))?;
+    let keys = Hero::default();
+    let conn = Conn::open(&target, keys.namespace()).await;
+    Ok(Broker::new(conn.map_err(|error| failed(&error))?, keys))
+}
+
+/// The host's monotonic clock, which all its processes share, in nanoseconds.
+fn monotonic_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// Plays until there have been enough kills and all jobs are done.
+///
+/// # Errors
+/// When this machine lacks a program; when a worker ends by itself; when jobs do not come to their end; when files
+/// cannot be written.
+pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
+    let dir = tempfile::Builder::new().prefix("mw-limits-").tempdir();
+    let dir = dir.map_err(ChaosError::io("a temporary directory"))?;
+    let server = RealServer::redis().append_only().start_for("chaos");
+    let server = server.ok_or(ChaosError::Missing(Tool::Redis.program()))?;
+    let broker = connected(&server.url()).await?;
+    jobs::configure(&broker).await?;
+    let mut random = StdRng::seed_from_u64(plan.seed);
+    let enough = Arc::new(AtomicBool::new(false));
+    let submitting = jobs::submit(broker.clone(), Arc::clone(&enough), random.random());
+    let submitting = tokio::spawn(submitting);
+    let tally = dir.path().join("tally");
+    let mut troop = Troop::start(plan, dir.path(), server.url(), &tally)?;
+    for kill in 1..=plan.kills {
+        let peace = kill.is_multiple_of(KILLS_IN_A_ROW);
+        let pause = SOON.mul_f64(random.random()) + if peace { PEACE } else { Duration::ZERO };
+        troop.peace(pause).await?;
+        troop.kill(&mut random).await?;
+    }
+    troop.peace(PEACE).await?;
+    enough.store(true, Ordering::SeqCst);
+    let asked = submitting.await.map_err(|error| failed(&error))??;
+    let lost = jobs::all_done(&broker, &asked).await?;
+    let kills = troop.end().await?;
+    let said = fs::read_to_string(&tally).map_err(ChaosError::io("the tally"))?;
+    let judged = ledger::judge(&ledger::runs(&said)?, &kills, &asked);
+    Ok(Report {
+        jobs: asked.len(),
+        starts: judged.starts,
+        killed: judged.killed,
+        most: judged.most,
+        lost,
+        over: judged.over,
+        leaked: leaked(&broker).await?,
+        kills: plan.kills,
+    })
+}
+
+/// What is not free, found by taking it: nobody else works any more.
+async fn leaked(broker: &Broker) -> Result<Vec<String>, ChaosError> {
+    let mut leaked = Vec::new();
+    let leases = broker.running().await.map_err(|error| failed(&error))?;
+    if leases > 0 {
+        leaked.push(format!("{leases} leases are left"));
+    }
+    for (what, key, limit) in [
+        ("the queue", None, SLOTS),
+        ("a key", Some("key-0"), KEY_SLOTS),
+    ] {
+        let free = take(broker, what, key, limit + 2).await?;
+        if free != limit {
+            leaked.push(format!("{free} slots of {what} are free, not {limit}"));
+        }
+    }
+    let taken = jobs::names_taken(broker).await?;
+    leaked.extend(taken.map(|name| format!("the name {name} is taken")));
+    Ok(leaked)
+}
+
+/// How many of so many new jobs one may take; they are finished then.
+async fn take(
+    broker: &Broker,
+    what: &str,
+    key: Option<&str>,
+    jobs: usize,
+) -> Result<usize, ChaosError> {
+    let told = |error: meshwork_broker::Error| failed(&error);
+    let mut asked = Asked::default();
+    for number in 0..jobs {
+        let id = format!("last-{}-{number}", what.replace(' ', "-"));
+        asked.add(Sort::Slots, id, key, 0)?;
+    }
+    asked.enqueue(broker).await?;
+    let token = format!("judge {what}");
+    let claim = Claim {
+        queues: &[Sort::Slots.queue(broker)?],
+        old: &[],
+        reverse: false,
+        feeds: Feeds::All,
+        want: jobs,
+        lease: LEASE,
+        worker: "judge",
+        token: &token,
+    };
+    let taken = broker.claim(claim).await.map_err(told)?.jobs;
+    for job in &taken {
+        broker.finish(job, b"", b"", b"").await.map_err(told)?;
+    }
+    // Those that found no slot are not to be in the way of the next look.
+    for id in asked.ids() {
+        if let Some(job) = broker.inspect(id).await.map_err(told)? {
+            broker.cancel(&job, "over", true).await.map_err(told)?;
+        }
+    }
+    Ok(taken.len())
+}

@@ -1,0 +1,138 @@
+//! One process of the command.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use super::ChaosError;
+use super::ground::Ground;
+
+/// How much of what a program said is told, in bytes.
+const SAID: usize = 4096;
+
+/// Between two looks whether it has printed something.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A running process of the command, killed when dropped.
+pub(super) struct Program {
+    name: String,
+    arguments: Vec<String>,
+    child: Child,
+    stderr: PathBuf,
+    /// What it prints.
+    pub(super) stdout: PathBuf,
+}
+
+impl Program {
+    /// Starts it; `name` tells its files from those of others. Its stdout is begun anew at each
+    /// start, its stderr goes on.
+    pub(super) fn start(
+        ground: &Ground,
+        name: String,
+        arguments: Vec<String>,
+    ) -> Result<Self, ChaosError> {
+        let stdout = ground.file(&format!("{name}.out"));
+        let stderr = ground.file(&format!("{name}.err"));
+        let mut command = ground.command();
+        let started = spawn(command.args(&arguments), &stdout, &stderr);
+        let child = started.map_err(ChaosError::io(&*name))?;
+        Ok(Self {
+            name,
+            arguments,
+            child,
+            stderr,
+            stdout,
+        })
+    }
+
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Waits until it has printed `word`.
+    pub(super) async fn says(
+        &mut self,
+        word: &'static str,
+        wait: Duration,
+    ) -> Result<(), ChaosError> {
+        let deadline = Instant::now() + wait;
+        while !fs::read_to_string(&self.stdout).is_ok_and(|said| said.contains(word)) {
+            if let Some(status) = self.ended_within(LOOK).await? {
+                return Err(self.ended(status));
+            }
+            if Instant::now() > deadline {
+                return Err(self.stuck("started", wait));
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills it, and starts it again as it was. It must be there to be killed.
+    pub(super) async fn kill_and_start_again(&mut self, ground: &Ground) -> Result<(), ChaosError> {
+        if let Some(status) = self.child.try_wait().map_err(ChaosError::io(&*self.name))? {
+            return Err(self.ended(status));
+        }
+        self.child
+            .kill()
+            .await
+            .map_err(ChaosError::io(&*self.name))?;
+        *self = Self::start(ground, self.name.clone(), self.arguments.clone())?;
+        Ok(())
+    }
+
+    /// How it has ended, if it does within `wait`.
+    pub(super) async fn ended_within(
+        &mut self,
+        wait: Duration,
+    ) -> Result<Option<ExitStatus>, ChaosError> {
+        match timeout(wait, self.child.wait()).await {
+            Ok(status) => Ok(Some(status.map_err(ChaosError::io(&*self.name))?)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    pub(super) fn ended(&self, status: ExitStatus) -> ChaosError {
+        let (program, said) = (self.in_words(), self.said());
+        ChaosError::Ended {
+            program,
+            status: status.to_string(),
+            said,
+        }
+    }
+
+    pub(super) fn stuck(&self, what: &'static str, waited: Duration) -> ChaosError {
+        let (program, said) = (self.in_words(), self.said());
+        ChaosError::Stuck {
+            program,
+            what,
+            seconds: waited.as_secs(),
+            said,
+        }
+    }
+
+    /// The end of its stderr.
+    fn said(&self) -> String {
+        let said = fs::read(&self.stderr).unwrap_or_default();
+        String::from_utf8_lossy(&said[said.len().saturating_sub(SAID)..]).into_owned()
+    }
+
+    /// The command without its many files.
+    fn in_words(&self) -> String {
+        let words = self.arguments.iter().take_while(|word| *word != "--each");
+        words.map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn spawn(command: &mut Command, stdout: &Path, stderr: &Path) -> io::Result<Child> {
+    let stderr = File::options().append(true).create(true).open(stderr)?;
+    command
+        .stdin(Stdio::null())
+        .stdout(File::create(stdout)?)
+        .stderr(stderr)
+        .spawn()
+}

@@ -1,0 +1,134 @@
+//! Who keeps the processes of the old world: kills those that stand still to be killed, and starts others in
+//! their place.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+
+use rustix::process::{Pid, WaitOptions, waitpid};
+
+use super::LegacyError;
+use super::client::Batch;
+use super::orders::{Account, Orders};
+use meshwork_test_servers::Kept;
+
+/// The programs.
+#[derive(Clone, Debug)]
+pub(super) struct Programs {
+    /// The `meshwork` command.
+    pub(super) meshwork: PathBuf,
+    /// The test kit's own `legacy`, which is the old worker, the old client, and a worker of ours.
+    pub(super) legacy: PathBuf,
+}
+
+/// A kind of process of the old world.
+#[derive(Clone)]
+pub(super) enum Role {
+    Worker,
+    Client(Batch),
+}
+
+/// Runs one until it has ended by itself, as often anew as it is killed. The thread gives how often.
+pub(super) fn keep(
+    legacy: &Path,
+    orders: Orders,
+    role: Role,
+) -> JoinHandle<Result<u64, LegacyError>> {
+    let legacy = legacy.to_owned();
+    thread::spawn(move || {
+        let (mut orders, mut role, mut kills) = (orders, role, 0);
+        loop {
+            let process = Kept(spawn(&legacy, &orders, &role)?);
+            if !stands_still(&process)? {
+                return Ok(kills);
+            }
+            drop(process);
+            kills += 1;
+            orders.seed = orders.seed.wrapping_add(1);
+            if let Role::Client(batch) = &mut role {
+                batch.from = submitted(&orders, batch)?;
+            }
+        }
+    })
+}
+
+/// Waits until it stands still; false if it has ended well before.
+fn stands_still(process: &Kept) -> Result<bool, LegacyError> {
+    let pid = Pid::from_raw(process.0.id().cast_signed());
+    let (_, status) = waitpid(pid, WaitOptions::UNTRACED)
+        .map_err(|error| LegacyError::io("waiting for a process")(error.into()))?
+        .ok_or(LegacyError::Ended("without a status".to_owned()))?;
+    if status.stopped() {
+        return Ok(true);
+    }
+    match status.exit_status() {
+        Some(0) => Ok(false),
+        other => Err(LegacyError::Ended(format!("{other:?}"))),
+    }
+}
+
+/// The number of the job after the last that this client has stored.
+fn submitted(orders: &Orders, batch: &Batch) -> Result<u64, LegacyError> {
+    let lines = Account::Submitted.read(&orders.dir);
+    let lines = lines.map_err(LegacyError::io("the submitted jobs"))?;
+    let own = lines.iter().filter(|line| {
+        let name = line.split(' ').nth(1);
+        name == Some(&*orders.name)
+    });
+    Ok(batch.from.max(first(batch) + own.count() as u64))
+}
+
+/// Each batch of a client begins at a multiple of this.
+pub(super) const BATCH: u64 = 1_000_000;
+
+fn first(batch: &Batch) -> u64 {
+    batch.from - batch.from % BATCH
+}
+
+fn spawn(legacy: &Path, orders: &Orders, role: &Role) -> Result<Child, LegacyError> {
+    let mut command = Command::new(legacy);
+    command.arg(match role {
+        Role::Worker => "worker",
+        Role::Client(_) => "client",
+    });
+    told(&mut command, orders);
+    if let Role::Client(batch) = role {
+        for (option, number) in [
+            ("--client", batch.client),
+            ("--from", batch.from),
+            ("--to", batch.to),
+            ("--timeout", batch.timeout),
+            ("--wait-for-each", batch.wait_for_each),
+            ("--wait", batch.wait),
+        ] {
+            command.arg(option).arg(number.to_string());
+        }
+        command.arg("--script").arg(&batch.script);
+        if let Some(script_type) = &batch.script_type {
+            command.arg("--script-type").arg(script_type);
+        }
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.spawn().map_err(LegacyError::io("a process"))
+}
+
+fn told(command: &mut Command, orders: &Orders) {
+    command
+        .args(["--url", &orders.url])
+        .args(["--list", &orders.list])
+        .args(["--worker-id", &orders.worker_id])
+        .args(["--name", &orders.name])
+        .args(["--seed", &orders.seed.to_string()])
+        .args(["--deadly", &orders.deadly.to_string()])
+        .arg("--dir")
+        .arg(&orders.dir);
+}
+
+/// Starts one of our workers with the runner that writes down.
+pub(super) fn ours(programs: &Programs, orders: &Orders) -> Result<Kept, LegacyError> {
+    let mut command = Command::new(&programs.legacy);
+    command.arg("ours");
+    told(&mut command, orders);
+    let child = command.stdin(Stdio::null()).spawn();
+    Ok(Kept(child.map_err(LegacyError::io("our worker"))?))
+}

@@ -1,0 +1,343 @@
+//! The play: a migration from its first phase to its end, with both generations at work.
+
+use std::collections::HashMap;
+use std::fs;
+use std::process::Command;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use meshwork::Client;
+use meshwork_model::job::NewJob;
+use meshwork_model::name::JobId;
+use meshwork_model::route::Route;
+use redis::Commands;
+use tempfile::TempDir;
+
+use super::client::{Batch, fields};
+use super::judge::Report;
+use super::keeper::{BATCH, Programs, Role, keep, ours};
+use super::orders::{Account, Orders};
+use super::{LegacyError, OldList, Plan, TYPE};
+use meshwork_test_servers::Kept;
+use meshwork_test_servers::eventually;
+use meshwork_test_servers::servers::{RealServer, Tool, find};
+
+/// Old workers.
+const WORKERS: u64 = 4;
+/// Old clients.
+const CLIENTS: u64 = 3;
+/// Phases in which a part of the jobs is submitted: before, dual, canonical, after.
+const PHASES: u64 = 4;
+/// Between the last two: old workers are gone, old clients are not.
+const WIDOWS: u64 = 3;
+/// The last: old workers and clients are gone.
+const AFTER: u64 = 4;
+/// Jobs of each client among the widows.
+const OF_WIDOW: u64 = 8;
+/// The ids of old workers; they also name the type, as Hero's own do. The migration is told of the first
+/// one's list only, and ours take over none of the second's.
+const WORKER_IDS: [&str; 2] = ["python_runner_1", "python_runner_2"];
+/// Of so many jobs of an old client one is waited for, a second: old workers never reply, since a list on
+/// which somebody waits does not exist.
+const WAITED_FOR: u64 = 50;
+/// How long a client waits that will be answered, in seconds.
+const PATIENCE: u64 = 30;
+/// How long a job may run, in seconds: an interpreter has to start on a busy machine.
+const TIMEOUT: u64 = 5;
+/// The migration's age, in seconds: far longer than a live old worker takes from BLPOP to HSET.
+const AGE: &str = "1.5";
+/// How long the end may take after the last job: several times what a job takes whose worker was killed.
+const END: Duration = Duration::from_secs(120);
+/// Jobs that our client submits at once.
+const AT_ONCE: usize = 20;
+
+/// Plays one world.
+///
+/// # Errors
+/// When a program is missing or does what it never should. That jobs were lost is no error but a report.
+pub async fn play(plan: &Plan, list: OldList) -> Result<Report, LegacyError> {
+    let world = World::new(plan, list)?;
+    let (one, two) = (world.ours()?, world.command_worker()?);
+    let old: Vec<_> = (0..WORKERS)
+        .map(|number| world.old_worker(number))
+        .collect();
+    world.phase(0).await?;
+    let setting = match list {
+        OldList::Work => "{worker_id}",
+        _ => WORKER_IDS[0],
+    };
+    let start = ["start", "--list", &list.key(setting), "--age", AGE];
+    world.step(&start, 0)?;
+    world.phase(1).await?;
+    world.step(&["finish"], 1)?;
+    world.step(&["canonical-first"], 0)?;
+    world.phase(2).await?;
+    // Old workers are there, and seen.
+    world.step(&["finish"], 1)?;
+    let closing_time = Orders::closing_time(world.dir.path());
+    fs::write(closing_time, "").map_err(LegacyError::io("the end of work"))?;
+    for worker in old {
+        joined(worker).await?;
+    }
+    let waited = world.widows().await?;
+    world.finished().await?;
+    world.phase(AFTER).await?;
+    let status = world.ended().await?;
+    drop((one, two));
+    Report::count(list, world.dir.path(), &status, &waited)
+}
+
+struct World<'a> {
+    plan: &'a Plan,
+    list: OldList,
+    programs: Programs,
+    server: RealServer,
+    dir: TempDir,
+    python: std::path::PathBuf,
+    script: String,
+}
+
+impl<'a> World<'a> {
+    fn new(plan: &'a Plan, list: OldList) -> Result<Self, LegacyError> {
+        let python = find(Tool::Python).ok_or(LegacyError::Missing("python3"))?;
+        let server = RealServer::redis().start_for("legacy");
+        let server = server.ok_or(LegacyError::Missing("redis-server"))?;
+        let dir = tempfile::Builder::new().prefix("mw-legacy-").tempdir();
+        let dir = dir.map_err(LegacyError::io("a temporary directory"))?;
+        let starts = dir.path().join(Account::Starts.name());
+        let script = format!(
+            "import os\n\
+             tally = os.open({:?}, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)\n\
+             os.write(tally, f\"{{JOB_ID}} command\\n\".encode())\n\
+             result = JOB_ID\n",
+            starts.display().to_string()
+        );
+        Ok(Self {
+            plan,
+            list,
+            programs: Programs {
+                meshwork: plan.meshwork.clone(),
+                legacy: plan.legacy.clone(),
+            },
+            server,
+            dir,
+            python,
+            script,
+        })
+    }
+
+    /// For number so and so: the even ones belong to the first old worker, the odd ones to the second.
+    fn orders(&self, name: String, number: u64, seed: u64) -> Orders {
+        let worker_id = WORKER_IDS[usize::from(number % 2 == 1)];
+        Orders {
+            url: self.server.url(),
+            list: self.list.key(worker_id),
+            worker_id: worker_id.to_owned(),
+            dir: self.dir.path().to_owned(),
+            name,
+            seed: self.plan.seed.wrapping_mul(1_000_003).wrapping_add(seed),
+            deadly: self.plan.deadly,
+        }
+    }
+
+    fn old_worker(&self, number: u64) -> JoinHandle<Result<u64, LegacyError>> {
+        let orders = self.orders(format!("old-{number}"), number, 1000 * number);
+        keep(&self.programs.legacy, orders, Role::Worker)
+    }
+
+    fn ours(&self) -> Result<Kept, LegacyError> {
+        ours(&self.programs, &self.orders("ours".to_owned(), 0, 0))
+    }
+
+    fn meshwork(&self) -> Command {
+        let mut command = Command::new(&self.programs.meshwork);
+        command
+            .current_dir(self.dir.path())
+            .env("REDIS_URL", self.server.url())
+            .env("HOME", self.dir.path())
+            .env("MESHWORK_PYTHON", &self.python);
+        command
+    }
+
+    fn command_worker(&self) -> Result<Kept, LegacyError> {
+        let mut command = self.meshwork();
+        command.args(["worker", "--type", TYPE, "--concurrency", "1"]);
+        let said = fs::File::create(self.dir.path().join("worker.err"));
+        command.stderr(said.map_err(LegacyError::io("what the worker says"))?);
+        let child = command.spawn();
+        Ok(Kept(child.map_err(LegacyError::io("the command"))?))
+    }
+
+    /// A step of the migration, which must end with `code`.
+    fn step(&self, words: &[&str], code: i32) -> Result<(), LegacyError> {
+        let mut command = self.meshwork();
+        command.arg("migrate").args(words).args(["--type", TYPE]);
+        let done = command.output().map_err(LegacyError::io("the command"))?;
+        if done.status.code() == Some(code) {
+            return Ok(());
+        }
+        Err(LegacyError::Step {
+            command: words.join(" "),
+            code: done.status.code(),
+            said: String::from_utf8_lossy(&done.stderr).into_owned(),
+        })
+    }
+
+    /// Says it again until nothing is left of the old ways.
+    async fn finished(&self) -> Result<(), LegacyError> {
+        let begun = Instant::now();
+        let look = async || match self.step(&["finish"], 0) {
+            Err(_) if begun.elapsed() < END => None,
+            ended => Some(ended),
+        };
+        eventually("the migration is through", END * 2, look).await
+    }
+
+    /// The jobs of one phase, from all kinds of clients at once.
+    async fn phase(&self, phase: u64) -> Result<(), LegacyError> {
+        let jobs = self.plan.jobs / PHASES;
+        let of_old = if phase == AFTER { 0 } else { jobs / 2 };
+        let rest = jobs - of_old;
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                let share = of_old / CLIENTS + u64::from(client < of_old % CLIENTS);
+                let batch = self.batch(client, phase, share);
+                let seed = 100_000 * (phase + 1) + 10_000 * client;
+                let orders = self.orders(format!("client-{client}-{phase}"), client, seed);
+                keep(&self.programs.legacy, orders, Role::Client(batch))
+            })
+            .collect();
+        let canonical_only = self.canonical_only(self.batch(CLIENTS, phase, rest / 2));
+        let ours = self.submit(CLIENTS + 1, phase, rest - rest / 2);
+        let (canonical_only, ours) = tokio::join!(canonical_only, ours);
+        canonical_only?;
+        ours?;
+        for client in clients {
+            joined(client).await?;
+        }
+        Ok(())
+    }
+
+    /// Old clients that go on when the old workers are gone. One waits for its replies: ours give them. The
+    /// other one's list is read by nobody. Returns the jobs that were waited for.
+    async fn widows(&self) -> Result<Vec<String>, LegacyError> {
+        let keep_one = |client: u64, wait_for_each: u64, wait: u64| {
+            let batch = Batch {
+                wait_for_each,
+                wait,
+                ..self.batch(client, WIDOWS, OF_WIDOW)
+            };
+            let name = format!("client-{client}-{WIDOWS}");
+            let mut orders = self.orders(name, client, 0);
+            orders.deadly = 0.0;
+            keep(&self.programs.legacy, orders, Role::Client(batch))
+        };
+        let (waits, pushes) = (keep_one(0, 1, PATIENCE), keep_one(1, u64::MAX, 0));
+        joined(waits).await?;
+        joined(pushes).await?;
+        let from = BATCH * WIDOWS;
+        let ids = (from..from + OF_WIDOW).map(|number| Batch::id(0, number));
+        Ok(ids.collect())
+    }
+
+    fn batch(&self, client: u64, phase: u64, jobs: u64) -> Batch {
+        Batch {
+            client,
+            from: BATCH * phase,
+            to: BATCH * phase + jobs,
+            script_type: self.list.script_type(),
+            timeout: TIMEOUT,
+            script: self.script.clone(),
+            wait_for_each: WAITED_FOR,
+            wait: 1,
+        }
+    }
+
+    /// A client of a new Hero: it knows the canonical queues, and no more.
+    async fn canonical_only(&self, batch: Batch) -> Result<(), LegacyError> {
+        let orders = self.orders("canonical".to_owned(), 0, 0);
+        let submit = move || -> Result<(), LegacyError> {
+            let mut redis = redis::Client::open(&*orders.url)?.get_connection()?;
+            for number in batch.from..batch.to {
+                let id = Batch::id(batch.client, number);
+                let mut fields = fields(&id, "", &batch);
+                fields.push(("script_type", TYPE.to_owned()));
+                let () = redis.hset_multiple(format!("hero:job:{id}"), &fields)?;
+                Account::Submitted.add(&orders.dir, &format!("{id} canonical"))?;
+                let () = redis.lpush("hero:q:work:type:python", &id)?;
+            }
+            Ok(())
+        };
+        flat(tokio::task::spawn_blocking(submit).await)
+    }
+
+    /// Our client. Where each worker has a list of its own, half of the jobs are for the old worker's name.
+    async fn submit(&self, client: u64, phase: u64, jobs: u64) -> Result<(), LegacyError> {
+        let ours = Client::open(&self.server.url()).await?;
+        let mut all = Vec::new();
+        for number in BATCH * phase..BATCH * phase + jobs {
+            let id: JobId = Batch::id(client, number).parse()?;
+            let mut route = Route::to(TYPE.parse()?);
+            if self.list == OldList::Work && number % 2 == 0 {
+                route.instance = Some(WORKER_IDS[0].parse()?);
+            }
+            let mut job = NewJob::new(id, route, self.script.clone());
+            job.timeout = TIMEOUT;
+            all.push(job);
+        }
+        for chunk in all.chunks(AT_ONCE) {
+            ours.submit_all(chunk).await?;
+            for job in chunk {
+                Account::Submitted.add(self.dir.path(), &format!("{} new", job.id))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What all records say when all jobs have ended, or when it has taken too long.
+    async fn ended(&self) -> Result<HashMap<String, String>, LegacyError> {
+        let submitted = Account::Submitted.read(self.dir.path())?;
+        let ids = submitted.iter().filter_map(|line| line.split(' ').next());
+        let ids: Vec<String> = ids.map(str::to_owned).collect();
+        let mut redis = redis::Client::open(self.server.url())?.get_connection()?;
+        let begun = Instant::now();
+        let look = async || {
+            let status = statuses(&mut redis, &ids);
+            let over = |word: &String| word == "finished" || word == "error";
+            let late = begun.elapsed() > END;
+            let done = |all: &HashMap<String, String>| late || all.values().all(over);
+            match status {
+                Ok(all) => done(&all).then_some(Ok(all)),
+                Err(error) => Some(Err(error)),
+            }
+        };
+        eventually("all records were read", END * 2, look).await
+    }
+}
+
+fn statuses(
+    redis: &mut redis::Connection,
+    ids: &[String],
+) -> Result<HashMap<String, String>, LegacyError> {
+    let mut pipe = redis::pipe();
+    for id in ids {
+        pipe.hget(format!("hero:job:{id}"), "status");
+    }
+    let words: Vec<Option<String>> = pipe.query(redis)?;
+    let words = words.into_iter().map(Option::unwrap_or_default);
+    Ok(ids.iter().cloned().zip(words).collect())
+}
+
+async fn joined(thread: JoinHandle<Result<u64, LegacyError>>) -> Result<(), LegacyError> {
+    let joined = tokio::task::spawn_blocking(move || match thread.join() {
+        Ok(ended) => ended.map(drop),
+        Err(_) => Err(LegacyError::Ended("its keeper panicked".to_owned())),
+    });
+    flat(joined.await)
+}
+
+fn flat(
+    joined: Result<Result<(), LegacyError>, tokio::task::JoinError>,
+) -> Result<(), LegacyError> {
+    joined.unwrap_or_else(|error| Err(LegacyError::Ended(error.to_string())))
+}

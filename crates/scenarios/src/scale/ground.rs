@@ -1,0 +1,254 @@
+//! A database with jobs that wait, and the calls that are measured on it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use meshwork_broker::conn::{Conn, Target, TlsFiles};
+use meshwork_broker::{Broker, Cancelled, Claim, Claimed, Enqueued, Feeds};
+use meshwork_model::job::{Job, NewJob};
+use meshwork_model::keys::hero::Hero;
+use meshwork_model::name::{JobId, Namespace};
+use meshwork_model::route::Route;
+
+use super::ScaleError;
+use meshwork_test_servers::servers::RealServer;
+
+/// Longer than a run of the measurement.
+const LEASE: Duration = Duration::from_secs(3600);
+
+/// A prime, so that all jobs that wait have their turn.
+const STRIDE: usize = 7_919;
+
+/// A call that is measured, in the order in which they are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// One new job.
+    Enqueue,
+    /// The status of one job.
+    Status,
+    /// One page of all jobs, the cost for each job on it.
+    List,
+    /// The new job, which waits.
+    Cancel,
+    /// The job that waits longest.
+    Claim,
+}
+
+impl Call {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Enqueue,
+        Self::Status,
+        Self::List,
+        Self::Cancel,
+        Self::Claim,
+    ];
+
+    /// The call as a word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Enqueue => "enqueue",
+            Self::Status => "status",
+            Self::List => "list, per job",
+            Self::Cancel => "cancel",
+            Self::Claim => "claim",
+        }
+    }
+}
+
+/// One call.
+#[derive(Debug, Clone)]
+pub(super) struct Sample {
+    /// As its caller sees it.
+    pub(super) took: Duration,
+    /// The commands that the server ran for it, those of scripts among them.
+    pub(super) commands: BTreeMap<String, u64>,
+    /// Over how many jobs both are to be shared out.
+    pub(super) jobs: usize,
+}
+
+/// A database.
+pub(super) struct Ground {
+    pub(super) broker: Broker,
+    route: Route,
+    made: usize,
+    /// The numbers of those that wait, the next one first.
+    waiting: VecDeque<usize>,
+    page: u64,
+    newest: Option<Job>,
+    claimed: Vec<Claimed>,
+    // The server ends with the last one.
+    server: Arc<RealServer>,
+}
+
+impl Ground {
+    /// An empty one on a server of its own.
+    pub(super) async fn start() -> Result<Self, ScaleError> {
+        let server = RealServer::redis().start_for("scale");
+        Self::on(Arc::new(server.ok_or(ScaleError::Missing)?), 0).await
+    }
+
+    /// An empty one beside it: the same process, so that where that runs makes no difference.
+    pub(super) async fn beside(&self) -> Result<Self, ScaleError> {
+        Self::on(Arc::clone(&self.server), 1).await
+    }
+
+    async fn on(server: Arc<RealServer>, database: u32) -> Result<Self, ScaleError> {
+        let namespace = Namespace::default();
+        let target = Target::parse(&server.url_of(database), TlsFiles::default());
+        let target = target.map_err(|why| odd("connect", why))?;
+        let conn = Conn::open(&target, &namespace).await?;
+        let broker = Broker::new(conn, Hero::new(namespace));
+        broker.load().await?;
+        Ok(Self {
+            broker,
+            route: Route::to("osis".parse()?),
+            made: 0,
+            waiting: VecDeque::new(),
+            page: 0,
+            newest: None,
+            claimed: Vec::new(),
+            server,
+        })
+    }
+
+    /// The queue of all its jobs.
+    pub(super) fn queue(&self) -> String {
+        self.route.queue(self.broker.keys())
+    }
+
+    fn job(&mut self) -> Result<NewJob, ScaleError> {
+        self.made += 1;
+        let id = format!("j{}", self.made);
+        Ok(NewJob::new(id.parse()?, self.route.clone(), "40 + 2"))
+    }
+
+    /// Adds jobs that wait.
+    pub(super) async fn fill(&mut self, jobs: usize) -> Result<(), ScaleError> {
+        let mut left = jobs;
+        while left > 0 {
+            let part = left.min(1_000);
+            self.waiting.extend(self.made + 1..=self.made + part);
+            let jobs: Result<Vec<_>, _> = (0..part).map(|_| self.job()).collect();
+            let stored = self.broker.enqueue(&jobs?).await?;
+            if stored.iter().any(|stored| *stored != Enqueued::Stored) {
+                return Err(odd("enqueue", "not all were stored"));
+            }
+            left -= part;
+        }
+        Ok(())
+    }
+
+    /// Makes up for the job that was claimed, and forgets those that ended, so that as many wait as before.
+    pub(super) async fn refill(&mut self) -> Result<(), ScaleError> {
+        for claimed in std::mem::take(&mut self.claimed) {
+            self.broker.finish(&claimed, b"42", b"", b"").await?;
+            self.broker.delete(&claimed.job).await?;
+        }
+        if let Some(job) = self.newest.take() {
+            self.broker.delete(&job).await?;
+        }
+        self.fill(1).await
+    }
+
+    /// Makes a call, and counts and times it.
+    pub(super) async fn sample(&mut self, call: Call) -> Result<Sample, ScaleError> {
+        let new = match call {
+            Call::Enqueue => Some(self.job()?),
+            _ => None,
+        };
+        let before = self.commands().await?;
+        let begun = Instant::now();
+        let jobs = self.call(call, new).await?;
+        let took = begun.elapsed();
+        let mut commands = self.commands().await?;
+        commands.retain(|name, count| {
+            *count -= before.get(name).copied().unwrap_or_default();
+            *count > 0
+        });
+        if call == Call::Enqueue {
+            let id: JobId = format!("j{}", self.made).parse()?;
+            self.newest = self.broker.inspect(&id).await?;
+        }
+        Ok(Sample {
+            took,
+            commands,
+            jobs,
+        })
+    }
+
+    async fn call(&mut self, call: Call, new: Option<NewJob>) -> Result<usize, ScaleError> {
+        match call {
+            Call::Enqueue => {
+                let stored = self.broker.enqueue(new.as_slice()).await?;
+                is(call, stored == [Enqueued::Stored], stored)?;
+            }
+            Call::Status => {
+                // Another one each time, far from the last one.
+                let at = self.made * STRIDE % self.waiting.len();
+                let id: JobId = format!("j{}", self.waiting[at]).parse()?;
+                let status = self.broker.statuses(&[id]).await?;
+                is(call, status.iter().all(Option::is_some), status)?;
+            }
+            Call::List => {
+                let page = self.broker.list(self.page).await?;
+                self.page = page.next;
+                return Ok(page.jobs.len());
+            }
+            Call::Cancel => {
+                let job = self
+                    .newest
+                    .as_ref()
+                    .ok_or_else(|| odd("cancel", "no job"))?;
+                let said = self.broker.cancel(job, "stopped", false).await?;
+                is(call, said == Cancelled::Cancelled, said)?;
+            }
+            Call::Claim => {
+                let claim = Claim {
+                    queues: &[self.queue()],
+                    old: &[],
+                    reverse: false,
+                    feeds: Feeds::All,
+                    want: 1,
+                    lease: LEASE,
+                    worker: "w1",
+                    token: "t1",
+                };
+                let taken = self.broker.claim(claim).await?;
+                is(call, taken.jobs.len() == 1, &taken)?;
+                self.claimed = taken.jobs;
+                self.waiting.pop_front();
+            }
+        }
+        Ok(1)
+    }
+
+    /// How often the server has run each command.
+    async fn commands(&self) -> Result<BTreeMap<String, u64>, ScaleError> {
+        let mut info = redis::cmd("INFO");
+        info.arg("commandstats");
+        let text: String = info.query_async(&mut self.broker.conn().clone()).await?;
+        let count = |line: &str| {
+            let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+            Some((name.to_owned(), rest.split(',').next()?.parse().ok()?))
+        };
+        let all = text.lines().filter_map(count);
+        Ok(all.filter(|(name, _)| name != "info").collect())
+    }
+}
+
+pub(super) fn odd(call: &'static str, what: impl ToString) -> ScaleError {
+    ScaleError::Odd {
+        call,
+        what: what.to_string(),
+    }
+}
+
+fn is(call: Call, holds: bool, came: impl std::fmt::Debug) -> Result<(), ScaleError> {
+    match holds {
+        true => Ok(()),
+        false => Err(odd(call.name(), format!("{came:?}"))),
+    }
+}

@@ -1,0 +1,133 @@
+//! Twenty kills: seven, seven and six, and some troubles of a fleet, at moments of a fixed seed. `cargo
+//! xtask chaos` has more.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that panics has failed, and tells what it counted"
+)]
+
+use std::time::Duration;
+
+use meshwork_scenarios::chaos::fleet::{self, Ground};
+use meshwork_scenarios::chaos::{Plan, Scenario, limits, play, schedules};
+use meshwork_test_servers::binary::meshwork_binary;
+use meshwork_test_servers::servers::{Tool, need};
+use tokio::sync::Mutex;
+
+/// One scenario at a time: each keeps the machine busy, and a lease lasts a second.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+async fn holds(scenario: Scenario, kills: u32) {
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let plan = Plan {
+        binary: meshwork_binary().unwrap(),
+        kills,
+        seed: 20,
+    };
+    let report = play(&plan, scenario)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    println!("{report}");
+    assert!(report.holds(), "{report}");
+}
+
+#[tokio::test]
+async fn run_alone_is_killed_seven_times() {
+    if need(Tool::Python).is_some() {
+        holds(Scenario::Alone, 7).await;
+    }
+}
+
+#[tokio::test]
+async fn a_worker_on_a_server_is_killed_seven_times() {
+    if need(Tool::Python).is_some() && need(Tool::Redis).is_some() {
+        holds(Scenario::Server, 7).await;
+    }
+}
+
+#[tokio::test]
+async fn owners_and_attached_are_killed_six_times() {
+    if need(Tool::Python).is_some() {
+        holds(Scenario::Attached, 6).await;
+    }
+}
+
+async fn fleet_holds(ground: Ground, troubles: u32) {
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let plan = fleet::Plan {
+        binary: meshwork_binary().unwrap(),
+        ground,
+        troubles,
+        seed: 20,
+    };
+    let report = fleet::play(&plan)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    println!("{report}");
+    assert!(report.holds(), "{report}");
+    assert!(report.wrong_clocks, "all clocks were right");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fleet_goes_through_six_troubles() {
+    let tools = [Tool::Python, Tool::Redis, Tool::Faketime];
+    if tools.into_iter().all(|tool| need(tool).is_some()) {
+        fleet_holds(Ground::Server, 6).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fleet_goes_through_two_failovers() {
+    let tools = [Tool::Python, Tool::Redis, Tool::Faketime];
+    if tools.into_iter().all(|tool| need(tool).is_some()) {
+        fleet_holds(Ground::Failover, 3).await;
+    }
+}
+
+/// Two hours in five seconds, and six kills.
+#[tokio::test(flavor = "multi_thread")]
+async fn schedulers_are_killed_six_times() {
+    if need(Tool::Redis).is_none() {
+        return;
+    }
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let plan = schedules::Plan {
+        scheduler: (
+            env!("CARGO_BIN_EXE_chaos").into(),
+            vec!["--scheduler".to_owned()],
+        ),
+        span: Duration::from_secs(2 * 3600),
+        kills: 6,
+        seed: 20,
+    };
+    let report = schedules::play(&plan)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    println!("{report}");
+    assert!(report.holds(), "{report}");
+    assert!(report.busy > 1, "only one scheduler did anything");
+}
+
+/// With some hundred jobs.
+#[tokio::test(flavor = "multi_thread")]
+async fn limited_workers_are_killed_six_times() {
+    if need(Tool::Redis).is_none() {
+        return;
+    }
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let plan = limits::Plan {
+        worker: (
+            env!("CARGO_BIN_EXE_chaos").into(),
+            vec!["--limited-worker".to_owned()],
+        ),
+        kills: 6,
+        seed: 20,
+    };
+    let report = limits::play(&plan)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    println!("{report}");
+    assert!(report.holds(), "{report}");
+    assert!(report.killed > 0, "no kill has ended a run");
+}

@@ -1,0 +1,20 @@
+//! Real servers and fakes for tests, and what tests wait with.
+//!
+//! Nothing here knows a crate of Meshwork: a change of those builds nothing of this anew.
+
+pub mod account;
+pub mod binary;
+pub mod calls;
+mod eventually;
+pub mod fakes;
+mod kept;
+pub mod plain;
+mod say;
+pub mod servers;
+mod small_disk;
+pub mod stalling;
+
+pub use eventually::eventually;
+pub use kept::Kept;
+pub use say::say;
+pub use small_disk::SmallDisk;
