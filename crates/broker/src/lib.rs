@@ -8,6 +8,7 @@ mod clock;
 pub mod conn;
 pub mod doctor;
 mod error;
+mod outages;
 pub mod script;
 mod verb;
 
@@ -19,6 +20,7 @@ pub use acknowledge::Acknowledge;
 pub use backoff::Backoff;
 pub use clock::Clock;
 pub use error::Error;
+pub use outages::Outages;
 pub use verb::*;
 
 use acknowledge::Confirmed;
@@ -120,6 +122,12 @@ impl Broker {
     #[must_use]
     pub fn keys(&self) -> &Hero {
         &self.keys
+    }
+
+    /// What fails over this connection, and those made from it.
+    #[must_use]
+    pub fn outages(&self) -> &Outages {
+        self.conn.outages()
     }
 
     /// The connection in use.

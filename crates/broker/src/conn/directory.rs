@@ -221,7 +221,7 @@ impl Directory {
                 *self.way.write().unwrap_or_else(PoisonError::into_inner) = found;
             }
             Err(error) => {
-                tracing::warn!(path = %self.path.display(), %error, "no way to the data");
+                tracing::debug!(path = %self.path.display(), %error, "no way to the data");
             }
         }
     }

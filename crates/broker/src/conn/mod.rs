@@ -19,6 +19,7 @@ use meshwork_embedded::{Handle, Options};
 use meshwork_model::name::Namespace;
 use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
+use crate::Outages;
 use crate::error::timed_out;
 pub use check::Unfit;
 pub(crate) use dial::CLIENT_NAME;
@@ -95,13 +96,19 @@ pub trait Transport: Send + Sync + 'static {
 
 /// A connection; cheap to clone.
 #[derive(Clone)]
-pub struct Conn(Arc<dyn Transport>);
+pub struct Conn {
+    transport: Arc<dyn Transport>,
+    outages: Arc<Outages>,
+}
 
 impl Conn {
     /// A connection over `transport`.
     #[must_use]
     pub fn new(transport: impl Transport) -> Self {
-        Self(Arc::new(transport))
+        Self {
+            transport: Arc::new(transport),
+            outages: Arc::default(),
+        }
     }
 
     /// Connects to `target` and makes sure that what answers there is fit to keep jobs. In a cluster, the
@@ -144,7 +151,15 @@ impl Conn {
     /// # Errors
     /// If it cannot be made.
     pub async fn dedicated(&self) -> RedisResult<Self> {
-        self.0.dedicated().await
+        let conn = self.transport.dedicated().await?;
+        let outages = Arc::clone(&self.outages);
+        Ok(Self { outages, ..conn })
+    }
+
+    /// What fails over this connection, and those made from it.
+    #[must_use]
+    pub fn outages(&self) -> &Outages {
+        &self.outages
     }
 
     /// A connection of its own that hears what others publish.
@@ -152,7 +167,7 @@ impl Conn {
     /// # Errors
     /// If it cannot be made.
     pub async fn ear(&self) -> RedisResult<Ear> {
-        self.0.ear().await
+        self.transport.ear().await
     }
 }
 
@@ -164,7 +179,7 @@ impl std::fmt::Debug for Conn {
 
 impl redis::aio::ConnectionLike for Conn {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
-        self.0.call(cmd)
+        self.transport.call(cmd)
     }
 
     fn req_packed_commands<'a>(
@@ -173,11 +188,11 @@ impl redis::aio::ConnectionLike for Conn {
         offset: usize,
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
-        self.0.call_many(pipeline, offset, count)
+        self.transport.call_many(pipeline, offset, count)
     }
 
     fn get_db(&self) -> i64 {
-        self.0.db()
+        self.transport.db()
     }
 }
 

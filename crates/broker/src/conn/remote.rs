@@ -279,7 +279,7 @@ impl Remote {
                 link.state = State::Up(connection);
             }
             Err(error) => {
-                tracing::warn!(%error, "no connection");
+                tracing::debug!(%error, "no connection");
                 link.state = State::Down(error);
             }
         });

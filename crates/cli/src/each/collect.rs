@@ -106,7 +106,11 @@ impl<'a> Collection<'a> {
         let mut waiting = 0;
         for chunk in self.pending.chunks(MAX_ITEMS) {
             let ids: Vec<_> = chunk.iter().map(|at| self.ids[*at].clone()).collect();
-            let statuses = persist(async || self.client.broker().statuses(&ids).await).await?;
+            let broker = self.client.broker();
+            let statuses = persist(broker.outages(), "statuses", async || {
+                broker.statuses(&ids).await
+            })
+            .await?;
             for (at, status) in chunk.iter().zip(statuses) {
                 self.ended[*at] = status.is_none_or(Status::is_final);
                 waiting += usize::from(status == Some(Status::Dispatched));
@@ -129,7 +133,11 @@ impl<'a> Collection<'a> {
     ) -> Result<(), Error> {
         while let Some(range) = self.due() {
             let ids = &self.ids[range.clone()];
-            let jobs = persist(async || self.client.broker().outcomes(ids).await).await?;
+            let broker = self.client.broker();
+            let jobs = persist(broker.outages(), "outcomes", async || {
+                broker.outcomes(ids).await
+            })
+            .await?;
             for (at, job) in range.zip(jobs) {
                 let status = job.as_ref().and_then(Job::status);
                 if job.is_some() && !status.is_some_and(Status::is_final) {

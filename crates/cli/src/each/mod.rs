@@ -135,7 +135,11 @@ impl Work<'_> {
 /// All jobs have ended: says how, and ends the series unless somebody may want to repeat its failures.
 async fn conclude(client: &Client, series: &Series, tally: Tally) -> Result<Exit, Error> {
     if tally.failed == 0 {
-        persist(async || client.broker().end_each(&series.digest).await).await?;
+        let broker = client.broker();
+        persist(broker.outages(), "each", async || {
+            broker.end_each(&series.digest).await
+        })
+        .await?;
         note(format_args!("{} finished", tally.finished));
         return Ok(Exit::DONE);
     }
@@ -154,11 +158,12 @@ async fn forget(
     route: &Route,
 ) -> Result<(), Error> {
     let broker = client.broker();
-    let Some(seed) = persist(async || broker.each(digest).await).await? else {
+    let outages = broker.outages();
+    let Some(seed) = persist(outages, "each", async || broker.each(digest).await).await? else {
         return Ok(());
     };
     stop_all(client, &series::job_ids(&seed, inputs), route).await?;
-    persist(async || broker.end_each(digest).await).await
+    persist(outages, "each", async || broker.end_each(digest).await).await
 }
 
 /// The command gives up: what has not ended would lie in the queues with nobody waiting for it.
@@ -187,7 +192,10 @@ async fn stop_all(client: &Client, ids: &[JobId], route: &Route) -> Result<usize
         .rev()
         .map(|(id, _)| submit::minimal(id, route));
     let mut stopping = futures_util::stream::iter(unfinished)
-        .map(async |job| persist(async || broker.cancel(&job, STOPPED, true).await).await)
+        .map(async |job| {
+            let cancel = async || broker.cancel(&job, STOPPED, true).await;
+            persist(broker.outages(), "cancel", cancel).await
+        })
         .buffer_unordered(STOPPING);
     while let Some(stopped) = stopping.next().await {
         stopped?;

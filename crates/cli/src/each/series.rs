@@ -34,7 +34,9 @@ impl Series {
         inputs: &[Input],
     ) -> Result<Self, Error> {
         let fresh = Uuid::new_v4().to_string();
-        let seed = persist(async || client.broker().begin_each(&digest, &fresh).await).await?;
+        let broker = client.broker();
+        let begin = async || broker.begin_each(&digest, &fresh).await;
+        let seed = persist(broker.outages(), "each", begin).await?;
         Ok(Self {
             digest,
             resumed: seed != fresh,

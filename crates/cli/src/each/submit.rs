@@ -62,11 +62,12 @@ fn weight(job: &NewJob) -> usize {
 /// Queues a job again that failed, unless somebody else does it at the same time.
 async fn retry(client: &Client, id: &JobId, route: &Route) -> Result<(), Error> {
     let job = minimal(id, route);
-    persist(async || {
-        let there = client.broker().statuses(std::slice::from_ref(id)).await?;
+    let broker = client.broker();
+    persist(broker.outages(), "retry", async || {
+        let there = broker.statuses(std::slice::from_ref(id)).await?;
         // After a broken call it may have been queued, and have run.
         if there == [Some(Status::Error)] {
-            return client.broker().retry(&job).await;
+            return broker.retry(&job).await;
         }
         Ok(Retried::Unfinished)
     })
@@ -96,7 +97,9 @@ pub(super) fn minimal(id: &JobId, route: &Route) -> Job {
 pub(super) async fn statuses(client: &Client, ids: &[JobId]) -> Result<Vec<Option<Status>>, Error> {
     let mut statuses = Vec::with_capacity(ids.len());
     for chunk in ids.chunks(MAX_ITEMS) {
-        statuses.extend(persist(async || client.broker().statuses(chunk).await).await?);
+        let broker = client.broker();
+        let there = async || broker.statuses(chunk).await;
+        statuses.extend(persist(broker.outages(), "statuses", there).await?);
     }
     Ok(statuses)
 }

@@ -1,6 +1,8 @@
 //! What the lock guards, and one call on it: the data, the clients, who waits, watches and
 //! listens, and the log that is told of every write.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 
 use super::{
@@ -15,6 +17,10 @@ use crate::{
     script::Scripts,
     store::Store,
 };
+
+/// The log is said to take writes again when it has refused none for this long: on a full disk small writes fit in
+/// between large ones.
+const QUIET: Duration = Duration::from_secs(10);
 
 /// The engine without its scripts.
 pub(crate) struct World {
@@ -31,6 +37,8 @@ pub(crate) struct World {
     pub(crate) journal: Option<Box<dyn Journal>>,
     /// Why the log does not take writes; none are done as long as it does not.
     pub(crate) trouble: Option<Trouble>,
+    /// The writes that the log has refused since that was logged.
+    refusals: Option<Refusals>,
     pub(crate) started_ms: u64,
     pub(crate) commands_done: u64,
 }
@@ -49,6 +57,7 @@ impl World {
             clock,
             journal: None,
             trouble: None,
+            refusals: None,
             commands_done: 0,
         }
     }
@@ -83,23 +92,25 @@ impl World {
         {
             return Err(self.in_trouble(&error));
         }
-        if let Some(trouble) = self.trouble.take() {
-            tracing::info!(failures = trouble.failures, "the log takes writes again");
+        self.trouble = None;
+        let over = |refusals: &mut Refusals| refusals.last.elapsed() >= QUIET;
+        if let Some(refusals) = self.refusals.take_if(over) {
+            tracing::warn!(failures = refusals.count, "the log takes writes again");
         }
         Ok(())
     }
 
-    /// Notes that the log takes nothing. That is said once, however many calls meet it.
+    /// Notes that the log takes nothing. That is logged once, however many calls meet it.
     fn in_trouble(&mut self, error: &std::io::Error) -> String {
         let text = format!("MISCONF Errors writing to the AOF file: {error}");
-        let known = self.trouble.take();
-        if known.is_none() {
+        if self.refusals.is_none() {
             tracing::error!(%error, "the log takes no writes: they are refused until it does");
         }
-        self.trouble = Some(Trouble {
-            text: text.clone(),
-            failures: known.map_or(0, |known| known.failures) + 1,
+        self.refusals = Some(Refusals {
+            count: self.refusals.as_ref().map_or(0, |known| known.count) + 1,
+            last: Instant::now(),
         });
+        self.trouble = Some(Trouble { text: text.clone() });
         text
     }
 
@@ -115,8 +126,12 @@ impl World {
 pub(crate) struct Trouble {
     /// The error that clients get.
     pub(crate) text: String,
-    /// How often it refused one.
-    failures: u64,
+}
+
+/// Writes that the log refused.
+struct Refusals {
+    count: u64,
+    last: Instant,
 }
 
 /// Where a call comes from.

@@ -88,7 +88,10 @@ impl BatchRequest {
         for (kind, request) in callbacks {
             batch.callbacks.push((kind, request.build()?));
         }
-        let opened = repeat(async || client.broker.open_batch(&batch).await).await?;
+        let opened = repeat(&client.broker, async || {
+            client.broker.open_batch(&batch).await
+        })
+        .await?;
         match opened {
             // Who says it again means this one.
             BatchOpened::Opened | BatchOpened::Exists => {}
@@ -163,8 +166,8 @@ impl Batch {
     /// # Errors
     /// If it is not there or was cancelled, or the server does not take the call.
     pub async fn seal(&self) -> Result<(), Error> {
-        let id = &self.id;
-        match repeat(async || self.client.broker.seal_batch(id).await).await? {
+        let (id, broker) = (&self.id, &self.client.broker);
+        match repeat(broker, async || broker.seal_batch(id).await).await? {
             BatchSealed::Sealed | BatchSealed::Ended => Ok(()),
             BatchSealed::Cancelled => Err(self.closed("it was cancelled")),
             BatchSealed::Missing => Err(self.missing()),
@@ -179,8 +182,8 @@ impl Batch {
     /// If it is not there, or the server does not take a call.
     pub async fn cancel(&self, reason: &str) -> Result<bool, Error> {
         loop {
-            let id = &self.id;
-            match repeat(async || self.client.broker.cancel_batch(id, reason).await).await? {
+            let (id, broker) = (&self.id, &self.client.broker);
+            match repeat(broker, async || broker.cancel_batch(id, reason).await).await? {
                 BatchCancelled::GoingOn => {}
                 BatchCancelled::Cancelled => return Ok(true),
                 BatchCancelled::Ended => return Ok(false),
@@ -194,7 +197,8 @@ impl Batch {
     /// # Errors
     /// If it is not there, or the server does not take the call.
     pub async fn status(&self) -> Result<BatchStatus, Error> {
-        let status = repeat(async || self.client.broker.batch_status(&self.id).await).await?;
+        let broker = &self.client.broker;
+        let status = repeat(broker, async || broker.batch_status(&self.id).await).await?;
         status.ok_or_else(|| self.missing())
     }
 
@@ -292,16 +296,23 @@ pub(super) fn refused(job: &NewJob, why: BatchRefusal) -> Error {
     Error::BatchClosed { id, why }
 }
 
-/// The answer to a call that may be repeated.
-async fn repeat<T>(call: impl AsyncFn() -> Result<T, meshwork_broker::Error>) -> Result<T, Error> {
+/// Repeats a call of a batch while its errors are temporary, for [`REPEAT_FOR`] at most.
+async fn repeat<T>(
+    broker: &Broker,
+    call: impl AsyncFn() -> Result<T, meshwork_broker::Error>,
+) -> Result<T, Error> {
     let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
     loop {
         match call().await {
             Err(error) if worth_repeating(&error) && Instant::now() < until => {
-                tracing::warn!(%error, "the call is said again");
+                broker.outages().failed("batch", &error);
                 backoff.wait().await;
             }
-            answer => return Ok(answer?),
+            Ok(answer) => {
+                broker.outages().succeeded("batch");
+                return Ok(answer);
+            }
+            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -87,9 +87,12 @@ impl Client {
         let mut repeated = false;
         loop {
             match self.broker.enqueue(jobs).await {
-                Ok(enqueued) => return Ok((enqueued, repeated)),
+                Ok(enqueued) => {
+                    self.broker.outages().succeeded("enqueue");
+                    return Ok((enqueued, repeated));
+                }
                 Err(error) if worth_repeating(&error) && Instant::now() < until => {
-                    tracing::warn!(%error, "enqueue again");
+                    self.broker.outages().failed("enqueue", &error);
                     repeated = true;
                     backoff.wait().await;
                 }

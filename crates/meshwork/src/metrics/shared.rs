@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::bananas::{self, Bananas};
-use meshwork_broker::{Broker, Error, KnownQueues, Stats};
+use meshwork_broker::{Broker, Error, KnownQueues, Outages, Stats};
 use meshwork_model::keys::hero::Hero;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -70,9 +70,10 @@ impl Shared {
         }
         let began = Instant::now();
         let read = self.broker.stats(&mut last.known, whole);
-        let stats = within(if whole { LONG } else { PATIENCE }, read).await;
+        let outages = self.broker.outages();
+        let stats = within(outages, if whole { LONG } else { PATIENCE }, read).await;
         let bananas = match &self.bananas {
-            Some(bananas) => within(PATIENCE, bananas.stats()).await,
+            Some(bananas) => within(outages, PATIENCE, bananas.stats()).await,
             None => None,
         };
         let reading = Reading {
@@ -98,15 +99,11 @@ impl Shared {
 
 /// What is read in time; what fails is missing.
 async fn within<T>(
+    outages: &Outages,
     patience: Duration,
     read: impl Future<Output = Result<T, Error>>,
 ) -> Option<Arc<T>> {
     let read = tokio::time::timeout(patience, read).await;
-    match read.unwrap_or_else(|_| Err(Error::timed_out("stats"))) {
-        Ok(stats) => Some(Arc::new(stats)),
-        Err(error) => {
-            tracing::warn!(%error, "the figures of the store are missing");
-            None
-        }
-    }
+    let read = read.unwrap_or_else(|_| Err(Error::timed_out("stats")));
+    outages.told("stats", read).ok().map(Arc::new)
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::Error;
+use meshwork_broker::{Error, Outages};
 use tokio_util::sync::CancellationToken;
 
 /// What never comes.
@@ -83,21 +83,16 @@ pub(crate) async fn within<T>(
 /// # Errors
 /// If the connection is lost, to all that use it.
 pub(crate) async fn in_turn<T>(
+    outages: &Outages,
     verb: &'static str,
     most: Duration,
     call: impl Future<Output = Result<T, Error>>,
 ) -> Result<Option<T>, Error> {
-    match tokio::time::timeout(most, call).await {
-        Ok(Ok(done)) => Ok(Some(done)),
-        Ok(Err(error)) if error.is_connection_lost() => Err(error),
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "left to the next turn");
-            Ok(None)
-        }
-        Err(_) => {
-            tracing::warn!(verb, ?most, "no answer; left to the next turn");
-            Ok(None)
-        }
+    let answer = tokio::time::timeout(most, call).await;
+    let late = answer.is_err();
+    match answer.unwrap_or_else(|_| Err(Error::timed_out(verb))) {
+        Err(error) if error.is_connection_lost() && !late => Err(error),
+        answer => Ok(outages.told(verb, answer).ok()),
     }
 }
 
@@ -105,7 +100,7 @@ pub(crate) async fn in_turn<T>(
 mod tests {
     use std::time::Duration;
 
-    use meshwork_broker::Error;
+    use meshwork_broker::{Error, Outages};
 
     use super::in_turn;
 
@@ -114,19 +109,23 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_connection_that_is_lost_ends_the_others() {
+        let outages = &Outages::default();
         let never = std::future::pending::<Result<(), Error>>();
-        assert!(matches!(in_turn("x", SHORT, never).await, Ok(None)));
+        assert!(matches!(
+            in_turn(outages, "x", SHORT, never).await,
+            Ok(None)
+        ));
         let (given, most) = (2, 1);
         let refused = Err::<(), _>(Error::TooMany {
             verb: "x",
             most,
             given,
         });
-        let refused = in_turn("x", LONG, async { refused }).await;
+        let refused = in_turn(outages, "x", LONG, async { refused }).await;
         assert!(matches!(refused, Ok(None)));
         let lost = Err::<(), _>(Error::timed_out("x"));
-        assert!(in_turn("x", LONG, async { lost }).await.is_err());
-        let done = in_turn("x", LONG, async { Ok(1) }).await;
+        assert!(in_turn(outages, "x", LONG, async { lost }).await.is_err());
+        let done = in_turn(outages, "x", LONG, async { Ok(1) }).await;
         assert!(matches!(done, Ok(Some(1))));
     }
 }

@@ -39,7 +39,9 @@ pub(super) async fn control(
             turn: TURN,
         };
         // What a turn that is left out should have heard of, the renewals tell.
-        if let Some(told) = in_turn("control", EVERY, broker.control(asked)).await? {
+        if let Some(told) =
+            in_turn(broker.outages(), "control", EVERY, broker.control(asked)).await?
+        {
             heed(setup, held, turns, told);
         }
     }

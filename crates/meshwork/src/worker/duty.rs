@@ -126,7 +126,8 @@ pub(super) async fn listen(broker: &Broker, word: &Notify) -> Never {
     let mut backoff = Backoff::new();
     loop {
         let Err(error) = hear(broker, word, &mut backoff).await;
-        tracing::warn!(%error, "jobs that are due soon may be late");
+        // Jobs that are due soon may be late.
+        broker.outages().failed("listen", &error);
         if error.is_temporary() {
             backoff.wait().await;
         } else {
@@ -146,6 +147,7 @@ async fn hear(
             word.notify_one();
         }
         *backoff = Backoff::new();
+        broker.outages().succeeded("listen");
     }
 }
 
@@ -179,18 +181,26 @@ impl Duties<'_> {
         if let Some(due) = turn.due {
             self.see_to(began + due);
         }
-        in_turn("reclaim_dead", CALL, reclaim_dead(self.broker)).await?;
+        in_turn(
+            self.broker.outages(),
+            "reclaim_dead",
+            CALL,
+            reclaim_dead(self.broker),
+        )
+        .await?;
         let (mut settle, mut watch, mut prune, mut tend) = (true, true, true, true);
         while (settle || watch || prune || tend) && began.elapsed() < BUDGET {
             if self.next.is_some_and(|next| next <= Instant::now()) {
                 self.promote().await?;
             }
             if settle {
-                let settled = in_turn("settle", CALL, self.broker.settle()).await?;
+                let settled =
+                    in_turn(self.broker.outages(), "settle", CALL, self.broker.settle()).await?;
                 settle = settled.unwrap_or(false);
             }
             if watch {
-                let watched = in_turn("watch", CALL, self.broker.watch()).await?;
+                let watched =
+                    in_turn(self.broker.outages(), "watch", CALL, self.broker.watch()).await?;
                 let watched = watched.unwrap_or_default();
                 if !watched.pushed.is_empty() {
                     tracing::warn!(ids = ?watched.pushed, "pushed again what nobody had");
@@ -199,12 +209,12 @@ impl Duties<'_> {
             }
             if prune {
                 let pruned = self.broker.prune(self.setup.retention);
-                let pruned = in_turn("prune", CALL, pruned).await?;
+                let pruned = in_turn(self.broker.outages(), "prune", CALL, pruned).await?;
                 prune = pruned.is_some_and(|(_, more)| more);
             }
             if tend {
                 let tended = self.broker.tend_batches(self.setup.retention);
-                let tended = in_turn("tend_batches", CALL, tended).await?;
+                let tended = in_turn(self.broker.outages(), "tend_batches", CALL, tended).await?;
                 tend = tended.is_some_and(|(_, more)| more);
             }
         }
@@ -215,7 +225,7 @@ impl Duties<'_> {
     /// A part of the search for jobs of others that no script of ours knows of, while types migrate.
     async fn sweep(&mut self) -> Result<(), meshwork_broker::Error> {
         let swept = self.broker.sweep(self.swept);
-        if let Some(swept) = in_turn("sweep", CALL, swept).await? {
+        if let Some(swept) = in_turn(self.broker.outages(), "sweep", CALL, swept).await? {
             if swept.unroutable > 0 {
                 tracing::warn!(
                     jobs = swept.unroutable,
@@ -230,7 +240,7 @@ impl Duties<'_> {
     /// One page of the search for ids that stand in the feed lists of no listener.
     async fn search(&mut self) -> Result<(), meshwork_broker::Error> {
         let found = self.broker.stranded(self.page);
-        if let Some(found) = in_turn("stranded", CALL, found).await? {
+        if let Some(found) = in_turn(self.broker.outages(), "stranded", CALL, found).await? {
             if found.lists > 0 {
                 tracing::warn!(lists = found.lists, "found ids of listeners that are gone");
             }
@@ -261,7 +271,7 @@ impl Duties<'_> {
     /// Slots of schedules that are due. Whether it was done: when memory is full, jobs wait to be stored, and what
     /// runs goes on.
     async fn tick(&mut self) -> Result<bool, meshwork_broker::Error> {
-        let ticked = in_turn("tick", CALL, self.broker.tick()).await?;
+        let ticked = in_turn(self.broker.outages(), "tick", CALL, self.broker.tick()).await?;
         let ok = ticked.is_some();
         for (schedule, why) in ticked.unwrap_or_default().troubles {
             tracing::warn!(%schedule, why, "a slot is not decided yet");
@@ -274,7 +284,14 @@ impl Duties<'_> {
         (self.next, self.stand_by) = (None, None);
         let decided = self.tick().await?;
         // It tells when the next schedule is due, too.
-        let Some(promoted) = in_turn("promote", CALL, self.broker.promote()).await? else {
+        let Some(promoted) = in_turn(
+            self.broker.outages(),
+            "promote",
+            CALL,
+            self.broker.promote(),
+        )
+        .await?
+        else {
             return Ok(());
         };
         if promoted.due > 0 {

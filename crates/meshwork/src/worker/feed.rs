@@ -159,7 +159,7 @@ async fn feed(
                 Ok(made) => parking.insert(made),
                 Err(error) => {
                     setup.meter.failed("connect", &error);
-                    tracing::warn!(%error, queue, "no connection to wait on");
+                    setup.broker.outages().failed("wait", &error);
                     tokio::select! {
                         () = stop.cancelled() => return,
                         () = backoff.wait() => continue,
@@ -170,13 +170,14 @@ async fn feed(
         match wait(&setup, parked, &queue, &stop).await {
             Ok(came) => {
                 backoff = Backoff::new();
+                setup.broker.outages().succeeded("wait");
                 if came {
                     appetite.feed(&queue).await;
                 }
             }
             Err(error) => {
                 setup.meter.failed("wait", &error);
-                tracing::warn!(%error, queue, "the wait for jobs broke off");
+                setup.broker.outages().failed("wait", &error);
                 parking = None;
                 // An id may have come that the server could not tell of.
                 let again = async {

@@ -177,15 +177,20 @@ impl WorkerHandle {
 /// Hands jobs back, and gives how many that were: what ended at the last moment is none of them.
 async fn hand_back(setup: &Setup, jobs: &[Arc<Claimed>]) -> usize {
     // In this order, but together: where the server is gone, each waits for it.
-    let released = jobs.iter().map(async |claimed| {
-        let released = setup.broker.release(claimed).await;
-        if let Err(error) = &released {
-            tracing::warn!(job = claimed.job.id, %error, "not handed back; its lease will end");
-        }
-        matches!(released, Ok(Released::Released))
-    });
+    let released = jobs
+        .iter()
+        .map(async |claimed| setup.broker.release(claimed).await);
     let released = join_all(released).await;
-    released.into_iter().filter(|released| *released).count()
+    let failed = released
+        .iter()
+        .filter_map(|released| released.as_ref().err());
+    if let Some(error) = failed.clone().next() {
+        tracing::warn!(jobs = failed.count(), %error, "jobs not released; their leases will end");
+    }
+    let released = released.iter();
+    released
+        .filter(|released| matches!(released, Ok(Released::Released)))
+        .count()
 }
 
 async fn leave(setup: &Setup) {

@@ -310,6 +310,7 @@ impl Pull {
                 if !self.resting {
                     self.backoff = Backoff::new();
                 }
+                self.setup.broker.outages().succeeded("exchange");
                 self.finished(call.results, &finished);
                 if let Some((asked, taken)) = call.claim.zip(taken) {
                     self.taken(&asked, taken);
@@ -385,7 +386,7 @@ impl Pull {
             "report"
         };
         self.setup.meter.failed(what, error);
-        tracing::warn!(%error, results = results.len(), "a {what} failed; trying again");
+        self.setup.broker.outages().failed("exchange", error);
         let apart = !error.is_temporary() && (results.len() > 1 || claim.is_some());
         for mut ran in results.into_iter().rev() {
             if !apart && !ran.is_worth(error) {

@@ -68,11 +68,11 @@ async fn keep(setup: &Setup, held: &Held, report: &watch::Sender<Option<Listed>>
                     failed = setup.present.keep(&broker, held) => failed,
                 };
                 setup.meter.failed("renew", &error);
-                tracing::warn!(%error, "renewal failed; connecting again");
+                broker.outages().failed("renew", &error);
             }
             Err(error) => {
                 setup.meter.failed("connect", &error);
-                tracing::warn!(%error, "no connection for renewals");
+                setup.broker.outages().failed("renew", &error);
             }
         }
         backoff.wait().await;
@@ -104,6 +104,7 @@ async fn keep_over(
         let (told, lists) = renew(broker, setup, &asked).await?;
         *backoff = Backoff::new();
         setup.meter.heard();
+        broker.outages().succeeded("renew");
         setup.meter.lost(held.lose(&asked, &told.gone));
         for id in &told.stop {
             held.request_stop(id);
@@ -114,11 +115,24 @@ async fn keep_over(
         }));
         if !loaded {
             // Once per connection, since a server that was restarted has forgotten them.
-            let load = in_turn("load", setup.renew_every(), broker.load()).await?;
+            let load =
+                in_turn(broker.outages(), "load", setup.renew_every(), broker.load()).await?;
             loaded = load.is_some();
-            in_turn("reclaim_dead", setup.renew_every(), reclaim_dead(broker)).await?;
+            in_turn(
+                broker.outages(),
+                "reclaim_dead",
+                setup.renew_every(),
+                reclaim_dead(broker),
+            )
+            .await?;
         }
-        let taken = in_turn("reclaim", setup.renew_every(), broker.reclaim()).await?;
+        let taken = in_turn(
+            broker.outages(),
+            "reclaim",
+            setup.renew_every(),
+            broker.reclaim(),
+        )
+        .await?;
         let taken = taken.unwrap_or_default();
         if taken != meshwork_broker::Reclaimed::default() {
             tracing::warn!(

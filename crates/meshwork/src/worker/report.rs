@@ -94,6 +94,7 @@ pub(super) async fn fail(setup: &Setup, slot: &Slot, failure: &Failure, logs: (&
         match told.await {
             Ok(Failed::Stale) => stale(slot),
             Ok(told) => {
+                setup.broker.outages().succeeded("fail");
                 tracing::debug!(job = slot.id(), ok = false, "reported");
                 if told == Failed::Requeued {
                     setup.due.note(pause);
@@ -101,7 +102,7 @@ pub(super) async fn fail(setup: &Setup, slot: &Slot, failure: &Failure, logs: (&
             }
             Err(error) if error.is_temporary() && Instant::now() < until => {
                 setup.meter.failed("report", &error);
-                tracing::warn!(job = slot.id(), %error, "report failed; trying again");
+                setup.broker.outages().failed("fail", &error);
                 tokio::select! {
                     () = backoff.wait() => continue,
                     () = slot.stop.lost() => {}

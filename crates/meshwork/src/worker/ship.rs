@@ -78,11 +78,14 @@ async fn ship(broker: Broker, claimed: Arc<Claimed>, mut drain: LogDrain, over: 
         let mut backoff = Backoff::new();
         loop {
             match send(&broker, &claimed, &batch).await {
-                Ok(Logged::Logged) => break,
+                Ok(Logged::Logged) => {
+                    broker.outages().succeeded("log");
+                    break;
+                }
                 // The job is another's, or is over; nobody wants to know any more.
                 Ok(Logged::Stale) => return,
                 Err(error) if error.is_temporary() => {
-                    tracing::debug!(job = claimed.job.id, %error, "log kept back");
+                    broker.outages().failed("log", &error);
                     backoff.wait().await;
                 }
                 Err(error) => {

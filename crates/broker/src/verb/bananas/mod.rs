@@ -45,6 +45,7 @@ pub use stats::{PlaceStats, Stats};
 pub use strays::Stray;
 pub use take_over::{From, MAX_OVER, TakenOver};
 
+use crate::Outages;
 use crate::acknowledge::Confirmed;
 use crate::clock::Clock;
 use crate::conn::{Conn, ConnectError, Target};
@@ -63,6 +64,12 @@ pub struct Bananas {
 }
 
 impl Bananas {
+    /// What fails over this connection, and those made from it.
+    #[must_use]
+    pub fn outages(&self) -> &Outages {
+        self.conn.outages()
+    }
+
     /// Connects to `target`, and keeps to what its URL says of acknowledgements.
     ///
     /// # Errors

@@ -23,6 +23,7 @@ pub use send::Asked;
 pub use step::{Kept, Room, Step, Stepped};
 pub use tidy::Over;
 
+use crate::Outages;
 use crate::clock::Clock;
 use crate::conn::{Conn, ConnectError, Target};
 use crate::doctor::access;
@@ -77,6 +78,12 @@ impl Source {
 }
 
 impl Nooble {
+    /// What fails over this connection, and those made from it.
+    #[must_use]
+    pub fn outages(&self) -> &Outages {
+        self.conn.outages()
+    }
+
     /// Connects to `target`.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ pub(super) async fn feed(state: Arc<State>, list: String) {
         let came = match once(&state, &mut parking, &list).await {
             Ok(came) => came,
             Err(error) => {
-                tracing::warn!(%error, list, "the wait for jobs broke off");
+                state.setup.broker.outages().failed("wait", &error);
                 state.setup.meter.failed("wait", &error);
                 parking = None;
                 tokio::select! {
@@ -33,6 +33,7 @@ pub(super) async fn feed(state: Arc<State>, list: String) {
             }
         };
         backoff = Backoff::new();
+        state.setup.broker.outages().succeeded("wait");
         if came {
             state.appetite.feed(&list).await;
         }

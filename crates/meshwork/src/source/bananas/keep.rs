@@ -34,11 +34,11 @@ async fn keep(state: &State) {
                     failed = crons(&broker, state) => failed,
                     failed = strays(&broker, state) => failed,
                 };
-                tracing::warn!(%error, "keeping what runs failed; connecting again");
+                broker.outages().failed("renew", &error);
                 state.setup.meter.failed("renew", &error);
             }
             Err(error) => {
-                tracing::warn!(%error, "no connection to keep what runs");
+                state.setup.broker.outages().failed("renew", &error);
                 state.setup.meter.failed("connect", &error);
             }
         }
@@ -70,16 +70,24 @@ async fn renew(broker: &Bananas, state: &State, backoff: &mut Backoff) -> Result
         drop(listening);
         *backoff = Backoff::new();
         setup.meter.heard();
+        broker.outages().succeeded("renew");
         setup.meter.lost(state.lose(&gone, &held));
         if listens {
             state.alive.send_replace(Some(began + setup.lease));
         }
         if !loaded {
             // Once per connection, since a server that was restarted has forgotten them.
-            let load = in_turn("load", state.renew_every(), broker.load()).await?;
+            let load =
+                in_turn(broker.outages(), "load", state.renew_every(), broker.load()).await?;
             loaded = load.is_some();
         }
-        let taken = in_turn("reclaim", state.renew_every(), broker.reclaim()).await?;
+        let taken = in_turn(
+            broker.outages(),
+            "reclaim",
+            state.renew_every(),
+            broker.reclaim(),
+        )
+        .await?;
         let taken = taken.unwrap_or_default();
         if taken != Reclaimed::default() {
             let (requeued, moved) = (taken.requeued.len(), taken.moved);
@@ -98,11 +106,11 @@ async fn look(broker: &Bananas, state: &State) -> Result<Never, Error> {
         std::future::pending::<()>().await;
     }
     loop {
-        let due = in_turn("due", state.setup.lease, broker.due()).await?;
+        let due = in_turn(broker.outages(), "due", state.setup.lease, broker.due()).await?;
         let due = due.unwrap_or_default();
         if !due.is_empty() {
             let told = broker.promote(&due, state.setup.peer);
-            let told = in_turn("promote", state.setup.lease, told).await?;
+            let told = in_turn(broker.outages(), "promote", state.setup.lease, told).await?;
             let told = told.unwrap_or_default();
             if told.buried > 0 {
                 let ids = told.buried;
@@ -130,11 +138,11 @@ async fn crons(broker: &Bananas, state: &State) -> Result<Never, Error> {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let crons = in_turn("crons", state.setup.lease, broker.crons()).await?;
+        let crons = in_turn(broker.outages(), "crons", state.setup.lease, broker.crons()).await?;
         let crons = crons.unwrap_or_default();
         for kept in crons.due() {
             let fired = broker.fire(kept, crons.now, new_id(), state.setup.peer);
-            if in_turn("fire", state.setup.lease, fired).await? == Some(true) {
+            if in_turn(broker.outages(), "fire", state.setup.lease, fired).await? == Some(true) {
                 tracing::debug!(schedule = %kept.name, "its job waits");
             }
         }
@@ -150,10 +158,16 @@ async fn strays(broker: &Bananas, state: &State) -> Result<Never, Error> {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let strays = in_turn("strays", state.setup.lease, broker.strays(age)).await?;
+        let strays = in_turn(
+            broker.outages(),
+            "strays",
+            state.setup.lease,
+            broker.strays(age),
+        )
+        .await?;
         for stray in strays.unwrap_or_default() {
             let adopted = broker.adopt(&stray, state.setup.peer);
-            if in_turn("adopt", state.setup.lease, adopted).await? == Some(true) {
+            if in_turn(broker.outages(), "adopt", state.setup.lease, adopted).await? == Some(true) {
                 let job = String::from_utf8_lossy(&stray.id).into_owned();
                 tracing::warn!(job, "put back: a worker of Bananas left it behind");
             }

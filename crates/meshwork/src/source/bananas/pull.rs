@@ -41,7 +41,7 @@ pub(super) async fn pull(state: Arc<State>, running: TaskTracker) {
         let taken = match pull.claim(free.len()).await {
             Ok(taken) => taken,
             Err(error) => {
-                tracing::warn!(%error, "a claim failed; trying again");
+                pull.state.setup.broker.outages().failed("claim", &error);
                 tokio::select! {
                     () = pull.state.stop.cancelled() => return,
                     () = backoff.wait() => continue,
@@ -49,6 +49,7 @@ pub(super) async fn pull(state: Arc<State>, running: TaskTracker) {
             }
         };
         backoff = Backoff::new();
+        pull.state.setup.broker.outages().succeeded("claim");
         let empty = taken.jobs.len() < free.len() && !taken.more;
         if taken.jobs.is_empty() || Instant::now() < until {
             pull.start(taken, free);
@@ -89,7 +90,7 @@ impl Pull {
                 _ = state.appetite.fed() => {
                     self.fed = true;
                     if let Err(error) = self.claim(0).await {
-                        tracing::warn!(%error, "what came for no free slot waits for the next claim");
+                        state.setup.broker.outages().failed("claim", &error);
                     }
                 }
             }

@@ -167,12 +167,13 @@ async fn report_until<T, F>(
     loop {
         match tell().await {
             Ok(told) => {
+                state.setup.broker.outages().succeeded("report");
                 tracing::debug!(job = in_hand.claimed.id(), ?told, what);
                 return;
             }
             Err(error) if error.is_temporary() => {
                 state.setup.meter.failed("report", &error);
-                tracing::warn!(job = in_hand.claimed.id(), %error, "{what}: trying again");
+                state.setup.broker.outages().failed("report", &error);
             }
             Err(error) => {
                 let job = in_hand.claimed.id();

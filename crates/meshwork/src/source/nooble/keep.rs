@@ -22,10 +22,10 @@ async fn keep(state: &State) {
         match state.setup.broker.dedicated().await {
             Ok(broker) => {
                 if let Err(error) = renew(&broker, state, &mut backoff).await {
-                    tracing::warn!(%error, "keeping what runs failed; connecting again");
+                    broker.outages().failed("renew", &error);
                 }
             }
-            Err(error) => tracing::warn!(%error, "no connection to keep what runs"),
+            Err(error) => state.setup.broker.outages().failed("renew", &error),
         }
         backoff.wait().await;
     }
@@ -38,20 +38,25 @@ async fn renew(broker: &Nooble, state: &State, backoff: &mut Backoff) -> Result<
     let mut loaded = false;
     loop {
         ticks.tick().await;
+        let mut kept = true;
         for queue in &setup.queues {
             match renew_queue(broker, state, queue).await {
                 Err(error) if !error.is_temporary() => {
-                    // The others are kept all the same.
-                    let queue = queue.source.queue();
-                    tracing::error!(%error, queue, "what came from it is not kept, and no more is taken");
+                    // The others are kept all the same; of this one no more is taken.
+                    broker.outages().failed("keep", &error);
+                    kept = false;
                 }
                 renewed => renewed?,
             }
         }
         *backoff = Backoff::new();
+        broker.outages().succeeded("renew");
+        if kept {
+            broker.outages().succeeded("keep");
+        }
         if !loaded {
             // Once per connection, since a server that was restarted has forgotten them.
-            let load = in_turn("load", setup.lease, broker.load());
+            let load = in_turn(broker.outages(), "load", setup.lease, broker.load());
             loaded = load.await?.is_some();
         }
     }

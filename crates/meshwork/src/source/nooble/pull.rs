@@ -62,14 +62,16 @@ pub(super) async fn pull(state: Arc<State>, queue: Arc<Queue>) {
     let stop = pull.state.stop.clone();
     while !stop.is_cancelled() {
         match pull.once().await {
-            Ok(true) => backoff = Backoff::new(),
+            Ok(true) => {
+                backoff = Backoff::new();
+                pull.state.setup.broker.outages().succeeded("claim");
+            }
             // A server that has no room says so when it is asked to wait.
             Ok(false) => {}
             Err(error) => {
                 (pull.next, pull.waits, pull.begun) = (Next::Receive, None, None);
                 pull.queue.doubt();
-                let queue = pull.queue.source.queue();
-                tracing::warn!(%error, queue, "nothing was taken; trying again");
+                pull.state.setup.broker.outages().failed("claim", &error);
                 tokio::select! {
                     () = stop.cancelled() => break,
                     () = backoff.wait() => {}
@@ -318,6 +320,7 @@ impl TakeOver {
             |taken| known.in_time("reclaim", taken, |it: &Reclaimed| it.messages.is_empty());
         match taken.await.and_then(in_time) {
             Ok(taken) => {
+                setup.broker.outages().succeeded("reclaim");
                 self.from = taken.next;
                 if !taken.messages.is_empty() {
                     let many = taken.messages.len();
@@ -327,7 +330,7 @@ impl TakeOver {
             }
             Err(error) => {
                 queue.doubt();
-                tracing::warn!(%error, "nothing was taken over; trying again");
+                setup.broker.outages().failed("reclaim", &error);
                 Vec::new()
             }
         }
@@ -340,13 +343,9 @@ impl TakeOver {
         let (setup, known) = (&state.setup, queue.known_for());
         let given = setup.broker.in_hand(&setup.worker, &queue.source).await;
         let given = given.and_then(|given| known.in_time("in_hand", given, Vec::is_empty));
-        let given = match given {
-            Ok(given) => given,
-            Err(error) => {
-                queue.doubt();
-                tracing::warn!(%error, "it is not known what came when the connection broke; trying again");
-                return;
-            }
+        let Ok(given) = setup.broker.outages().told("in_hand", given) else {
+            queue.doubt();
+            return;
         };
         let (strays, now): (Vec<_>, Vec<_>) = state
             .unknown(&queue.source, given)
@@ -366,12 +365,11 @@ impl TakeOver {
 /// Puts back what failed when its pause is over.
 pub(super) async fn promote(state: Arc<State>, queue: Arc<Queue>) {
     loop {
-        let next = match state.setup.broker.promote(&queue.source).await {
+        let broker = &state.setup.broker;
+        let promoted = broker.promote(&queue.source).await;
+        let next = match broker.outages().told("promote", promoted) {
             Ok((_, next)) => next.unwrap_or(LOOK_EVERY),
-            Err(error) => {
-                tracing::warn!(%error, "what is to run again was not looked at; trying again");
-                LOOK_EVERY
-            }
+            Err(_) => LOOK_EVERY,
         };
         tokio::select! {
             () = state.stop.cancelled() => return,
@@ -390,11 +388,9 @@ pub(super) async fn trim(state: Arc<State>, queue: Arc<Queue>) {
     // Who waits is not heard of while it does.
     let gone = state.setup.lease + MAX_WAIT;
     loop {
-        let deleted = state.setup.broker.trim(&queue.source, KEEP, gone).await;
-        if let Err(error) = &deleted {
-            tracing::warn!(%error, "a stream was not trimmed; trying again");
-        }
-        let pause = match deleted {
+        let broker = &state.setup.broker;
+        let deleted = broker.trim(&queue.source, KEEP, gone).await;
+        let pause = match broker.outages().told("trim", deleted) {
             Ok(many) if many > 0 => LOOK_SOON,
             _ => TRIM_EVERY,
         };

@@ -403,8 +403,13 @@ where
     let mut backoff = Backoff::new();
     loop {
         match tell().await {
-            Ok(told) => return Ok(told),
-            Err(error) if error.is_temporary() => tracing::warn!(%error, "{what}: trying again"),
+            Ok(told) => {
+                state.setup.broker.outages().succeeded("report");
+                return Ok(told);
+            }
+            Err(error) if error.is_temporary() => {
+                state.setup.broker.outages().failed("report", &error);
+            }
             Err(error) => {
                 let queue = in_hand.received.source.queue();
                 tracing::error!(%error, queue, "{what}: given up; it is taken over later");

@@ -231,15 +231,17 @@ impl<T: DeserializeOwned> Subscription<T> {
 async fn listen(broker: Nooble, mut ear: Ear, channels: Arc<Channels>, unread: Arc<Unread>) {
     loop {
         let error = hear(&broker, &mut ear, &channels.names, &unread).await;
-        tracing::warn!(%error, "the connection that listens broke; what is said meanwhile is not heard");
+        // What is said meanwhile is not heard.
+        broker.outages().failed("listen", &error);
         let mut backoff = Backoff::new();
         ear = loop {
             backoff.wait().await;
             match broker.subscribe(&channels.names).await {
                 Ok(ear) => break ear,
-                Err(error) => tracing::warn!(%error, "no connection to listen; trying again"),
+                Err(error) => broker.outages().failed("listen", &error),
             }
         };
+        broker.outages().succeeded("listen");
         unread.gap();
     }
 }

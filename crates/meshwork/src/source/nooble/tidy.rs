@@ -68,9 +68,13 @@ pub(super) async fn tidy(state: Arc<State>) {
 async fn flush(state: &State) {
     let over = std::mem::take(&mut *state.over.over()).runs;
     for part in over.chunks(AT_ONCE) {
-        if let Err(error) = state.setup.broker.tidy(part).await {
-            let many = part.len();
-            tracing::warn!(%error, many, "the trace was not told of actions that are over");
+        let broker = &state.setup.broker;
+        let told = broker.outages().told("tidy", broker.tidy(part).await);
+        if told.is_err() {
+            tracing::debug!(
+                many = part.len(),
+                "the trace was not told of actions that are over"
+            );
         }
     }
 }

@@ -91,14 +91,17 @@ impl Present {
         loop {
             match self.try_register(broker).await {
                 Err(Error::Broker(error)) if error.is_temporary() && Instant::now() < until => {
-                    tracing::warn!(%error, "not registered yet; trying again");
+                    broker.outages().failed("register", &error);
                     backoff.wait().await;
                 }
                 Err(error) => {
                     self.depart(broker).await;
                     return Err(error);
                 }
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    broker.outages().succeeded("register");
+                    return Ok(());
+                }
             }
         }
     }
@@ -151,7 +154,7 @@ impl Present {
                 continue;
             }
             let said = self.say_all(broker, in_flight, lost);
-            if let Some(now_lost) = in_turn("present", CALL, said).await? {
+            if let Some(now_lost) = in_turn(broker.outages(), "present", CALL, said).await? {
                 lost = now_lost;
                 last = Some((Instant::now(), in_flight));
             }

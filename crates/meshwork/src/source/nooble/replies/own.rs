@@ -168,7 +168,7 @@ impl Replies {
             loop {
                 match self.first(broker, list, until, read).await {
                     Err(Error::Broker(error)) if error.is_temporary() => {
-                        tracing::warn!(%error, "the wait for an answer broke off");
+                        broker.outages().failed("replies", &error);
                         if Instant::now() >= until {
                             return Ok(None);
                         }

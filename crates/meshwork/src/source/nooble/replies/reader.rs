@@ -93,7 +93,7 @@ async fn keep_reading(broker: &Nooble, replies: &Replies) {
             None => Waits::open(broker).await.map(|made| waits = Some(made)),
         };
         if let Err(error) = read {
-            tracing::warn!(%error, "the wait for answers broke off");
+            broker.outages().failed("replies", &error);
             waits = None;
             backoff.wait().await;
         }
@@ -133,6 +133,7 @@ impl Reading<'_> {
                 came = self.waits.next() => {
                     self.replies.hand_out(came?, self.broker);
                     *backoff = Backoff::new();
+                    self.broker.outages().succeeded("replies");
                     if self.waits.len() == 0 {
                         self.send();
                     }
