@@ -2,8 +2,11 @@
 
 use std::env;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use meshwork::{Target, TlsFiles};
+
+use crate::value;
 
 /// Options and variables that say where the data is.
 #[derive(Debug, Clone, clap::Args)]
@@ -26,6 +29,17 @@ pub(crate) struct Place {
         global = true
     )]
     redis: Option<String>,
+    /// Seconds to keep trying to reach a server that is away or starting; 0: try once
+    #[arg(
+        long,
+        value_name = "S",
+        env = "MESHWORK_CONNECT_TIMEOUT",
+        default_value = "15",
+        value_parser = value::connect_timeout,
+        allow_hyphen_values = true,
+        global = true
+    )]
+    pub(crate) connect_timeout: Duration,
     /// Who signed the server's certificate (PEM), where it is no authority of the system
     #[arg(long, value_name = "FILE", env = "REDIS_TLS_CA", global = true)]
     tls_ca: Option<PathBuf>,

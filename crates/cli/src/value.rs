@@ -26,6 +26,8 @@ const MAX_WAIT: f64 = limits::MAX_TIMEOUT as f64;
 const MIN_READ: f64 = 0.1;
 /// The longest, in seconds: whoever says nothing keeps a connection for so long.
 const MAX_READ: f64 = 600.0;
+/// The longest time to try to reach the server, in seconds: a restart with a large log takes less.
+const MAX_CONNECT: f64 = 3600.0;
 /// The longest pause before a retry, in seconds.
 const MAX_BACKOFF: f64 = limits::MAX_BACKOFF_MS as f64 / 1000.0;
 /// The shortest interval between two looks at figures, in seconds: they are asked for from all queues.
@@ -79,6 +81,12 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
 pub(crate) fn wait(text: &str) -> Result<Duration, String> {
     seconds(text, 0.0, MAX_WAIT)
         .ok_or_else(|| format!("give a number of seconds from 0 to {MAX_WAIT} (7 days)"))
+}
+
+/// Returns the time for which a command tries to reach the server; 0: once.
+pub(crate) fn connect_timeout(text: &str) -> Result<Duration, String> {
+    seconds(text, 0.0, MAX_CONNECT)
+        .ok_or_else(|| format!("give a number of seconds from 0 (once) to {MAX_CONNECT}"))
 }
 
 /// The pause before the first retry.

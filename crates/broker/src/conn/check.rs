@@ -3,6 +3,7 @@
 use redis::aio::ConnectionLike;
 
 use super::{CALL_TIMEOUT, ConnectError, in_time};
+use crate::error::passes;
 
 /// The oldest major version: scripts with flags and `BLMPOP` came with Redis 7.
 const OLDEST: u64 = 7;
@@ -50,7 +51,7 @@ pub(super) async fn ask(
     let info = redis::cmd("INFO");
     let info = in_time(Some(CALL_TIMEOUT), info.query_async(connection)).await;
     info.map(About).map_err(|error| {
-        if error.is_io_error() {
+        if error.is_io_error() || passes(&error) {
             return ConnectError::Unreachable {
                 place,
                 source: error,
@@ -71,9 +72,12 @@ impl About {
         self.field("cluster_enabled") == Some("1")
     }
 
-    /// Refuses a server that would lose jobs.
+    /// Refuses a server that would lose jobs, and one that is still loading its data.
     pub(super) fn fit(&self, place: &str) -> Result<(), ConnectError> {
         let place = place.to_owned();
+        if self.field("loading") == Some("1") {
+            return Err(ConnectError::Loading { place });
+        }
         self.judge()
             .map_err(|reason| ConnectError::Unfit { place, reason })
     }

@@ -10,6 +10,7 @@ mod remote;
 mod socket;
 mod target;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use meshwork_model::name::Namespace;
 use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
 use crate::Outages;
-use crate::error::timed_out;
+use crate::error::{passes, timed_out};
 pub use check::Unfit;
 pub(crate) use dial::CLIENT_NAME;
 pub use ear::{Ear, Heard};
@@ -196,6 +197,39 @@ impl redis::aio::ConnectionLike for Conn {
     }
 }
 
+/// Kinds of system errors that the same try meets again: a certificate is refused, the address cannot be, or this user
+/// may not open the socket.
+const LASTING: [io::ErrorKind; 3] = [
+    io::ErrorKind::InvalidData,
+    io::ErrorKind::InvalidInput,
+    io::ErrorKind::PermissionDenied,
+];
+
+impl ConnectError {
+    /// Returns whether another try may succeed a little later: nobody answers, the name does not resolve (those of
+    /// containers are gone while they restart), the server is loading its data, or roles are changing. Credentials,
+    /// databases, certificates and servers that are refused stay refused.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Loading { .. } => true,
+            Self::Unreachable { source, .. } => match std::error::Error::source(source) {
+                Some(cause) if source.is_io_error() => {
+                    io_kind(cause).is_some_and(|kind| !LASTING.contains(&kind))
+                }
+                _ => source.is_io_error() || passes(source),
+            },
+            _ => false,
+        }
+    }
+}
+
+/// The kind of the system error that the redis crate keeps in an `Arc`.
+fn io_kind(cause: &(dyn std::error::Error + 'static)) -> Option<io::ErrorKind> {
+    let cause = cause.downcast_ref::<Arc<dyn std::error::Error + Send + Sync>>()?;
+    Some(cause.downcast_ref::<io::Error>()?.kind())
+}
+
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -227,6 +261,12 @@ pub enum ConnectError {
         /// Why not, and what to do.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The server was started a moment ago.
+    #[error("{place} is still loading its data from disk; try again when it has")]
+    Loading {
+        /// Where, without secrets.
+        place: String,
+    },
     /// The server does not let us in.
     #[error("{place} refuses the credentials: {reason}; check user and password in the URL")]
     Refused {
@@ -254,4 +294,52 @@ pub enum ConnectError {
         /// The namespace.
         namespace: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unreachable(source: impl Into<RedisError>) -> ConnectError {
+        ConnectError::Unreachable {
+            place: "redis://h".to_owned(),
+            source: source.into(),
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_away_may_come_back() {
+        for kind in [
+            io::ErrorKind::ConnectionRefused,
+            io::ErrorKind::ConnectionReset,
+            io::ErrorKind::TimedOut,
+            io::ErrorKind::NotFound,
+            io::ErrorKind::Other,
+        ] {
+            let error = unreachable(io::Error::from(kind));
+            assert!(error.is_temporary(), "{kind}");
+        }
+        assert!(unreachable((ErrorKind::Io, "a failover is under way")).is_temporary());
+        let place = "redis://h".to_owned();
+        assert!(ConnectError::Loading { place }.is_temporary());
+    }
+
+    #[test]
+    fn what_is_refused_stays_refused() {
+        let certificate = "invalid peer certificate: UnknownIssuer";
+        let unknown = ErrorKind::MasterNameNotFoundBySentinel;
+        let refused = ConnectError::Refused {
+            place: "redis://h".to_owned(),
+            reason: "WRONGPASS".to_owned(),
+        };
+        for error in [
+            unreachable(io::Error::new(io::ErrorKind::InvalidData, certificate)),
+            unreachable(io::Error::from(io::ErrorKind::PermissionDenied)),
+            unreachable((unknown, "no such service")),
+            unreachable((ErrorKind::InvalidClientConfig, "a bad certificate")),
+            refused,
+        ] {
+            assert!(!error.is_temporary(), "{error}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ mod batch;
 mod beside;
 mod cluster;
 mod common;
+mod connect;
 mod dead;
 mod dead_worker;
 mod doctor;
@@ -27,6 +28,7 @@ mod limits;
 mod metrics;
 mod migrate;
 mod migrate_bananas;
+mod noise;
 mod order;
 #[cfg(feature = "otlp")]
 mod otlp;

@@ -11,6 +11,7 @@ mod trace;
 use std::path::Path;
 
 use clap::builder::NonEmptyStringValueParser;
+use meshwork::Target;
 use meshwork::model::keys::nooble::{Dialect, QueueManager, service_of};
 use meshwork::model::name::Namespace;
 use meshwork::model::nooble::{Data, InvalidData};
@@ -86,10 +87,10 @@ impl Side {
 
     /// The verbs, connected.
     pub(crate) async fn broker(&self, context: &Context) -> Result<Nooble, Error> {
-        let target = context.place.target()?;
-        let names = QueueManager::new(self.prefix.clone(), Some(&self.environment), self.dialect);
-        let broker = Nooble::connect(&target, names).await;
-        Ok(broker.map_err(meshwork::Error::from)?)
+        let environment = Some(self.environment.as_str());
+        let names = || QueueManager::new(self.prefix.clone(), environment, self.dialect);
+        let connect = async |target: &Target| Nooble::connect(target, names()).await;
+        context.connected(connect).await
     }
 
     /// A client of this name, connected.

@@ -8,11 +8,11 @@ mod schedule;
 mod submit;
 mod wait;
 
-use meshwork::Client as OurClient;
 use meshwork::model::bananas::{Outcome, Peer};
 use meshwork::model::keys::bananas::Bananas as Keys;
 use meshwork::model::name::Namespace;
 use meshwork::source::bananas::Client;
+use meshwork::{Client as OurClient, Target};
 use meshwork_broker::bananas::Bananas;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -84,9 +84,9 @@ pub(crate) struct Side {
 impl Side {
     /// A client, connected.
     pub(crate) async fn client(&self, context: &Context) -> Result<Client, Error> {
-        let target = context.place.target()?;
-        let broker = Bananas::connect(&target, Keys::new(self.prefix.clone())).await;
-        let broker = broker.map_err(meshwork::Error::from)?;
+        let keys = || Keys::new(self.prefix.clone());
+        let connect = async |target: &Target| Bananas::connect(target, keys()).await;
+        let broker = context.connected(connect).await?;
         Ok(Client::new(broker).like(self.peer))
     }
 

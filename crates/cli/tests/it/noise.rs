@@ -1,12 +1,8 @@
 //! The log of a worker whose data is away or full: a line for each change, not for each try.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
-mod common;
-
-use common::{Ground, Running, json};
-use meshwork_testkit::SmallDisk;
-use meshwork_testkit::servers::RealServer;
+use crate::common::{Ground, Running, json};
+use meshwork_test_servers::SmallDisk;
+use meshwork_test_servers::servers::RealServer;
 
 /// Calls that fail before the data is well again.
 const FAILURES: usize = 50;
