@@ -121,7 +121,7 @@ const STOP_TTL_MS: u64 = 60_000;
 impl Verb {
     const fn libs(self) -> Libs {
         match self {
-            Self::Enqueue | Self::OpenBatch => STORING,
+            Self::Enqueue | Self::Submit | Self::OpenBatch => STORING,
             Self::Tick => storing(&[PUT, ASKED, STORE, REPLACE]),
             Self::TakeOver => storing(&[PUT, ASKED, STORE, BANANAS_RECORD]),
             Self::GiveBack => Libs::Ending(&[UNLIST, BANANAS_RECORD]),
@@ -211,6 +211,7 @@ impl Verb {
     const fn flags(self) -> &'static str {
         match self {
             Self::Enqueue
+            | Self::Submit
             | Self::OpenBatch
             | Self::Retry
             | Self::Adopt

@@ -6,6 +6,7 @@
 #[allow(missing_docs, reason = "each is described by the function of its name")]
 pub enum Verb {
     Enqueue,
+    Submit,
     Claim,
     Renew,
     Log,
@@ -85,8 +86,9 @@ pub enum Schema {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 64] = [
+    pub const ALL: [Self; 65] = [
         Self::Enqueue,
+        Self::Submit,
         Self::Claim,
         Self::Renew,
         Self::Log,
@@ -175,6 +177,7 @@ impl Verb {
     pub(super) const fn parts(self) -> (&'static str, &'static str) {
         match self {
             Self::Enqueue => ("enqueue", include_str!("../lua/enqueue.lua")),
+            Self::Submit => ("submit", include_str!("../lua/submit.lua")),
             Self::Claim => ("claim", include_str!("../lua/claim.lua")),
             Self::Renew => ("renew", include_str!("../lua/renew.lua")),
             Self::Log => ("log", include_str!("../lua/log.lua")),

@@ -75,6 +75,7 @@ mod stale;
 mod states;
 mod stats;
 mod stops;
+mod submit;
 mod sweep;
 mod tick;
 mod turns;
@@ -123,6 +124,7 @@ const fn group(name: &'static str, cases: &'static [Case]) -> Group {
 /// All cases, by file.
 pub const GROUPS: &[Group] = &[
     group("enqueue", enqueue::CASES),
+    group("submit", submit::CASES),
     group("claim", claim::CASES),
     group("order", order::CASES),
     group("renew", renew::CASES),

@@ -4,6 +4,7 @@
 mod asked;
 mod bananas;
 mod batches;
+mod children;
 mod claim;
 mod common;
 mod control;
@@ -70,6 +71,7 @@ pub fn all() -> Vec<Mutation> {
         (Verb::Enqueue, starts::ENQUEUE),
         (Verb::Enqueue, starts::ENQUEUE_LIMITS),
         (Verb::Enqueue, starts::ENQUEUE_FALLBACK),
+        (Verb::Submit, children::SUBMIT),
         (Verb::Renew, starts::RENEW),
         (Verb::Claim, claim::CLAIM),
         (Verb::Claim, claim::CLAIM_ORDER),

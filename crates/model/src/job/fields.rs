@@ -123,6 +123,16 @@ pub mod field {
     pub const PLACES: &str = "mw_places";
     /// Ours: where in the script the error arose.
     pub const TRACEBACK: &str = "mw_traceback";
+    /// Ours: the job whose run has submitted it.
+    pub const PARENT: &str = "mw_parent";
+    /// Ours: how many jobs stand above it; absent where it has no parent.
+    pub const DEPTH: &str = "mw_depth";
+    /// Ours: how many children its runs have submitted.
+    pub const CHILDREN: &str = "mw_children";
+    /// Ours: the highest number among them: calls that were refused have numbers too.
+    pub const CALLS: &str = "mw_calls";
+    /// Ours: with the number of a child behind it, the digest of what that child was asked to be.
+    pub const CHILD: &str = "mw_child_";
 
     /// What the record of every job says that our clients submit, in the order in which scripts tell values
     /// without names. The last eight are the client's to say beside id and type.

@@ -26,6 +26,11 @@ pub const MAX_RETRIES: u32 = 100;
 pub const MAX_LOST: u32 = 5;
 /// The most prerequisites of one job: each is looked at when it is enqueued.
 pub const MAX_PREREQUISITES: usize = 1000;
+/// The most children of one job, over all its runs: what is more belongs into a batch, or under several parents.
+pub const MAX_CHILDREN: u32 = 1000;
+/// The deepest level of a child: a job that nobody else's run has submitted is at level 0. A job that submits
+/// itself ends here.
+pub const MAX_DEPTH: u32 = 8;
 /// The longest delay of a job, and the longest window of a unique name, in milliseconds (10 years).
 pub const MAX_DELAY_MS: u64 = 10 * 366 * 86_400_000;
 /// The most bytes of a key, and of a unique name: they are parts of names in Redis.

@@ -1,6 +1,7 @@
 //! A job: what is asked for ([`NewJob`]), what the record in Redis says ([`Job`]), and the limits that hold
 //! for both ([`limits`]). How a record is stored and changed is the broker's.
 
+mod child;
 mod fields;
 pub mod limits;
 mod log_path;
@@ -8,6 +9,7 @@ mod new;
 mod record;
 mod wish;
 
+pub use child::{ChildDigest, InvalidChild, NewChild, child_id};
 pub use fields::field;
 pub use log_path::log_path_fault;
 pub use new::{Invalid, NewJob, OnFailure, UnknownOnFailure};

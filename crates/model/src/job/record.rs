@@ -110,6 +110,15 @@ pub struct Job {
     pub tracestate: Option<String>,
     /// Whether it was a job of Bananas, whose clients are told of its end.
     pub taken_over: bool,
+    /// The job whose run has submitted it.
+    pub parent: Option<String>,
+    /// How many jobs stand above it; 0 where it has no parent.
+    pub depth: u32,
+    /// How many children its runs have submitted.
+    pub children: u32,
+    /// The highest number among them: each has the id of this job, a dot, and its number from 1. Numbers may be
+    /// missing.
+    pub calls: u32,
     /// Every field that is none of the above.
     pub other: BTreeMap<String, Vec<u8>>,
 }
@@ -237,6 +246,21 @@ impl Job {
             field::BANANAS => self.taken_over = true,
             // For the way back alone.
             field::RECORD | field::PLACES => {}
+            _ => self.set_family(name, value),
+        }
+    }
+
+    fn set_family(&mut self, name: String, value: Vec<u8>) {
+        match name.as_str() {
+            field::PARENT => self.parent = some_text(value),
+            field::DEPTH => self.depth = number(value).unwrap_or_default(),
+            field::CHILDREN => self.children = number(value).unwrap_or_default(),
+            field::CALLS => {
+                let highest: u32 = number(value).unwrap_or_default();
+                self.calls = highest.min(limits::MAX_CHILDREN);
+            }
+            // For the script that submits the next one.
+            name if name.starts_with(field::CHILD) => {}
             _ => {
                 self.other.insert(name, value);
             }

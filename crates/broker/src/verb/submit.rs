@@ -1,0 +1,87 @@
+//! submit: store a child of a running job, once.
+
+use meshwork_model::job::{ChildDigest, NewJob, field};
+
+use super::enqueue::{named, told};
+use super::{Claimed, Enqueued};
+use crate::conn::Conn;
+use crate::script::Verb;
+use crate::{Broker, Error};
+
+/// What became of a child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Submitted {
+    /// As of any job: stored and queued, or refused for its queue's sake. [`Enqueued::Exists`]: an earlier call of
+    /// this number has submitted the same, and it was left as it is.
+    Enqueued(Enqueued),
+    /// An earlier call of this number has submitted something else, with this digest; nothing was written.
+    Differs(String),
+    /// There is a job of that id which the parent has not submitted; nothing was written.
+    Taken,
+    /// Somebody wants the parent stopped; nothing was written.
+    Stopping,
+    /// The parent is not this worker's any more; nothing was written.
+    Stale,
+}
+
+impl Broker {
+    /// Stores `job` as the child with this `number` of a job that runs, and pushes its id, both in one step with a
+    /// look at the fencing token. The call may be repeated, also by a later run of the parent.
+    ///
+    /// # Errors
+    /// If the job is invalid: nothing was written then. If the server does not take the call, the child may be
+    /// stored. With [`Broker::acknowledge`], if replicas do not confirm in time: it is stored then.
+    pub async fn submit(
+        &self,
+        claimed: &Claimed,
+        number: u32,
+        job: &NewJob,
+        digest: &ChildDigest,
+    ) -> Result<Submitted, Error> {
+        job.check()?;
+        let submit =
+            async |conn: &Conn| self.submit_over(conn, claimed, (number, digest), job).await;
+        match &self.confirmed {
+            None => submit(&self.conn).await,
+            Some(confirmed) => {
+                let what = || named(&[job.id.as_str()]);
+                confirmed.write(&self.conn, submit, what).await
+            }
+        }
+    }
+
+    async fn submit_over(
+        &self,
+        conn: &Conn,
+        claimed: &Claimed,
+        (number, digest): (u32, &ChildDigest),
+        job: &NewJob,
+    ) -> Result<Submitted, Error> {
+        let parent = &claimed.job;
+        let mut call = self
+            .scripts
+            .call(Verb::Submit)
+            .key(claimed.key(&self.keys))
+            .arg(self.clock.argument())
+            .arg(&*self.who)
+            .arg(&claimed.token)
+            .arg(number)
+            .arg(digest.as_str());
+        let depth = parent.depth.saturating_add(1).to_string();
+        let more = vec![
+            (field::PARENT, parent.id.clone().into()),
+            (field::DEPTH, depth.into()),
+        ];
+        self.push_job_with(&mut call, job, more);
+        let answer: String = call.run(conn).await?;
+        Ok(match answer.as_str() {
+            "stale" => Submitted::Stale,
+            "stopping" => Submitted::Stopping,
+            "taken" => Submitted::Taken,
+            _ => match answer.strip_prefix("differs ") {
+                Some(digest) => Submitted::Differs(digest.to_owned()),
+                None => Submitted::Enqueued(told(answer)?),
+            },
+        })
+    }
+}

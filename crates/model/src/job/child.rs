@@ -1,0 +1,348 @@
+//! A child: a job that a running job submits. It is known by its parent's id and the number of the call, so that a
+//! second run of the parent finds the children of the first one.
+
+use std::fmt;
+
+use data_encoding::HEXLOWER;
+use sha2::{Digest, Sha256};
+
+use super::{Invalid, Job, NewJob, When, limits};
+use crate::name::{Group, JobId, MAX_JOB_ID, NameError, ScriptType};
+use crate::route::{Priority, Route};
+use crate::secret::EnvVars;
+use crate::trace::TraceContext;
+
+/// A child as its parent's run asks for it. What is not given has the default of any job; caller, context and trace
+/// are the parent's, its environment is not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewChild {
+    /// What to execute: script text, or whatever a handler in Rust takes.
+    pub script: String,
+    /// What executes it. Default: what executes the parent.
+    pub script_type: Option<ScriptType>,
+    /// Bytes for the script, at most [`limits::MAX_INPUT`].
+    pub input: Option<Vec<u8>>,
+    /// How urgent it is. Default: normal.
+    pub priority: Option<Priority>,
+    /// Milliseconds before it runs, by the server's clock, at most [`limits::MAX_DELAY_MS`]. Default: none.
+    pub delay_ms: Option<u64>,
+    /// Runs after the first, should it fail, at most [`limits::MAX_RETRIES`]. Default: 0.
+    pub retries: Option<u32>,
+    /// Seconds that one run may take, at most [`limits::MAX_TIMEOUT`]. Default: [`limits::DEFAULT_TIMEOUT`].
+    pub timeout: Option<u64>,
+    /// Whose turn it takes in a fair queue, at most [`limits::MAX_KEY`] bytes. Default: nobody's.
+    pub key: Option<String>,
+    /// Only workers of this group take it. Default: any of its type.
+    pub group: Option<Group>,
+    /// Environment of the script. Default: empty.
+    pub env_vars: EnvVars,
+}
+
+/// Why a child was refused; nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidChild {
+    /// The parent has as many as it may.
+    #[error("a job has at most {max} children", max = limits::MAX_CHILDREN)]
+    TooMany,
+    /// The parent stands as deep as a job may.
+    #[error(
+        "job {parent} stands {max} levels below the first job, and children go no deeper than {max} levels",
+        max = limits::MAX_DEPTH
+    )]
+    TooDeep {
+        /// The parent.
+        parent: String,
+    },
+    /// The child's id would be no id.
+    #[error(
+        "the child's id would be `{parent}.{number}`: {source}; a parent's id takes at most {MAX_JOB_ID} bytes less its \
+         child's number and a dot"
+    )]
+    Id {
+        /// The parent.
+        parent: String,
+        /// The call.
+        number: u32,
+        /// What is wrong.
+        source: NameError,
+    },
+    /// The job cannot be meant.
+    #[error(transparent)]
+    Job(#[from] Invalid),
+}
+
+impl NewChild {
+    /// A child with the defaults.
+    #[must_use]
+    pub fn new(script: impl Into<String>) -> Self {
+        let script = script.into();
+        Self {
+            script,
+            ..Self::default()
+        }
+    }
+
+    /// The job for the call of this number (from 1) in a run of `parent`, which runs as `script_type`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn job(
+        &self,
+        (parent, script_type): (&Job, &ScriptType),
+        number: u32,
+        trace: Option<TraceContext>,
+    ) -> Result<NewJob, InvalidChild> {
+        if number == 0 || number > limits::MAX_CHILDREN {
+            return Err(InvalidChild::TooMany);
+        }
+        let parent_id = || parent.id.clone();
+        if parent.depth >= limits::MAX_DEPTH {
+            return Err(InvalidChild::TooDeep {
+                parent: parent_id(),
+            });
+        }
+        let id = child_id(&parent.id, number).map_err(|source| InvalidChild::Id {
+            parent: parent_id(),
+            number,
+            source,
+        })?;
+        let mut route = Route::to(self.type_in(script_type).clone());
+        route.group.clone_from(&self.group);
+        route.priority = self.priority.unwrap_or_default();
+        let mut job = NewJob::new(id, route, self.script.as_str());
+        job.input.clone_from(&self.input);
+        job.caller_id.clone_from(&parent.caller_id);
+        job.context_id.clone_from(&parent.context_id);
+        job.when = self.delay_ms.map(When::In);
+        job.retries = self.retries.unwrap_or(job.retries);
+        job.timeout = self.timeout.unwrap_or(job.timeout);
+        job.key.clone_from(&self.key);
+        job.env_vars = self.env_vars.clone();
+        job.trace = trace;
+        job.check()?;
+        Ok(job)
+    }
+
+    fn type_in<'a>(&'a self, parents: &'a ScriptType) -> &'a ScriptType {
+        self.script_type.as_ref().unwrap_or(parents)
+    }
+
+    /// A digest of what is asked for, by a parent that runs as `script_type`: as it is given, so that another default
+    /// of a later release makes no other child of it.
+    #[must_use]
+    pub fn digest(&self, script_type: &ScriptType) -> ChildDigest {
+        let number = |given: Option<u64>| given.map(|number| number.to_string());
+        let mut options = vec![
+            self.priority.map(|level| level.as_str().to_owned()),
+            number(self.delay_ms),
+            number(self.retries.map(u64::from)),
+            number(self.timeout),
+            self.key.clone(),
+            self.group.as_ref().map(ToString::to_string),
+        ];
+        for (name, value) in &*self.env_vars {
+            options.extend([Some(name.clone()), Some(value.clone())]);
+        }
+        let options = options
+            .iter()
+            .map(|value| value.as_deref().map(str::as_bytes));
+        let parts = [
+            part([Some(self.type_in(script_type).as_str().as_bytes())]),
+            part([Some(self.script.as_bytes())]),
+            part([self.input.as_deref()]),
+            part(options),
+        ];
+        ChildDigest(parts.concat())
+    }
+}
+
+/// The id of a job's child.
+///
+/// # Errors
+/// If that is no id: too long, or with characters that an id of ours does not have.
+pub fn child_id(parent: &str, number: u32) -> Result<JobId, NameError> {
+    format!("{parent}.{number}").parse()
+}
+
+/// The hexadecimal digits of each part of a [`ChildDigest`]: two scripts that differ have the same ones once in 10^12.
+const DIGITS: usize = 10;
+/// What the parts are of.
+const PARTS: [&str; 4] = ["type", "script", "input", "options"];
+
+/// Values, each with its length, so that no two lists of values make the same bytes.
+fn part<'a>(values: impl IntoIterator<Item = Option<&'a [u8]>>) -> String {
+    let mut hash = Sha256::new();
+    for value in values {
+        let length = value.map_or(0, |value| value.len() as u64 + 1);
+        hash.update(length.to_be_bytes());
+        hash.update(value.unwrap_or_default());
+    }
+    HEXLOWER.encode(&hash.finalize())[..DIGITS].to_owned()
+}
+
+/// What a child was asked to be, in a few digits: of its type, its script, its input and its options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildDigest(String);
+
+impl ChildDigest {
+    /// As it stands in a record.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// In which parts another one, as it stands in a record, differs from this one.
+    #[must_use]
+    pub fn differences(&self, other: &str) -> Vec<&'static str> {
+        let parts = PARTS.iter().enumerate();
+        let differs = |at: usize| {
+            let digits = at * DIGITS..(at + 1) * DIGITS;
+            self.0.get(digits.clone()) != other.get(digits)
+        };
+        parts
+            .filter(|(at, _)| differs(*at))
+            .map(|(_, part)| *part)
+            .collect()
+    }
+}
+
+impl fmt::Display for ChildDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parent(id: &str) -> Job {
+        let text = |text: &str| text.as_bytes().to_vec();
+        let fields = [
+            ("caller_id", "me"),
+            ("context_id", "here"),
+            ("env_vars", r#"{"A":"b"}"#),
+        ];
+        Job::from_fields(
+            id,
+            fields.map(|(name, value)| (name.to_owned(), text(value))),
+        )
+    }
+
+    fn osis() -> ScriptType {
+        "osis".parse().unwrap()
+    }
+
+    fn job(child: &NewChild, parent: &Job, number: u32) -> Result<NewJob, InvalidChild> {
+        child.job((parent, &osis()), number, None)
+    }
+
+    #[test]
+    fn it_has_what_it_is_given_and_its_parents_caller_and_context() {
+        let child = NewChild {
+            delay_ms: Some(1500),
+            retries: Some(2),
+            timeout: Some(7),
+            key: Some("k".to_owned()),
+            group: Some("gpu".parse().unwrap()),
+            priority: Some(Priority::High),
+            input: Some(vec![0, 255]),
+            ..NewChild::new("1")
+        };
+        let job = job(&child, &parent("p"), 3).unwrap();
+        assert_eq!(
+            (job.id.as_str(), job.route.script_type.as_str()),
+            ("p.3", "osis")
+        );
+        assert_eq!(
+            (job.caller_id.as_str(), job.context_id.as_str()),
+            ("me", "here")
+        );
+        assert!(job.env_vars.is_empty(), "{:?}", job.env_vars);
+        assert_eq!(
+            (job.when, job.retries, job.timeout),
+            (Some(When::In(1500)), 2, 7)
+        );
+        assert_eq!(job.route.group.unwrap().as_str(), "gpu");
+        assert_eq!(
+            (job.route.priority, job.input),
+            (Priority::High, Some(vec![0, 255]))
+        );
+    }
+
+    #[test]
+    fn each_bound_is_named() {
+        let said = |parent: &Job, number| {
+            job(&NewChild::new("1"), parent, number)
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(job(&NewChild::new("1"), &parent("p"), limits::MAX_CHILDREN).is_ok());
+        assert!(said(&parent("p"), limits::MAX_CHILDREN + 1).contains("at most 1000 children"));
+        let mut deep = parent("p");
+        deep.depth = limits::MAX_DEPTH - 1;
+        assert!(job(&NewChild::new("1"), &deep, 1).is_ok());
+        deep.depth += 1;
+        assert!(
+            said(&deep, 1).contains("no deeper than 8 levels"),
+            "{}",
+            said(&deep, 1)
+        );
+        let fits = "x".repeat(MAX_JOB_ID - 2);
+        assert!(job(&NewChild::new("1"), &parent(&fits), 9).is_ok());
+        let long = said(&parent(&fits), 10);
+        assert!(long.contains("129 bytes long: at most 128"), "{long}");
+        assert!(said(&parent("a:b"), 1).contains("contains ':'"));
+        assert!(job(&NewChild::new(" "), &parent("p"), 1).is_err());
+    }
+
+    #[test]
+    fn a_digest_tells_what_differs() {
+        let one = NewChild::new("1");
+        let of = |child: &NewChild| child.digest(&osis());
+        let mut other = one.clone();
+        other.script_type = Some(osis());
+        assert_eq!(of(&one), of(&other), "the parent's type is the default");
+        let differ = |change: fn(&mut NewChild)| {
+            let mut other = one.clone();
+            change(&mut other);
+            of(&one).differences(of(&other).as_str())
+        };
+        assert_eq!(differ(|_| ()), [""; 0]);
+        assert_eq!(
+            differ(|c| c.script_type = Some("v".parse().unwrap())),
+            ["type"]
+        );
+        assert_eq!(differ(|c| c.script = "2".into()), ["script"]);
+        assert_eq!(differ(|c| c.input = Some(Vec::new())), ["input"]);
+        assert_eq!(differ(|c| c.priority = Some(Priority::Normal)), ["options"]);
+        assert_eq!(differ(|c| c.delay_ms = Some(1)), ["options"]);
+        assert_eq!(differ(|c| c.retries = Some(0)), ["options"]);
+        assert_eq!(differ(|c| c.timeout = Some(1)), ["options"]);
+        assert_eq!(differ(|c| c.key = Some("1".into())), ["options"]);
+        assert_eq!(
+            differ(|c| c.group = Some("1".parse().unwrap())),
+            ["options"]
+        );
+        assert_eq!(
+            differ(|c| c.env_vars = [("A".into(), "1".into())].into_iter().collect()),
+            ["options"]
+        );
+        // What a later release, or somebody else, has written there.
+        assert_eq!(of(&one).differences("x"), PARTS);
+    }
+
+    #[test]
+    fn a_digest_is_the_same_in_every_release() {
+        let child = NewChild {
+            input: Some(b"in".to_vec()),
+            retries: Some(1),
+            ..NewChild::new("x = 1")
+        };
+        assert_eq!(
+            child.digest(&osis()).as_str(),
+            "2d02c55f8c8382a0224031f17496da02ba1f8350"
+        );
+    }
+}
