@@ -1,6 +1,7 @@
 //! The client: submit jobs, wait for them, look at them, stop them.
 
 mod batch;
+mod children;
 mod dead;
 mod events;
 mod follow;

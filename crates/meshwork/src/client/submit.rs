@@ -102,7 +102,7 @@ impl Client {
     }
 
     /// An error if the job was refused; the other job, if that one stands for it.
-    pub(super) async fn accepted(
+    pub(crate) async fn accepted(
         &self,
         job: &NewJob,
         answer: Enqueued,

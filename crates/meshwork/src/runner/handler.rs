@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use meshwork_model::batch::BatchEnd;
-use meshwork_model::job::Job;
+use meshwork_model::job::{Job, NewChild};
+use meshwork_model::name::JobId;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use meshwork_model::trace::TraceContext;
 use serde::Serialize;
@@ -18,6 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
 use super::log::{LogSink, LogWriter, Stream};
+use super::submit::{SubmitError, Submitter, submit};
 use super::{Run, Runner, StopReason};
 use crate::Batch;
 
@@ -49,11 +51,25 @@ pub struct Context {
     pub batch: Option<Batch>,
     /// How the batch stood whose callback the job is, when it was queued.
     pub batch_end: Option<BatchEnd>,
+    submitter: Option<Submitter>,
     log: LogSink,
     stdout: Arc<Mutex<LogWriter>>,
 }
 
 impl Context {
+    /// Submits a child of this job and returns its id: the job's, a dot, and the number of this call within the run.
+    /// A later run of the job gets the children of the first one by the same calls, and adds none twice; so it has to
+    /// ask for the same children in the same order. Waits for the store, for 15 s at most while that is away. The
+    /// calls of a run are carried out one after the other.
+    ///
+    /// # Errors
+    /// If it cannot be meant or its queue does not take it; if a run before has submitted something else by this
+    /// call; if this run has lost the job, or somebody wants it stopped; if the store does not take the call: the
+    /// child may be stored then, and a later run finds it.
+    pub async fn submit(&self, child: &NewChild) -> Result<JobId, SubmitError> {
+        submit(self.submitter.as_ref(), child).await
+    }
+
     /// Writes lines to the job's log, as its stdout. Never waits.
     pub fn log(&self, text: &str) {
         let mut stdout = self.stdout.lock().unwrap_or_else(PoisonError::into_inner);
@@ -205,6 +221,7 @@ fn context(run: &Run, stdout: &Arc<Mutex<LogWriter>>, told: &CancellationToken) 
         trace: run.trace.clone(),
         batch: run.batch.clone(),
         batch_end: job.callback.is_some().then(|| batch_end(job)).flatten(),
+        submitter: run.submitter.clone(),
         log: run.log.clone(),
         stdout: Arc::clone(stdout),
     }

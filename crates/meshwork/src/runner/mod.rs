@@ -9,6 +9,7 @@ mod python;
 mod rhai;
 mod sandbox;
 mod stop;
+mod submit;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ use log::LogSink;
 pub use many::{Announced, Calls, GroupHandler, Many, group_handler};
 pub use sandbox::init;
 pub use stop::{StopReason, StopSignal};
+pub use submit::SubmitError;
+pub(crate) use submit::Submitter;
 
 /// The runtimes that come with Meshwork.
 const RUNTIMES: &[Runtime] = &[
@@ -101,6 +104,8 @@ pub struct Run {
     pub(crate) announced: Option<Announced>,
     /// The batch that the job belongs to; what is added through it is added by this run.
     pub batch: Option<Batch>,
+    /// With what it submits children; none where it is no job of ours.
+    pub(crate) submitter: Option<Submitter>,
 }
 
 impl Run {
@@ -118,6 +123,7 @@ impl Run {
             trace,
             announced: None,
             batch: None,
+            submitter: None,
         }
     }
 }

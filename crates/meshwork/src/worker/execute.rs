@@ -16,7 +16,7 @@ use super::logfile::{self, LogFile, LogPathError};
 use super::ship::{self, Shipping};
 use super::slot::With;
 use crate::Batch;
-use crate::runner::{self, Run, Runner, StopReason, StopSignal};
+use crate::runner::{self, Run, Runner, StopReason, StopSignal, Submitter};
 use crate::source::handlers::as_json;
 
 /// How long after its grace a runner may take to return before it is cut off: a slot is not lost to a
@@ -51,6 +51,7 @@ pub(super) async fn execute(
     let deadline = Instant::now() + Duration::from_secs(job.timeout);
     tracing::debug!("run");
     let mut run = Run::new(Arc::clone(job), deadline);
+    run.submitter = Submitter::new(&setup.broker, claimed, trace.clone());
     run.stop = stop.clone();
     run.grace = setup.stop_grace;
     run.trace = trace;

@@ -11,7 +11,7 @@ def _meshwork():
 
     lifeline, outcome, most = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     pipe, unsent = sys.argv[4], []
-    group = os.getpid()
+    group = leader = os.getpid()
 
     def watch():
         # Nobody ever writes: the end of it means that the worker is gone, and then so are we.
@@ -120,6 +120,82 @@ def _meshwork():
         except (OSError, ValueError):
             pass
 
+    # Where submit() asks and is answered; how many calls there were, and whether one is under way.
+    asks, answers = (os.path.join(os.path.dirname(pipe), name) for name in ("submit", "submitted"))
+    asking, calls, busy = _thread.RLock(), [0], [False]
+    # The longest line that the worker takes, less the call's number.
+    most_asked = 32 * 1024 * 1024 - 64
+
+    def submit(script, *, type=None, input=None, priority=None, delay=None, retries=None, timeout=None, key=None,
+               group=None, env=None):
+        """Submits a child of this job and returns its id."""
+        if os.getpid() != leader:
+            raise RuntimeError("submit() is only there in the process of the job itself, not in one that it has forked")
+        if not isinstance(script, str):
+            raise TypeError("submit() takes a script as text")
+        import base64
+        import json
+
+        options = dict(type=type, priority=priority, delay=delay, retries=retries, timeout=timeout, key=key,
+                       group=group, env=env)
+        options = {name: value for name, value in options.items() if value is not None}
+        if input is not None:
+            if isinstance(input, str):
+                input = input.encode("utf-8", "surrogateescape")
+            elif not isinstance(input, (bytes, bytearray, memoryview)):
+                input = json.dumps(input, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+            input = base64.b64encode(input).decode("ascii")
+        asked = json.dumps(dict(script=script, input=input, options=options), ensure_ascii=False, allow_nan=False)
+        asked = asked[1:].encode("utf-8") + b"\n"
+        if len(asked) > most_asked:
+            raise ValueError("submit() is asked for %d bytes, the limit is %d" % (len(asked), most_asked))
+        with asking:
+            if busy[0]:
+                raise RuntimeError("submit() is under way in this thread: a handler of a signal cannot call it then")
+            busy[0] = True
+            try:
+                calls[0] += 1
+                told = ask(b'\n{"call":%d,' % calls[0] + asked, calls[0], json)
+            finally:
+                busy[0] = False
+        if "id" not in told:
+            raise RuntimeError(told.get("error", "submit() was not answered"))
+        return told["id"]
+
+    def ask(line, call, json):
+        try:
+            # It fails where nobody reads any more.
+            ends = [os.open(asks, os.O_WRONLY | os.O_NONBLOCK)]
+            try:
+                ends.append(os.open(answers, os.O_RDONLY | os.O_NONBLOCK))
+                for end in ends:
+                    os.set_blocking(end, True)
+                rest = memoryview(line)
+                while rest:
+                    rest = rest[os.write(ends[0], rest):]
+                return answer_to(call, ends[1], json)
+            finally:
+                for end in ends:
+                    os.close(end)
+        except OSError as error:
+            raise RuntimeError("submit() is not there any more: the run has ended (%s)" % error) from None
+
+    def answer_to(call, end, json):
+        read = b""
+        while True:
+            more = os.read(end, 65536)
+            if not more:
+                raise OSError("its pipe is closed")
+            *lines, read = (read + more).split(b"\n")
+            for line in lines:
+                # Calls that were broken off have left theirs, and scripts may write what they like.
+                try:
+                    told = json.loads(line)
+                    if told["call"] == call:
+                        return told
+                except (ValueError, TypeError, KeyError):
+                    pass
+
     if lifeline >= 0:
         os.set_inheritable(lifeline, False)
         _thread.start_new_thread(watch, ())
@@ -137,6 +213,8 @@ def _meshwork():
     names = ("CALLER_ID", "CONTEXT_ID", "JOB_ID")
     main.__dict__.update(((name, os.environ[name]) for name in names), __file__="script.py", __builtins__=builtins)
     main.progress = progress
+    main.submit = submit
+    submit.__qualname__ = "submit"
     sys.modules["__main__"] = main
     with open("script.py", "rb") as file:
         source = file.read()

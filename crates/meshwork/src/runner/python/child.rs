@@ -186,7 +186,8 @@ fn set_environment(command: &mut Command, run: &Run, folder: &Folder) {
         .envs(&job.env_vars)
         .env("CALLER_ID", &job.caller_id)
         .env("CONTEXT_ID", &job.context_id)
-        .env("JOB_ID", &job.id);
+        .env("JOB_ID", &job.id)
+        .env("MESHWORK_JOB", &job.id);
     if let Some(trace) = &run.trace {
         command.env("TRACEPARENT", trace.parent());
         command.envs(trace.state().map(|state| ("TRACESTATE", state)));

@@ -52,9 +52,9 @@ impl Folder {
         })
     }
 
-    /// All of it.
+    /// The folder itself, in which the worker makes pipes.
     pub(super) fn root(&self) -> &Path {
-        // The folder in which it runs is made in it.
+        // The folder in which the script runs is made in it.
         self.work.parent().unwrap_or(&self.work)
     }
 

@@ -2,11 +2,13 @@
 //! in [`child`], what it leaves in [`outcome`], what runs in it before the script in `bootstrap.py`.
 //!
 //! A script finds its input on stdin (empty where there is none), `CALLER_ID`, `CONTEXT_ID` and `JOB_ID` as
-//! variables, and these and the job's `env_vars` as its environment, besides `PATH`, `LANG`, and `HOME` and
-//! `TMPDIR`, which are its folder. Where the job belongs to a trace, `TRACEPARENT` and `TRACESTATE` (W3C) are
-//! there as well. Its result is the variable `result`: text and bytes as they are, anything
+//! variables, and these and the job's `env_vars` as its environment, besides `PATH`, `LANG`, `HOME` and `TMPDIR`,
+//! which are its folder, and `MESHWORK_JOB`, by which the command knows that it is within a job. Where the job belongs to
+//! a trace, `TRACEPARENT` and `TRACESTATE` (W3C) are there as well. Its result is the variable `result`: text and bytes as they are, anything
 //! else as JSON. If it sets none, the result is what it printed, as in Hero. With `progress(fraction,
-//! message=None)` it says how far it is, from 0 to 1.
+//! message=None)` it says how far it is, from 0 to 1. With `submit(script, *, type=None, input=None, priority=None,
+//! delay=None, retries=None, timeout=None, key=None, group=None, env=None)` it gets a child, and its id
+//! ([`requests`]).
 //!
 //! When its time is over, and when somebody asks it to stop, the whole process group gets SIGTERM, as service
 //! managers do it, and the script has the run's grace to put things in order, by a handler that it has set
@@ -24,6 +26,7 @@ mod interpreter;
 mod lifeline;
 mod outcome;
 mod progress;
+mod requests;
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -47,6 +50,7 @@ use child::Child;
 use folder::Folder;
 pub(super) use folder::remove_orphan;
 use progress::Reports;
+use requests::Requests;
 
 /// How long the last output may take to come in once the run's processes are killed: only one that could not
 /// be killed can hold it open longer.
@@ -108,6 +112,7 @@ async fn execute(
     let unready = |error| cannot("lay out the script and its input", &error);
     let (folder, input) = laid_out.await.map_err(unready)?;
     let reports = Reports::listen(folder.progress(), log.clone()).map_err(unready)?;
+    let requests = Requests::listen(folder.root(), run.submitter.clone()).map_err(unready)?;
     let mut child = start(interpreter, &run, &folder, input)?;
     let (Some(stdout), Some(stderr)) = (child.stdout(), child.stderr()) else {
         return Err(permanent("the script's output was not set up".to_owned()));
@@ -115,6 +120,7 @@ async fn execute(
     let mut stdout = Capture::whole_of(stdout, log.writer(Stream::Stdout));
     let mut stderr = Capture::log_of(stderr, log.writer(Stream::Stderr));
     let end = wait(&child, &run, dropped).await;
+    drop(requests);
     let status = child
         .end()
         .await

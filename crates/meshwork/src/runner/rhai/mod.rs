@@ -5,7 +5,8 @@
 //! are no UTF-8, `()` where there is none), `ENV` (a map of the job's `env_vars`), and `TRACEPARENT` and
 //! `TRACESTATE` (W3C; `()` where the job belongs to no trace), in functions too. What
 //! it prints is its stdout, what it gives to `debug` its stderr, its last expression the result. With
-//! `progress(0.4)` or `progress(0.4, "text")` it says how far it is.
+//! `progress(0.4)` or `progress(0.4, "text")` it says how far it is, with `submit(script)` or `submit(script, #{...})`
+//! it gets a child, and its id ([`submit`]).
 //!
 //! Missing on purpose: `sleep` (it would hold up a thread that nobody can wake), `import` (files), `eval` and
 //! `curry` (both nest without a bound), and closures that use variables from around them (they chain and
@@ -16,6 +17,7 @@ mod check;
 mod engine;
 mod error;
 mod memory;
+mod submit;
 mod value;
 
 #[cfg(test)]
@@ -37,6 +39,7 @@ use super::{Run, Runner};
 pub(super) use check::check;
 use engine::Limits;
 use memory::Memory;
+use submit::Asker;
 
 /// The stack of a script's thread. Rhai walks values by recursion, and bounds how deep they nest only by
 /// their size ([`Limits`]): a level takes up to 2.2 KiB, without optimisation 8.4 KiB. Only what is used
@@ -68,6 +71,7 @@ impl Runner for Rhai {
                 stop,
                 log,
                 trace,
+                submitter,
                 ..
             } = run;
             let cut = CutOnDrop::default();
@@ -77,10 +81,11 @@ impl Runner for Rhai {
             let thread = thread::Builder::new()
                 .name("rhai".to_owned())
                 .stack_size(STACK);
+            let (asker, serving) = submit::serve(submitter);
             let spawned = thread.spawn(move || {
                 watched.watch_this_thread();
                 // Nobody waits any more if this fails.
-                let _ = send.send(execute((&job, trace.as_ref()), &log, &inner));
+                let _ = send.send(execute((&job, trace.as_ref()), (&log, &asker), &inner));
             });
             if let Err(error) = spawned {
                 let message = format!("the system has no thread for the script: {error}");
@@ -95,6 +100,8 @@ impl Runner for Rhai {
                 }
             };
             cut.cut();
+            // A script that waits for an answer gets none.
+            drop(serving);
             // The script ends at its next step: no thread is left behind.
             let report = ended.await.unwrap_or_else(|_| super::stopped());
             Report { result, ..report }
@@ -143,10 +150,14 @@ impl Log {
 /// A job, and the trace that its run belongs to.
 type Asked<'a> = (&'a Job, Option<&'a TraceContext>);
 
+/// What a run says, and with what it asks.
+type Talk<'a> = (&'a LogSink, &'a Asker);
+
 /// The whole run, on the script's thread: nothing that may be deeply nested leaves it.
-fn execute(job: Asked<'_>, sink: &LogSink, cut: &Arc<AtomicBool>) -> Report {
+fn execute(job: Asked<'_>, talk: Talk<'_>, cut: &Arc<AtomicBool>) -> Report {
+    let (sink, _) = talk;
     let logs = [Stream::Stdout, Stream::Stderr].map(|stream| Log::new(sink, stream));
-    let run = AssertUnwindSafe(|| script(job, sink, &logs, cut));
+    let run = AssertUnwindSafe(|| script(job, talk, &logs, cut));
     let result = catch_unwind(run).unwrap_or_else(|panic| {
         let message = format!("Rhai panicked: {}", super::panic_text(&*panic));
         Err(Failure::new(FailureKind::Script, message))
@@ -162,7 +173,7 @@ fn execute(job: Asked<'_>, sink: &LogSink, cut: &Arc<AtomicBool>) -> Report {
 
 fn script(
     (job, trace): Asked<'_>,
-    sink: &LogSink,
+    (sink, asker): Talk<'_>,
     [stdout, stderr]: &[Log; 2],
     cut: &Arc<AtomicBool>,
 ) -> Result<Vec<u8>, Failure> {
@@ -187,6 +198,7 @@ fn script(
         move |text, _, _| stderr.line(text)
     });
     engine.register_global_module(engine::progress(sink).into());
+    engine.register_global_module(submit::functions(asker).into());
     engine.register_global_module(engine::constants(job, trace).into());
     let ast = engine
         .compile(source)

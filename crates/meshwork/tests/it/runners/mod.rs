@@ -7,6 +7,7 @@ mod log;
 mod python;
 mod python_processes;
 mod rhai;
+mod submit;
 mod support;
 mod trace;
 

@@ -171,6 +171,7 @@ async fn the_environment_is_the_jobs_alone() {
         ("CITY", "Ghent"),
         ("CONTEXT_ID", "shop"),
         ("JOB_ID", "job-1"),
+        ("MESHWORK_JOB", "job-1"),
         ("LANG", "C.UTF-8"),
     ];
     let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));

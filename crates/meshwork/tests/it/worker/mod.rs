@@ -1,5 +1,6 @@
 //! The worker on a real Redis: what it takes, keeps, hands back and survives.
 
+mod children;
 mod control;
 mod duty;
 mod holds;
@@ -12,6 +13,7 @@ mod turns;
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::children::*;
 use self::control::*;
 use self::duty::*;
 use self::holds::*;
@@ -35,6 +37,8 @@ const ENDLESS: &str = "18446744073709551615";
 
 crate::engines::on_each_engine! {
     a_job_goes_in_and_its_result_comes_out,
+    a_handler_gets_children,
+    a_run_that_lost_its_job_gets_no_child,
     what_another_client_pushes_is_run_and_answered,
     a_timeout_without_an_end_is_the_longest,
     as_many_jobs_run_at_once_as_there_are_slots,

@@ -1,0 +1,135 @@
+//! Children: the jobs that a job's runs have submitted, and stopping them with it.
+
+use futures_util::StreamExt;
+use meshwork_broker::{Backoff, Cancelled, Claimed, Submitted};
+use meshwork_model::job::{ChildDigest, Job, NewJob, child_id};
+use meshwork_model::name::JobId;
+use tokio::time::Instant;
+
+use super::stop::STOPPED;
+use super::{Client, REPEAT_FOR, worth_repeating};
+use crate::Error;
+
+/// Children looked at in one call: with their own children that is what a walk through all levels holds in memory.
+const PAGE: u32 = 100;
+/// Calls under way at the same time.
+const AT_ONCE: usize = 64;
+
+/// Children of one job that a walk has not met yet.
+#[derive(Debug)]
+struct Level {
+    parent: String,
+    /// The number of the next one.
+    next: u32,
+    /// The number of the last one.
+    last: u32,
+}
+
+impl Client {
+    /// Submits a child of a running job. While the server is away the call is repeated as by [`Client::submit`].
+    pub(crate) async fn submit_child(
+        &self,
+        claimed: &Claimed,
+        number: u32,
+        job: &NewJob,
+        digest: &ChildDigest,
+    ) -> Result<Submitted, Error> {
+        let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
+        loop {
+            match self.broker.submit(claimed, number, job, digest).await {
+                Ok(submitted) => return Ok(submitted),
+                Err(error) if worth_repeating(&error) && Instant::now() < until => {
+                    tracing::warn!(%error, "submit again");
+                    backoff.wait().await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The children of a job, the first one first, each without script, input, result and logs. Those that were
+    /// forgotten are left out. There are 1,000 at most.
+    ///
+    /// # Errors
+    /// If there is no such job, or the server does not take a call.
+    pub async fn children(&self, id: &JobId) -> Result<Vec<Job>, Error> {
+        let mut level = self.level(id).await?;
+        let mut children = Vec::new();
+        while level.next <= level.last {
+            children.extend(self.page(&mut level).await?);
+        }
+        Ok(children)
+    }
+
+    /// Stops all descendants of a job, its children and theirs, and tells of each that had not ended what became of
+    /// it. Returns how many those were. The job itself stays as it is: stop it first ([`Client::stop`]), so that it
+    /// submits no more. Each child is stopped before its own children are looked for. Jobs that run end later, as with
+    /// [`Client::stop`]; with `force` at once, as with [`Client::stop_by_force`].
+    ///
+    /// If this breaks off, say it again. Descendants whose own parent was forgotten are not found.
+    ///
+    /// # Errors
+    /// If there is no such job, or the server does not take a call: some may be stopped then.
+    pub async fn stop_children(
+        &self,
+        id: &JobId,
+        force: bool,
+        mut told: impl FnMut(&Job, Cancelled),
+    ) -> Result<usize, Error> {
+        let (mut levels, mut stopped) = (vec![self.level(id).await?], 0);
+        while let Some(mut level) = levels.pop() {
+            let page = self.page(&mut level).await?;
+            if level.next <= level.last {
+                levels.push(level);
+            }
+            let open = page.iter().filter(|job| !is_final(job));
+            let mut stops = futures_util::stream::iter(open)
+                .map(async |job| (job, self.broker.cancel_anywhere(job, STOPPED, force).await))
+                .buffer_unordered(AT_ONCE);
+            while let Some((job, cancelled)) = stops.next().await {
+                told(job, cancelled?);
+                stopped += 1;
+            }
+            // How many each has is only certain now, when it submits no more.
+            let ids: Vec<_> = page.iter().map(Job::job_id).collect();
+            let again = self.broker.summaries(&ids).await?.into_iter().flatten();
+            levels.extend(
+                again
+                    .map(|job| Level::of(&job))
+                    .filter(|level| level.last > 0),
+            );
+        }
+        Ok(stopped)
+    }
+
+    async fn level(&self, id: &JobId) -> Result<Level, Error> {
+        Ok(Level::of(&self.summary(id).await?))
+    }
+
+    /// The next children of a job, those of them that are there.
+    async fn page(&self, level: &mut Level) -> Result<Vec<Job>, Error> {
+        let end = level.last.min(level.next.saturating_add(PAGE - 1));
+        let ids = (level.next..=end).filter_map(|number| child_id(&level.parent, number).ok());
+        let ids: Vec<_> = ids.collect();
+        level.next = end + 1;
+        let jobs = self.broker.summaries(&ids).await?.into_iter().flatten();
+        // Under the id of a forgotten child there may be somebody else's job.
+        let is_child = |job: &Job| job.parent.as_deref() == Some(&level.parent);
+        Ok(jobs.filter(is_child).collect())
+    }
+}
+
+impl Level {
+    fn of(job: &Job) -> Self {
+        Self {
+            parent: job.id.clone(),
+            next: 1,
+            last: job.calls,
+        }
+    }
+}
+
+fn is_final(job: &Job) -> bool {
+    job.status()
+        .is_some_and(meshwork_model::state::Status::is_final)
+}

@@ -1,0 +1,48 @@
+//! `submit()` where there is nobody to submit for, and while nobody answers.
+
+use std::time::Duration;
+
+use meshwork::model::outcome::FailureKind;
+use meshwork::runner::builtin;
+
+use crate::support::{failure, output, run, run_of, script, within};
+
+#[tokio::test]
+async fn there_are_no_children_without_a_job_of_ours() {
+    let python = "try: submit('1')\nexcept RuntimeError as error: result = str(error)";
+    let rhai = r#"let said = ""; try { submit("1"); } catch (why) { said = why; } said"#;
+    for (script_type, source) in [("python", python), ("osis", rhai)] {
+        let report = run(script_type, script(source)).await;
+        let said = output(&report);
+        assert!(said.contains("only there for jobs of Meshwork"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_that_is_not_caught_is_the_jobs() {
+    let report = run("python", script("x = 1\nsubmit('1')")).await;
+    let failure_of_python = failure(&report);
+    assert!(
+        failure_of_python.message.contains("RuntimeError: submit()"),
+        "{failure_of_python:?}"
+    );
+    let report = run("osis", script("let x = 1;\nsubmit(\"1\")")).await;
+    let failure = failure(&report);
+    assert!(
+        failure.message.contains("submit() is only there"),
+        "{failure:?}"
+    );
+    let traceback = failure.traceback.as_deref().unwrap_or_default();
+    assert!(traceback.contains("line 2"), "{traceback}");
+}
+
+#[tokio::test]
+async fn a_script_that_takes_no_answers_ends_in_time() {
+    let source = "import os\n\
+        asks = open(os.path.dirname(os.getcwd()) + '/submit', 'wb', 0)\n\
+        while True: asks.write(b'x\\n' * 30000)";
+    let runner = builtin("python").unwrap();
+    let (run, _stop) = run_of(script(source), Duration::from_millis(1500));
+    let report = within(runner.run(run)).await;
+    assert_eq!(failure(&report).kind, FailureKind::Timeout);
+}
