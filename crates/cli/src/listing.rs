@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use meshwork::Client;
 use meshwork::model::job::Job;
-use meshwork::model::name::ScriptType;
+use meshwork::model::name::{JobId, ScriptType};
 use meshwork::model::state::Status;
 
 use crate::error::Error;
@@ -31,6 +31,19 @@ impl Wanted {
             .is_none_or(|status| job.status() == Some(status))
             && script_type.is_none_or(|name| job.script_type.as_deref() == Some(name))
     }
+}
+
+/// Among the children of a job: the last is the newest.
+pub(crate) async fn newest_children(
+    client: &Client,
+    parent: &JobId,
+    wanted: &Wanted,
+) -> Result<Newest, Error> {
+    let children = client.children(parent).await?.into_iter().rev();
+    let mut jobs: Vec<_> = children.filter(|job| wanted.includes(job)).collect();
+    let cut = jobs.len() > wanted.limit;
+    jobs.truncate(wanted.limit);
+    Ok(Newest { jobs, cut })
 }
 
 /// Goes through all jobs, page by page.

@@ -58,6 +58,8 @@ struct About<'a> {
     unique: Option<&'a str>,
     progress: Option<&'a str>,
     dead: Option<&'a str>,
+    parent: Option<&'a str>,
+    children: u32,
     worker: Option<&'a str>,
     queue: Option<&'a str>,
     created_at: &'a str,
@@ -83,6 +85,8 @@ impl<'a> From<&'a Job> for About<'a> {
             unique: job.unique.as_deref(),
             progress: job.progress.as_deref(),
             dead: job.dead.as_deref(),
+            parent: job.parent.as_deref(),
+            children: job.children,
             worker: job.worker.as_deref(),
             queue: job.queue.as_deref(),
             created_at: &job.created_at,
@@ -139,7 +143,7 @@ pub(crate) fn line(name: &str, value: &str, out: &mut Out) -> Result<(), OutErro
 pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
     let about = About::from(job);
     let (attempts, lost) = (about.attempts.to_string(), about.lost.to_string());
-    let timeout = format!("{} s", about.timeout);
+    let (timeout, children) = (format!("{} s", about.timeout), about.children.to_string());
     let (trace, _) = job.trace();
     let until = about.unique;
     let window = until.and_then(|unique| {
@@ -170,6 +174,11 @@ pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
         ("on failure", job.on_failure.as_deref()),
         ("dependents", Some(job.dependents.join(", ").as_str())),
         ("batch", job.batch.as_deref()),
+        ("parent", about.parent),
+        (
+            "children",
+            (about.children > 0).then_some(children.as_str()),
+        ),
         ("caller", Some(about.caller)),
         ("context", Some(about.context)),
         ("environment", Some(env.join(", ").as_str())),

@@ -1,7 +1,7 @@
 //! Where the data is: the server that a URL names, otherwise the data directory.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use meshwork::{Target, TlsFiles};
@@ -61,6 +61,12 @@ pub(crate) enum TargetError {
          name a server with --redis, or set one of them"
     )]
     NoHome,
+    #[error(
+        "this runs inside a job{}, and no place for the data is named: {} may not be where the job is kept, and may vanish \
+         with the job; let the script call submit(), which adds a child to the job's own store, or name a place: --redis, \
+         REDIS_URL or MESHWORK_DATA", job.as_ref().map(|id| format!(" ({id})")).unwrap_or_default(), path.display()
+    )]
+    InsideJob { job: Option<String>, path: PathBuf },
 }
 
 impl Place {
@@ -89,16 +95,46 @@ impl Place {
     }
 }
 
-/// Where data lives when nobody says otherwise.
+/// Where data lives when no server is named.
 fn data_directory() -> Result<PathBuf, TargetError> {
-    let set = |name| {
-        env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    set("MESHWORK_DATA")
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(named) = set("MESHWORK_DATA") {
+        return Ok(named.into());
+    }
+    let path = set("XDG_DATA_HOME")
+        .map(PathBuf::from)
         // The XDG specification asks to ignore a relative path.
-        .or_else(|| set("XDG_DATA_HOME").filter(|path| path.is_absolute()).map(|data| data.join("meshwork")))
-        .or_else(|| set("HOME").map(|home| home.join(".local/share/meshwork")))
-        .ok_or(TargetError::NoHome)
+        .filter(|path| path.is_absolute())
+        .map(|data| data.join("meshwork"))
+        .or_else(|| set("HOME").map(|home| Path::new(&home).join(".local/share/meshwork")))
+        .ok_or(TargetError::NoHome)?;
+    match job_around(&path) {
+        Some(job) => Err(TargetError::InsideJob { job, path }),
+        None => Ok(path),
+    }
+}
+
+/// What a worker sets for the scripts that it runs.
+const JOB_VARIABLE: &str = "MESHWORK_JOB";
+
+/// The job that this process belongs to, if it belongs to one, and its id where the environment still has it. A script
+/// that has cleared its environment is still in the folder of its run, or has its home there.
+fn job_around(data: &Path) -> Option<Option<String>> {
+    let id = env::var_os(JOB_VARIABLE).filter(|id| !id.is_empty());
+    if let Some(id) = id {
+        return Some(Some(id.to_string_lossy().into_owned()));
+    }
+    let here = env::current_dir().unwrap_or_default();
+    let mut around = data.ancestors().chain(here.ancestors());
+    around.any(is_of_a_run).then_some(None)
+}
+
+/// Whether this is the folder that a run has for its script.
+fn is_of_a_run(folder: &Path) -> bool {
+    let run = folder.parent().filter(|_| folder.ends_with("work"));
+    let name = run
+        .and_then(Path::file_name)
+        .map(|name| name.to_string_lossy());
+    name.is_some_and(|name| name.starts_with("meshwork-"))
+        && run.is_some_and(|run| run.join("lock").is_file())
 }

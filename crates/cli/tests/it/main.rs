@@ -9,6 +9,7 @@ mod bad_input;
 mod bananas;
 mod batch;
 mod beside;
+mod children;
 mod cluster;
 mod common;
 mod connect;

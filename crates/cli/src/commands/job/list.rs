@@ -1,6 +1,6 @@
 //! `meshwork job list`.
 
-use meshwork::model::name::ScriptType;
+use meshwork::model::name::{JobId, ScriptType};
 use meshwork::model::state::Status;
 
 use crate::context::Context;
@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::listing::{self, Wanted};
 use crate::out::{Column, Table, note};
 use crate::record::{Summary, status_of};
+use crate::value;
 
 /// List jobs, the newest first
 #[derive(Debug, clap::Args)]
@@ -19,6 +20,9 @@ pub(crate) struct List {
     /// Only those of this type
     #[arg(long = "type", value_name = "TYPE")]
     script_type: Option<ScriptType>,
+    /// Only the children of this job: those that it submitted with submit()
+    #[arg(long, value_name = "ID", value_parser = value::job_id)]
+    parent: Option<JobId>,
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -31,17 +35,18 @@ impl List {
         let Self {
             status,
             script_type,
+            parent,
             limit,
         } = self;
-        let newest = listing::newest(
-            &client,
-            &Wanted {
-                status,
-                script_type,
-                limit: limit as usize,
-            },
-        )
-        .await?;
+        let wanted = Wanted {
+            status,
+            script_type,
+            limit: limit as usize,
+        };
+        let newest = match parent {
+            Some(parent) => listing::newest_children(&client, &parent, &wanted).await?,
+            None => listing::newest(&client, &wanted).await?,
+        };
         if newest.cut {
             note(format_args!("the newest {limit}; there are more (--limit)"));
         }

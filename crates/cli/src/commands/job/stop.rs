@@ -13,7 +13,7 @@ use crate::confirm::confirm;
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::out::{Progress, note};
+use crate::out::{Out, Progress, note};
 use crate::value;
 
 /// Stop jobs that wait or run; they end in error
@@ -44,6 +44,9 @@ pub(crate) struct Stop {
     /// End them at once, whatever their workers say; a script goes on until its worker learns of it
     #[arg(long)]
     force: bool,
+    /// Stop their children too: the jobs that they submitted with submit(), on all levels
+    #[arg(long, requires = "ids")]
+    children: bool,
     /// Do not wait until they have ended
     #[arg(long)]
     no_wait: bool,
@@ -64,27 +67,57 @@ impl Stop {
         for id in &self.ids {
             told.push(self.stop(&client, id).await);
         }
+        let (mut running, mut exit) = (Vec::new(), Exit::DONE);
+        if self.children {
+            // A job that is told to stop submits no more.
+            for (id, _) in self.ids.iter().zip(&told).filter(|(_, told)| told.is_ok()) {
+                running.extend(self.children(&client, id, &mut context.out).await?);
+            }
+        }
         let until = Instant::now() + self.timeout;
-        let mut exit = Exit::DONE;
-        for (id, mut stopped) in self.ids.iter().zip(told) {
+        let running = running.into_iter().map(|id| (id, Ok(Cancelled::Stopping)));
+        for (id, mut stopped) in self.ids.iter().cloned().zip(told).chain(running) {
             if matches!(stopped, Ok(Cancelled::Stopping)) && !self.no_wait {
                 let left = until.saturating_duration_since(Instant::now());
                 stopped = client
-                    .stopped(id, left)
+                    .stopped(&id, left)
                     .await
                     .map_err(|error| self.late(error));
             }
             let change = match stopped {
-                Ok(Cancelled::Cancelled) => Ok(Change::Done("stopped")),
-                Ok(Cancelled::Stopping) => Ok(Change::Done("stopping")),
-                Ok(Cancelled::Ended) => Ok(Change::Done("ended")),
                 Ok(Cancelled::Missing) => Err(MeshworkError::NoJob { id: id.clone() }),
+                Ok(became) => Ok(Change::Done(word(became))),
                 Err(error) => Err(error),
             };
             exit = exit.or(tell(&mut context.out, id.as_str(), change)?);
             context.out.flush()?;
         }
         Ok(exit)
+    }
+
+    /// Stops the descendants of a job and tells of each. Returns those that are to be waited for: they run, so there
+    /// are no more of them than the workers have slots.
+    async fn children(
+        &self,
+        client: &Client,
+        id: &JobId,
+        out: &mut Out,
+    ) -> Result<Vec<JobId>, Error> {
+        let (mut running, mut failed) = (Vec::new(), None);
+        let told = |job: &Job, became| match became {
+            Cancelled::Stopping if !self.no_wait => running.push(job.job_id()),
+            // Somebody has deleted it meanwhile.
+            Cancelled::Missing => {}
+            became => {
+                let said = tell(out, &job.id, Ok(Change::Done(word(became))));
+                failed = failed.take().or(said.err());
+            }
+        };
+        match client.stop_children(id, self.force, told).await {
+            // Of a job that is not there, none are known.
+            Ok(_) | Err(MeshworkError::NoJob { .. }) => failed.map_or(Ok(running), Err),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// All that are meant. What comes from now on is not.
@@ -110,14 +143,8 @@ impl Stop {
         let mut progress = Progress::new(count);
         let (mut seen, mut failed) = (0, None);
         let told = |job: &Job, became: Option<Cancelled>| {
-            let word = match became {
-                None => "meant",
-                Some(Cancelled::Cancelled) => "stopped",
-                Some(Cancelled::Stopping) => "stopping",
-                Some(Cancelled::Ended) => "ended",
-                Some(Cancelled::Missing) => "missing",
-            };
-            let line = || tell(&mut context.out, &job.id, Ok(Change::Done(word)));
+            let word = Ok(Change::Done(became.map_or("meant", word)));
+            let line = || tell(&mut context.out, &job.id, word);
             let said = progress.aside(line);
             failed = failed.take().or(said.err());
             seen += 1;
@@ -147,5 +174,14 @@ impl Stop {
             *waited = self.timeout;
         }
         error
+    }
+}
+
+const fn word(became: Cancelled) -> &'static str {
+    match became {
+        Cancelled::Cancelled => "stopped",
+        Cancelled::Stopping => "stopping",
+        Cancelled::Ended => "ended",
+        Cancelled::Missing => "missing",
     }
 }

@@ -6,7 +6,7 @@ use meshwork::model::job::NewChild;
 use meshwork::model::name::JobId;
 use meshwork::runner::{Context, SubmitError};
 use meshwork::{Client, JobRequest, Worker};
-use meshwork_testkit::eventually;
+use meshwork_test_servers::eventually;
 use tokio::sync::watch;
 
 use super::{PATIENCE, SHORT};
