@@ -19,5 +19,7 @@ pub use command::{CommandInfo, command_table};
 pub use engine::Probe;
 pub use engine::{Clock, Handle, Session};
 pub use log::{Fsync, LogError};
-pub use owner::{OpenError, Opened, Options, Owner, Socket, attach, open};
+pub use owner::{
+    OpenError, Opened, Options, Owner, Socket, attach, check_place, open, open_parents,
+};
 pub use resp::{DecodeError, Protocol, Reply, decode_reply, encode_command, encode_reply};

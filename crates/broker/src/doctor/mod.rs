@@ -4,6 +4,7 @@
 pub(crate) mod access;
 mod clock;
 mod cluster;
+mod directory;
 mod facts;
 mod keys;
 mod limits;
@@ -84,7 +85,21 @@ impl Finding {
 /// # Errors
 /// If nobody answers or the credentials are refused.
 pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Finding>, ConnectError> {
-    let conn = Conn::reach(target, namespace).await?;
+    let mut findings = match target {
+        Target::Directory(path) => directory::check(path),
+        Target::Server(_) => Vec::new(),
+    };
+    if findings
+        .iter()
+        .any(|finding| finding.level == Level::Problem)
+    {
+        // Nobody is to be talked to there.
+        return Ok(findings);
+    }
+    let conn = match Conn::reach(target, namespace).await {
+        Ok(conn) => conn,
+        Err(error) => return directory::stranger(error),
+    };
     let facts = Facts::gather(&conn, target, namespace).await?;
     let families: [fn(&Facts) -> Vec<Finding>; 7] = [
         limits::version,
@@ -95,7 +110,7 @@ pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Findi
         cluster::check,
         limits::check,
     ];
-    let mut findings: Vec<_> = families.iter().flat_map(|family| family(&facts)).collect();
+    findings.extend(families.iter().flat_map(|family| family(&facts)));
     findings.extend(clock::check(&facts));
     findings.extend(keys::check(&conn, &Hero::new(namespace.clone())).await);
     Ok(findings)

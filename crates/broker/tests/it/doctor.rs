@@ -251,7 +251,14 @@ async fn a_data_directory() {
     let place = |path: &Path| Target::Directory(path.to_owned());
     let all = look(&place(dir.path()), "hero").await;
     let checks: Vec<_> = all.iter().map(|one| (one.check, one.level)).collect();
-    let expected = ["version", "eviction", "persistence", "clients", "latency"];
+    let expected = [
+        "directory",
+        "version",
+        "eviction",
+        "persistence",
+        "clients",
+        "latency",
+    ];
     assert_eq!(checks, expected.map(|check| (check, Level::Ok)));
     // The same from another process, as far as the owner can tell.
     let _owner = Conn::open(&place(dir.path()), &"hero".parse().unwrap())

@@ -1,7 +1,10 @@
 //! `meshwork doctor`: what it prints, and its exit codes.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+
 use crate::common::Ground;
-use meshwork_test_servers::servers::RealServer;
+use meshwork_test_servers::servers::{RealServer, need_root};
 
 #[test]
 fn a_data_directory_is_in_order() {
@@ -12,6 +15,55 @@ fn a_data_directory_is_in_order() {
             .contains("ok       persistence: append-only file"),
         "{}",
         done.stdout
+    );
+}
+
+#[test]
+fn a_data_directory_that_others_may_write_to_is_refused_and_named() {
+    let ground = Ground::embedded().unwrap();
+    ground.run(&["queue", "list"]).ok();
+    let data = ground.path("data");
+    for (path, mode, code) in [(&data, 0o777, 1), (&data, 0o770, 1), (&data, 0o700, 0)] {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        let done = ground.run(&["doctor"]).exits(code);
+        let said = done
+            .stdout
+            .contains("problem  directory: other users may write");
+        assert_eq!(said, code == 1, "{}", done.stdout);
+        assert_eq!(
+            done.stdout.contains("chmod go-w"),
+            code == 1,
+            "{}",
+            done.stdout
+        );
+        let done = ground.run(&["queue", "list"]);
+        assert_eq!(done.stderr.contains("chmod go-w"), code == 1, "{done:#?}");
+    }
+    // Who may write above it could put another one in its place.
+    fs::set_permissions(ground.path("."), Permissions::from_mode(0o777)).unwrap();
+    let done = ground.run(&["doctor"]).ok();
+    assert!(
+        done.stdout.contains("warning  directory: everybody"),
+        "{}",
+        done.stdout
+    );
+}
+
+#[test]
+fn a_data_directory_of_somebody_else_is_named() {
+    if !need_root("a_data_directory_of_somebody_else_is_named") {
+        return;
+    }
+    let ground = Ground::embedded().unwrap();
+    ground.run(&["queue", "list"]).ok();
+    chown(ground.path("data"), Some(65_534), None).unwrap();
+    let done = ground.run(&["doctor"]).exits(1);
+    let words = "belongs to user 65534, and this is user 0";
+    assert!(done.stdout.contains(words), "{}", done.stdout);
+    let done = ground.run(&["queue", "list"]);
+    assert!(
+        done.code != Some(0) && done.stderr.contains("chown -R 0"),
+        "{done:#?}"
     );
 }
 

@@ -25,6 +25,44 @@ pub enum OpenError {
         /// The path.
         path: PathBuf,
     },
+    /// It is another user's, who could put anything there.
+    #[error(
+        "data directory {path}: it belongs to user {owner}, and this process runs as user {own}. Run it \
+         as user {owner}; or name another directory (MESHWORK_DATA); or take it over: \
+         chown -R {own} {path}"
+    )]
+    Foreign {
+        /// The data directory.
+        path: PathBuf,
+        /// The number of its user.
+        owner: u32,
+        /// The number of the user of this process.
+        own: u32,
+    },
+    /// Others could put anything there.
+    #[error(
+        "data directory {path}: other users may write to it (mode {mode:04o}): they could put a log or a \
+         socket of their own there. Look at what is in it, and take that away: chmod go-w {path}"
+    )]
+    Writable {
+        /// The data directory.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// Somebody else answers for it.
+    #[error(
+        "data directory {path}: the process that answers on {path}/redis.sock runs as user {user}, and not \
+         as {own} or root. Nothing was sent to it. Stop it, and see who could write to the directory"
+    )]
+    Stranger {
+        /// The data directory.
+        path: PathBuf,
+        /// The number of that process' user.
+        user: u32,
+        /// The number of the user of this process.
+        own: u32,
+    },
     /// Another process has the directory and does not answer.
     #[error(
         "data directory {path}: it belongs to another process ({holder}), which has not answered \

@@ -8,6 +8,8 @@ use std::{
     path::Path,
 };
 
+use rustix::fs::OFlags;
+
 /// The file in the data directory. It is never removed: another process may be about to lock it.
 const LOCK_FILE: &str = "lock";
 /// What the holder writes about itself is read no further.
@@ -28,6 +30,8 @@ impl Lock {
             .create(true)
             .truncate(false)
             .mode(0o600)
+            // It is emptied: never what a link leads to.
+            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(dir.join(LOCK_FILE))?;
         match file.try_lock() {
             Ok(()) => {}

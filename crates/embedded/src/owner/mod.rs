@@ -3,6 +3,7 @@
 
 mod error;
 mod lock;
+mod place;
 mod socket;
 
 use std::{
@@ -16,6 +17,7 @@ use std::{
 
 pub use error::OpenError;
 use lock::Lock;
+pub use place::{check_place, open_parents};
 pub use socket::attach;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -118,11 +120,21 @@ pub async fn open(dir: &Path, options: Options) -> Result<Opened, OpenError> {
     let mut told = false;
     loop {
         create(&dir)?;
+        check_place(&dir)?;
         if let Some(lock) = Lock::try_take(&dir).map_err(refused(&dir, "lock"))? {
             return Owner::begin(dir, lock, options).await.map(Opened::Owner);
         }
-        if answers(&dir).await {
-            return Ok(Opened::Attach(Socket { dir }));
+        match answers(&dir).await {
+            Ok(()) => return Ok(Opened::Attach(Socket { dir })),
+            Err(NoAnswer::Stranger(user)) => {
+                let own = place::own();
+                return Err(OpenError::Stranger {
+                    path: dir,
+                    user,
+                    own,
+                });
+            }
+            Err(NoAnswer::Yet) => {}
         }
         if start.elapsed() >= options.attach_wait {
             let holder = Lock::holder(&dir);
@@ -151,15 +163,29 @@ fn create(dir: &Path) -> Result<(), OpenError> {
     created.map_err(refused(dir, "create"))
 }
 
+/// Why nobody answers for a directory.
+enum NoAnswer {
+    /// There may be an answer a little later.
+    Yet,
+    /// The one who does runs as this user.
+    Stranger(u32),
+}
+
 /// Whether the owner of `dir` answers. What it says does not matter: even "too many clients" is
 /// said by one who is there.
-async fn answers(dir: &Path) -> bool {
+async fn answers(dir: &Path) -> Result<(), NoAnswer> {
     let ask = async {
-        let mut stream = attach(dir).await?;
+        let mut stream = match socket::reach(dir).await? {
+            Ok(stream) => stream,
+            Err(user) => return Ok(Err(NoAnswer::Stranger(user))),
+        };
         stream.write_all(b"PING\r\n").await?;
-        stream.read_u8().await
+        stream.read_u8().await.map(|_| Ok(()))
     };
-    matches!(timeout(ANSWER_WAIT, ask).await, Ok(Ok(_)))
+    match timeout(ANSWER_WAIT, ask).await {
+        Ok(Ok(answer)) => answer,
+        Ok::<io::Result<_>, _>(Err(_)) | Err(_) => Err(NoAnswer::Yet),
+    }
 }
 
 fn refused(dir: &Path, action: &'static str) -> impl FnOnce(io::Error) -> OpenError {

@@ -9,10 +9,14 @@ use std::{
 
 use tokio::net::{UnixListener, UnixStream};
 
+use super::place;
+
 /// The socket in the data directory.
 const SOCKET_FILE: &str = "redis.sock";
 /// Where it is made before it takes its place.
 const FRESH_FILE: &str = "redis.sock.new";
+/// The number of the user who may do everything anyway.
+const ROOT: u32 = 0;
 /// A path of so many bytes fits into a socket address everywhere (Linux holds 107 and a zero, the
 /// BSDs 103).
 const MAX_PATH: usize = 103;
@@ -25,10 +29,24 @@ pub(super) fn path(dir: &Path) -> PathBuf {
 /// Connects to the process that owns the data directory `dir`.
 ///
 /// # Errors
-/// `NotFound` and `ConnectionRefused` when nobody serves it.
+/// `NotFound` and `ConnectionRefused` when nobody serves it; `PermissionDenied` when the one who does is
+/// another user, who is not root.
 pub async fn attach(dir: &Path) -> io::Result<UnixStream> {
+    reach(dir).await?.map_err(|user| {
+        let what = format!("{} is served by user {user}", path(dir).display());
+        io::Error::new(io::ErrorKind::PermissionDenied, what)
+    })
+}
+
+/// The same; the inner error is the user who serves it, and must not be talked to.
+pub(super) async fn reach(dir: &Path) -> io::Result<Result<UnixStream, u32>> {
     let short = ShortPath::of(dir)?;
-    UnixStream::connect(short.to(SOCKET_FILE)).await
+    let stream = UnixStream::connect(short.to(SOCKET_FILE)).await?;
+    let user = stream.peer_cred()?.uid();
+    Ok(match [place::own(), ROOT].contains(&user) {
+        true => Ok(stream),
+        false => Err(user),
+    })
 }
 
 /// Listens in `dir`, in place of a socket that a dead owner has left. For the holder of the lock.

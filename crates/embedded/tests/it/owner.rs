@@ -8,14 +8,20 @@
 )]
 
 use std::{
-    fs,
-    os::unix::fs::{PermissionsExt as _, symlink},
+    fs::{self, Permissions},
+    io::Read as _,
+    os::unix::{
+        fs::{PermissionsExt as _, chown, symlink},
+        process::CommandExt as _,
+    },
     path::Path,
+    process::Command,
     time::Duration,
 };
 
 use crate::support::{Player, Raw, Runs as _, attach_to, own};
-use meshwork_embedded::{LogError, OpenError, Opened, Options, Reply, open};
+use meshwork_embedded::{LogError, OpenError, Opened, Options, Reply, attach, open, open_parents};
+use meshwork_test_servers::servers::need_root;
 
 /// Writes that a child makes before it is killed.
 const WRITES: usize = 300;
@@ -24,6 +30,21 @@ pub(crate) async fn hold(dir: &Path) {
     let _owner = own(dir, Options::default()).await;
     println!("owner");
     std::future::pending::<()>().await;
+}
+
+/// Does as an owner would, in a directory that anybody may write to, and says what it is sent.
+pub(crate) fn pose(dir: &Path) {
+    let lock = fs::File::create(dir.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let socket = std::os::unix::net::UnixListener::bind(dir.join("redis.sock")).unwrap();
+    fs::set_permissions(dir.join("redis.sock"), Permissions::from_mode(0o666)).unwrap();
+    println!("owner");
+    for stream in socket.incoming() {
+        let mut stream = stream.unwrap();
+        let mut sent = Vec::new();
+        stream.read_to_end(&mut sent).unwrap();
+        println!("sent {}", String::from_utf8_lossy(&sent).trim());
+    }
 }
 
 /// Writes keys of its own, as the owner or attached to one, whoever that is at the time, and says
@@ -236,6 +257,123 @@ async fn what_cannot_be_a_data_directory_is_refused_by_name() {
     let error = refused(Path::new("/proc/meshwork")).await;
     assert!(matches!(error, OpenError::Directory { .. }), "{error}");
     assert!(error.to_string().contains("/proc/meshwork"), "{error}");
+}
+
+/// A user who is nobody.
+const NOBODY: u32 = 65_534;
+
+#[tokio::test]
+async fn a_directory_that_others_may_write_to_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let (dir, link) = (root.path().join("data"), root.path().join("link"));
+    fs::create_dir(&dir).unwrap();
+    symlink(&dir, &link).unwrap();
+    for mode in [0o777, 0o1777, 0o770, 0o720, 0o702] {
+        fs::set_permissions(&dir, Permissions::from_mode(mode)).unwrap();
+        for path in [&dir, &link] {
+            let error = open(path, Options::default()).await.unwrap_err();
+            assert!(
+                matches!(error, OpenError::Writable { .. }),
+                "{mode:o}: {error}"
+            );
+            assert!(error.to_string().contains("chmod go-w"), "{error}");
+        }
+        assert_eq!(
+            fs::read_dir(&dir).unwrap().count(),
+            0,
+            "nothing is made there"
+        );
+    }
+    // Also when it has become so since, and somebody owns it.
+    fs::set_permissions(&dir, Permissions::from_mode(0o755)).unwrap();
+    let owner = own(&link, Options::default()).await;
+    attach_to(&dir, Options::default()).await;
+    fs::set_permissions(&dir, Permissions::from_mode(0o775)).unwrap();
+    let error = open(&dir, Options::default()).await.unwrap_err();
+    assert!(
+        matches!(error, OpenError::Writable { mode: 0o775, .. }),
+        "{error}"
+    );
+    owner.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_directory_of_somebody_else_is_refused_even_to_root() {
+    if !need_root("a_directory_of_somebody_else_is_refused_even_to_root") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    chown(dir.path(), Some(NOBODY), None).unwrap();
+    let error = open(dir.path(), Options::default()).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            OpenError::Foreign {
+                owner: NOBODY,
+                own: 0,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(error.to_string().contains("chown -R 0"), "{error}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn who_answers_as_another_user_is_told_nothing() {
+    if !need_root("who_answers_as_another_user_is_told_nothing") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
+    let mut nobody = Command::new(std::env::current_exe().unwrap());
+    nobody.uid(NOBODY).gid(NOBODY).current_dir("/");
+    let player = Player::start_as(nobody, "pose", dir.path());
+    player.hears("owner");
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
+    let error = open(dir.path(), Options::default()).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            OpenError::Stranger {
+                user: NOBODY,
+                own: 0,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(player.hears("sent"), "", "not even a PING");
+    let error = attach(dir.path()).await.unwrap_err();
+    assert_eq!(
+        error.kind(),
+        std::io::ErrorKind::PermissionDenied,
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_link_in_place_of_the_lock_leads_nowhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let precious = dir.path().join("precious");
+    fs::write(&precious, "kept").unwrap();
+    symlink(&precious, dir.path().join("lock")).unwrap();
+    let error = open(dir.path(), Options::default()).await.unwrap_err();
+    assert!(matches!(error, OpenError::Directory { .. }), "{error}");
+    assert_eq!(fs::read_to_string(precious).unwrap(), "kept");
+}
+
+#[test]
+fn parents_that_everybody_may_write_to_are_found() {
+    let root = tempfile::tempdir().unwrap();
+    let (open, dir) = (root.path().join("open"), root.path().join("open/data"));
+    fs::create_dir_all(&dir).unwrap();
+    assert!(open_parents(&dir).unwrap().is_empty());
+    fs::set_permissions(&open, Permissions::from_mode(0o1777)).unwrap();
+    assert!(open_parents(&dir).unwrap().is_empty(), "as /tmp is");
+    fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(open_parents(&dir).unwrap(), [open.canonicalize().unwrap()]);
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ async fn child() {
         "full-disk" => log::fill_disk(&dir).await,
         "rewrites" => log::rewrite_for_ever(&dir).await,
         "hold" => owner::hold(&dir).await,
+        "pose" => owner::pose(&dir),
         name => owner::write_for_ever(name, &dir).await,
     }
 }

@@ -21,4 +21,4 @@ pub use sentinel::RealSentinels;
 pub use server::RealServer;
 pub use shared::{FreshDatabase, shared, shared_for};
 pub use tls::TlsFiles;
-pub use tools::{Tool, find, need, need_for};
+pub use tools::{Tool, find, need, need_for, need_root};

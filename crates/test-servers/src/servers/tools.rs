@@ -120,6 +120,16 @@ pub fn need_for(test: &str, tool: Tool) -> Option<PathBuf> {
     found
 }
 
+/// Whether root runs the test; else it is reported as skipped, also in CI, and should return.
+#[must_use]
+pub fn need_root(test: &str) -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        report_skipped(&format!("skipped: {test}: not root\n"));
+    }
+    is_root
+}
+
 fn in_ci() -> bool {
     env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }

@@ -27,7 +27,7 @@ pub struct LogDirError {
 pub(in crate::worker) enum PlaceError {
     #[error("`{0}` is a link or no folder: a log file is reached through folders only")]
     NoFolder(String),
-    #[error("`{0}` may be written by everybody: take that away (chmod o-w)")]
+    #[error("`{0}` may be written by its group or by everybody: take that away (chmod go-w)")]
     Open(String),
     #[error("`{0}` belongs to another user: it has to be the worker's own, or root's")]
     Foreign(String),
@@ -142,7 +142,7 @@ fn check_folder(about: &Stat, shown: &str) -> Result<(), PlaceError> {
     let own = [geteuid().as_raw(), 0].contains(&about.st_uid);
     if !own {
         Err(PlaceError::Foreign(shown.to_owned()))
-    } else if Mode::from_raw_mode(about.st_mode).contains(Mode::WOTH) {
+    } else if Mode::from_raw_mode(about.st_mode).intersects(Mode::WGRP | Mode::WOTH) {
         Err(PlaceError::Open(shown.to_owned()))
     } else {
         Ok(())

@@ -141,21 +141,22 @@ fn no_link_is_followed() {
 }
 
 #[test]
-fn a_folder_that_everybody_may_write_is_refused() {
+fn a_folder_that_others_may_write_is_refused() {
     let ground = Ground::new();
-    let open = |name: &str| {
-        fs::set_permissions(ground.path(name), Permissions::from_mode(0o1777)).unwrap();
+    let set = |name: &str, mode| {
+        fs::set_permissions(ground.path(name), Permissions::from_mode(mode)).unwrap();
     };
     fs::create_dir(ground.path("logs/sub")).unwrap();
-    open("logs/sub");
-    ground.refused("sub/a.log", "`sub` may be written by everybody");
-    open("logs");
-    ground.refused("a.log", "may be written by everybody");
-    let error = LogFolders::open(&[ground.path("logs")]).unwrap_err();
-    assert!(
-        error.to_string().contains("may be written by everybody"),
-        "{error}"
-    );
+    for mode in [0o1777, 0o777, 0o770, 0o720] {
+        set("logs/sub", mode);
+        let words = "may be written by its group or by everybody";
+        ground.refused("sub/a.log", &format!("`sub` {words}"));
+        set("logs", mode);
+        ground.refused("a.log", words);
+        let error = LogFolders::open(&[ground.path("logs")]).unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+        set("logs", 0o755);
+    }
     let error = LogFolders::open(&[ground.path("nowhere")]).unwrap_err();
     assert!(error.to_string().contains("nowhere: "), "{error}");
 }
