@@ -6,6 +6,7 @@ mod bridge;
 mod error;
 mod library;
 mod native;
+mod pattern;
 mod random;
 mod shebang;
 mod watchdog;
@@ -27,7 +28,7 @@ use self::{
     bridge::{Bridge, Ended, Kept},
     library::host,
     shebang::Declared,
-    watchdog::Watchdog,
+    watchdog::{Time, Watchdog},
 };
 use crate::{
     Protocol, Reply,
@@ -106,14 +107,18 @@ impl Scripts {
         let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
         let lua = Lua::new_with(libraries, LuaOptions::default())?;
         let resp3 = Arc::new(AtomicBool::new(false));
-        let bridge = Bridge::new(lua, resp3.clone())?;
+        let time = Time::default();
+        let bridge = Bridge::new(lua, resp3.clone(), &time)?;
         let (lua, functions) = (bridge.lua(), bridge.functions()?);
         let sandbox = lua
             .load(include_str!("sandbox.lua"))
             .set_name(error::SANDBOX);
-        let (env, enter) = sandbox.call(host(lua, &resp3, functions)?)?;
+        let host = host(lua, &resp3, functions)?;
+        host.set("text", bridge.text_functions()?)?;
+        host.set("tables", bridge.table_functions()?)?;
+        let (env, enter) = sandbox.call(host)?;
         let enter = bridge.keep(enter)?;
-        let watchdog = Watchdog::new(lua)?;
+        let watchdog = Watchdog::new(lua, time)?;
         Ok(Self {
             env,
             enter,
@@ -207,6 +212,13 @@ impl Scripts {
         let functions = (&self.enter, &script.function);
         let outcome = match self.bridge.run(functions, frame, with)? {
             Ended::Returned(reply) => Ok(reply),
+            Ended::Stopped => {
+                let sha = script.sha.as_str();
+                Err(Stop::Error(format!(
+                    "{} script: {sha}.",
+                    watchdog::stopped()
+                )))
+            }
             Ended::Failed(error) => {
                 // An error with a metatable has code of its own, which is watched as the script is.
                 let text = || error::reply_text(&error, script.sha.as_str());

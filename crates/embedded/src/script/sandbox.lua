@@ -74,6 +74,9 @@ end
 local math, coroutine = copy(math), copy(coroutine)
 function coroutine.resume(...) return tabled(resume(...)) end
 math.random, math.randomseed = host.random, host.randomseed
+for name, f in pairs(host.text) do string[name] = f end
+for name, f in pairs(host.tables) do table[name] = f end
+string.gfind = string.gmatch
 globals.math, globals.coroutine = guard(math), guard(coroutine)
 globals.string, globals.table = guard(string), guard(table)
 globals.redis = guard(redis)

@@ -10,6 +10,7 @@ mod listener;
 mod log;
 mod log_streams;
 mod owner;
+mod patterns;
 mod players;
 mod pubsub;
 mod scripts;

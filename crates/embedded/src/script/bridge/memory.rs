@@ -10,6 +10,8 @@ use std::{
 
 use mlua::ffi::{self, lua_State};
 
+use crate::script::watchdog::Time;
+
 /// Bytes that scripts may hold: a runaway one ends with an error, not with the process.
 pub(super) const MEMORY_MAX: usize = 512 * 1024 * 1024;
 
@@ -23,9 +25,21 @@ const SMALL_MAX: usize = 512;
 /// is used of it.
 const ARENA: usize = 16 * 1024 * 1024;
 
+/// A block as large as this may take a while to fill.
+const LARGE: usize = 64 * 1024;
+
+/// Bytes of large blocks between two looks at the clock: what is filled in some ten milliseconds.
+const FILLED: usize = 64 * 1024 * 1024;
+
 /// What an interpreter holds.
 pub(super) struct Memory {
     used: usize,
+    /// The script's. Functions of Lua that are not looked at while they run fill what they make: when the
+    /// time is over they get no large block any more.
+    time: Time,
+    /// Bytes of large blocks since the last look at the clock.
+    filled: usize,
+    late: bool,
     limited: bool,
     arena: *mut u8,
     /// How much of the arena was ever given out.
@@ -34,12 +48,16 @@ pub(super) struct Memory {
     free: [*mut u8; SMALL_MAX / STEP],
 }
 
-impl Default for Memory {
-    fn default() -> Self {
+impl Memory {
+    /// Of an interpreter whose scripts have this time.
+    pub(super) fn new(time: Time) -> Self {
         // SAFETY: the size is not zero. Without an arena all comes from the process' allocator.
         let arena = unsafe { alloc::alloc(arena_layout()) };
         Self {
             used: 0,
+            time,
+            filled: 0,
+            late: false,
             limited: false,
             arena,
             given: if arena.is_null() { ARENA } else { 0 },
@@ -74,6 +92,26 @@ impl Memory {
     /// Whether asking for more than [`MEMORY_MAX`] fails, which raises an error of Lua.
     pub(super) fn limit(&mut self, limited: bool) {
         self.limited = limited;
+    }
+
+    /// A script begins.
+    pub(super) fn begin(&mut self) {
+        self.late = false;
+    }
+
+    /// Whether the script has been refused a block since its time was over.
+    pub(super) fn is_late(&self) -> bool {
+        self.late
+    }
+
+    /// Whether a block of this size is given, as to the time.
+    fn is_in_time(&mut self, size: usize) -> bool {
+        self.filled = self.filled.saturating_add(size);
+        if self.filled >= FILLED {
+            self.filled = 0;
+            self.late = self.late || self.time.is_over();
+        }
+        !self.late
     }
 
     fn is_ours(&self, block: *mut u8) -> bool {
@@ -160,8 +198,10 @@ unsafe extern "C" fn allocate(
         }
         let from = if block.is_null() { 0 } else { from };
         let used = memory.used.saturating_sub(from).saturating_add(to);
-        let refused =
-            (memory.limited && to > from && used > MEMORY_MAX) || to > isize::MAX as usize;
+        let grows = memory.limited && to > from;
+        let refused = (grows && used > MEMORY_MAX)
+            || (grows && to >= LARGE && !memory.is_in_time(to))
+            || to > isize::MAX as usize;
         let got = match refused {
             true => null_mut(),
             false if block.is_null() => memory.get(to),

@@ -11,6 +11,8 @@
 )]
 
 mod memory;
+mod tables;
+mod text;
 mod value;
 
 use std::{
@@ -29,7 +31,11 @@ use mlua::{
     ffi::{self, lua_State},
 };
 
-use super::{Frame, Invocation, error};
+use super::{
+    Frame, Invocation, error,
+    pattern::{Effort as _, Try},
+    watchdog::{STEPS, Time, Work, stopped},
+};
 use crate::{Protocol, Reply};
 use memory::{MEMORY_MAX, Memory};
 
@@ -39,6 +45,13 @@ const ENTER_SLOTS: c_int = 8;
 /// Garbage is collected when scripts hold so many percent of what was left the last time. What is left is the
 /// scripts themselves, some MB; to collect half as often as by default spares a twentieth of each call.
 const GC_PAUSE: c_int = 400;
+
+/// Alternatives of patterns whose memory is kept between two scripts: 32 KB.
+const TRIES_KEPT: usize = 1024;
+
+/// Steps that a command counts for: most take a microsecond, one on a large key takes a second, so the clock is
+/// looked at every eight of them.
+const COMMAND_STEPS: usize = STEPS / 8;
 
 /// An interpreter, and the way in and out of its scripts.
 pub(super) struct Bridge {
@@ -59,6 +72,10 @@ struct Host {
     /// Whether it has chosen RESP3.
     resp3: Arc<AtomicBool>,
     memory: Memory,
+    /// Counts the steps of functions that no hook counts.
+    work: Work,
+    /// The alternatives of the pattern that is matched.
+    tries: Vec<Try>,
     /// What a command panicked with. It goes on once Lua has left the script.
     panic: Option<Box<dyn Any + Send>>,
 }
@@ -91,15 +108,19 @@ pub(super) enum Ended {
     Returned(Reply),
     /// With this error, as the sandbox made it.
     Failed(Table),
+    /// Its time was over, and it was given no more memory.
+    Stopped,
 }
 
 impl Bridge {
     /// With this interpreter.
-    pub(super) fn new(lua: Lua, resp3: Arc<AtomicBool>) -> mlua::Result<Self> {
+    pub(super) fn new(lua: Lua, resp3: Arc<AtomicBool>, time: &Time) -> mlua::Result<Self> {
         let host = Host {
             frame: null_mut(),
             resp3,
-            memory: Memory::default(),
+            memory: Memory::new(time.clone()),
+            work: Work::new(time.clone()),
+            tries: Vec::new(),
             panic: None,
         };
         // From here on the library expects every allocation to fail, which in scripts' own code it may.
@@ -136,6 +157,41 @@ impl Bridge {
                     ffi::lua_pushlightuserdata(state, host);
                     ffi::lua_pushcclosure(state, function, 1);
                 }
+            })
+        }
+    }
+
+    /// The functions of the table `string` that are not Lua's own.
+    pub(super) fn text_functions(&self) -> mlua::Result<Table> {
+        let host = self.host.0.cast::<c_void>();
+        // SAFETY: as above.
+        unsafe {
+            self.lua.exec_raw((), |state| {
+                ffi::lua_createtable(state, 0, 0);
+                for (name, function) in text::FUNCTIONS {
+                    ffi::lua_pushlightuserdata(state, host);
+                    ffi::lua_pushcclosure(state, function, 1);
+                    ffi::lua_setfield(state, -2, name.as_ptr());
+                }
+            })
+        }
+    }
+
+    /// The functions of the table `table` that look at the time.
+    pub(super) fn table_functions(&self) -> mlua::Result<Table> {
+        let host = self.host.0.cast::<c_void>();
+        let originals: Table = self.lua.globals().get("table")?;
+        // SAFETY: as above; the table of Lua's own functions is on the stack.
+        unsafe {
+            self.lua.exec_raw(originals, |state| {
+                ffi::lua_createtable(state, 0, 0);
+                for (name, function) in tables::FUNCTIONS {
+                    ffi::lua_pushlightuserdata(state, host);
+                    ffi::lua_getfield(state, 1, name.as_ptr());
+                    ffi::lua_pushcclosure(state, function, tables::UPVALUES);
+                    ffi::lua_setfield(state, 2, name.as_ptr());
+                }
+                ffi::lua_remove(state, 1);
             })
         }
     }
@@ -180,6 +236,10 @@ impl Bridge {
             value::push_list(state, with.keys);
             value::push_list(state, with.argv);
             (*host).frame = (&raw mut *frame).cast();
+            (*host).tries.clear();
+            (*host).tries.shrink_to(TRIES_KEPT);
+            (*host).work.begin();
+            (*host).memory.begin();
             (*host).memory.limit(true);
             let status = ffi::lua_pcall(state, 3, 2, 0);
             (*host).memory.limit(false);
@@ -197,6 +257,9 @@ impl Bridge {
     unsafe fn ended(&self, status: c_int) -> mlua::Result<Ended> {
         let state = self.state;
         unsafe {
+            if (*self.host.0).memory.is_late() {
+                return Ok(Ended::Stopped);
+            }
             if status != ffi::LUA_OK {
                 let text = value::text(state, -1).unwrap_or_default();
                 return Err(mlua::Error::RuntimeError(text));
@@ -213,6 +276,16 @@ impl Bridge {
             let protocol = (*self.host.0).protocol();
             Ok(Ended::Returned(value::read(state, protocol)))
         }
+    }
+}
+
+/// Raises the error of a script whose time is over. Nothing is left to drop where it is called.
+unsafe fn raise_stopped(state: *mut lua_State, host: *mut Host) -> c_int {
+    unsafe {
+        (*host).memory.limit(false);
+        value::push(state, &Reply::Error(stopped()), Protocol::Resp2);
+        (*host).memory.limit(true);
+        ffi::lua_error(state)
     }
 }
 
@@ -244,6 +317,11 @@ unsafe fn request(state: *mut lua_State, raise: bool) -> bool {
             (*host).memory.limit(true);
             return false;
         };
+        if (*host).work.spend(COMMAND_STEPS).is_err() {
+            value::push(state, &Reply::Error(stopped()), Protocol::Resp2);
+            (*host).memory.limit(true);
+            return false;
+        }
         let protocol = (*host).protocol();
         let ran = catch_unwind(AssertUnwindSafe(|| {
             let args = value::arguments(state);
