@@ -1,8 +1,12 @@
-//! SIGINT and SIGTERM: the first asks the command to end in order, the second ends it at once.
+//! SIGINT and SIGTERM: the first asks the command to end in order, the second ends it at once. They are heard on a
+//! thread of their own, also while a script or a full pipe holds up all others.
 
-use std::sync::Arc;
+use std::io;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
 
+use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -33,39 +37,56 @@ impl Interrupted {
 }
 
 impl Interrupt {
-    /// Listens from now on.
+    /// Listens from now on. Says at the first signal that a second one ends the command at once.
     pub(crate) fn listen() -> Result<Self, Error> {
-        let handler = |kind| {
-            signal(kind).map_err(|source| Error::System {
-                what: "signal handler",
-                source,
-            })
-        };
-        let signals = (
-            handler(SignalKind::interrupt())?,
-            handler(SignalKind::terminate())?,
-        );
+        Self::start(|| note("stopping; once more to stop at once"))
+    }
+
+    /// The same for a command that ends at once anyway: it says nothing.
+    pub(crate) fn listen_quietly() -> Result<Self, Error> {
+        Self::start(|| {})
+    }
+
+    fn start(say: fn()) -> Result<Self, Error> {
         let interrupt = Self {
             token: CancellationToken::new(),
             number: Arc::default(),
         };
-        tokio::spawn(interrupt.clone().heed(signals));
+        let (ready, is_ready) = mpsc::sync_channel(1);
+        let heeding = interrupt.clone();
+        let listening = move || match Signals::listen() {
+            Ok(signals) => {
+                ready.send(Ok(())).ok();
+                heeding.heed(signals, say);
+            }
+            Err(error) => {
+                ready.send(Err(error)).ok();
+            }
+        };
+        let started = thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(listening);
+        let gone = |_| Err(io::Error::other("its thread is gone"));
+        let heard = started.and_then(|_| is_ready.recv().unwrap_or_else(gone));
+        heard.map_err(|source| Error::System {
+            what: "signal handler",
+            source,
+        })?;
         Ok(interrupt)
     }
 
-    async fn heed(self, mut signals: (Signal, Signal)) {
-        loop {
-            let number = tokio::select! {
-                _ = signals.0.recv() => SIGINT,
-                _ = signals.1.recv() => SIGTERM,
-            };
-            if self.token.is_cancelled() {
-                std::process::exit(Exit::signal(number).code().into());
-            }
-            self.number.store(number, Ordering::SeqCst);
-            note("stopping; once more to stop at once");
+    fn heed(self, mut signals: Signals, say: fn()) {
+        self.number.store(signals.next(), Ordering::SeqCst);
+        let token = self.token.clone();
+        // Where nobody reads stderr, saying it holds up its thread.
+        let saying = thread::Builder::new().spawn(move || {
+            say();
+            token.cancel();
+        });
+        if saying.is_err() {
             self.token.cancel();
         }
+        std::process::exit(Exit::signal(signals.next()).code().into());
     }
 
     /// Returns when the command is to end.
@@ -95,5 +116,37 @@ impl Interrupt {
             interrupted = self.heard() => Err(interrupted.into()),
             result = call => Ok(result?),
         }
+    }
+}
+
+/// Both signals, and a runtime that does nothing else.
+struct Signals {
+    runtime: Runtime,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_io().build()?;
+        let entered = runtime.enter();
+        let interrupt = signal(SignalKind::interrupt())?;
+        let terminate = signal(SignalKind::terminate())?;
+        drop(entered);
+        Ok(Self {
+            runtime,
+            interrupt,
+            terminate,
+        })
+    }
+
+    /// Waits for the next one; its number.
+    fn next(&mut self) -> u8 {
+        self.runtime.block_on(async {
+            tokio::select! {
+                _ = self.interrupt.recv() => SIGINT,
+                _ = self.terminate.recv() => SIGTERM,
+            }
+        })
     }
 }

@@ -10,9 +10,10 @@ use rustix::process::Signal;
 const ENDLESS: &str = "loop { }";
 
 /// What every object on a job holds.
-const FIELDS: [&str; 29] = [
+const FIELDS: [&str; 31] = [
     "attempts",
     "caller",
+    "children",
     "concurrent",
     "context",
     "created_at",
@@ -25,6 +26,7 @@ const FIELDS: [&str; 29] = [
     "key",
     "lost",
     "output",
+    "parent",
     "priority",
     "progress",
     "queue",

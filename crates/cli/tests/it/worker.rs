@@ -1,6 +1,12 @@
 //! `meshwork worker`: what it says, what it takes, and how it stops.
 
-use crate::common::{Ground, json, on_all_data};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use crate::common::{BOUND, Ground, json, on_all_data};
 use rustix::process::Signal;
 
 const ENDLESS: &str = "loop { }";
@@ -121,4 +127,55 @@ on_all_data! {
         let done = ground.run(&["worker"]).exits(2);
         assert!(done.stderr.contains("--type"), "{}", done.stderr);
     }
+}
+
+/// A script of the engine that takes all the time that scripts have: 5 seconds.
+const HOLDS_UP: &[u8] = b"*3\r\n$4\r\nEVAL\r\n$17\r\nwhile true do end\r\n$1\r\n0\r\n";
+
+/// No answer for so long: the engine is busy.
+const SILENCE: Duration = Duration::from_millis(200);
+
+/// A machine that does nothing for 5 seconds proves nothing.
+const TRIALS: usize = 3;
+
+/// Runs two such scripts for each thread of a worker that owns the data; returns when it answers nobody.
+fn hold_up(socket: &Path) -> Vec<UnixStream> {
+    let threads = available_parallelism().unwrap().get();
+    let mut streams: Vec<_> = (0..2 * threads)
+        .map(|_| UnixStream::connect(socket).unwrap())
+        .collect();
+    for stream in &mut streams {
+        stream.set_read_timeout(Some(BOUND)).unwrap();
+        stream.write_all(HOLDS_UP).unwrap();
+    }
+    let mut probe = UnixStream::connect(socket).unwrap();
+    probe.set_read_timeout(Some(SILENCE)).unwrap();
+    loop {
+        probe.write_all(b"PING\r\n").unwrap();
+        match probe.read_exact(&mut [0; b"+PONG\r\n".len()]) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return streams,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_also_while_a_script_holds_up_all_threads() {
+    let in_time = (0..TRIALS).any(|_| {
+        let ground = Ground::embedded().unwrap();
+        let mut worker = ground.worker(&["--type", "osis"]);
+        let streams = hold_up(&ground.path("data/redis.sock"));
+        worker.signal(Signal::TERM);
+        assert!(worker.said().contains("once more"));
+        worker.signal(Signal::TERM);
+        worker.ended().exits(143);
+        // It has waited for none of the scripts.
+        streams.into_iter().all(|mut stream| {
+            let mut replies = Vec::new();
+            stream.read_to_end(&mut replies).ok();
+            replies.is_empty()
+        })
+    });
+    assert!(in_time, "each time a script ended before the worker did");
 }

@@ -344,7 +344,7 @@ const ENDLESS: [&str; 11] = [
     "local s = string.rep('a', 1e7) while true do string.find(s, 'b') end",
     "local s = string.rep('a', 1e7) while true do string.find('b', s) end",
     "while true do local s = string.rep('', 2e9) end",
-    "local s = string.rep('x', 9e7) .. 'z' while true do s = s:sub(2) .. 'y' end",
+    "local s = string.rep('x', 2e6) .. 'z' while true do s = s:sub(2) .. 'y' end",
     "local s = string.rep('x', 1e8) while true do pcall(function() return s:upper() end) end",
     "local t = {} for i = 1, 1e4 do t[i] = string.rep('x', 1e4) end while true do table.concat(t) end",
     "local t = {} for i = 1, 1e6 do t[i] = i * 7919 % 1e6 end while true do table.sort(t) end",

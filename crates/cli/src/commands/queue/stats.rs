@@ -5,13 +5,13 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use meshwork_broker::KnownQueues;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::board::{Board, Screen};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::interrupt::Interrupt;
 use crate::out::note;
 use crate::value;
 
@@ -52,15 +52,15 @@ impl Stats {
         }
         let terminal = !context.out.is_json() && std::io::stdout().is_terminal();
         let mut screen = terminal.then(Screen::enter);
-        let mut stop = signals()?;
+        // Ctrl-C is how one ends it, and no fault.
+        let interrupt = Interrupt::listen_quietly()?;
         if let Some(screen) = &mut screen {
             screen.draw(&board)?;
         }
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
-                _ = stop.0.recv() => return Ok(Exit::DONE),
-                _ = stop.1.recv() => return Ok(Exit::DONE),
+                _ = interrupt.heard() => return Ok(Exit::DONE),
             }
             match client.broker().stats(&mut known, false).await {
                 Ok(stats) => board.take(stats),
@@ -82,20 +82,4 @@ impl Stats {
             context.out.flush()?;
         }
     }
-}
-
-type Signals = (tokio::signal::unix::Signal, tokio::signal::unix::Signal);
-
-/// Ctrl-C is how one ends it, and no fault.
-fn signals() -> Result<Signals, Error> {
-    let listen = |kind| {
-        signal(kind).map_err(|source| Error::System {
-            what: "signal handler",
-            source,
-        })
-    };
-    Ok((
-        listen(SignalKind::interrupt())?,
-        listen(SignalKind::terminate())?,
-    ))
 }

@@ -199,9 +199,9 @@ unsafe extern "C" fn allocate(
         let from = if block.is_null() { 0 } else { from };
         let used = memory.used.saturating_sub(from).saturating_add(to);
         let grows = memory.limited && to > from;
-        let refused = (grows && used > MEMORY_MAX)
-            || (grows && to >= LARGE && !memory.is_in_time(to))
-            || to > isize::MAX as usize;
+        // Also one that does not fit takes time to ask for, and may be asked for again and again.
+        let late = grows && to >= LARGE && !memory.is_in_time(to);
+        let refused = (grows && used > MEMORY_MAX) || late || to > isize::MAX as usize;
         let got = match refused {
             true => null_mut(),
             false if block.is_null() => memory.get(to),

@@ -273,6 +273,11 @@ impl Bridge {
                 ffi::luaL_unref(state, ffi::LUA_REGISTRYINDEX, place);
                 return error.map(Ended::Failed);
             }
+            if failed {
+                // Lua's own, without a table to say it in: no memory.
+                let text = value::text(state, -1).unwrap_or_default();
+                return Err(mlua::Error::RuntimeError(text));
+            }
             let protocol = (*self.host.0).protocol();
             Ok(Ended::Returned(value::read(state, protocol)))
         }

@@ -1,5 +1,5 @@
-//! The functions `find`, `match`, `gmatch`, `gsub` and `rep` of the table `string`, as Lua 5.1 has them, over a
-//! matcher whose steps are bounded ([`crate::script::pattern`]). They take arguments, call back and raise errors
+//! The functions of the table `string` that look through whole texts, as Lua 5.1 has them; patterns by a matcher
+//! whose steps are bounded ([`crate::script::pattern`]). They take arguments, call back and raise errors
 //! by the C interface: the words and lines of errors are Lua's own.
 
 use std::{
@@ -21,12 +21,15 @@ use crate::script::pattern::{
 const BYTES_PER_STEP: usize = 16;
 
 /// The functions, by their names in the table `string`.
-pub(super) const FUNCTIONS: [(&CStr, ffi::lua_CFunction); 5] = [
+pub(super) const FUNCTIONS: [(&CStr, ffi::lua_CFunction); 8] = [
     (c"find", find),
     (c"match", match_),
     (c"gmatch", gmatch),
     (c"gsub", gsub),
     (c"rep", rep),
+    (c"lower", lower),
+    (c"upper", upper),
+    (c"reverse", reverse),
 ];
 
 /// The upvalue by which each finds the host. In the iterator of `gmatch` it stands behind three others.
@@ -393,6 +396,38 @@ unsafe extern "C-unwind" fn rep(state: *mut lua_State) -> c_int {
                 doubled *= 2;
             }
         }
+    }
+    1
+}
+
+unsafe extern "C-unwind" fn lower(state: *mut lua_State) -> c_int {
+    unsafe { bytes_by_bytes(state, |text| text.iter().map(u8::to_ascii_lowercase)) }
+}
+
+unsafe extern "C-unwind" fn upper(state: *mut lua_State) -> c_int {
+    unsafe { bytes_by_bytes(state, |text| text.iter().map(u8::to_ascii_uppercase)) }
+}
+
+unsafe extern "C-unwind" fn reverse(state: *mut lua_State) -> c_int {
+    unsafe { bytes_by_bytes(state, |text| text.iter().rev().copied()) }
+}
+
+/// Pushes what is made of each byte of the first argument. Lua's own take as long where their result is there already,
+/// and ask for no memory then, so nobody would look at the clock.
+unsafe fn bytes_by_bytes<'a, I: Iterator<Item = u8>>(
+    state: *mut lua_State,
+    made: impl FnOnce(&'a [u8]) -> I,
+) -> c_int {
+    unsafe {
+        let text = argument(state, 1);
+        spend_on(state, text.len());
+        let mut buffer = MaybeUninit::<luaL_Buffer>::uninit();
+        let out = buffer.as_mut_ptr();
+        ffi::luaL_buffinit(state, out);
+        for byte in made(text) {
+            ffi::luaL_addchar(out, byte.cast_signed());
+        }
+        ffi::luaL_pushresult(out);
     }
     1
 }

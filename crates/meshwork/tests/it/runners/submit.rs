@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshwork::model::outcome::FailureKind;
 use meshwork::runner::builtin;
 
-use crate::support::{failure, output, run, run_of, script, within};
+use super::support::{failure, output, run, run_of, script, within};
 
 #[tokio::test]
 async fn there_are_no_children_without_a_job_of_ours() {

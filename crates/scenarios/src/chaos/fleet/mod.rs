@@ -27,12 +27,24 @@ use troubles::Troubles;
 /// Workers of the fleet.
 const WORKERS: usize = 3;
 
-/// Writes down that it starts, works for a moment, and gives its id back turned round.
+/// Writes down that it starts and in which worker, works for a moment, and gives its id back turned round. Its parent is the
+/// launcher, and that one's parent the worker; where the worker is dead already, the launcher is about to end this.
 const SCRIPT: &str = r#"
 import os, time
 
+def of(pid, name):
+    with open(f"/proc/{pid}/{name}") as file:
+        return file.read()
+
+try:
+    worker = of(os.getppid(), "stat").rpartition(")")[2].split()[1]
+    alive = of(worker, "comm").strip() == "meshwork"
+except OSError:
+    alive = False
+if not alive:
+    time.sleep(60)
 tally = os.open(os.environ["TALLY"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-os.write(tally, f"{JOB_ID} {os.getppid()} {time.monotonic_ns()}\n".encode())
+os.write(tally, f"{JOB_ID} {worker} {time.monotonic_ns()}\n".encode())
 time.sleep(0.05)
 result = JOB_ID[::-1]
 "#;

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::LEASE;
 use super::jobs::{Asked, BURST, KEY_PER_WINDOW, KEY_SLOTS, PER_SECOND, SLOTS, Sort};
 use crate::chaos::ChaosError;
 
@@ -65,8 +64,8 @@ pub(super) fn runs(tally: &str) -> Result<Vec<Run>, ChaosError> {
     Ok(runs)
 }
 
-/// A run, and until when its slot is not to be another's: that of a killed worker's until its lease is over,
-/// which was given when the job was taken, a little before it was written down.
+/// A run, and until when its slot is not to be another's. That of a killed worker is free at once: others on its host
+/// see that it is gone.
 type Held<'a> = (&'a Run, Duration);
 
 /// Judges runs of the jobs that were asked for.
@@ -85,7 +84,7 @@ pub(super) fn judge(runs: &[Run], kills: &Kills, asked: &Asked) -> Judged {
             (Some(to), _) => to,
             (None, Some(killed)) => {
                 judged.killed += 1;
-                (run.from + LEASE - LAG).max(*killed)
+                run.from.max(*killed)
             }
             (None, None) => {
                 let (job, worker) = (&run.job, run.worker);
@@ -220,21 +219,12 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_workers_slot_is_its_own_until_its_lease_is_over() {
+    fn a_killed_workers_slot_is_its_own_until_it_is_killed() {
         let killed = "start s1 7 0;start s2 7 0;";
-        let late = (LEASE - LAG).as_millis() as u64;
-        let soon = judged(
-            &[killed, &ran("s3", 8, late - 1, late + 9)].concat(),
-            &[(7, 5)],
-        );
+        let next = |from| judged(&[killed, &ran("s3", 8, from, from + 9)].concat(), &[(7, 5)]);
+        let soon = next(4);
         assert_eq!((soon.killed, soon.over.len()), (2, 1), "{soon:?}");
-        let then = judged(&[killed, &ran("s3", 8, late, late + 9)].concat(), &[(7, 5)]);
-        assert_eq!(then.over, Vec::<String>::new());
-        let longer = judged(
-            &[killed, &ran("s3", 8, late, late + 9)].concat(),
-            &[(7, late + 3)],
-        );
-        assert_eq!(longer.over.len(), 1, "it was renewed: {longer:?}");
+        assert_eq!(next(5).over, Vec::<String>::new());
         let alive = judged(killed, &[]);
         assert_eq!(alive.over.len(), 2, "nobody killed it: {alive:?}");
     }
