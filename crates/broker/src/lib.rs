@@ -36,6 +36,7 @@ pub struct Broker {
     who: Arc<str>,
     clock: Clock,
     confirmed: Option<Confirmed>,
+    rescue: Rescue,
 }
 
 impl Broker {
@@ -61,6 +62,7 @@ impl Broker {
             keys,
             clock: Clock::default(),
             confirmed: None,
+            rescue: Rescue::default(),
         }
     }
 
@@ -116,6 +118,12 @@ impl Broker {
             who: who.into(),
             ..self
         }
+    }
+
+    /// Sets when [`Broker::sweep`] and [`Broker::watch`] push orphans again.
+    #[must_use]
+    pub fn with_rescue(self, rescue: Rescue) -> Self {
+        Self { rescue, ..self }
     }
 
     /// The names in use.

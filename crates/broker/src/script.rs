@@ -58,6 +58,8 @@ const NOOBLE: &str = include_str!("lua/lib/nooble.lua");
 const NOOBLE_END: &str = include_str!("lua/lib/nooble_end.lua");
 const RECHECK: &str = include_str!("lua/lib/recheck.lua");
 const PLACES: &str = include_str!("lua/lib/places.lua");
+const CANONICAL: &str = include_str!("lua/lib/canonical.lua");
+const STALE: &str = include_str!("lua/lib/stale.lua");
 const OLD: &str = include_str!("lua/lib/old.lua");
 const UNLIST: &str = include_str!("lua/lib/unlist.lua");
 const REPLACE: &str = include_str!("lua/lib/replace.lua");
@@ -141,19 +143,18 @@ impl Verb {
                 seldom: &[WAITS, GATE, FREE, ADMIT, END_RUN],
                 gives: &["admit", "each", "end_run", "tell_next"],
             },
-            Self::Watch => Libs::Ending(&[WAITS, UNLIST, PLACES, OLD]),
-            Self::Fail
-            | Self::Release
-            | Self::Settle
-            | Self::Adopt
-            | Self::RunNow
-            | Self::SealBatch => Libs::Ending(&[]),
+            Self::Watch => Libs::Ending(&[WAITS, UNLIST, STALE, PLACES, CANONICAL, OLD]),
+            Self::Fail | Self::Release | Self::Settle | Self::RunNow | Self::SealBatch => {
+                Libs::Ending(&[])
+            }
             Self::Reclaim => Libs::Ending(&[FEEDS]),
             Self::Configure => Libs::Ending(&[CHANGE, WAKE]),
             Self::Promote => Libs::Ending(&[RECHECK]),
             Self::Control => Libs::Ending(&[RECHECK, UNLIST, STOP]),
             Self::Cancel => Libs::Ending(&[UNLIST, STOP, REQUEST]),
-            Self::Delete | Self::Retry => Libs::Ending(&[UNLIST]),
+            Self::Delete => Libs::Ending(&[UNLIST]),
+            Self::Retry => Libs::Ending(&[UNLIST, STALE]),
+            Self::Adopt => Libs::Ending(&[STALE]),
             Self::CancelBatch | Self::TendBatches => Libs::Ending(&[UNLIST, STOP, REQUEST, WALK]),
             Self::Prune => Libs::All(&[TOLD, FORGET]),
             Self::Migrate => Libs::All(&[TOLD]),

@@ -7,13 +7,16 @@ use super::{Finding, Level};
 use crate::conn::Conn;
 
 /// What each of our own keys is, by the name that scripts have for it.
-const KINDS: [(&str, &str); 14] = [
+const KINDS: [(&str, &str); 17] = [
     ("LEASES", "zset"),
     ("FEEDS", "zset"),
     ("DELAYED", "zset"),
     ("DEAD", "zset"),
     ("ENDED", "zset"),
     ("WATCH", "zset"),
+    ("WALK", "hash"),
+    ("LISTS", "zset"),
+    ("STALE", "zset"),
     ("EVENTS", "stream"),
     ("CONFIG", "hash"),
     ("ACTORS", "zset"),

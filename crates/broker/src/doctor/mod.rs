@@ -11,6 +11,7 @@ mod limits;
 mod memory;
 mod persistence;
 mod replication;
+mod stale;
 
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::Namespace;
@@ -112,6 +113,8 @@ pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Findi
     ];
     findings.extend(families.iter().flat_map(|family| family(&facts)));
     findings.extend(clock::check(&facts));
-    findings.extend(keys::check(&conn, &Hero::new(namespace.clone())).await);
+    let keys = Hero::new(namespace.clone());
+    findings.extend(keys::check(&conn, &keys).await);
+    findings.extend(stale::check(&conn, &keys).await);
     Ok(findings)
 }

@@ -1,29 +1,42 @@
--- Takes jobs of other clients under watch: one that stands on no list, or whose worker is gone, is then
--- pushed again.
--- KEYS    per job: its hash, the queue of its type
--- ARGV    now; then per job: id, type
+-- Takes suspected orphans under watch: open jobs of which one on no list, or whose worker is gone, is then pushed again.
+-- KEYS    per job: its hash, the queue where it belongs
+-- ARGV    now, the age where the type does not migrate in ms, most suspects of such types, 1 to rescue jobs of other
+--         clients too; then per job: id, type ('' if it cannot be told; its queue counts for nothing then)
 -- Returns how many were not watched before
-local now, adopted, a = clock(ARGV[1]), 0, 2
+local now, adopted, a = clock(ARGV[1]), 0, 5
+local age, room, rescue = math.min(tonumber(ARGV[2]), LONGEST_AGE), tonumber(ARGV[3]), ARGV[4] == '1'
+local suspects = redis.pcall('ZCARD', STALE)
+if type(suspects) ~= 'number' then suspects = 0 end
 
--- Whether a job of another client may be on its way, or run, with nobody looking after it.
-local function open(id, has)
+-- Whether a job may be on its way, or run, with nobody looking after it.
+local function open(id, has, queue)
   local status = has.status or ''
   local lives = status == 'dispatched' or status == 'started' or (status == '' and has.script)
-  return lives and not has.mw_reply and not has.mw_waiting and not redis.call('ZSCORE', LEASES, id)
-    and not redis.call('ZSCORE', WATCH, id) and not redis.call('ZSCORE', DELAYED, id)
+  return lives and not has.mw_waiting and not redis.call('ZSCORE', LEASES, id)
+    and not redis.call('ZSCORE', DELAYED, id)
+    and not (has.mw_key and redis.call('ZSCORE', BACKLOG .. member(queue, has.mw_key), id))
 end
 
 for k = 1, #KEYS, 2 do
-  local key, id = KEYS[k], ARGV[a]
-  local has = read(key, 'status', 'script', 'mw_reply', 'mw_waiting', 'mw_queue', 'worker_id', 'actor_id')
-  if open(id, has) then
-    local _, after = old_list(ARGV[a + 1], worker_of(has))
-    redis.call('HSETNX', key, 'script_type', ARGV[a + 1])
+  local key, id, script_type = KEYS[k], ARGV[a], ARGV[a + 1]
+  local has = read(key, 'status', 'script', 'mw_reply', 'mw_waiting', 'mw_queue', 'mw_key', 'worker_id', 'actor_id')
+  local _, after, phase = old_list(script_type, worker_of(has))
+  -- However many jobs of others there are, ours are looked after.
+  local space = suspects < (has.mw_reply and room or room / 2)
+  local watched = redis.call('ZSCORE', WATCH, id)
+  if (watched or phase or space) and open(id, has, has.mw_queue or KEYS[k + 1]) then
     -- One that came back to an old list from a worker that did not know its type.
     local known = string.sub(has.mw_queue or '', 1, #WORK) == WORK
-    if not known then redis.call('HSET', key, 'mw_queue', KEYS[k + 1]) end
-    redis.call('ZADD', WATCH, whole(now + after), id)
-    adopted = adopted + 1
+    local looked_after = script_type ~= '' and (has.mw_reply or phase or rescue)
+    if looked_after and not known then redis.call('HSET', key, 'mw_queue', KEYS[k + 1]) end
+    if not watched then
+      redis.call('ZADD', WATCH, whole(now + (phase and after or age)), id)
+      adopted = adopted + 1
+    end
+    if not (watched or phase) then
+      suspects = suspects + 1
+      note_stale(id, has.status == 'started' and 'started' or 'away', NEVER)
+    end
   end
   a = a + 2
 end

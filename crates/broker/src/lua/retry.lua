@@ -1,5 +1,5 @@
--- Runs an ended job again, as if it had never run. What it waited for is not asked again. A batch that has not
--- ended waits for it once more.
+-- Runs a job again that has ended, or that counts as stale, as if it had never run. What it waited for is not asked
+-- again. A batch that has not ended waits for it once more.
 -- KEYS    the job's hash, its queue, the control queue of its type
 -- ARGV    now, who, id
 -- Returns 'queued', 'unfinished' if it has not ended, or 'missing'
@@ -14,13 +14,18 @@ end
 
 if not there(KEYS[1]) then return done('missing') end
 local id, now = ARGV[3], clock(ARGV[1])
-local has = record(KEYS[1], 'script_type', 'worker_id', 'actor_id')
-if not final(has.status) then return done('unfinished') end
-if has.mw_with and more(KEYS[1], has).mw_batch then rejoin(id, has.mw_batch, has.status) end
+local has = record(KEYS[1], 'script_type', 'worker_id', 'actor_id', 'mw_stop')
+local stale = not final(has.status)
+if stale and (not is_stale(id, now) or has.mw_stop or redis.call('ZSCORE', LEASES, id)
+  or redis.call('ZSCORE', DELAYED, id) or redis.call('LPOS', KEYS[2], id)) then return done('unfinished') end
+if not stale and has.mw_with and more(KEYS[1], has).mw_batch then rejoin(id, has.mw_batch, has.status) end
 local stands = not has.mw_with or enters(KEYS[2], id, more(KEYS[1], has), now)
 if stands then redis.call('LPUSH', KEYS[2], id) end
+-- Where its client waits, nobody knows.
+if stale and not has.mw_reply then redis.call('HSETNX', KEYS[1], 'mw_legacy', 'both') end
 redis.call('DEL', REPLY .. id, OLD_REPLY .. id, LOG .. id)
-for _, set in ipairs({ENDED, DEAD, STOPS, WATCH}) do redis.pcall('ZREM', set, id) end
+for _, set in ipairs({ENDED, DEAD, STOPS}) do redis.pcall('ZREM', set, id) end
+unwatch(id)
 unqueue(KEYS[3], id) -- a request to stop the run before
 redis.call('HDEL', KEYS[1], 'output', 'error', 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_token',
   'mw_attempt', 'mw_lost', 'mw_started', 'mw_dead', 'mw_stop', 'mw_progress', 'mw_lock', 'mw_seen',

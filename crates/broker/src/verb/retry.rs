@@ -1,4 +1,4 @@
-//! retry: run an ended job again.
+//! retry: run a job again that has ended, or is stale.
 
 use meshwork_model::job::Job;
 
@@ -11,14 +11,14 @@ use crate::{Broker, Error};
 pub enum Retried {
     /// It waits at the end of its queue, with all its runs before it.
     Queued,
-    /// It has not ended yet.
+    /// It has not ended yet, and does not count as stale ([`Broker::stale`]).
     Unfinished,
     /// There is no such job, or its record does not say which queue it belongs to.
     Missing,
 }
 
 impl Broker {
-    /// Queues an ended job again, as if it had never run.
+    /// Queues an ended or stale job again, as if it had never run.
     ///
     /// # Errors
     /// If the server does not take the call. Before repeating it, look whether the job waits or has run.

@@ -9,6 +9,7 @@ use meshwork_model::time::parse_iso;
 use redis::RedisResult;
 
 use super::actors::Actor;
+use super::count_stale;
 use super::inspect::{failed, glob_literal, texts};
 use super::{Fields, MAX_ITEMS, text};
 use crate::{Broker, Error};
@@ -102,6 +103,8 @@ pub struct Stats {
     pub dead: u64,
     /// Ended jobs that are kept.
     pub ended: u64,
+    /// Suspected orphans ([`Broker::stale`]).
+    pub stale: u64,
     /// Our workers that are there, up to 10,000.
     pub workers: Vec<Actor>,
     /// Whether queues may be missing: the search goes on with the next call, or there are too many.
@@ -276,6 +279,8 @@ impl Broker {
             stats.ended,
             stats.schedules,
         ] = counts;
+        let stale = count_stale(&self.conn, keys, stats.now_ms).await;
+        stats.stale = stale.map_err(failed)?;
         // What is never due stands at infinity.
         let first = |first: First| first.first().map(|(_, due)| *due).filter(|d| d.is_finite());
         let due = first(job).map(|due| due as u64);

@@ -1,5 +1,7 @@
 //! watch: look after jobs to which no other script comes back.
 
+use std::time::Duration;
+
 use meshwork_model::job::limits::MAX_LOST;
 
 use super::text;
@@ -10,6 +12,32 @@ use crate::{Broker, Error};
 const MOST: usize = 200;
 /// The most entries of old lists walked over in one call, but for the last walk: about 2 ms.
 const WALK: usize = 100_000;
+
+/// When an orphan is pushed again: an open job on no list, or one that was started without a lease by a worker that
+/// is gone. All workers of a namespace need the same rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rescue {
+    /// For how long a job of a type that does not migrate has to look like an orphan. Default: 30 s. Maximum: 1 h.
+    pub after: Duration,
+    /// Whether jobs of other clients are pushed again too. Default: no.
+    pub foreign: bool,
+}
+
+impl Rescue {
+    /// The longest `after`: what is looked at later was noted by a clock that was ahead.
+    pub const MAX_AFTER: Duration = Duration::from_secs(3600);
+
+    pub(super) fn after_ms(self) -> u64 {
+        self.after.min(Self::MAX_AFTER).as_millis() as u64
+    }
+}
+
+impl Default for Rescue {
+    fn default() -> Self {
+        let (after, foreign) = (Duration::from_secs(30), false);
+        Self { after, foreign }
+    }
+}
 
 /// What came of a look.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +56,8 @@ impl Broker {
     /// on an old list too and is still `dispatched`, but on that list no more, is pushed again: the old
     /// worker that popped it is gone. So is one that such a worker started, when its timeout has long
     /// passed; with the loss that makes [`MAX_LOST`] it becomes a dead letter. A job for an instance that is
-    /// not present goes to its fallback.
+    /// not present goes to its fallback. Jobs of other clients whose type does not migrate are noted as stale, and
+    /// left unless [`Rescue::foreign`] says otherwise.
     ///
     /// # Errors
     /// If the server does not take the call; repeat it then.
@@ -40,6 +69,8 @@ impl Broker {
             .arg(MOST)
             .arg(MAX_LOST)
             .arg(WALK)
+            .arg(self.rescue.after_ms())
+            .arg(u8::from(self.rescue.foreign))
             .run(&self.conn)
             .await?;
         Ok(Watched {

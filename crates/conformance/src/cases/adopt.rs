@@ -1,7 +1,7 @@
 //! adopt: jobs of other clients come under watch.
 
-use meshwork_broker::{Error, MAX_ITEMS};
-use meshwork_model::name::{JobId, ScriptType};
+use meshwork_broker::{Adopted, Error, MAX_ITEMS};
+use meshwork_model::name::JobId;
 
 use super::old_side::{AGE, look_after, looked_at, migrate, old, pop, put_old, set, start, write};
 use super::world::{START, ids};
@@ -21,10 +21,19 @@ cases![
     more_than_1000_are_refused,
 ];
 
-async fn adopt(world: &World, ids: &[&str]) -> Result<usize, Failure> {
-    let mut jobs: Vec<(JobId, ScriptType)> = Vec::new();
+/// A job of type `osis`.
+pub(super) fn osis(id: &str) -> Result<Adopted, Failure> {
+    Ok(Adopted {
+        id: JobId::foreign(id.to_owned()),
+        script_type: Some("osis".parse()?),
+        queue: None,
+    })
+}
+
+pub(super) async fn adopt(world: &World, ids: &[&str]) -> Result<usize, Failure> {
+    let mut jobs = Vec::new();
     for id in ids {
-        jobs.push((JobId::foreign((*id).to_owned()), "osis".parse()?));
+        jobs.push(osis(id)?);
     }
     Ok(world.broker.adopt(&jobs).await?)
 }
@@ -83,7 +92,9 @@ async fn what_stands_on_a_list_is_left(world: &World) -> Outcome {
     }
     same!(world.list(&old(world)).await?, ["j1"]);
     same!(world.waiting().await?, ["j2"]);
-    same!(world.field("j2", "mw_legacy").await?, None);
+    // Where its client waits, its list says.
+    same!(world.field("j2", "mw_legacy").await?.as_deref(), Some("0"));
+    same!(world.field("j1", "mw_legacy").await?, None);
     Ok(())
 }
 
@@ -99,9 +110,8 @@ async fn a_job_without_a_status_counts_as_one(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Ended, ours, waiting, leased, delayed, or no job.
+/// Ended, waiting, leased, delayed, or no job.
 async fn what_is_not_adrift_is_left(world: &World) -> Outcome {
-    world.put(&["ours"]).await?;
     migrate(world, "dual").await?;
     for (id, status) in [
         ("finished", "finished"),
@@ -130,8 +140,7 @@ async fn what_is_not_adrift_is_left(world: &World) -> Outcome {
     world.raw::<()>(&["SET", &world.key("string"), "x"]).await?;
     let before = world.all().await?;
     let all = [
-        "finished", "error", "other", "ours", "waits", "leased", "delayed", "list", "string",
-        "gone",
+        "finished", "error", "other", "waits", "leased", "delayed", "list", "string", "gone",
     ];
     same!(adopt(world, &all).await?, 0);
     same!(adopt(world, &[]).await?, 0);
@@ -209,11 +218,11 @@ async fn its_client_is_answered_where_it_waits(world: &World) -> Outcome {
 /// Nothing is written then; a thousand are taken.
 async fn more_than_1000_are_refused(world: &World) -> Outcome {
     migrate(world, "dual").await?;
-    let mut jobs: Vec<(JobId, ScriptType)> = Vec::new();
+    let mut jobs = Vec::new();
     for n in 0..=MAX_ITEMS {
         let id = format!("j{n}");
         write(world, &id, &["status", "dispatched", "script", "1"]).await?;
-        jobs.push((id.parse()?, "osis".parse()?));
+        jobs.push(osis(&id)?);
     }
     check!(matches!(
         world.broker.adopt(&jobs).await,

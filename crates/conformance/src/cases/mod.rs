@@ -65,6 +65,8 @@ mod records;
 mod release;
 mod renew;
 mod replies;
+mod rescue;
+mod rescue_foreign;
 mod retry;
 mod run_now;
 mod schedule;
@@ -154,6 +156,8 @@ pub const GROUPS: &[Group] = &[
     group("feeds", feeds::CASES),
     group("each", each::CASES),
     group("locks", locks::CASES),
+    group("rescue", rescue::CASES),
+    group("rescue_foreign", rescue_foreign::CASES),
     group("watch", watch::CASES),
     group("astray", astray::CASES),
     group("adopt", adopt::CASES),

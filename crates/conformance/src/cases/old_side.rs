@@ -57,9 +57,11 @@ pub(super) async fn looked_at(world: &World, id: &str) -> Result<Option<u64>, Fa
     world.raw(&["ZSCORE", &world.keys().watch(), id]).await
 }
 
-/// Lets `ms` pass and looks; the ids that were pushed again.
+/// Lets `ms` pass and looks, with all lists known; the ids that were pushed again.
 pub(super) async fn look_after(world: &World, ms: u64) -> Result<Vec<String>, Failure> {
     world.pass(ms);
+    let (walk, now) = (world.keys().walk(), world.now().to_string());
+    world.raw::<()>(&["HSET", &walk, "whole", &now]).await?;
     Ok(world.broker.watch().await?.pushed)
 }
 

@@ -13,11 +13,15 @@ cases![
     a_job_on_no_list_is_pushed_again,
     an_old_worker_that_only_just_took_it_keeps_it,
     a_job_on_a_list_that_nobody_of_ours_reads_is_shared,
-    nothing_is_looked_at_without_a_migration,
     ours_and_ended_ones_are_left_alone,
     the_type_is_told_by_the_worker,
     what_tells_no_type_is_counted,
     a_thousand_jobs_are_found_in_steps,
+    a_job_on_a_targeted_queue_is_left_there,
+    a_job_without_a_type_is_known_by_its_list,
+    a_worker_of_another_type_tells_it,
+    its_reply_goes_where_its_list_says,
+    what_came_to_a_list_later_goes_back_there,
 ];
 
 const AGE_MS: u64 = 30_000;
@@ -44,10 +48,10 @@ async fn store(world: &World, id: &str, fields: &[&str]) -> Outcome {
 }
 
 /// All of it.
-async fn sweep(world: &World) -> Got<Swept> {
+pub(super) async fn sweep(world: &World) -> Got<Swept> {
     let mut all = Swept::default();
     loop {
-        let swept = world.broker.sweep(all.next).await?;
+        let swept = world.broker.sweep().await?;
         all.next = swept.next;
         all.adopted += swept.adopted;
         all.unroutable += swept.unroutable;
@@ -64,6 +68,7 @@ async fn a_job_on_no_list_is_pushed_again(world: &World) -> Outcome {
     same!(sweep(world).await?.adopted, 0);
     for pushed in [0, 1] {
         world.pass(AGE_MS);
+        sweep(world).await?;
         same!(world.broker.watch().await?.pushed.len(), pushed);
     }
     same!(world.waiting().await?, ["j1"]);
@@ -102,13 +107,6 @@ async fn a_job_on_a_list_that_nobody_of_ours_reads_is_shared(world: &World) -> O
     Ok(())
 }
 
-async fn nothing_is_looked_at_without_a_migration(world: &World) -> Outcome {
-    store(world, "j1", &[]).await?;
-    let before = world.all().await?;
-    same!(sweep(world).await?, Swept::default());
-    world.unchanged(&before).await
-}
-
 async fn ours_and_ended_ones_are_left_alone(world: &World) -> Outcome {
     start(world, "osis", false).await?;
     world.put(&["ours"]).await?;
@@ -145,10 +143,11 @@ async fn what_tells_no_type_is_counted(world: &World) -> Outcome {
         start(world, script_type, false).await?;
     }
     store(world, "j1", &["worker_id", "osiris"]).await?;
-    let before = world.all().await?;
+    let before = world.record("j1").await?;
     let swept = sweep(world).await?;
-    same!((swept.adopted, swept.unroutable), (0, 1));
-    world.unchanged(&before).await?;
+    same!((swept.adopted, swept.unroutable), (1, 1));
+    same!(look(world).await?, [""; 0]);
+    same!(world.record("j1").await?, before);
     let survey = world.broker.survey().await?;
     same!(survey.unroutable.first.as_deref(), Some("j1"));
     Ok(())
@@ -160,5 +159,149 @@ async fn a_thousand_jobs_are_found_in_steps(world: &World) -> Outcome {
         store(world, &format!("j{number}"), &[]).await?;
     }
     same!(sweep(world).await?.adopted, 1200);
+    Ok(())
+}
+
+/// Of the type that migrates: each canonical list that there is.
+fn targeted(world: &World) -> [(&'static str, String); 4] {
+    let queue = |name: &str| world.queue_of(name);
+    [
+        ("g", queue("osis:group:io")),
+        ("i", queue("osis:group:io:inst:7")),
+        ("p", queue("osis:group:io:prio:0")),
+        ("t", queue("osis:prio:2")),
+    ]
+}
+
+/// Looks for a while, walks on the way; the ids that were pushed again.
+async fn look(world: &World) -> Got<Vec<String>> {
+    let mut pushed = Vec::new();
+    for _ in 0..5 {
+        sweep(world).await?;
+        world.pass(AGE_MS);
+        pushed.extend(world.broker.watch().await?.pushed);
+    }
+    Ok(pushed)
+}
+
+/// Its worker takes it from there, and nobody else; the migration may end.
+async fn a_job_on_a_targeted_queue_is_left_there(world: &World) -> Outcome {
+    start(world, "osis", true).await?;
+    for (id, list) in targeted(world) {
+        store(world, id, &["script", "1", "script_type", "OSIS"]).await?;
+        world.raw::<()>(&["LPUSH", &list, id]).await?;
+    }
+    same!(look(world).await?, [""; 0]);
+    same!(world.waiting().await?, [""; 0]);
+    for (id, list) in targeted(world) {
+        same!(world.list(&list).await?, [id]);
+    }
+    let survey = world.broker.survey().await?;
+    same!(survey.of("osis").map(|of| of.adrift.count), Some(0));
+    let osis: ScriptType = "osis".parse()?;
+    let ended = world.broker.finish_migration(&osis, true).await?;
+    same!(ended, meshwork_broker::Ended::Done);
+    Ok(())
+}
+
+/// It is never pushed to another type's, and nothing is written into it.
+async fn a_job_without_a_type_is_known_by_its_list(world: &World) -> Outcome {
+    start(world, "osis", true).await?;
+    let lists = [
+        ("j1", world.queue_of("sal")),
+        ("j2", world.queue_of("sal:group:io:inst:3")),
+    ];
+    for (id, list) in &lists {
+        store(world, id, &["script", "1"]).await?;
+        world.raw::<()>(&["LPUSH", list, id]).await?;
+    }
+    let records = (world.record("j1").await?, world.record("j2").await?);
+    same!(look(world).await?, [""; 0]);
+    same!(
+        (world.record("j1").await?, world.record("j2").await?),
+        records
+    );
+    let list = world.queue_of("osis:group:io");
+    store(world, "j3", &["script", "1"]).await?;
+    world.raw::<()>(&["LPUSH", &list, "j3"]).await?;
+    same!(look(world).await?, [""; 0]);
+    same!(world.field("j3", "mw_queue").await?, Some(list.clone()));
+    same!(world.field("j3", "script_type").await?, None);
+    // Its worker pops it and dies: it goes back to where it was.
+    world.raw::<()>(&["LPOP", &list]).await?;
+    same!(look(world).await?, ["j3"]);
+    same!(world.list(&list).await?, ["j3"]);
+    let survey = world.broker.survey().await?;
+    same!(
+        (
+            survey.unroutable.count,
+            survey.of("sal").map(|of| of.adrift.count)
+        ),
+        (0, Some(0))
+    );
+    Ok(())
+}
+
+/// Nobody pushes it to the only type that migrates.
+async fn a_worker_of_another_type_tells_it(world: &World) -> Outcome {
+    start(world, "osis", true).await?;
+    store(world, "j1", &["script", "1", "worker_id", "sal_runner_1"]).await?;
+    store(world, "j2", &["script", "1"]).await?;
+    world
+        .raw::<()>(&["LPUSH", &world.queue_of("wasm"), "x"])
+        .await?;
+    same!(look(world).await?, [""; 0]);
+    same!(world.waiting().await?, [""; 0]);
+    Ok(())
+}
+
+/// Also when it was lost after somebody had seen it there.
+async fn its_reply_goes_where_its_list_says(world: &World) -> Outcome {
+    start(world, "osis", true).await?;
+    let legacy = |id: &str| format!("{}{id}", world.keys().legacy_reply_prefix());
+    let old = world.keys().legacy_type_queue(&"osis".parse()?);
+    for (id, list) in [
+        ("new", world.queue()),
+        ("old", old),
+        ("none", String::new()),
+    ] {
+        store(world, id, &["script", "1", "script_type", "OSIS"]).await?;
+        if !list.is_empty() {
+            world.raw::<()>(&["LPUSH", &list, id]).await?;
+            sweep(world).await?;
+            world.pass(AGE_MS);
+            world.broker.watch().await?;
+            world.raw::<()>(&["DEL", &list, &world.queue()]).await?;
+        }
+    }
+    let mut pushed = look(world).await?;
+    pushed.sort();
+    same!(pushed, ["new", "none", "old"]);
+    let taken = world.take(5).await?;
+    same!(taken.len(), 3);
+    for claimed in taken {
+        world.finish(&claimed, "42").await?;
+    }
+    for (id, on_new, on_old) in [("new", 1, 0), ("old", 0, 1), ("none", 1, 1)] {
+        let lengths = (
+            world.list(&world.reply(id)).await?.len(),
+            world.list(&legacy(id)).await?.len(),
+        );
+        same!((id, lengths), (id, (on_new, on_old)));
+    }
+    Ok(())
+}
+
+/// It was on no list when it was first seen.
+async fn what_came_to_a_list_later_goes_back_there(world: &World) -> Outcome {
+    start(world, "osis", true).await?;
+    store(world, "j1", &["script", "1", "script_type", "OSIS"]).await?;
+    same!(sweep(world).await?.adopted, 1);
+    let list = world.queue_of("osis:group:io");
+    world.raw::<()>(&["LPUSH", &list, "j1"]).await?;
+    same!(look(world).await?, [""; 0]);
+    world.raw::<()>(&["LPOP", &list]).await?;
+    same!(look(world).await?, ["j1"]);
+    same!(world.list(&list).await?, ["j1"]);
     Ok(())
 }

@@ -5,6 +5,7 @@ use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::name::Group;
 use meshwork_model::route::Fallback;
 
+use super::adopt::adopt;
 use super::old_side::{AGE, look_after, looked_at, migrate, old, pop, put_old, set, start, write};
 use super::world::{START, ids};
 use super::{Failure, Outcome, World, cases, check, same};
@@ -351,8 +352,7 @@ async fn a_fallback_leaves_the_old_list_as_it_is(world: &World) -> Outcome {
 async fn a_job_under_a_lease_is_left_to_it(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     put_old(world, "j1", &["timeout", "1"]).await?;
-    let osis = "osis".parse()?;
-    same!(world.broker.adopt(&[("j1".parse()?, osis)]).await?, 1);
+    same!(adopt(world, &["j1"]).await?, 1);
     world.push("j1").await?;
     let claimed = world.take_one().await?;
     let watch = world.keys().watch();
@@ -369,8 +369,7 @@ async fn a_job_under_a_lease_is_left_to_it(world: &World) -> Outcome {
 async fn a_job_that_waits_for_its_retry_is_left(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     put_old(world, "j1", &[]).await?;
-    let osis = "osis".parse()?;
-    same!(world.broker.adopt(&[("j1".parse()?, osis)]).await?, 1);
+    same!(adopt(world, &["j1"]).await?, 1);
     pop(world).await?;
     let delayed = world.keys().delayed();
     world

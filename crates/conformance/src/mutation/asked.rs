@@ -105,8 +105,8 @@ pub(super) const CANCEL: &[Change] = &[
     ("still_delayed", "redis.pcall('ZREM', DELAYED, id)", ""),
     (
         "still_watched",
-        "redis.pcall('ZREM', WATCH, id)\n  redis.call('HDEL', key, 'mw_waiting'",
-        "redis.call('HDEL', key, 'mw_waiting'",
+        "  unwatch(id)\n  redis.call('HDEL', key, 'mw_waiting'",
+        "  redis.call('HDEL', key, 'mw_waiting'",
     ),
     (
         "a_key_like_the_delayed_ends_the_call",
@@ -115,8 +115,8 @@ pub(super) const CANCEL: &[Change] = &[
     ),
     (
         "a_key_like_the_watch_ends_the_call",
-        "redis.pcall('ZREM', WATCH, id)\n  redis.call('HDEL', key, 'mw_waiting'",
-        "redis.call('ZREM', WATCH, id)\n  redis.call('HDEL', key, 'mw_waiting'",
+        "redis.pcall('ZREM', WATCH, id)",
+        "redis.call('ZREM', WATCH, id)",
     ),
     (
         "long_queue_walked",
@@ -247,8 +247,40 @@ pub(super) const RETRY: &[Change] = &[
     ),
     (
         "unfinished_job_queued",
-        "if not final(has.status) then return done('unfinished') end",
+        "if stale and (not is_stale(id, now) or",
+        "if stale and (",
+    ),
+    (
+        "stale_job_left",
+        "if stale and (not is_stale(id, now) or",
+        "if stale and (true or",
+    ),
+    (
+        "job_that_stands_there_pushed_twice",
+        " or redis.call('LPOS', KEYS[2], id)) then",
+        ") then",
+    ),
+    (
+        "running_job_pushed",
+        " or redis.call('ZSCORE', LEASES, id)\n",
+        "\n",
+    ),
+    (
+        "delayed_job_pushed",
+        "  or redis.call('ZSCORE', DELAYED, id) or",
+        "  or",
+    ),
+    ("job_that_is_to_stop_pushed", " or has.mw_stop or", " or"),
+    (
+        "client_of_a_stale_job_answered_on_one_list",
+        "if stale and not has.mw_reply then redis.call('HSETNX', KEYS[1], 'mw_legacy', 'both') end",
         "",
+    ),
+    ("still_named", "unwatch(id)\nunqueue", "unqueue"),
+    (
+        "stale_before_its_time",
+        "tonumber(from) <= now then return true",
+        "from then return true",
     ),
     (
         "finished_job_left",
@@ -313,23 +345,23 @@ pub(super) const RETRY: &[Change] = &[
     ),
     (
         "still_among_the_dead",
-        "{ENDED, DEAD, STOPS, WATCH}",
-        "{ENDED, STOPS, WATCH}",
+        "{ENDED, DEAD, STOPS}",
+        "{ENDED, STOPS}",
     ),
     (
         "still_among_the_ended",
-        "{ENDED, DEAD, STOPS, WATCH}",
-        "{DEAD, STOPS, WATCH}",
+        "{ENDED, DEAD, STOPS}",
+        "{DEAD, STOPS}",
     ),
     (
         "request_to_stop_still_seen",
-        "{ENDED, DEAD, STOPS, WATCH}",
-        "{ENDED, DEAD, WATCH}",
+        "{ENDED, DEAD, STOPS}",
+        "{ENDED, DEAD}",
     ),
     (
         "a_key_like_the_dead_ends_the_call",
-        "STOPS, WATCH}) do redis.pcall('ZREM', set, id)",
-        "STOPS, WATCH}) do redis.call('ZREM', set, id)",
+        "DEAD, STOPS}) do redis.pcall('ZREM', set, id)",
+        "DEAD, STOPS}) do redis.call('ZREM', set, id)",
     ),
     ("request_to_stop_kept", "unqueue(KEYS[3], id)", ""),
     (
@@ -399,23 +431,23 @@ pub(super) const DELETE: &[Change] = &[
     ("log_kept", ", LOG .. id)\n  for", ")\n  for"),
     (
         "still_among_the_ended",
-        "{ENDED, DEAD, DELAYED, WATCH, TAKEN}",
-        "{DEAD, DELAYED, WATCH, TAKEN}",
+        "{ENDED, DEAD, DELAYED, TAKEN}",
+        "{DEAD, DELAYED, TAKEN}",
     ),
     (
         "still_among_the_dead",
-        "{ENDED, DEAD, DELAYED, WATCH, TAKEN}",
-        "{ENDED, DELAYED, WATCH, TAKEN}",
+        "{ENDED, DEAD, DELAYED, TAKEN}",
+        "{ENDED, DELAYED, TAKEN}",
     ),
     (
         "still_delayed",
-        "{ENDED, DEAD, DELAYED, WATCH, TAKEN}",
-        "{ENDED, DEAD, WATCH, TAKEN}",
+        "{ENDED, DEAD, DELAYED, TAKEN}",
+        "{ENDED, DEAD, TAKEN}",
     ),
     (
         "still_watched",
-        "{ENDED, DEAD, DELAYED, WATCH, TAKEN}",
-        "{ENDED, DEAD, DELAYED, TAKEN}",
+        "TAKEN}) do redis.pcall('ZREM', set, id) end\n  unwatch(id)",
+        "TAKEN}) do redis.pcall('ZREM', set, id) end",
     ),
     (
         "a_key_like_the_ended_ends_the_call",

@@ -393,7 +393,7 @@ pub(super) const TEND: &[Change] = &[
 pub(super) const RETRY: &[Change] = &[
     (
         "batch_does_not_wait_again",
-        "if has.mw_with and more(KEYS[1], has).mw_batch then rejoin(id, has.mw_batch, has.status) end\n",
+        "if not stale and has.mw_with and more(KEYS[1], has).mw_batch then rejoin(id, has.mw_batch, has.status) end\n",
         "",
     ),
     (

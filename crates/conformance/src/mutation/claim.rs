@@ -332,23 +332,23 @@ pub(super) const CLAIM_LOCKS: &[Change] = &[
     ("short_walk_ends_the_call", "length > 2 * NEAR", "true"),
     (
         "lock_kept",
-        "redis.call('HDEL', key, 'mw_lock', 'mw_seen')\n    redis.pcall('ZREM', WATCH, id)",
-        "redis.pcall('ZREM', WATCH, id)",
+        "redis.call('HDEL', key, 'mw_lock', 'mw_seen')\n    unwatch(id)",
+        "unwatch(id)",
     ),
     (
         "still_watched",
-        "    redis.pcall('ZREM', WATCH, id)\n  end\n  -- A key",
+        "    unwatch(id)\n  end\n  -- A key",
         "  end\n  -- A key",
     ),
     (
         "still_watched_for_its_fallback",
-        "if is.mw_lock or is.mw_fallback or is.mw_seen then",
+        "if is.mw_lock or is.mw_fallback or is.mw_seen or not is.mw_reply then",
         "if is.mw_lock or is.mw_seen then",
     ),
     (
         "fallback_forgotten",
-        "redis.call('HDEL', key, 'mw_lock', 'mw_seen')\n    redis.pcall",
-        "redis.call('HDEL', key, 'mw_lock', 'mw_seen', 'mw_fallback')\n    redis.pcall",
+        "redis.call('HDEL', key, 'mw_lock', 'mw_seen')\n    unwatch",
+        "redis.call('HDEL', key, 'mw_lock', 'mw_seen', 'mw_fallback')\n    unwatch",
     ),
     (
         "no_list_is_old",

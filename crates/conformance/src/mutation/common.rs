@@ -101,18 +101,28 @@ pub(super) const REPLY: &[Change] = &[
     ),
     (
         "old_clients_told_where_new_ones_wait",
-        "(has.mw_legacy and not has.mw_reply) and OLD_REPLY",
-        "false and OLD_REPLY",
+        "if legacy ~= '0' then lists",
+        "if false then lists",
     ),
     (
         "new_clients_told_where_old_ones_wait",
-        "(has.mw_legacy and not has.mw_reply) and",
-        "not has.mw_reply and",
+        "not has.mw_reply and has.mw_legacy or '0'",
+        "not has.mw_reply and '1' or '0'",
     ),
     (
         "our_clients_told_where_old_ones_wait",
-        "(has.mw_legacy and not has.mw_reply) and",
-        "has.mw_legacy and",
+        "not has.mw_reply and has.mw_legacy or '0'",
+        "has.mw_legacy or '0'",
+    ),
+    (
+        "clients_that_wait_anywhere_told_where_old_ones_wait",
+        "{OLD_REPLY, legacy == 'both' and REPLY or nil}",
+        "{OLD_REPLY}",
+    ),
+    (
+        "clients_on_canonical_queues_told_where_old_ones_wait",
+        "if legacy ~= '0' then lists",
+        "if not has.mw_reply and has.mw_legacy then lists",
     ),
 ];
 

@@ -5,8 +5,8 @@ use super::Change;
 pub(super) const WATCH: &[Change] = &[
     (
         "taken_for_lost_at_first_sight",
-        "if now - since(key, has, 'away', now) < after then",
-        "if since(key, has, 'away', now) < 0 then",
+        "if now - from < after or unknown then",
+        "if unknown then",
     ),
     (
         "never_pushed_again",
@@ -20,7 +20,7 @@ pub(super) const WATCH: &[Change] = &[
     ),
     (
         "not_pushed_to_the_old_list",
-        "  if not stands then return end\n  double(id, key, has.mw_queue, has.script_type, worker_of(has), now)\n",
+        "  if not stands then return end\n  double(id, key, has.mw_queue, type_of(has), worker_of(has), now)\n",
         "",
     ),
     ("pushed_and_not_told", "  again[#again + 1] = id\n", ""),
@@ -31,23 +31,23 @@ pub(super) const WATCH: &[Change] = &[
     ),
     (
         "client_answered_elsewhere",
-        "    redis.call('HSET', key, 'mw_legacy', '1')\n    has.mw_legacy = '1'\n  end\n  local there",
-        "  end\n  local there",
+        "    redis.call('HSET', key, 'mw_legacy', 'both')\n    has.mw_legacy = 'both'\n  end\n",
+        "  end\n",
     ),
     (
         "leased_job_watched",
-        "if redis.call('ZSCORE', LEASES, id) then return redis.call('ZREM', WATCH, id) end\n  local limit",
-        "local limit",
+        "  if redis.call('ZSCORE', LEASES, id) then return unwatch(id) end\n  local timeout",
+        "  local timeout",
     ),
     (
         "timeout_not_waited_for",
-        "local limit = timeout_of(has) + after",
-        "local limit = after",
+        "local left = timeout + after - (now - from)",
+        "local left = after - (now - from)",
     ),
     (
         "age_not_waited_for",
-        "local limit = timeout_of(has) + after",
-        "local limit = timeout_of(has)",
+        "local left = timeout + after - (now - from)",
+        "local left = timeout - (now - from)",
     ),
     (
         "loss_not_counted",
@@ -82,8 +82,8 @@ pub(super) const WATCH: &[Change] = &[
     ),
     (
         "delayed_job_pushed",
-        " or redis.call('ZSCORE', DELAYED, id) then",
-        " then",
+        " or redis.call('ZSCORE', DELAYED, id) or in_backlog",
+        " or in_backlog",
     ),
     (
         "what_was_seen_before_counts",
@@ -102,7 +102,7 @@ pub(super) const WATCH: &[Change] = &[
     ),
     (
         "ended_job_left_under_watch",
-        "  redis.call('ZREM', WATCH, id)\n  if redis.call('ZSCORE', ENDED, id)",
+        "  unwatch(id)\n  if redis.call('ZSCORE', ENDED, id)",
         "  if redis.call('ZSCORE', ENDED, id)",
     ),
     (
@@ -151,6 +151,123 @@ pub(super) const WATCH: &[Change] = &[
         "{{'-inf', whole(now)}}",
     ),
     (
+        "queues_that_nobody_has_met_pushed_over",
+        "from > whole_at()",
+        "false",
+    ),
+    ("all_queues_unknown", "from > whole_at()", "true"),
+    (
+        "ours_wait_for_a_walk",
+        "local unknown = not has.mw_reply and not has.mw_lock and",
+        "local unknown =",
+    ),
+    (
+        "other_queues_not_looked_at",
+        "if list ~= has.mw_queue and holds(list, id) then return list end",
+        "",
+    ),
+    (
+        "its_queue_not_noted",
+        "if place ~= has.mw_queue then redis.call('HSET', key, 'mw_queue', place) end",
+        "",
+    ),
+    (
+        "its_reply_list_not_noted",
+        "redis.call('HSET', key, 'mw_legacy', '0')",
+        "local _ = key",
+    ),
+    (
+        "its_type_is_its_records_alone",
+        "string.match(queue, '^[^:]+', #WORK + 1) or ''",
+        "''",
+    ),
+    (
+        "on_its_way_and_pushed",
+        "if list or place or in_feed(id) or unsure then",
+        "if list or place or unsure then",
+    ),
+    (
+        "turn_not_waited_for",
+        " or in_backlog(id, key, has) then return unwatch(id) end",
+        " then return unwatch(id) end",
+    ),
+    (
+        "found_and_watched_on",
+        "if not (phase or has.mw_lock or has.mw_fallback) then return unwatch(id) end",
+        "",
+    ),
+    ("away_not_noted", "  note_stale(id, 'away', from)\n", ""),
+    (
+        "started_not_noted",
+        "  note_stale(id, 'started', from + timeout)\n",
+        "",
+    ),
+    (
+        "noted_before_its_timeout",
+        "note_stale(id, 'started', from + timeout)",
+        "note_stale(id, 'started', from)",
+    ),
+    (
+        "noted_anew_at_each_look",
+        "redis.pcall('ZADD', STALE, 'LT',",
+        "redis.pcall('ZADD', STALE,",
+    ),
+    (
+        "noted_for_ever",
+        "redis.pcall('ZREM', STALE, 'away ' .. id, 'started ' .. id)",
+        "",
+    ),
+    (
+        "noted_until_its_worker_ends",
+        "redis.pcall('ZREM', STALE, (how == 'away' and 'started ' or 'away ') .. id)",
+        "",
+    ),
+    (
+        "jobs_of_others_pushed_unasked",
+        "(not (phase or rescue) or not has.mw_queue)",
+        "not has.mw_queue",
+    ),
+    (
+        "jobs_of_others_never_pushed",
+        "(not (phase or rescue) or not has.mw_queue)",
+        "(not phase or not has.mw_queue)",
+    ),
+    (
+        "jobs_of_others_not_noted",
+        "elseif whole_at() >= 0 then\n    note_stale(id, 'away', now)",
+        "elseif whole_at() >= 0 then",
+    ),
+    (
+        "running_jobs_of_others_not_noted",
+        "    note_stale(id, 'started', now + timeout_of(has))\n",
+        "",
+    ),
+    (
+        "ended_jobs_of_others_watched_on",
+        "if ours or final(has.status) then return unwatch(id) end",
+        "if ours then return unwatch(id) end",
+    ),
+    (
+        "jobs_of_others_looked_for_on_their_queue_alone",
+        "elseif old_place(id, has) or canonical_place(id, has) or in_feed(id) or vague then",
+        "elseif old_place(id, has) or in_feed(id) or vague then",
+    ),
+    (
+        "jobs_of_others_on_old_lists_noted",
+        "elseif old_place(id, has) or canonical_place(id, has) or in_feed(id) or vague then",
+        "elseif canonical_place(id, has) or in_feed(id) or vague then",
+    ),
+    (
+        "the_age_is_not_asked_for",
+        "after, bounded, vague = phase and after or age, not phase, false",
+        "bounded, vague = not phase, false",
+    ),
+    (
+        "lists_not_known_end_the_look",
+        "redis.pcall('ZCARD', LISTS)",
+        "redis.call('ZCARD', LISTS)",
+    ),
+    (
         "too_many_in_one_call",
         "'LIMIT', 0, most - looked)",
         "'LIMIT', 0, 2 * most)",
@@ -178,7 +295,6 @@ pub(super) const ADOPT: &[Change] = &[
         "(status == '' and has.script)",
         "status == ''",
     ),
-    ("ours_taken", "lives and not has.mw_reply and", "lives and"),
     ("waiting_for_others_taken", "not has.mw_waiting and ", ""),
     (
         "leased_taken",
@@ -187,35 +303,90 @@ pub(super) const ADOPT: &[Change] = &[
     ),
     (
         "watched_taken_again",
-        "not redis.call('ZSCORE', WATCH, id) and",
-        "true and",
+        "    if not watched then\n      redis",
+        "    if true then\n      redis",
     ),
     (
         "delayed_taken",
-        " and not redis.call('ZSCORE', DELAYED, id)",
-        "",
-    ),
-    (
-        "type_written_over",
-        "redis.call('HSETNX', key, 'script_type', ARGV[a + 1])",
-        "redis.call('HSET', key, 'script_type', ARGV[a + 1])",
+        "and not redis.call('ZSCORE', DELAYED, id)\n",
+        "\n",
     ),
     (
         "queue_written_over",
-        "if not known then redis.call(",
-        "if true then redis.call(",
+        "if looked_after and not known then",
+        "if looked_after then",
     ),
     (
         "old_list_kept_as_its_queue",
-        "if not known then redis.call(",
-        "if not has.mw_queue then redis.call(",
+        "if looked_after and not known then",
+        "if looked_after and not has.mw_queue then",
     ),
     (
         "looked_at_too_early",
-        "redis.call('ZADD', WATCH, whole(now + after), id)\n    adopted",
-        "redis.call('ZADD', WATCH, whole(now), id)\n    adopted",
+        "redis.call('ZADD', WATCH, whole(now + (phase and after or age)), id)",
+        "redis.call('ZADD', WATCH, whole(now), id)",
     ),
-    ("not_counted", "    adopted = adopted + 1\n", ""),
+    ("not_counted", "      adopted = adopted + 1\n", ""),
+    (
+        "what_was_noted_before_left",
+        "if (watched or phase or space) and open",
+        "if not watched and (phase or space) and open",
+    ),
+    (
+        "as_many_as_there_are",
+        "if (watched or phase or space) and open",
+        "if open",
+    ),
+    (
+        "those_of_a_call_not_counted",
+        "      suspects = suspects + 1\n",
+        "",
+    ),
+    (
+        "those_of_other_calls_not_counted",
+        "      note_stale(id, has.status == 'started' and 'started' or 'away', NEVER)\n",
+        "",
+    ),
+    (
+        "stale_before_the_first_look",
+        "'started' or 'away', NEVER)",
+        "'started' or 'away', now)",
+    ),
+    (
+        "jobs_of_others_in_the_way_of_ours",
+        "has.mw_reply and room or room / 2",
+        "room / 2",
+    ),
+    (
+        "as_many_of_others_as_there_are",
+        "has.mw_reply and room or room / 2",
+        "room",
+    ),
+    (
+        "records_of_others_written",
+        "(has.mw_reply or phase or rescue)",
+        "true",
+    ),
+    (
+        "queue_not_noted_for_the_rescue",
+        "(has.mw_reply or phase or rescue)",
+        "(has.mw_reply or phase)",
+    ),
+    (
+        "queue_of_ours_not_noted",
+        "(has.mw_reply or phase or rescue)",
+        "(phase or rescue)",
+    ),
+    (
+        "queue_noted_of_no_type",
+        "local looked_after = script_type ~= '' and",
+        "local looked_after =",
+    ),
+    (
+        "those_set_aside_taken",
+        "    and not (has.mw_key and redis.call('ZSCORE', BACKLOG .. member(queue, has.mw_key), id))\n",
+        "",
+    ),
 ];
 
 pub(super) const PRUNE: &[Change] = &[

@@ -260,7 +260,7 @@ pub(super) const ADVANCE_FAILED: &[Change] = &[
     ),
     (
         "still_watched",
-        "  redis.pcall('ZREM', WATCH, id)\n  redis.call('HDEL', key, 'mw_waiting'",
+        "  unwatch(id)\n  redis.call('HDEL', key, 'mw_waiting'",
         "  redis.call('HDEL', key, 'mw_waiting'",
     ),
     (

@@ -97,8 +97,6 @@ pub fn all() -> Vec<Mutation> {
         (Verb::Settle, later::ADVANCE),
         (Verb::Fail, later::ADVANCE_FAILED),
         (Verb::Migrate, migrate::MIGRATE),
-        (Verb::Watch, duties::WATCH),
-        (Verb::Adopt, duties::ADOPT),
         (Verb::Prune, duties::PRUNE),
         (Verb::Control, control::CONTROL),
         (Verb::Present, control::PRESENT),
@@ -133,9 +131,14 @@ pub fn all() -> Vec<Mutation> {
 /// The files whose cases notice most of what is wrong with batches.
 const BATCHES: &[&str] = &["batches", "batch_ends", "batch_lists"];
 
+/// The files whose cases notice most of what is wrong with the rescue of orphans.
+const RESCUE: &[&str] = &["watch", "adopt", "rescue", "rescue_foreign", "sweep"];
+
 /// Those of what jobs may wish for and queues be set to, each with the files whose cases notice most of them.
 fn wished() -> &'static [(Verb, &'static [Change], &'static [&'static str])] {
     &[
+        (Verb::Watch, duties::WATCH, RESCUE),
+        (Verb::Adopt, duties::ADOPT, RESCUE),
         (Verb::Finish, batches::COUNTED, BATCHES),
         (Verb::Exchange, batches::COUNTED_TOGETHER, BATCHES),
         (Verb::Fail, batches::COUNTED_FAILED, BATCHES),
@@ -310,10 +313,11 @@ mod tests {
 
     #[test]
     fn each_has_a_name_of_its_own_and_a_text_to_break() {
-        let mut names = BTreeSet::new();
+        let (mut names, mut wrong) = (BTreeSet::new(), Vec::new());
         for mutation in all() {
             assert!(names.insert(mutation.name()), "{} twice", mutation.name());
-            mutation.scripts().expect("the text is there once");
+            wrong.extend(mutation.scripts().err().map(|why| why.to_string()));
         }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

@@ -4,6 +4,11 @@ use super::Change;
 
 pub(super) const FOREIGN: &[Change] = &[
     (
+        "stale_while_it_waits",
+        "  unwatch(id)\n  redis.call('HSET', key, 'mw_attempt', 0)\n",
+        "  redis.call('HSET', key, 'mw_attempt', 0)\n",
+    ),
+    (
         "prerequisites_ignored",
         "if is.mw_reply or is.mw_attempt then return false, 0 end",
         "if true then return false, 0 end",

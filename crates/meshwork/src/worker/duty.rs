@@ -93,7 +93,6 @@ pub(super) async fn duties(
         stand_by: None,
         until: Instant::now(),
         page: 0,
-        swept: 0,
     };
     loop {
         let next = duties.next.into_iter().chain(duties.stand_by).min();
@@ -169,8 +168,6 @@ struct Duties<'a> {
     until: Instant,
     /// Where the search for stranded ids goes on.
     page: u64,
-    /// The same of the sweep.
-    swept: u64,
 }
 
 impl Duties<'_> {
@@ -222,17 +219,15 @@ impl Duties<'_> {
         self.sweep().await
     }
 
-    /// A part of the search for jobs of others that no script of ours knows of, while types migrate.
-    async fn sweep(&mut self) -> Result<(), meshwork_broker::Error> {
-        let swept = self.broker.sweep(self.swept);
-        if let Some(swept) = in_turn(self.broker.outages(), "sweep", CALL, swept).await? {
-            if swept.unroutable > 0 {
-                tracing::warn!(
-                    jobs = swept.unroutable,
-                    "jobs of others do not tell their type; nobody can look after them"
-                );
-            }
-            self.swept = swept.next;
+    /// A part of the walk for jobs that nobody may have.
+    async fn sweep(&self) -> Result<(), meshwork_broker::Error> {
+        let swept = in_turn(self.broker.outages(), "sweep", CALL, self.broker.sweep()).await?;
+        let unroutable = swept.map_or(0, |swept| swept.unroutable);
+        if unroutable > 0 {
+            tracing::warn!(
+                jobs = unroutable,
+                "jobs of others do not tell their type; nobody can push them again"
+            );
         }
         Ok(())
     }

@@ -97,7 +97,8 @@ pub mod field {
     pub const BACKOFF: &str = "mw_backoff";
     /// Ours: the old list on which the id stands as well; who takes it off there has the job.
     pub const LOCK: &str = "mw_lock";
-    /// Ours: it came from an old list, so its client waits on `hero:reply:{id}`.
+    /// Ours: where the client of a job that is not ours waits. `1`, on `hero:reply:{id}`, since the job came from an old
+    /// list; `0`, on `hero:q:reply:{id}`, as where it is missing; `both`, if nobody knows.
     pub const LEGACY: &str = "mw_legacy";
     /// Ours: that a worker without leases has started it, or has taken it, and when that was first seen:
     /// milliseconds since 1970, `started` or `away`, and `updated_at` as it was then.

@@ -48,9 +48,9 @@ local function admit(id, k, g)
   lease(id, key, queue, attempt, slot)
   if legacy then redis.call('HSET', key, 'mw_legacy', '1') end
   if marked(is, attempt) then redis.call('HSET', key, 'mw_with', '1') end
-  if is.mw_lock or is.mw_fallback or is.mw_seen then
+  if is.mw_lock or is.mw_fallback or is.mw_seen or not is.mw_reply then
     redis.call('HDEL', key, 'mw_lock', 'mw_seen')
-    redis.pcall('ZREM', WATCH, id)
+    unwatch(id)
   end
   -- A key that holds others back until this one has started.
   if is.mw_unique and string.find(is.mw_unique, '^started ') then unclaim(id, is) end

@@ -38,7 +38,7 @@ end
 
 -- Ends a job that no worker holds in error; `kind` says of what sort, for the figures.
 local function fault(id, key, has, message, now, dead, by, later, kind)
-  redis.pcall('ZREM', WATCH, id)
+  unwatch(id)
   redis.call('HDEL', key, 'mw_waiting', 'mw_expires', 'mw_token', 'mw_lock', 'mw_stop', 'mw_seen')
   redis.call('HSET', key, 'status', 'error', 'error', message, 'updated_at', iso(now))
   if has.mw_with then strike(has.mw_queue, id, more(key, has)) end

@@ -2,11 +2,18 @@
 -- should its record be gone by then.
 local function owe(id, finished) redis.pcall('LPUSH', SETTLE, (finished and ' ' or '') .. id) end
 
+-- A job is looked after no longer, and does not count as stale: see stale.lua.
+local function unwatch(id)
+  redis.pcall('ZREM', WATCH, id)
+  redis.pcall('ZREM', STALE, 'away ' .. id, 'started ' .. id)
+end
+
 -- Everything that is kept of a job, gone. Those that wait for it learn so from settle.
 local function forget(id)
   if redis.call('EXISTS', NEXT .. id) == 1 then
     owe(id, read(JOB .. id, 'status').status == 'finished')
   end
   redis.call('DEL', JOB .. id, REPLY .. id, OLD_REPLY .. id, LOG .. id)
-  for _, set in ipairs({ENDED, DEAD, DELAYED, WATCH, TAKEN}) do redis.pcall('ZREM', set, id) end
+  for _, set in ipairs({ENDED, DEAD, DELAYED, TAKEN}) do redis.pcall('ZREM', set, id) end
+  unwatch(id)
 end

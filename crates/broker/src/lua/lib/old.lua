@@ -9,33 +9,38 @@ local function told(id)
 end
 
 local function push_again(id, key, has, now)
-  redis.call('ZREM', WATCH, id)
+  unwatch(id)
   if has.mw_stop then return fault(id, key, has, has.mw_stop, now, nil, '', true) end
   redis.call('HDEL', key, 'mw_lock', 'mw_seen', 'mw_token')
   redis.call('HSET', key, 'status', 'dispatched', 'updated_at', iso(now))
-  if not has.mw_reply then
-    redis.call('HSET', key, 'mw_legacy', '1')
-    has.mw_legacy = '1'
+  -- Where it stood before, nobody has seen: its client waits on either reply list.
+  if not has.mw_reply and not has.mw_legacy then
+    redis.call('HSET', key, 'mw_legacy', 'both')
+    has.mw_legacy = 'both'
   end
   local there, stands = holds(has.mw_queue, id), true
   if not there then there, stands = deliver('LPUSH', id, key, has, has.mw_queue, now, true) end
   if not there then return end
   told(id)
   if not stands then return end
-  double(id, key, has.mw_queue, has.script_type, worker_of(has), now)
+  double(id, key, has.mw_queue, type_of(has), worker_of(has), now)
   mind(id, key, now)
 end
 
 -- Run by a worker that may be gone.
 local function started(id, key, has, after, now, losses)
-  if redis.call('ZSCORE', LEASES, id) then return redis.call('ZREM', WATCH, id) end
-  local limit = timeout_of(has) + after
-  if now - since(key, has, 'started', now) < limit or old_place(id, has) then return later(id, now + after) end
+  if redis.call('ZSCORE', LEASES, id) then return unwatch(id) end
+  local timeout, from = timeout_of(has), since(key, has, 'started', now)
+  note_stale(id, 'started', from + timeout)
+  local left = timeout + after - (now - from)
+  if left > 0 then return later(id, now + math.min(after, left)) end
+  if old_place(id, has) then return later(id, now + after) end
   local lost = (tonumber(has.mw_lost or '') or 0) + 1
   redis.call('HSET', key, 'mw_lost', lost)
   event(id, 'lost', worker_of(has))
   count(has.mw_queue, 'lost')
   if lost < losses then return push_again(id, key, has, now) end
+  unwatch(id)
   fault(id, key, has, 'lost: ' .. lost .. ' workers went away while they ran this job', now, 'poison', '', true,
     'lost')
 end
@@ -52,8 +57,14 @@ local function targeted(id, key, has, after, now)
   redis.call('HSET', key, 'mw_queue', fallback)
   if not deliver('LPUSH', id, key, has, fallback, now, true) then return true end
   told(id)
-  if has.mw_lock then later(id, now + after) else redis.call('ZREM', WATCH, id) end
+  if has.mw_lock then later(id, now + after) else unwatch(id) end
   return true
+end
+
+-- Whether it waits for the turn of its key.
+local function in_backlog(id, key, has)
+  local name = has.mw_with and more(key, has).mw_key
+  return name and redis.call('ZSCORE', BACKLOG .. member(has.mw_queue, name), id)
 end
 
 -- To be run, and perhaps popped by a worker that died before it said so.
@@ -61,14 +72,22 @@ local function dispatched(id, key, has, after, phase, now)
   if has.mw_fallback and targeted(id, key, has, after, now) then return end
   local pause = has.mw_fallback and LOOK_EVERY or after
   if has.mw_fallback and not has.mw_lock then return later(id, now + pause) end
-  if not has.mw_queue or redis.call('ZSCORE', DELAYED, id) then return redis.call('ZREM', WATCH, id) end
-  local list = old_place(id, has)
+  if not has.mw_queue or redis.call('ZSCORE', DELAYED, id) or in_backlog(id, key, has) then return unwatch(id) end
+  local list = (not has.mw_reply or has.mw_lock) and old_place(id, has)
   local both = (phase or 'dual') ~= 'dual' and not has.mw_reply
   if list and both and not has.mw_lock then share(id, key, has, list) end
-  if list or (not has.mw_lock and holds(has.mw_queue, id)) or in_feed(id) then
+  local place = not list and not has.mw_lock and canonical_place(id, has)
+  if place then note_place(key, has, place) end
+  local unsure = vague and not (has.mw_reply and not has.mw_key)
+  if list or place or in_feed(id) or unsure then
     redis.call('HDEL', key, 'mw_seen')
+    if not (phase or has.mw_lock or has.mw_fallback) then return unwatch(id) end -- the next walk finds it
+    unwatch(id)
     return later(id, now + pause)
   end
-  if now - since(key, has, 'away', now) < after then return later(id, now + math.min(pause, after)) end
+  local from = since(key, has, 'away', now)
+  note_stale(id, 'away', from)
+  local unknown = not has.mw_reply and not has.mw_lock and from > whole_at()
+  if now - from < after or unknown then return later(id, now + math.min(pause, after)) end
   push_again(id, key, has, now)
 end

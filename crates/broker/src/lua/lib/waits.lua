@@ -65,6 +65,7 @@ local function waits(id, key, is, queue, now, legacy)
   local open, why = unmet(ids, is.mw_on_failure)
   if open and #open == 0 then return false, #ids end
   redis.call('HDEL', key, 'mw_lock', 'mw_seen')
+  unwatch(id)
   redis.call('HSET', key, 'mw_attempt', 0)
   if legacy then
     redis.call('HSET', key, 'mw_legacy', '1')

@@ -12,6 +12,7 @@ use meshwork_model::migration::{Migration, Phase};
 use meshwork_model::name::ScriptType;
 
 pub use clients::Waiting;
+pub(super) use record::{Migrations, Open};
 pub use survey::{Found, LegacyQueue, Survey, TypeSurvey};
 
 use super::word;

@@ -1,11 +1,13 @@
 //! Open jobs as a migration looks at them: a page of records in a few short fields, and the type that a
 //! record without one belongs to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use meshwork_model::job::field;
 use meshwork_model::migration::Migration;
-use meshwork_model::name::{ActorId, JobId, ScriptType};
+use meshwork_model::name::{ActorId, JobId};
+use meshwork_model::route::Route;
+use meshwork_model::time::parse_iso;
 use redis::RedisResult;
 
 use super::super::MAX_ITEMS;
@@ -18,7 +20,7 @@ pub(crate) type Migrations = BTreeMap<String, Migration>;
 /// Keys looked at per step of a scan.
 const SCAN_COUNT: usize = 1000;
 
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 14] = [
     field::STATUS,
     field::REPLY,
     field::WAITING,
@@ -28,6 +30,11 @@ const FIELDS: [&str; 9] = [
     field::SCRIPT_TYPE,
     field::WORKER_ID,
     field::ACTOR_ID,
+    field::GROUP,
+    field::INSTANCE,
+    field::PRIORITY,
+    field::CREATED_AT,
+    field::UPDATED_AT,
 ];
 
 /// A job that has not ended.
@@ -45,6 +52,10 @@ pub(crate) struct Open {
     pub(crate) queue: Option<String>,
     pub(crate) script_type: Option<String>,
     pub(crate) worker_id: Option<String>,
+    /// Where the record sends it, if it is one of ours.
+    pub(crate) route: Option<Route>,
+    /// When it was last written, as far as it says that: milliseconds since 1970.
+    pub(crate) written_at: Option<u64>,
 }
 
 impl Open {
@@ -57,7 +68,22 @@ impl Open {
         let (status, reply, waiting) = (next()?, next(), next());
         let (lock, token, queue) = (next(), next(), next());
         let (script_type, worker_id, actor_id) = (next(), next(), next());
+        let (group, instance, priority) = (next(), next(), next());
+        let (created_at, updated_at) = (next(), next());
         let started = status == "started";
+        let route = || {
+            Some(Route {
+                script_type: script_type.as_deref()?.parse().ok()?,
+                group: group.map(|group| group.parse()).transpose().ok()?,
+                instance: instance.map(|name| name.parse()).transpose().ok()?,
+                priority: priority
+                    .map(|word| word.parse())
+                    .transpose()
+                    .ok()?
+                    .unwrap_or_default(),
+            })
+        };
+        let route = reply.as_ref().and_then(|_| route());
         (waiting.is_none() && (started || status == "dispatched")).then(|| Self {
             id,
             started,
@@ -67,17 +93,29 @@ impl Open {
             queue,
             script_type: script_type.map(|name| name.to_lowercase()),
             worker_id: worker_id.or(actor_id),
+            route,
+            written_at: updated_at.or(created_at).and_then(|at| parse_iso(&at)),
         })
     }
 
-    /// The type it belongs to, if that can be told.
-    pub(crate) fn type_in(&self, migrations: &Migrations, broker: &Broker) -> Option<String> {
-        let by_worker = || by_worker(self.worker_id.as_deref()?, migrations, broker);
+    /// The type it belongs to, if that can be told; `others` are types that are known besides. Of a job that says
+    /// neither type nor worker one can only tell it where there is one type.
+    pub(crate) fn type_in(
+        &self,
+        migrations: &Migrations,
+        others: &BTreeSet<String>,
+        broker: &Broker,
+    ) -> Option<String> {
+        let worker = self.worker_id.as_deref();
+        let by_worker = || by_worker(worker?, migrations, broker);
+        let by_name = || named(worker?, others.iter().map(String::as_str).chain(TYPES));
         let only = || match migrations.len() {
             1 => migrations.keys().next().cloned(),
             _ => None,
         };
-        self.script_type.clone().or_else(by_worker).or_else(only)
+        let alone = |name: &String| worker.is_some() || others.iter().all(|other| other == name);
+        let known = self.script_type.clone().or_else(by_worker).or_else(by_name);
+        known.or_else(|| only().filter(alone))
     }
 }
 
@@ -90,13 +128,20 @@ pub(super) fn by_worker(worker: &str, migrations: &Migrations, broker: &Broker) 
         broker.keys.legacy_actor_queue(&actor),
     ];
     let lists = |(_, set): &(&String, &Migration)| own.iter().any(|own| own == set.list.as_str());
-    let named = |(name, _): &(&String, &Migration)| {
-        let rest = worker.strip_prefix(name.as_str());
+    let found = migrations.iter().find(lists).map(|(name, _)| name.clone());
+    found.or_else(|| named(worker, migrations.keys().map(String::as_str)))
+}
+
+/// The types of scripts that every Hero knows.
+const TYPES: [&str; 4] = ["osis", "sal", "v", "python"];
+
+/// The type that a worker's name begins with.
+fn named<'a>(worker: &str, mut types: impl Iterator<Item = &'a str>) -> Option<String> {
+    let begins = |name: &&str| {
+        let rest = worker.strip_prefix(*name);
         rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
     };
-    let found = migrations.iter().find(lists);
-    let found = found.or_else(|| migrations.iter().find(named));
-    found.map(|(name, _)| name.clone())
+    types.find(begins).map(str::to_owned)
 }
 
 impl Broker {
@@ -130,6 +175,11 @@ impl Broker {
         let ids: Vec<_> = texts(keys)
             .filter_map(|key| Some(JobId::foreign(key.strip_prefix(&prefix)?.to_owned())))
             .collect();
+        Ok((self.read_open(&ids).await?, next))
+    }
+
+    /// Those of these jobs that have not ended and wait for no others.
+    pub(crate) async fn read_open(&self, ids: &[JobId]) -> Result<Vec<Open>, Error> {
         let mut open = Vec::new();
         for chunk in ids.chunks(MAX_ITEMS) {
             let mut pipe = redis::pipe();
@@ -147,12 +197,6 @@ impl Broker {
                 |(id, record): (&JobId, RedisResult<_>)| Open::read(id.clone(), record.ok()?);
             open.extend(chunk.iter().zip(records).filter_map(read));
         }
-        Ok((open, next))
-    }
-
-    /// The queue of a type by its name.
-    pub(super) fn canonical(&self, script_type: &str) -> String {
-        let script_type = ScriptType::foreign(script_type.to_owned());
-        self.keys.work_queue_type(&script_type)
+        Ok(open)
     }
 }

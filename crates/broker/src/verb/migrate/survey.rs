@@ -6,15 +6,17 @@ use meshwork_model::migration::Migration;
 use redis::RedisResult;
 
 use super::super::MAX_ITEMS;
-use super::super::inspect::failed;
+use super::super::inspect::{failed, texts};
 use super::clients::Waiting;
 use super::record::{Migrations, Open, by_worker};
 use crate::{Broker, Error};
 
-/// Jobs of other clients that are looked for on their canonical queue; more are taken for not found.
-const MAX_SOUGHT: usize = MAX_ITEMS;
-/// How far into the queue one looks, from the end that is taken first: 0.1 ms of the server's time.
+/// Jobs of other clients that are looked for on all canonical queues; more are taken for not found: 100 MB.
+const MAX_SOUGHT: usize = 1_000_000;
+/// How far into a list one looks once more for a job that was not met on any: 0.1 ms of the server's time.
 const FAR: usize = 10_000;
+/// Entries of a list that are read in one call.
+const PAGE: isize = MAX_ITEMS as isize;
 
 /// What is there of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -98,7 +100,10 @@ struct Gathered {
     types: BTreeMap<String, TypeSurvey>,
     copies: HashMap<String, usize>,
     unroutable: Found,
-    sought: usize,
+    /// Waiting jobs of other clients that no queue is known to hold yet.
+    sought: HashMap<String, Open>,
+    /// Types of the canonical queues.
+    others: BTreeSet<String>,
 }
 
 impl Gathered {
@@ -120,16 +125,26 @@ impl Broker {
         for (script_type, migration) in &migrations {
             gathered.of(script_type).migration = Some(migration.clone());
         }
+        let lists = self.lists().await?;
+        let canonical = lists
+            .iter()
+            .filter(|list| list.starts_with(&self.keys.work_prefix()));
+        let canonical: Vec<_> = canonical.cloned().collect();
+        gathered.others = canonical
+            .iter()
+            .filter_map(|list| self.type_of_queue(list))
+            .collect();
         let mut from = 0;
         loop {
             let (open, next) = self.open_jobs(from).await?;
-            self.sort(open, &migrations, &mut gathered).await?;
+            self.sort(open, &migrations, &mut gathered);
             from = next;
             if from == 0 {
                 break;
             }
         }
-        self.add_lists(&migrations, &mut gathered).await?;
+        self.seek(&canonical, &migrations, &mut gathered).await?;
+        self.add_lists(lists, &migrations, &mut gathered).await?;
         let watch = redis::cmd("ZCARD").arg(self.keys.watch()).to_owned();
         Ok(Survey {
             types: gathered.types.into_values().collect(),
@@ -140,19 +155,17 @@ impl Broker {
     }
 
     /// Adds a page of open jobs.
-    async fn sort(
-        &self,
-        open: Vec<Open>,
-        migrations: &Migrations,
-        gathered: &mut Gathered,
-    ) -> Result<(), Error> {
-        let mut seek = Vec::new();
+    fn sort(&self, open: Vec<Open>, migrations: &Migrations, gathered: &mut Gathered) {
         for job in open {
             let id = job.id.as_str();
             if !job.foreign && job.lock.is_none() && (job.ours || !job.started) {
                 continue;
             }
-            let Some(script_type) = job.type_in(migrations, self) else {
+            if job.lock.is_none() && !job.started && gathered.sought.len() < MAX_SOUGHT {
+                gathered.sought.insert(id.to_owned(), job);
+                continue;
+            }
+            let Some(script_type) = job.type_in(migrations, &gathered.others, self) else {
                 gathered.unroutable.add(id);
                 continue;
             };
@@ -162,59 +175,110 @@ impl Broker {
             } else if job.started && !job.ours {
                 gathered.of(&script_type).running.add(id);
             } else if !job.started {
-                seek.push((job, script_type));
+                gathered.of(&script_type).adrift.add(id);
             }
         }
-        self.seek(seek, gathered).await
     }
 
-    /// Looks for waiting jobs of other clients on their canonical queues, and among those that wait for a
-    /// retry.
-    async fn seek(&self, jobs: Vec<(Open, String)>, gathered: &mut Gathered) -> Result<(), Error> {
-        let few = jobs.len().min(MAX_SOUGHT.saturating_sub(gathered.sought));
-        gathered.sought += few;
-        let mut pipe = redis::pipe();
-        pipe.ignore_errors();
-        for (job, script_type) in &jobs[..few] {
-            let ours = |queue: &&String| queue.starts_with(&self.keys.work_prefix());
-            let queue = job.queue.as_ref().filter(ours).cloned();
-            pipe.cmd("LPOS")
-                .arg(queue.unwrap_or_else(|| self.canonical(script_type)))
-                .arg(job.id.as_str())
-                .arg("RANK")
-                .arg(-1)
-                .arg("MAXLEN")
-                .arg(FAR);
-            pipe.cmd("ZSCORE")
-                .arg(self.keys.delayed())
-                .arg(job.id.as_str());
+    /// Looks for waiting jobs of other clients on all canonical queues, and among those that wait for their time.
+    async fn seek(
+        &self,
+        lists: &[String],
+        migrations: &Migrations,
+        gathered: &mut Gathered,
+    ) -> Result<(), Error> {
+        for list in lists {
+            let mut from = 0;
+            loop {
+                let mut range = redis::cmd("LRANGE");
+                range.arg(list).arg(from).arg(from + PAGE - 1);
+                let page: RedisResult<Vec<Vec<u8>>> =
+                    range.query_async(&mut self.conn.clone()).await;
+                let page = page.unwrap_or_default();
+                let last = page.len() < MAX_ITEMS;
+                for id in texts(page) {
+                    gathered.sought.remove(&id);
+                }
+                if last {
+                    break;
+                }
+                from += PAGE;
+            }
         }
-        type Place = (RedisResult<Option<usize>>, RedisResult<Option<f64>>);
-        let places: Vec<Place> = if few == 0 {
-            Vec::new()
-        } else {
-            let asked = pipe.query_async(&mut self.conn.clone()).await;
-            asked.map_err(failed)?
-        };
-        for (at, (job, script_type)) in jobs.iter().enumerate() {
-            let stands = matches!(places.get(at), Some((Ok(Some(_)), _) | (_, Ok(Some(_)))));
-            if !stands {
-                gathered.of(script_type).adrift.add(job.id.as_str());
+        let rest: Vec<Open> = std::mem::take(&mut gathered.sought).into_values().collect();
+        for chunk in rest.chunks(MAX_ITEMS) {
+            let stands = self.stands(chunk, lists).await?;
+            for (job, _) in chunk.iter().zip(stands).filter(|(_, stands)| !stands) {
+                match job.type_in(migrations, &gathered.others, self) {
+                    Some(script_type) => gathered.of(&script_type).adrift.add(job.id.as_str()),
+                    None => gathered.unroutable.add(job.id.as_str()),
+                }
             }
         }
         Ok(())
     }
 
+    /// Which of these jobs wait for their time, or stand on one of the lists after all: workers of other makes take ids
+    /// off the end at which one begins to read. One that is not open any more is nobody's concern.
+    async fn stands(&self, jobs: &[Open], lists: &[String]) -> Result<Vec<bool>, Error> {
+        let ids: Vec<_> = jobs.iter().map(|job| job.id.clone()).collect();
+        let open = self.read_open(&ids).await?;
+        let open: BTreeSet<_> = open
+            .iter()
+            .filter(|job| !job.started)
+            .map(|job| job.id.as_str())
+            .collect();
+        let mut stands: Vec<_> = ids.iter().map(|id| !open.contains(id.as_str())).collect();
+        let conn = &mut self.conn.clone();
+        let mut delayed = redis::pipe();
+        for id in &ids {
+            delayed
+                .cmd("ZSCORE")
+                .arg(self.keys.delayed())
+                .arg(id.as_str());
+        }
+        let mut found: Vec<RedisResult<Option<f64>>> = Vec::new();
+        if !ids.is_empty() {
+            found = delayed
+                .ignore_errors()
+                .query_async(conn)
+                .await
+                .map_err(failed)?;
+        }
+        for (stands, at) in stands.iter_mut().zip(found) {
+            *stands |= matches!(at, Ok(Some(_)));
+        }
+        for list in lists {
+            let mut pipe = redis::pipe();
+            pipe.ignore_errors();
+            let missing: Vec<_> = (0..ids.len()).filter(|at| !stands[*at]).collect();
+            for at in &missing {
+                let find = pipe.cmd("LPOS").arg(list).arg(ids[*at].as_str());
+                find.arg("MAXLEN").arg(FAR);
+            }
+            if missing.is_empty() {
+                break;
+            }
+            let found: Vec<RedisResult<Option<u64>>> =
+                pipe.query_async(conn).await.map_err(failed)?;
+            for (at, found) in missing.iter().zip(found) {
+                stands[*at] = matches!(found, Ok(Some(_)));
+            }
+        }
+        Ok(stands)
+    }
+
     /// Adds the lists.
     async fn add_lists(
         &self,
+        lists: Vec<String>,
         migrations: &Migrations,
         gathered: &mut Gathered,
     ) -> Result<(), Error> {
         let set = migrations.values().map(|m| &m.list);
         let set = set.filter(|list| !list.is_per_worker());
         let feeds = self.old_feeds().await?;
-        let mut lists: BTreeSet<String> = self.lists().await?.into_iter().collect();
+        let mut lists: BTreeSet<String> = lists.into_iter().collect();
         lists.extend(set.map(|list| list.as_str().to_owned()));
         lists.extend(feeds.iter().map(|(list, _)| list.clone()));
         let lists: Vec<_> = lists.into_iter().collect();
@@ -283,7 +347,8 @@ impl Broker {
         Ok(members.iter().filter_map(old).collect())
     }
 
-    async fn lengths(&self, lists: &[&String]) -> Result<Vec<usize>, Error> {
+    /// The lengths of lists; 0 of what is none.
+    pub(in crate::verb) async fn lengths(&self, lists: &[&String]) -> Result<Vec<usize>, Error> {
         if lists.is_empty() {
             return Ok(Vec::new());
         }

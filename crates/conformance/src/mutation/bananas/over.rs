@@ -378,11 +378,7 @@ pub(super) const TOLD_FAILED: &[Change] = &[
 
 /// Of a job that is deleted.
 pub(super) const TOLD_DELETED: &[Change] = &[
-    (
-        "taken_over_for_ever",
-        "DELAYED, WATCH, TAKEN})",
-        "DELAYED, WATCH})",
-    ),
+    ("taken_over_for_ever", "DELAYED, TAKEN})", "DELAYED})"),
     (
         "bananas_not_told",
         "if has.mw_bananas and not final(has.status) then",

@@ -108,6 +108,26 @@ impl Hero {
         self.own("watch")
     }
 
+    /// How far the walk through all keys is, for all workers together (a hash): `next`, where it goes on; `began`,
+    /// when it began; `whole`, when the last one began that came to its end (milliseconds).
+    #[must_use]
+    pub fn walk(&self) -> String {
+        self.own("walk")
+    }
+
+    /// Canonical queues that a walk has met, by when it met them last (a sorted set, milliseconds).
+    #[must_use]
+    pub fn known_lists(&self) -> String {
+        self.own("lists")
+    }
+
+    /// Jobs that nobody has and that stand on no list, by when they count as stale (a sorted set, milliseconds). A
+    /// member is `away` or `started`, a blank, the id.
+    #[must_use]
+    pub fn stale(&self) -> String {
+        self.own("stale")
+    }
+
     /// What happened to jobs (a stream, bounded).
     #[must_use]
     pub fn events(&self) -> String {
@@ -220,6 +240,9 @@ impl Hero {
             ("DEAD", self.dead()),
             ("ENDED", self.ended()),
             ("WATCH", self.watch()),
+            ("WALK", self.walk()),
+            ("LISTS", self.known_lists()),
+            ("STALE", self.stale()),
             ("EVENTS", self.events()),
             ("CONFIG", self.config()),
             ("ACTORS", self.actors()),
