@@ -9,11 +9,18 @@ use meshwork::model::state::Status;
 
 use crate::error::Error;
 
+/// Stale jobs in one page.
+const STALE_PAGE: usize = 1000;
+/// The most stale jobs that are read: workers note about 10,000.
+const MAX_STALE: usize = 100_000;
+
 /// Which jobs are wanted.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     pub(crate) status: Option<Status>,
     pub(crate) script_type: Option<ScriptType>,
+    /// Only its children.
+    pub(crate) parent: Option<JobId>,
     pub(crate) limit: usize,
 }
 
@@ -27,9 +34,11 @@ pub(crate) struct Newest {
 impl Wanted {
     fn includes(&self, job: &Job) -> bool {
         let script_type = self.script_type.as_ref().map(ScriptType::as_str);
+        let parent = self.parent.as_ref().map(JobId::as_str);
         self.status
             .is_none_or(|status| job.status() == Some(status))
             && script_type.is_none_or(|name| job.script_type.as_deref() == Some(name))
+            && parent.is_none_or(|id| job.parent.as_deref() == Some(id))
     }
 }
 
@@ -41,6 +50,24 @@ pub(crate) async fn newest_children(
 ) -> Result<Newest, Error> {
     let children = client.children(parent).await?.into_iter().rev();
     let mut jobs: Vec<_> = children.filter(|job| wanted.includes(job)).collect();
+    let cut = jobs.len() > wanted.limit;
+    jobs.truncate(wanted.limit);
+    Ok(Newest { jobs, cut })
+}
+
+/// Returns the newest of the wanted stale jobs.
+pub(crate) async fn stale(client: &Client, wanted: &Wanted) -> Result<Newest, Error> {
+    let (mut jobs, mut from) = (Vec::new(), 0);
+    loop {
+        let page = client.stale(from).await?;
+        let last = page.is_empty();
+        from += STALE_PAGE;
+        jobs.extend(page.into_iter().filter(|job| wanted.includes(job)));
+        if last || jobs.len() > MAX_STALE {
+            break;
+        }
+    }
+    jobs.sort_by(|a, b| (&b.created_at, &b.id).cmp(&(&a.created_at, &a.id)));
     let cut = jobs.len() > wanted.limit;
     jobs.truncate(wanted.limit);
     Ok(Newest { jobs, cut })

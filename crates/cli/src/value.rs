@@ -20,6 +20,8 @@ const MIN_LEASE: f64 = 0.3;
 const MIN_AGE: f64 = 0.1;
 /// The longest age of a migration, in seconds: twice that a lost job lies idle.
 const MAX_AGE: f64 = 86_400.0;
+/// The longest age of orphans, in seconds: twice that a lost job lies idle.
+const MAX_ORPHAN_AGE: f64 = 3600.0;
 /// The longest time to wait for something, in seconds: as long as a job may run.
 const MAX_WAIT: f64 = limits::MAX_TIMEOUT as f64;
 /// The shortest time to read from a client, in seconds: a network across the world and back.
@@ -68,6 +70,13 @@ pub(crate) fn read_timeout(text: &str) -> Result<Duration, String> {
 pub(crate) fn age(text: &str) -> Result<Duration, String> {
     seconds(text, MIN_AGE, MAX_AGE)
         .ok_or_else(|| format!("an age is a number of seconds from {MIN_AGE} to {MAX_AGE}"))
+}
+
+/// For how long a job looks like an orphan before it is pushed again.
+pub(crate) fn orphan_age(text: &str) -> Result<Duration, String> {
+    seconds(text, MIN_AGE, MAX_ORPHAN_AGE).ok_or_else(|| {
+        format!("an age of orphans is a number of seconds from {MIN_AGE} to {MAX_ORPHAN_AGE}")
+    })
 }
 
 /// Between two looks at figures.

@@ -176,6 +176,24 @@ impl Client {
         Ok(self.broker.list(from).await?)
     }
 
+    /// Returns a page of at most 1,000 stale jobs without the first `from`, the longest stale first; each without script,
+    /// input, result and logs. A stale job is a suspected orphan: open and on no list, or started without a lease longer
+    /// ago than its timeout. Workers note them; [`Client::retry`] repeats one.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn stale(&self, from: usize) -> Result<Vec<Job>, Error> {
+        let stale = self.broker.stale(from, MAX_ITEMS).await?;
+        let ids: Vec<_> = stale.into_iter().map(|job| job.id).collect();
+        Ok(self
+            .broker
+            .summaries(&ids)
+            .await?
+            .into_iter()
+            .flatten()
+            .collect())
+    }
+
     /// The jobs that a waiting one waits for, with how they stand; none where there is no such job.
     ///
     /// # Errors

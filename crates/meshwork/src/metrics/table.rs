@@ -212,6 +212,11 @@ const OURS: &[Figure] = &[
         Some(s.dead as f64)
     }),
     of_store(
+        "meshwork_stale_jobs",
+        "Suspected orphans: open jobs on no list, or started without a lease longer ago than their timeout",
+        |s| Some(s.stale as f64),
+    ),
+    of_store(
         "meshwork_ended_jobs",
         "Other ended jobs that are kept",
         |s| Some(s.ended as f64),

@@ -34,7 +34,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::{Broker, Retention};
+use meshwork_broker::{Broker, Rescue, Retention};
 use meshwork_model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::Listen;
@@ -238,6 +238,17 @@ impl Worker {
     #[must_use]
     pub fn retention(mut self, retention: Retention) -> Self {
         self.retention = retention;
+        self
+    }
+
+    /// Pushes orphans again after `after`, jobs of foreign clients among them. An orphan is an open job on no list, or
+    /// one that a worker without leases started and left. Default: orphans of our clients are pushed again after 30 s,
+    /// foreign ones are only noted as stale. Maximum: 1 h. One worker at a time does this for all, by its own setting:
+    /// give it to all workers alike.
+    #[must_use]
+    pub fn rescue_orphans_after(mut self, after: Duration) -> Self {
+        let foreign = true;
+        self.broker = self.broker.with_rescue(Rescue { after, foreign });
         self
     }
 

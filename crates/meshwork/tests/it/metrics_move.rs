@@ -141,6 +141,7 @@ async fn each_metric_moves() {
     schedules_come(&client, &mut watcher, &mut seen).await;
     somebody_works(&client, &mut watcher, &mut seen).await;
     keys_take_turns(&client, &mut watcher, &mut seen).await;
+    stale_jobs_are_counted(&client, &mut watcher, &mut seen).await;
     jobs_of_bananas_run(&mut watcher, &mut seen).await;
     jobs_of_bananas_do_not_run(&mut watcher, &mut seen).await;
     workers_go_away(&client, &mut watcher, &mut seen).await;
@@ -284,6 +285,31 @@ async fn somebody_works(client: &Client, watcher: &mut Watcher, seen: &mut BTree
     client.retry(&id("bad")).await.unwrap();
     step(watcher, seen, &["meshwork_jobs_requeued"]).await;
     failing.stop().await;
+}
+
+async fn stale_jobs_are_counted(
+    client: &Client,
+    watcher: &mut Watcher,
+    seen: &mut BTreeSet<&'static str>,
+) {
+    let job = [
+        "HSET",
+        "hero:job:lost",
+        "status",
+        "dispatched",
+        "script",
+        "1",
+    ];
+    raw::<()>(client, &[&job[..], &["script_type", "python"]].concat()).await;
+    // The next walk begins at once.
+    raw::<()>(client, &["DEL", "hero:q:walk"]).await;
+    // Nothing foreign is pushed before a second walk, a minute later.
+    let looks = Worker::new(client).runner(osis(), obedient() as _);
+    let looks = looks.rescue_orphans_after(Duration::from_millis(200));
+    let looks = looks.grace(Duration::ZERO).start().await.unwrap();
+    step(watcher, seen, &["meshwork_stale_jobs"]).await;
+    raw::<()>(client, &["DEL", "hero:job:lost"]).await;
+    looks.stop().await;
 }
 
 async fn keys_take_turns(

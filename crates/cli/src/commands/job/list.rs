@@ -1,5 +1,7 @@
 //! `meshwork job list`.
 
+use std::str::FromStr;
+
 use meshwork::model::name::{JobId, ScriptType};
 use meshwork::model::state::Status;
 
@@ -14,9 +16,10 @@ use crate::value;
 /// List jobs, the newest first
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
-    /// Only those of this status: dispatched, waiting_for_prerequisites, started, finished or error
+    /// Only those of this status: dispatched, waiting_for_prerequisites, started, finished or error; or stale: open
+    /// jobs on no list, or started without a lease longer ago than their timeout
     #[arg(long)]
-    status: Option<Status>,
+    status: Option<Which>,
     /// Only those of this type
     #[arg(long = "type", value_name = "TYPE")]
     script_type: Option<ScriptType>,
@@ -29,6 +32,24 @@ pub(crate) struct List {
     limit: u32,
 }
 
+/// A status, or `stale`, which no record says.
+#[derive(Debug, Clone, Copy)]
+enum Which {
+    Is(Status),
+    Stale,
+}
+
+impl FromStr for Which {
+    type Err = <Status as FromStr>::Err;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "stale" => Ok(Self::Stale),
+            _ => text.parse().map(Self::Is),
+        }
+    }
+}
+
 impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         let client = context.client().await?;
@@ -39,13 +60,18 @@ impl List {
             limit,
         } = self;
         let wanted = Wanted {
-            status,
+            status: match status {
+                Some(Which::Is(status)) => Some(status),
+                _ => None,
+            },
             script_type,
+            parent,
             limit: limit as usize,
         };
-        let newest = match parent {
-            Some(parent) => listing::newest_children(&client, &parent, &wanted).await?,
-            None => listing::newest(&client, &wanted).await?,
+        let newest = match (status, &wanted.parent) {
+            (Some(Which::Stale), _) => listing::stale(&client, &wanted).await?,
+            (_, Some(parent)) => listing::newest_children(&client, parent, &wanted).await?,
+            _ => listing::newest(&client, &wanted).await?,
         };
         if newest.cut {
             note(format_args!("the newest {limit}; there are more (--limit)"));

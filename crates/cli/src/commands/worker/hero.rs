@@ -52,6 +52,11 @@ pub(super) struct Hero {
     /// How many ended jobs are kept; give it to all workers alike [default: 100000]
     #[arg(long, value_name = "N")]
     retain_count: Option<u32>,
+    /// Push orphans of foreign clients again after this many seconds, up to 3600; those of our clients too [default: 30
+    /// for ours, never for foreign ones]. An orphan stands on no list, or its worker is gone. Choose more than foreign
+    /// workers ever take from popping an id to writing `started`, and give it to all workers alike
+    #[arg(long, value_name = "AGE", value_parser = value::orphan_age, allow_hyphen_values = true)]
+    rescue_orphans_after: Option<Duration>,
     /// A folder in which jobs may have log files (--log-path); may be given several times
     #[arg(long, value_name = "FOLDER")]
     log_dir: Vec<PathBuf>,
@@ -70,6 +75,10 @@ impl Hero {
             (self.backoff_cap.is_some(), "--backoff-cap"),
             (self.retain_age.is_some(), "--retain-age"),
             (self.retain_count.is_some(), "--retain-count"),
+            (
+                self.rescue_orphans_after.is_some(),
+                "--rescue-orphans-after",
+            ),
             (!self.log_dir.is_empty(), "--log-dir"),
         ])
     }
@@ -99,6 +108,9 @@ impl Hero {
                     .retain_count
                     .map_or(retention.count, |count| count as usize),
             });
+        if let Some(age) = self.rescue_orphans_after {
+            worker = worker.rescue_orphans_after(age);
+        }
         if let Some(grace) = self.stop_grace {
             worker = worker.stop_grace(grace);
         }
