@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::orders::{Account, Point};
+use super::world::TARGET;
 use super::{LegacyError, OldList};
 
 /// How it went.
@@ -22,7 +23,7 @@ pub struct Report {
     pub run_twice: usize,
     /// How many of these the kills forced.
     pub permitted: usize,
-    /// Jobs that ran more often than the kills forced.
+    /// Jobs that ran more often than the kills forced, or that none of those ran that they were for.
     pub not_permitted: Vec<String>,
     /// Kills by point.
     pub kills: Vec<(&'static str, usize)>,
@@ -43,23 +44,28 @@ impl Report {
     }
 
     /// Counts. `status` is what each job's record says in the end; `waited` are those that have to have a
-    /// reply.
+    /// reply, `targeted` those that only workers called [`TARGET`] may run.
     pub(super) fn count(
         list: OldList,
         dir: &Path,
         status: &HashMap<String, String>,
         waited: &[String],
+        targeted: &[String],
     ) -> Result<Self, LegacyError> {
         let read = |account: Account| {
             let lines = account.read(dir);
             lines.map_err(LegacyError::io(account.name()))
         };
         let (mut runs, mut starts) = (HashMap::<String, usize>::new(), [0; 3]);
+        let mut astray = Vec::new();
         for line in read(Account::Starts)? {
             let (id, name) = line.split_once(' ').unwrap_or((&line, ""));
+            if targeted.iter().any(|one| one == id) && !name.starts_with(TARGET) {
+                astray.push(format!("{id} (run by {name})"));
+            }
             *runs.entry(id.to_owned()).or_default() += 1;
             starts[match name.split('-').next() {
-                Some("old") => 0,
+                Some("old") | Some(TARGET) => 0,
                 Some("ours") => 1,
                 _ => 2,
             }] += 1;
@@ -80,7 +86,7 @@ impl Report {
             stuck: Vec::new(),
             run_twice: 0,
             permitted: 0,
-            not_permitted: Vec::new(),
+            not_permitted: astray,
             kills: Point::ALL
                 .map(|point| {
                     let of = kills.iter().filter(|line| line.starts_with(point.name()));

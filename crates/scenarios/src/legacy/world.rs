@@ -32,6 +32,18 @@ const PHASES: u64 = 4;
 const WIDOWS: u64 = 3;
 /// The last: old workers and clients are gone.
 const AFTER: u64 = 4;
+/// The name of workers of another make that take from one canonical list each.
+pub(super) const TARGET: &str = "target";
+/// Canonical lists that none of ours takes from, of the type that migrates and of another one; the jobs of the last
+/// say no type.
+const TARGETED: [&str; 4] = [
+    "python:group:io",
+    "python:group:io:inst:7",
+    "python:group:io:prio:0",
+    "sal",
+];
+/// Of so many jobs of a phase, one goes to each of them.
+const TARGETED_EACH: u64 = 20;
 /// Jobs of each client among the widows.
 const OF_WIDOW: u64 = 8;
 /// The ids of old workers; they also name the type, as Hero's own do. The migration is told of the first
@@ -80,11 +92,13 @@ pub async fn play(plan: &Plan, list: OldList) -> Result<Report, LegacyError> {
         joined(worker).await?;
     }
     let waited = world.widows().await?;
+    // Jobs on canonical lists do not keep it from ending.
     world.finished().await?;
+    let targeted = world.targets().await?;
     world.phase(AFTER).await?;
     let status = world.ended().await?;
     drop((one, two));
-    Report::count(list, world.dir.path(), &status, &waited)
+    Report::count(list, world.dir.path(), &status, &waited, &targeted)
 }
 
 struct World<'a> {
@@ -209,9 +223,11 @@ impl<'a> World<'a> {
             .collect();
         let canonical_only = self.canonical_only(self.batch(CLIENTS, phase, rest / 2));
         let ours = self.submit(CLIENTS + 1, phase, rest - rest / 2);
-        let (canonical_only, ours) = tokio::join!(canonical_only, ours);
+        let targeted = self.targeted(phase, jobs / TARGETED_EACH);
+        let (canonical_only, ours, targeted) = tokio::join!(canonical_only, ours, targeted);
         canonical_only?;
         ours?;
+        targeted?;
         for client in clients {
             joined(client).await?;
         }
@@ -269,6 +285,58 @@ impl<'a> World<'a> {
             Ok(())
         };
         flat(tokio::task::spawn_blocking(submit).await)
+    }
+
+    /// Clients of a new Hero whose jobs are for a group, an instance, at a priority, or another type.
+    async fn targeted(&self, phase: u64, jobs: u64) -> Result<(), LegacyError> {
+        if phase == AFTER {
+            return Ok(());
+        }
+        for (at, list) in (0..).zip(TARGETED) {
+            let batch = self.batch(CLIENTS + 2 + at, phase, jobs);
+            let orders = self.orders(TARGET.to_owned(), 0, 0);
+            let submit = move || -> Result<(), LegacyError> {
+                let mut redis = redis::Client::open(&*orders.url)?.get_connection()?;
+                for number in batch.from..batch.to {
+                    let id = Batch::id(batch.client, number);
+                    let mut fields = fields(&id, "", &batch);
+                    fields.retain(|(name, _)| *name != "script_type");
+                    if list.starts_with(TYPE) {
+                        fields.push(("script_type", TYPE.to_owned()));
+                    }
+                    let () = redis.hset_multiple(format!("hero:job:{id}"), &fields)?;
+                    Account::Submitted.add(&orders.dir, &format!("{id} {TARGET}"))?;
+                    let () = redis.lpush(format!("hero:q:work:type:{list}"), &id)?;
+                }
+                Ok(())
+            };
+            flat(tokio::task::spawn_blocking(submit).await)?;
+        }
+        Ok(())
+    }
+
+    /// Their workers come at last, and find them where they were put. Returns the ids of all of them.
+    async fn targets(&self) -> Result<Vec<String>, LegacyError> {
+        let closing_time = Orders::closing_time(self.dir.path());
+        let submitted = Account::Submitted.read(self.dir.path())?;
+        let targeted = |line: &String| {
+            let (id, client) = line.split_once(' ')?;
+            (client == TARGET).then(|| id.to_owned())
+        };
+        let all = submitted.iter().filter_map(targeted).collect();
+        fs::remove_file(&closing_time).map_err(LegacyError::io("the end of work"))?;
+        let workers = TARGETED.map(|list| {
+            let mut orders = self.orders(TARGET.to_owned(), 0, 0);
+            orders.list = format!("hero:q:work:type:{list}");
+            orders.deadly = 0.0;
+            keep(&self.programs.legacy, orders, Role::Worker)
+        });
+        let ended = self.ended().await;
+        fs::write(closing_time, "").map_err(LegacyError::io("the end of work"))?;
+        for worker in workers {
+            joined(worker).await?;
+        }
+        ended.map(|_| all)
     }
 
     /// Our client. Where each worker has a list of its own, half of the jobs are for the old worker's name.
