@@ -130,7 +130,7 @@ impl Verb {
             Self::Schedule => Libs::All(&[WAKE]),
             Self::Claim => Libs::Rarely {
                 often: &[TAKE],
-                seldom: &[WAITS, GATE, FREE, ADMIT],
+                seldom: &[WAITS, GATE, WAKE, FREE, ADMIT],
                 gives: &["admit", "each"],
             },
             Self::Finish => Libs::Rarely {
@@ -140,7 +140,7 @@ impl Verb {
             },
             Self::Exchange => Libs::Rarely {
                 often: &[TAKE, FINISH],
-                seldom: &[WAITS, GATE, FREE, ADMIT, END_RUN],
+                seldom: &[WAITS, GATE, WAKE, FREE, ADMIT, END_RUN],
                 gives: &["admit", "each", "end_run", "tell_next"],
             },
             Self::Watch => Libs::Ending(&[WAITS, UNLIST, STALE, PLACES, CANONICAL, OLD]),

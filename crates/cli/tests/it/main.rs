@@ -35,6 +35,7 @@ mod order;
 mod otlp;
 mod outage;
 mod output;
+mod rescue;
 mod resume;
 mod run;
 mod sandbox;

@@ -12,7 +12,7 @@ cases![
     a_job_as_seed_2_writes_it_runs,
     a_job_of_later_heros_runs,
     a_missing_or_empty_status_means_it_waits,
-    a_started_job_that_is_pushed_again_runs,
+    a_started_job_that_is_pushed_again_runs_in_time,
     a_status_of_another_word_is_left,
     a_hash_that_is_a_list_is_left,
     an_id_without_a_record_is_dropped,
@@ -108,9 +108,15 @@ async fn a_missing_or_empty_status_means_it_waits(world: &World) -> Outcome {
 }
 
 /// A worker without leases died with it, and somebody queued it again, as seed 2 says.
-async fn a_started_job_that_is_pushed_again_runs(world: &World) -> Outcome {
-    let fields = [("script", "1"), ("status", "started")];
+async fn a_started_job_that_is_pushed_again_runs_in_time(world: &World) -> Outcome {
+    let fields = [("script", "1"), ("status", "started"), ("timeout", "7")];
     world.put_foreign("j1", &fields).await?;
+    check!(world.take(5).await?.is_empty());
+    for ms in [30_000, 6_999, 1] {
+        same!(world.broker.watch().await?.pushed.len(), 0);
+        world.pass(ms);
+    }
+    same!(world.broker.watch().await?.pushed, ["j1"]);
     let claimed = world.take_one().await?;
     same!(world.finish(&claimed, "42").await?, Finished::Finished);
     Ok(())

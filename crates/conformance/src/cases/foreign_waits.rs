@@ -79,26 +79,22 @@ async fn an_empty_list_is_none(world: &World) -> Outcome {
     Ok(())
 }
 
-/// None, an empty one, or `started` by a worker that is gone: it waits, and runs then.
+/// None, or an empty one: it waits, and runs then.
 async fn waits_whatever_its_record_says_of_its_status(world: &World) -> Outcome {
     world.put(&["first"]).await?;
-    for (id, status) in [
-        ("none", None),
-        ("empty", Some("")),
-        ("gone", Some("started")),
-    ] {
+    for (id, status) in [("none", None), ("empty", Some(""))] {
         let status = status.map(|status| ("status", status));
         let fields: Vec<_> = status.into_iter().chain([AFTER_FIRST]).collect();
         world.put_foreign(id, &fields).await?;
     }
     let taken = world.take(9).await?;
     same!(ids(&taken), ["first"]);
-    for id in ["none", "empty", "gone"] {
+    for id in ["none", "empty"] {
         let status = world.read(id).await?.status();
         same!((id, status), (id, Some(Status::WaitingForPrerequisites)));
     }
     world.finish(&taken[0], "42").await?;
-    same!(world.waiting().await?, ["none", "empty", "gone"]);
+    same!(world.waiting().await?, ["none", "empty"]);
     Ok(())
 }
 

@@ -240,6 +240,9 @@ async fn what_waits_for_its_retry_does_not_matter(world: &World) -> Outcome {
     canonical(world).await?;
     let fields = [("status", "dispatched"), ("script", "1"), ("retries", "1")];
     world.put_foreign("j1", &fields).await?;
+    check!(world.take(1).await?.is_empty()); // its second push is waited for
+    world.pass(AGE.as_millis() as u64);
+    world.broker.promote().await?;
     let claimed = world.take_one().await?;
     let failure = Wrong::new(FailureKind::Script, "boom");
     let delayed = world.broker.fail(&claimed, &failure, b"", b"", AGE).await?;

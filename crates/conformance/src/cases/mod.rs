@@ -21,6 +21,7 @@ mod clocks;
 mod configure;
 mod control;
 mod dead;
+mod defer;
 mod delays;
 mod delete;
 mod dependents;
@@ -156,6 +157,7 @@ pub const GROUPS: &[Group] = &[
     group("feeds", feeds::CASES),
     group("each", each::CASES),
     group("locks", locks::CASES),
+    group("defer", defer::CASES),
     group("rescue", rescue::CASES),
     group("rescue_foreign", rescue_foreign::CASES),
     group("watch", watch::CASES),

@@ -62,34 +62,38 @@ pub(super) const CLAIM: &[Change] = &[
     ),
     (
         "job_runs_beside_itself",
-        "(status == 'started' and not redis.call('ZSCORE', LEASES, id))",
-        "status == 'started'",
+        "and status ~= 'dispatched' then",
+        "and status ~= 'dispatched' and status ~= 'started' then",
     ),
     (
         "abandoned_job_never_runs",
-        "status == 'started' and not",
-        "false and not",
+        "  if is.status ~= 'started' or (is.mw_lock",
+        "  if true or (is.mw_lock",
     ),
     (
         "ended_job_runs_again",
-        "if not free(is, id) then",
-        "if not free(is, id) and not final(is.status) then",
+        "and status ~= 'dispatched' then",
+        "and status ~= 'dispatched' and not final(status) then",
     ),
     (
         "job_without_status_never_runs",
-        "return status == nil or",
-        "return false or",
+        "  if status ~= '' and status ~= 'dispatched'",
+        "  if not is.status or status ~= '' and status ~= 'dispatched'",
     ),
-    ("job_with_empty_status_never_runs", " or status == ''", ""),
+    (
+        "job_with_empty_status_never_runs",
+        "  if status ~= '' and status ~= 'dispatched'",
+        "  if is.status == '' or status ~= '' and status ~= 'dispatched'",
+    ),
     (
         "job_made_up",
-        "#record == 0 or not takeable",
-        "not takeable",
+        "local skip = #record == 0 or is.mw_waiting",
+        "local skip = is.mw_waiting",
     ),
     (
         "dropped_not_counted",
-        "not takeable(is, id, list(k)) then\n    dropped = dropped + 1",
-        "not takeable(is, id, list(k)) then",
+        "legacy) then\n    dropped = dropped + 1",
+        "legacy) then",
     ),
     (
         "a_list_like_a_job_ends_the_claim",
@@ -131,8 +135,8 @@ pub(super) const CLAIM: &[Change] = &[
     ("dropped_never_told", "return {dropped,", "return {0,"),
     (
         "waiting_job_runs",
-        "is.mw_waiting or given[id]",
-        "given[id]",
+        "or is.mw_waiting or given[id]",
+        "or given[id]",
     ),
     ("claim_not_told", "event(id, 'claim', ask.worker)", ""),
     (
@@ -285,13 +289,13 @@ pub(super) const CLAIM_ORDER: &[Change] = &[
 pub(super) const CLAIM_LOCKS: &[Change] = &[
     (
         "lock_ignored",
-        "return is.status ~= 'started' and unlocked(is.mw_lock, id)",
+        "return not is.mw_lock or is.mw_lock == list or unlocked(is.mw_lock, id)",
         "return true",
     ),
     (
         "old_list_needs_itself",
-        "if not is.mw_lock or is.mw_lock == list then",
-        "if not is.mw_lock then",
+        "return not is.mw_lock or is.mw_lock == list or",
+        "return not is.mw_lock or",
     ),
     (
         "a_key_like_an_old_list_locks",
@@ -356,9 +360,119 @@ pub(super) const CLAIM_LOCKS: &[Change] = &[
         "",
     ),
     (
-        "run_by_an_old_worker_and_ours",
-        "return is.status ~= 'started' and unlocked",
-        "return unlocked",
+        "run_by_another_worker_and_ours",
+        "  if is.status ~= 'started' or (is.mw_lock",
+        "  is.status = is.status == 'started' and 'dispatched' or is.status\n  if true or (is.mw_lock",
+    ),
+    (
+        "locked_job_deferred",
+        " or (is.mw_lock and is.mw_lock ~= list) then return false end",
+        " then return false end",
+    ),
+    (
+        "leased_job_deferred",
+        "  if redis.call('ZSCORE', LEASES, id) then return false end\n  -- Where",
+        "  -- Where",
+    ),
+    (
+        "deferred_and_forgotten",
+        "redis.pcall('ZADD', WATCH, 'NX', whole(ask.now), id)",
+        "1",
+    ),
+    (
+        "deferred_where_nobody_looks",
+        "    is.status = 'dispatched'\n    return false",
+        "    return true",
+    ),
+    (
+        "deferred_since_the_last_push",
+        "redis.call('HSETNX', key, 'mw_seen', whole(ask.now)",
+        "redis.call('HSET', key, 'mw_seen', whole(ask.now)",
+    ),
+    (
+        "deferred_and_going_nowhere",
+        "  redis.call('HSETNX', key, 'mw_queue', queue)\n",
+        "",
+    ),
+    (
+        "deferred_and_answered_elsewhere",
+        "  if legacy and not is.mw_reply then redis.call('HSET', key, 'mw_legacy', '1') end\n",
+        "",
+    ),
+    (
+        "deferred_and_not_told",
+        "  event(id, 'defer', '', 'another worker may run it')\n",
+        "",
+    ),
+    (
+        "left_on_the_old_list",
+        "found = redis.call('LREM', old, -1, id) > 0 or found",
+        "found = redis.call('LPOS', old, id) or found",
+    ),
+    (
+        "marked_or_not_postponed",
+        "  if is.mw_lock or is.mw_reply then return false end\n",
+        "",
+    ),
+    (
+        "postponed_where_nothing_migrates",
+        "  if not phase then return false end\n",
+        "",
+    ),
+    (
+        "old_list_of_the_worker_forgotten",
+        "JOB .. worker_id, OLD_WORK .. worker_id, set}, {}",
+        "set}, {}",
+    ),
+    (
+        "old_list_of_the_migration_forgotten",
+        "OLD_WORK .. worker_id, set}, {}",
+        "OLD_WORK .. worker_id}, {}",
+    ),
+    (
+        "strolls_not_bounded",
+        "  walked = walked or strolled > LONGEST_STROLL\n",
+        "",
+    ),
+    (
+        "second_push_not_waited_for",
+        "  if found or is.mw_attempt or string.find(is.mw_seen",
+        "  if true or string.find(is.mw_seen",
+    ),
+    (
+        "postponed_on_an_old_list_too",
+        "  if found or is.mw_attempt",
+        "  if is.mw_attempt",
+    ),
+    (
+        "postponed_after_it_waited",
+        "  if found or is.mw_attempt or",
+        "  if found or",
+    ),
+    (
+        "postponed_for_ever",
+        " or string.find(is.mw_seen or '', ' new', 1, true) then return false end",
+        " then return false end",
+    ),
+    (
+        "postponed_where_it_cannot_be",
+        "  if type(redis.pcall('ZADD', DELAYED, whole(ask.now + GRACE), id)) ~= 'number' then return false end\n",
+        "  redis.call('ZADD', DELAYED, whole(ask.now + GRACE), id)\n",
+    ),
+    (
+        "postponed_for_too_short",
+        "whole(ask.now + GRACE), id)",
+        "whole(ask.now), id)",
+    ),
+    (
+        "postponed_to_nowhere",
+        "redis.call('HSET', key, 'mw_queue', queue, 'mw_seen', whole(ask.now) .. ' new')",
+        "redis.call('HSET', key, 'mw_seen', whole(ask.now) .. ' new')",
+    ),
+    (
+        "nobody_wakes_for_what_is_postponed",
+        "  if redis.call('ZRANK', DELAYED, id) == 0 then wake() end\n",
+        "",
     ),
     (
         "all_lists_are_old",

@@ -75,7 +75,6 @@ pub fn all() -> Vec<Mutation> {
         (Verb::Renew, starts::RENEW),
         (Verb::Claim, claim::CLAIM),
         (Verb::Claim, claim::CLAIM_ORDER),
-        (Verb::Claim, claim::CLAIM_LOCKS),
         (Verb::Claim, waits::FOREIGN),
         (Verb::Enqueue, waits::HOLD),
         (Verb::Enqueue, waits::DOUBLE),
@@ -139,6 +138,7 @@ fn wished() -> &'static [(Verb, &'static [Change], &'static [&'static str])] {
     &[
         (Verb::Watch, duties::WATCH, RESCUE),
         (Verb::Adopt, duties::ADOPT, RESCUE),
+        (Verb::Claim, claim::CLAIM_LOCKS, &["defer", "locks"]),
         (Verb::Finish, batches::COUNTED, BATCHES),
         (Verb::Exchange, batches::COUNTED_TOGETHER, BATCHES),
         (Verb::Fail, batches::COUNTED_FAILED, BATCHES),

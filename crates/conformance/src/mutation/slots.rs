@@ -315,8 +315,8 @@ pub(super) const CLAIM: &[Change] = &[
     ),
     (
         "twice_in_one_call",
-        "is.mw_waiting or given[id] then",
-        "is.mw_waiting then",
+        "is.mw_waiting or given[id] or",
+        "is.mw_waiting or",
     ),
     ("its_start_not_noted", "'mw_started', ask.since, ", ""),
     (

@@ -55,13 +55,13 @@ pub(super) const FOREIGN: &[Change] = &[
     ),
     (
         "held_not_counted",
-        "  if waiting then\n    dropped = dropped + 1",
-        "  if waiting then",
+        "legacy) then\n    dropped = dropped + 1",
+        "legacy) then",
     ),
     (
         "held_job_runs",
-        "  if waiting then\n    dropped = dropped + 1\n    return\n  end\n",
-        "",
+        "legacy) then\n    dropped = dropped + 1\n    return\n  end\n",
+        "legacy) then end\n",
     ),
     (
         "failed_prerequisite_ignored",

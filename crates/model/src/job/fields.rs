@@ -101,7 +101,8 @@ pub mod field {
     /// list; `0`, on `hero:q:reply:{id}`, as where it is missing; `both`, if nobody knows.
     pub const LEGACY: &str = "mw_legacy";
     /// Ours: that a worker without leases has started it, or has taken it, and when that was first seen:
-    /// milliseconds since 1970, `started` or `away`, and `updated_at` as it was then.
+    /// milliseconds since 1970, `started` or `away`, and `updated_at` as it was then. Or `new`: its type migrates, and a
+    /// client without our mark may be about to push it to an old list too.
     pub const SEEN: &str = "mw_seen";
     /// Ours: the presence key of the worker it is for, a blank, and the queue to take if that is away.
     pub const FALLBACK: &str = "mw_fallback";

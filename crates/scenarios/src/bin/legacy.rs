@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use meshwork_scenarios::legacy::{
-    Batch, LegacyError, OldList, Orders, Plan, play, submit, work_as_old, work_as_ours,
+    Batch, LegacyError, OldList, Orders, Plan, play, push_both, submit, work_as_old, work_as_ours,
 };
 use meshwork_test_servers::binary::meshwork_binary;
 
@@ -18,6 +18,9 @@ struct Arguments {
     /// Which of the old patterns: suffix, actor or work [default: each in turn]
     #[arg(long, value_parser = OldList::from_name)]
     list: Option<OldList>,
+    /// Instead: clients that push each job to both sides and mark none, with plain workers and ours at once
+    #[arg(long)]
+    unmarked: bool,
     /// How many jobs, in all patterns together
     #[arg(long, default_value_t = 10_000)]
     jobs: u64,
@@ -82,6 +85,12 @@ async fn world(arguments: &Arguments) -> Result<bool, LegacyError> {
         deadly: arguments.deadly,
         seed,
     };
+    if arguments.unmarked {
+        let jobs = arguments.jobs;
+        let report = push_both(&Plan { jobs, ..plan }).await?;
+        meshwork_test_servers::say(&report);
+        return Ok(report.holds());
+    }
     let mut hold = true;
     for list in lists {
         let report = play(&plan, list).await?;

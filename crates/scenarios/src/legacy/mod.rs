@@ -8,6 +8,7 @@ mod judge;
 mod keeper;
 mod orders;
 mod ours;
+mod unmarked;
 mod worker;
 mod world;
 
@@ -18,6 +19,7 @@ pub use client::{Batch, submit};
 pub use judge::Report;
 pub use orders::Orders;
 pub use ours::work as work_as_ours;
+pub use unmarked::{Unmarked, push_both};
 pub use worker::work as work_as_old;
 pub use world::play;
 

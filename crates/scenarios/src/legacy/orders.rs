@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -84,6 +85,10 @@ pub(super) enum Account {
     Kills,
     /// Each reply that an old client got.
     Replies,
+    /// When an old worker had written `started`: the job, milliseconds since 1970.
+    Begun,
+    /// When a client had pushed a job to both sides: the job, milliseconds since 1970.
+    Pushed,
 }
 
 impl Account {
@@ -93,12 +98,25 @@ impl Account {
             Self::Submitted => "submitted",
             Self::Kills => "kills",
             Self::Replies => "replies",
+            Self::Begun => "begun",
+            Self::Pushed => "pushed",
         }
     }
 
     /// Adds a line, whole or not at all.
     pub(super) fn add(self, dir: &Path, line: &str) -> io::Result<()> {
         account::add(&dir.join(self.name()), line)
+    }
+
+    /// Adds a job and the time.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "its processes compare times with each other, not with a server"
+    )]
+    pub(super) fn stamp(self, dir: &Path, id: &str) -> io::Result<()> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_err(io::Error::other)?.as_millis();
+        self.add(dir, &format!("{id} {now}"))
     }
 
     /// All its lines.

@@ -26,6 +26,7 @@ pub fn work(orders: &Orders) -> Result<(), LegacyError> {
         let job = format!("hero:job:{id}");
         let _data: HashMap<String, Vec<u8>> = redis.hgetall(&job)?;
         let () = redis.hset(&job, "status", "started")?;
+        Account::Begun.stamp(&orders.dir, &id)?;
         orders.die(doom, Point::Begun, &id)?;
         if redis.llen::<_, usize>(&stops)? > 0 {
             let stop: Option<String> = redis.lpop(&stops, None)?;

@@ -1,10 +1,6 @@
 //! Orphans of foreign workers: run again, named, and repeated.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
-mod common;
-
-use common::Ground;
+use crate::common::Ground;
 
 const QUEUE: &str = "hero:q:work:type:osis";
 

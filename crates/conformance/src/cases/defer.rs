@@ -1,0 +1,375 @@
+//! defer: jobs that a worker without leases runs while their id stands on a list of ours. A client may push an id to a
+//! canonical queue and to an old list, with no mark that says so.
+
+use meshwork_broker::{Claim, Feeds, Finished, OldList, Taken};
+
+use super::old_side::{AGE, fill, look_after, looked_at, migrate, old, pop, put_old, start, write};
+use super::world::{LEASE, START, WORKER, ids};
+use super::{Failure, Outcome, World, cases, check, same};
+
+cases![
+    what_another_worker_runs_is_deferred,
+    it_runs_when_its_timeout_and_an_age_have_passed,
+    it_is_dropped_when_it_ends,
+    it_waits_for_others_when_its_worker_is_gone,
+    pushed_again_and_again_it_is_one_job,
+    twice_on_one_list_it_is_one_job,
+    an_old_list_has_such_ids_too,
+    ours_is_deferred_too,
+    one_that_waits_for_others_is_no_such_job,
+    where_nobody_could_look_after_it_it_runs,
+    the_id_is_taken_off_the_old_list_with_the_claim,
+    it_is_taken_off_each_kind_of_old_list,
+    a_type_that_does_not_migrate_is_left_alone,
+    a_walk_through_long_old_lists_ends_the_call,
+    a_second_push_is_waited_for,
+    an_old_worker_may_be_about_to_say_so,
+    what_is_waited_for_comes_once,
+    where_nothing_can_be_waited_for_it_runs,
+    what_is_ours_or_ran_before_is_not_waited_for,
+];
+
+const RUNS: [(&str, &str); 4] = [
+    ("script", "1"),
+    ("status", "started"),
+    ("timeout", "7"),
+    ("script_type", "OSIS"),
+];
+const UNMARKED: [(&str, &str); 3] = [
+    ("script", "1"),
+    ("status", "dispatched"),
+    ("script_type", "OSIS"),
+];
+/// For how long a job that is on no old list waits for its second push, in milliseconds.
+const GRACE: u64 = 200;
+/// The age of types that do not migrate, in milliseconds.
+const ANY_AGE: u64 = 30_000;
+
+/// A client pushes it to the canonical queue and to the old list, and says so nowhere.
+async fn put_twice(world: &World, id: &str) -> Outcome {
+    put_old(world, id, &["timeout", "7"]).await?;
+    world.push(id).await
+}
+
+async fn claim_old(world: &World, want: usize) -> Result<Taken, Failure> {
+    let old = OldList {
+        list: old(world),
+        home: world.queue(),
+    };
+    let claim = Claim {
+        queues: &[],
+        old: &[old],
+        reverse: false,
+        feeds: Feeds::All,
+        want,
+        lease: LEASE,
+        worker: WORKER,
+        token: &world.token(),
+    };
+    Ok(world.broker.claim(claim).await?)
+}
+
+/// And looked at again at once.
+async fn what_another_worker_runs_is_deferred(world: &World) -> Outcome {
+    world.put_foreign("j1", &RUNS).await?;
+    let taken = world.claim(WORKER, &[world.queue()], 5).await?;
+    same!((taken.jobs.len(), taken.dropped), (0, 1));
+    same!(world.status("j1").await?, "started");
+    same!(world.waiting().await?.len(), 0);
+    same!(looked_at(world, "j1").await?, Some(START));
+    same!(world.field("j1", "mw_queue").await?, Some(world.queue()));
+    let seen = format!("{START} started ");
+    same!(world.field("j1", "mw_seen").await?, Some(seen));
+    let last = world.events().await?.pop().unwrap_or_default();
+    same!(last, ["j1", "defer", "", "another worker may run it"]);
+    Ok(())
+}
+
+/// Not before; its worker is lost then, and its client is answered where it waits.
+async fn it_runs_when_its_timeout_and_an_age_have_passed(world: &World) -> Outcome {
+    world.put_foreign("j1", &RUNS).await?;
+    check!(world.take(5).await?.is_empty());
+    same!(look_after(world, 0).await?.len(), 0);
+    same!(look_after(world, ANY_AGE).await?.len(), 0);
+    same!(look_after(world, 6_999).await?.len(), 0);
+    same!(look_after(world, 1).await?, ["j1"]);
+    let claimed = world.take_one().await?;
+    same!(world.read("j1").await?.lost, 1);
+    same!(world.finish(&claimed, "42").await?, Finished::Finished);
+    same!(world.list(&world.reply("j1")).await?, ["42"]);
+    same!(looked_at(world, "j1").await?, None);
+    Ok(())
+}
+
+/// Once it is to run again, and not before.
+async fn it_waits_for_others_when_its_worker_is_gone(world: &World) -> Outcome {
+    let after = ("prerequisites", r#"["first"]"#);
+    world.put(&["first"]).await?;
+    world
+        .put_foreign("j1", &[&RUNS[..], &[after]].concat())
+        .await?;
+    let taken = world.take(5).await?;
+    same!(ids(&taken), ["first"]);
+    same!(world.read("j1").await?.waiting, 0);
+    look_after(world, 0).await?;
+    same!(look_after(world, ANY_AGE).await?.len(), 0);
+    same!(look_after(world, 7_000).await?, ["j1"]);
+    check!(world.take(5).await?.is_empty());
+    same!(world.read("j1").await?.waiting, 1);
+    world.finish(&taken[0], "42").await?;
+    same!(world.waiting().await?, ["j1"]);
+    Ok(())
+}
+
+/// By the worker that has it.
+async fn it_is_dropped_when_it_ends(world: &World) -> Outcome {
+    world.put_foreign("j1", &RUNS).await?;
+    check!(world.take(5).await?.is_empty());
+    write(world, "j1", &["status", "finished", "output", "42"]).await?;
+    same!(look_after(world, 9 * ANY_AGE).await?.len(), 0);
+    same!(looked_at(world, "j1").await?, None);
+    check!(world.take(5).await?.is_empty());
+    same!(world.field("j1", "output").await?.as_deref(), Some("42"));
+    same!(world.list(&world.reply("j1")).await?.len(), 0);
+    Ok(())
+}
+
+/// Its time is counted from the first push.
+async fn pushed_again_and_again_it_is_one_job(world: &World) -> Outcome {
+    world.put_foreign("j1", &RUNS).await?;
+    check!(world.take(5).await?.is_empty());
+    for _ in 0..3 {
+        world.pass(9_000);
+        world.push("j1").await?;
+        check!(world.take(5).await?.is_empty());
+    }
+    let seen = format!("{START} started ");
+    same!(world.field("j1", "mw_seen").await?, Some(seen));
+    same!(look_after(world, ANY_AGE).await?, ["j1"]);
+    same!(ids(&world.take(5).await?), ["j1"]);
+    Ok(())
+}
+
+/// What the same call has claimed is ours.
+async fn twice_on_one_list_it_is_one_job(world: &World) -> Outcome {
+    world.put_foreign("j1", &UNMARKED).await?;
+    world.push("j1").await?;
+    same!(ids(&world.take(5).await?), ["j1"]);
+    same!(looked_at(world, "j1").await?, None);
+    same!(world.field("j1", "mw_seen").await?, None);
+    Ok(())
+}
+
+/// Its client waits on the list of old.
+async fn an_old_list_has_such_ids_too(world: &World) -> Outcome {
+    migrate(world, "canonical").await?;
+    put_old(world, "j1", &["status", "started", "timeout", "1"]).await?;
+    same!(claim_old(world, 5).await?.dropped, 1);
+    same!(look_after(world, 2 * AGE).await?, ["j1"]);
+    let claimed = world.take_one().await?;
+    world.finish(&claimed, "42").await?;
+    let reply = format!("{}j1", world.keys().legacy_reply_prefix());
+    same!(world.list(&reply).await?, ["42"]);
+    same!(world.list(&world.reply("j1")).await?.len(), 0);
+    Ok(())
+}
+
+/// A worker of another make has popped it, and somebody has pushed it again.
+async fn ours_is_deferred_too(world: &World) -> Outcome {
+    let mut job = world.job("j1")?;
+    (job.reply, job.timeout) = (true, 7);
+    world.put_jobs(&[job]).await?;
+    write(world, "j1", &["status", "started"]).await?;
+    check!(world.take(5).await?.is_empty());
+    same!(look_after(world, ANY_AGE + 7_000).await?, ["j1"]);
+    let claimed = world.take_one().await?;
+    world.finish(&claimed, "42").await?;
+    same!(world.list(&world.reply("j1")).await?, ["42"]);
+    Ok(())
+}
+
+/// Nor is one of which an old list says who has it.
+async fn one_that_waits_for_others_is_no_such_job(world: &World) -> Outcome {
+    let waits = [&RUNS[..], &[("mw_waiting", "\"j\"")]].concat();
+    world.put_foreign("j1", &waits).await?;
+    world
+        .put_foreign("j2", &[&RUNS[..], &[("mw_lock", "elsewhere")]].concat())
+        .await?;
+    check!(world.take(5).await?.is_empty());
+    for id in ["j1", "j2"] {
+        same!(looked_at(world, id).await?, None);
+        same!(world.field(id, "mw_seen").await?, None);
+    }
+    Ok(())
+}
+
+/// The key of the watch is somebody else's.
+async fn where_nobody_could_look_after_it_it_runs(world: &World) -> Outcome {
+    let watch = world.keys().watch();
+    world.raw::<()>(&["SET", &watch, "x"]).await?;
+    world.put_foreign("j1", &RUNS).await?;
+    same!(ids(&world.take(5).await?), ["j1"]);
+    Ok(())
+}
+
+/// No old worker finds it any more; those before and behind it stay.
+async fn the_id_is_taken_off_the_old_list_with_the_claim(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    put_old(world, "before", &[]).await?;
+    put_twice(world, "j1").await?;
+    put_old(world, "behind", &[]).await?;
+    same!(ids(&world.take(5).await?), ["j1"]);
+    same!(world.list(&old(world)).await?, ["before", "behind"]);
+    Ok(())
+}
+
+/// Of the type, of a worker in both spellings, and the one that the migration names.
+async fn it_is_taken_off_each_kind_of_old_list(world: &World) -> Outcome {
+    let set = format!("{}x", world.keys().legacy_work_prefix());
+    super::old_side::set(world, "osis", &format!("dual {set} {AGE}")).await?;
+    let work = world.keys().legacy_work_prefix();
+    let lists = [
+        ("type", old(world)),
+        ("actor", world.key("runner_1")),
+        ("work", format!("{work}runner_1")),
+        ("set", set),
+    ];
+    for (id, list) in &lists {
+        let fields = [
+            "status",
+            "dispatched",
+            "script",
+            "1",
+            "actor_id",
+            "runner_1",
+        ];
+        write(world, id, &fields).await?;
+        world.raw::<()>(&["LPUSH", list, id]).await?;
+        world.push(id).await?;
+    }
+    same!(ids(&world.take(5).await?), ["type", "actor", "work", "set"]);
+    for (_, list) in &lists {
+        same!(world.list(list).await?.len(), 0);
+    }
+    Ok(())
+}
+
+/// So is a job of ours: where it stands besides, its mark says.
+async fn a_type_that_does_not_migrate_is_left_alone(world: &World) -> Outcome {
+    super::old_side::set(world, "sal", &format!("dual {} {AGE}", old(world))).await?;
+    put_twice(world, "j1").await?;
+    same!(ids(&world.take(5).await?), ["j1"]);
+    same!(world.list(&old(world)).await?, ["j1"]);
+    world.put(&["j2"]).await?;
+    migrate(world, "dual").await?;
+    world.raw::<()>(&["LPUSH", &old(world), "j2"]).await?;
+    same!(ids(&world.take(5).await?), ["j2"]);
+    same!(world.list(&old(world)).await?, ["j1", "j2"]);
+    Ok(())
+}
+
+/// The rest is taken by the next.
+async fn a_walk_through_long_old_lists_ends_the_call(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    fill(world, &old(world), 0..20_001).await?;
+    for id in ["j1", "j2"] {
+        world
+            .put_foreign(id, &[("status", "dispatched"), ("script", "1")])
+            .await?;
+        world.raw::<()>(&["RPUSH", &old(world), id]).await?;
+    }
+    let taken = world.claim(WORKER, &[world.queue()], 5).await?;
+    same!((ids(&taken.jobs), taken.more), (vec!["j1"], true));
+    same!(ids(&world.take(5).await?), ["j2"]);
+    Ok(())
+}
+
+/// Lets the grace pass; the ids that came to the queue then.
+async fn grace(world: &World) -> Result<Vec<String>, Failure> {
+    world.pass(GRACE - 1);
+    world.broker.promote().await?;
+    same!(world.waiting().await?.len(), 0);
+    world.pass(1);
+    world.broker.promote().await?;
+    world.waiting().await
+}
+
+/// The client pushes to the canonical queue first, and somebody may be asleep until the job is due.
+async fn a_second_push_is_waited_for(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    world.put_foreign("j1", &UNMARKED).await?;
+    let taken = world.claim(WORKER, &[world.queue()], 5).await?;
+    same!((taken.jobs.len(), taken.dropped), (0, 1));
+    same!(world.list(&world.keys().due()).await?, ["1"]);
+    world.raw::<()>(&["LPUSH", &old(world), "j1"]).await?;
+    same!(grace(world).await?, ["j1"]);
+    same!(ids(&world.take(5).await?), ["j1"]);
+    same!(pop(world).await?, None);
+    Ok(())
+}
+
+/// It popped the id, and writes `started` a moment later.
+async fn an_old_worker_may_be_about_to_say_so(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    for id in ["ours", "started", "between"] {
+        put_twice(world, id).await?;
+    }
+    // Old workers take the newest.
+    same!(pop(world).await?.as_deref(), Some("between"));
+    start(world, "started").await?;
+    same!(ids(&world.take(5).await?), ["ours"]);
+    same!(pop(world).await?, None);
+    write(world, "between", &["status", "started"]).await?;
+    same!(grace(world).await?.len(), 0);
+    for id in ["started", "between"] {
+        write(world, id, &["status", "finished"]).await?;
+    }
+    same!(look_after(world, 99 * AGE).await?.len(), 0);
+    check!(world.take(5).await?.is_empty());
+    Ok(())
+}
+
+/// One that was pushed to the canonical queue alone, and runs where its queue is.
+async fn what_is_waited_for_comes_once(world: &World) -> Outcome {
+    migrate(world, "canonical").await?;
+    let list = world.queue_of("osis:group:io");
+    world.put_foreign("j1", &UNMARKED).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    world.raw::<()>(&["LPUSH", &list, "j1"]).await?;
+    check!(
+        world
+            .claim(WORKER, std::slice::from_ref(&list), 5)
+            .await?
+            .jobs
+            .is_empty()
+    );
+    same!(look_after(world, GRACE).await?.len(), 0);
+    world.broker.promote().await?;
+    same!(world.list(&list).await?, ["j1"]);
+    let taken = world.claim(WORKER, std::slice::from_ref(&list), 5).await?;
+    same!(ids(&taken.jobs), ["j1"]);
+    same!(world.field("j1", "mw_seen").await?, None);
+    world.finish(&taken.jobs[0], "42").await?;
+    same!(world.list(&world.reply("j1")).await?, ["42"]);
+    Ok(())
+}
+
+/// The key of delayed jobs is somebody else's.
+async fn where_nothing_can_be_waited_for_it_runs(world: &World) -> Outcome {
+    migrate(world, "dual").await?;
+    let delayed = world.keys().delayed();
+    world.raw::<()>(&["SET", &delayed, "x"]).await?;
+    world.put_foreign("j1", &UNMARKED).await?;
+    same!(ids(&world.take(5).await?), ["j1"]);
+    Ok(())
+}
+
+/// Nor what waited for others.
+async fn what_is_ours_or_ran_before_is_not_waited_for(world: &World) -> Outcome {
+    world.put(&["ours"]).await?;
+    migrate(world, "dual").await?;
+    let again = [&UNMARKED[..], &[("mw_attempt", "0")]].concat();
+    world.put_foreign("again", &again).await?;
+    same!(ids(&world.take(5).await?), ["ours", "again"]);
+    Ok(())
+}
