@@ -42,6 +42,7 @@ const STORE: &str = include_str!("lua/lib/store.lua");
 const ASKED: &str = include_str!("lua/lib/asked.lua");
 const WAKE: &str = include_str!("lua/lib/wake.lua");
 const GATE: &str = include_str!("lua/lib/gate.lua");
+const FOREIGN: &str = include_str!("lua/lib/foreign.lua");
 const FREE: &str = include_str!("lua/lib/free.lua");
 const TAKE: &str = include_str!("lua/lib/take.lua");
 const ADMIT: &str = include_str!("lua/lib/admit.lua");
@@ -130,7 +131,7 @@ impl Verb {
             Self::Schedule => Libs::All(&[WAKE]),
             Self::Claim => Libs::Rarely {
                 often: &[TAKE],
-                seldom: &[WAITS, GATE, WAKE, FREE, ADMIT],
+                seldom: &[WAITS, GATE, WAKE, FREE, FOREIGN, ADMIT],
                 gives: &["admit", "each"],
             },
             Self::Finish => Libs::Rarely {
@@ -140,7 +141,7 @@ impl Verb {
             },
             Self::Exchange => Libs::Rarely {
                 often: &[TAKE, FINISH],
-                seldom: &[WAITS, GATE, WAKE, FREE, ADMIT, END_RUN],
+                seldom: &[WAITS, GATE, WAKE, FREE, FOREIGN, ADMIT, END_RUN],
                 gives: &["admit", "each", "end_run", "tell_next"],
             },
             Self::Watch => Libs::Ending(&[WAITS, UNLIST, STALE, PLACES, CANONICAL, OLD]),

@@ -50,7 +50,7 @@ pub(crate) struct Asked {
         allow_hyphen_values = true
     )]
     pub(crate) priority: Priority,
-    /// Not before this job has ended; may be given several times. It waits as long as --timeout says
+    /// Not before this job has ended; may be given several times
     #[arg(long, value_name = "ID", value_parser = value::job_id)]
     pub(crate) depends_on: Vec<JobId>,
     /// What it means when a job that it depends on does not finish: fail, or continue
@@ -61,6 +61,11 @@ pub(crate) struct Asked {
         requires = "depends_on"
     )]
     pub(crate) on_failure: OnFailure,
+    /// How long it waits for the jobs of --depends-on, in whole seconds, up to 7 days; then it ends in error
+    /// [default: no bound]
+    #[arg(long, value_name = "S", value_parser = value::job_timeout, requires = "depends_on",
+          allow_hyphen_values = true)]
+    pub(crate) prerequisite_timeout: Option<Duration>,
     /// Alone on its worker: nothing runs beside it
     #[arg(long)]
     pub(crate) exclusive: bool,
@@ -137,6 +142,9 @@ impl Asked {
             .env(self.env.iter().cloned().collect());
         for id in &self.depends_on {
             request = request.depends_on(id.clone());
+        }
+        if let Some(timeout) = self.prerequisite_timeout {
+            request = request.prerequisite_timeout(timeout);
         }
         if let Some(timeout) = self.timeout {
             request = request.timeout(timeout);

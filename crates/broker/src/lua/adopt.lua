@@ -10,8 +10,8 @@ if type(suspects) ~= 'number' then suspects = 0 end
 
 -- Whether a job may be on its way, or run, with nobody looking after it.
 local function open(id, has, queue)
-  local status = has.status or ''
-  local lives = status == 'dispatched' or status == 'started' or (status == '' and has.script)
+  local status = has.status
+  local lives = status == 'dispatched' or status == 'started' or status == ''
   return lives and not has.mw_waiting and not redis.call('ZSCORE', LEASES, id)
     and not redis.call('ZSCORE', DELAYED, id)
     and not (has.mw_key and redis.call('ZSCORE', BACKLOG .. member(queue, has.mw_key), id))
@@ -19,7 +19,7 @@ end
 
 for k = 1, #KEYS, 2 do
   local key, id, script_type = KEYS[k], ARGV[a], ARGV[a + 1]
-  local has = read(key, 'status', 'script', 'mw_reply', 'mw_waiting', 'mw_queue', 'mw_key', 'worker_id', 'actor_id')
+  local has = read(key, 'status', 'mw_reply', 'mw_waiting', 'mw_queue', 'mw_key', 'worker_id', 'actor_id')
   local _, after, phase = old_list(script_type, worker_of(has))
   -- However many jobs of others there are, ours are looked after.
   local space = suspects < (has.mw_reply and room or room / 2)

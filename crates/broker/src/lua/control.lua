@@ -36,7 +36,7 @@ local function dealt(id)
       redis.call('HSET', key, 'mw_with', '1')
       event(id, 'stop', ARGV[2], 'stopped_by_request')
     end
-  elseif has.status == 'dispatched' or ((has.status or '') == '' and there(key)) then
+  elseif not final(has.status) and there(key) then
     if room <= 0 then return false end
     room = room - ((has.mw_lock or not (has.mw_reply or has.mw_queue)) and 50 or 1)
     local queue = has.mw_queue or (WORK .. string.lower(has.script_type or ''))

@@ -2,12 +2,12 @@
 -- its time or for the turn of its key is stored without being pushed.
 -- KEYS    per job: its hash, its queue
 -- ARGV    now, who; then per job: id, type, number of wishes, per wish its name and value (worker: the worker
---         it is for; timeout in ms; after: a prerequisite, may be said again; on_failure: what its failure
---         means; presence: key of the worker it is for, and fallback: queue if that is away; due: when it is
---         to run, or delay in ms; key: whose turns it takes; unique: name of which one is accepted, policy:
---         keep, refuse or replace, window in ms if it is for a while; batch: the one it belongs to, member and
---         token: the job of it that asks, if it is one); caller, worker, context, script, timeout in s, retries,
---         concurrent, whether a reply is wanted; number of strings that follow, field, value, …
+--         it is for; wait: for how many ms it waits for others at most; after: a prerequisite, may be said again;
+--         on_failure: what its failure means; presence: key of the worker it is for, and fallback: queue if that is
+--         away; due: when it is to run, or delay in ms; key: whose turns it takes; unique: name of which one is
+--         accepted, policy: keep, refuse or replace, window in ms if it is for a while; batch: the one it belongs
+--         to, member and token: the job of it that asks, if it is one); caller, worker, context, script, timeout in
+--         s, retries, concurrent, whether a reply is wanted; number of strings that follow, field, value, …
 -- Returns per job 'stored', 'exists', 'full', 'draining', 'large ' and its bytes, 'unknown ' and the
 --         prerequisite that is not there, 'keep ' or 'refuse ' and the job that has its unique name, 'batch '
 --         and why that takes none: missing, sealed, ended or full

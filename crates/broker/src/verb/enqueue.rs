@@ -149,7 +149,8 @@ fn wishes(keys: &Hero, job: &NewJob) -> Vec<(&'static str, String)> {
         }
     }
     if !job.depends_on.is_empty() {
-        wishes.push(("timeout", (job.timeout * 1000).to_string()));
+        let wait = job.prerequisite_timeout;
+        wishes.extend(wait.map(|seconds| ("wait", (seconds * 1000).to_string())));
         wishes.push(("on_failure", job.on_failure.as_str().to_owned()));
         let after = job.prerequisites().into_iter();
         wishes.extend(after.map(|id| ("after", id.to_string())));

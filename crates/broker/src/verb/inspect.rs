@@ -64,10 +64,13 @@ impl Broker {
             .query_async(&mut self.conn.clone())
             .await
             .map_err(failed)?;
-        // A list of that name is one of the old queues, which begin like jobs.
+        // A list of that name is one of the old queues, which begin like jobs; a hash without a status is no job.
+        let has_status = |fields: &Fields| {
+            let mut names = fields.iter().map(|(name, _)| name);
+            names.any(|name| name == field::STATUS.as_bytes())
+        };
         let read = |(id, record): (&JobId, redis::RedisResult<Fields>)| {
-            let fields = record.ok().filter(|fields| !fields.is_empty())?;
-            Some(job(id.as_str(), fields))
+            Some(job(id.as_str(), record.ok().filter(has_status)?))
         };
         Ok(ids.iter().zip(records).map(read).collect())
     }

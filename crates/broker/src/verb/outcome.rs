@@ -87,21 +87,23 @@ impl Broker {
         pipe.ignore_errors();
         for id in ids {
             let key = self.keys.job_hash_key(id);
-            pipe.cmd("HLEN").arg(&key).cmd("HMGET").arg(&key).arg(names);
+            pipe.cmd("HMGET").arg(&key).arg(names);
         }
-        let records: Vec<(RedisResult<usize>, RedisResult<Values>)> = pipe
+        let records: Vec<RedisResult<Values>> = pipe
             .query_async(&mut self.conn.clone())
             .await
             .map_err(|source| Error::Call {
                 verb: "outcomes",
                 source,
             })?;
-        // A list of that name is one of the old queues, which begin like jobs.
-        let job = |(id, (length, record)): (&JobId, (RedisResult<usize>, RedisResult<Values>))| {
-            let fields = names.iter().zip(record.ok()?);
+        // A list of that name is one of the old queues, which begin like jobs; a hash without a status is no job.
+        let status = names.iter().position(|name| *name == field::STATUS);
+        let job = |(id, record): (&JobId, RedisResult<Values>)| {
+            let record = record.ok()?;
+            record.get(status?)?.as_ref()?;
+            let fields = names.iter().zip(record);
             let set = fields.filter_map(|(name, value)| Some(((*name).to_owned(), value?)));
-            // A record may have none of these fields and be there all the same.
-            (length.ok()? > 0).then(|| Job::from_fields(id.as_str(), set))
+            Some(Job::from_fields(id.as_str(), set))
         };
         Ok(ids.iter().zip(records).map(job).collect())
     }

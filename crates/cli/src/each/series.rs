@@ -58,6 +58,9 @@ pub(super) fn digest(script: &Script, asked: &Asked, inputs: &[Input]) -> String
         hash.part(id.as_str());
     }
     hash.part(asked.on_failure.as_str());
+    if let Some(timeout) = asked.prerequisite_timeout {
+        hash.part(format!("{timeout:?}"));
+    }
     let mut env = asked.env.clone();
     env.sort();
     for (name, value) in env {
@@ -140,6 +143,7 @@ mod tests {
             priority: Default::default(),
             depends_on: Vec::new(),
             on_failure: Default::default(),
+            prerequisite_timeout: None,
             exclusive: false,
             check: false,
             trace: Default::default(),

@@ -117,7 +117,7 @@ on_all_data! {
 
     fn stop_is_for_jobs_that_wait_and_jobs_that_run(ground: &Ground) {
         ground.file("endless.rhai", "loop { }");
-        let worker = ground.worker(&["--type", "osis", "--concurrency", "1", "--lease", "0.6"]);
+        let worker = ground.worker(&["--type", "osis", "--concurrency", "1", "--lease", "3"]);
         let runs = submitted(ground, &["endless.rhai"]);
         ground.job_that_is("started");
         let waits = submitted(ground, &["endless.rhai"]);

@@ -66,6 +66,28 @@ on_all_data! {
         assert!(done.stderr.contains("prerequisite bad did not finish"), "{}", done.stderr);
     }
 
+    fn waiting_has_a_bound_of_its_own(ground: &Ground) {
+        ground.run(&["queue", "pause", "osis"]).ok();
+        submit(ground, "first", &[]);
+        submit(ground, "patient", &["--depends-on", "first", "--timeout", "1"]);
+        submit(ground, "short", &["--depends-on", "first", "--prerequisite-timeout", "1"]);
+        let line = json!({"script": "1", "type": "osis", "id": "line", "depends_on": ["first"], "prerequisite_timeout": 1});
+        let file = ground.file("jobs.jsonl", line.to_string()).display().to_string();
+        ground.run(&["job", "submit", "--jsonl", &file]).ok();
+        let worker = ground.worker(&["--type", "osis"]);
+        for id in ["short", "line"] {
+            let done = ground.run(&["job", "wait", id]).exits(1);
+            assert!(done.stderr.contains("timeout: prerequisite first has not ended"), "{}", done.stderr);
+        }
+        // Its timeout, which is as long, has passed too.
+        assert_eq!(status(ground, "patient")["status"], "waiting_for_prerequisites");
+        ground.run(&["queue", "resume", "osis"]).ok();
+        ground.run(&["job", "wait", "patient"]).ok();
+        worker.kill();
+        let alone = ["job", "submit", "a.rhai", "--prerequisite-timeout", "1"];
+        ground.run(&alone).exits(2);
+    }
+
     fn routes_are_groups_and_bindings_choose_them(ground: &Ground) {
         ground.file("bindings.yaml", "bindings:\n  - {route: eu, topic: 'orders.eu.#'}\n  \
             - {route: large, payload: {/rows: {from: 100}}}\n  - {route: py, name: 'pyth*'}\ndefault: rest\n");

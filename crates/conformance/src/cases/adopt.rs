@@ -12,7 +12,7 @@ cases![
     a_job_that_an_old_worker_took_is_run,
     a_job_that_an_old_worker_started_is_run,
     what_stands_on_a_list_is_left,
-    a_job_without_a_status_counts_as_one,
+    a_hash_without_a_status_is_no_job,
     what_is_not_adrift_is_left,
     said_twice_it_counts_once,
     what_the_record_says_stays,
@@ -98,15 +98,14 @@ async fn what_stands_on_a_list_is_left(world: &World) -> Outcome {
     Ok(())
 }
 
-/// As when it is claimed; but without a script it is none.
-async fn a_job_without_a_status_counts_as_one(world: &World) -> Outcome {
+/// As when it is claimed.
+async fn a_hash_without_a_status_is_no_job(world: &World) -> Outcome {
     migrate(world, "dual").await?;
     write(world, "j1", &["script", "1"]).await?;
     write(world, "j2", &["script", "1", "status", ""]).await?;
-    write(world, "j3", &["caller_id", "alice"]).await?;
-    same!(adopt(world, &["j1", "j2", "j3"]).await?, 2);
+    same!(adopt(world, &["j1", "j2"]).await?, 1);
     look_after(world, AGE).await?;
-    same!(look_after(world, AGE).await?, ["j1", "j2"]);
+    same!(look_after(world, AGE).await?, ["j2"]);
     Ok(())
 }
 

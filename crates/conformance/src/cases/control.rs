@@ -272,19 +272,32 @@ async fn a_job_that_waits_for_others_is_stopped(world: &World) -> Outcome {
     Ok(())
 }
 
-/// With or without a status, in whatever letters its type is written.
+/// Whatever its status and however its type is written; a hash without a status is none.
 async fn a_job_of_another_client_is_stopped(world: &World) -> Outcome {
     let fields = [("script", "1"), ("script_type", "OSIS")];
     world.put_foreign("j1", &fields).await?;
     world
         .put_foreign("j2", &[&fields[..], &[("status", "")]].concat())
         .await?;
-    request(world, "j1").await?;
-    request(world, "j2").await?;
-    ask(world, "w9", &[]).await?;
-    same!(error(world, "j1").await?, stopped());
-    same!(error(world, "j2").await?, stopped());
-    same!(world.waiting().await?.len(), 0);
+    for (id, status) in [("j3", "waiting_for_prerequisites"), ("j4", "paused")] {
+        world
+            .put_foreign(id, &[("status", status), fields[1]])
+            .await?;
+    }
+    world.put_hash("none", &fields).await?;
+    for id in ["j1", "j2", "j3", "j4", "none"] {
+        request(world, id).await?;
+    }
+    let before = world.record("none").await?;
+    // Each walks through lists: two in one call.
+    for _ in 0..2 {
+        ask(world, "w9", &[]).await?;
+    }
+    for id in ["j1", "j2", "j3", "j4"] {
+        same!((id, error(world, id).await?), (id, stopped()));
+    }
+    same!(world.record("none").await?, before);
+    same!(world.waiting().await?, ["none"]);
     Ok(())
 }
 

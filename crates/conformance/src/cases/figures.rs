@@ -8,7 +8,7 @@ use meshwork_model::route::Priority;
 use meshwork_model::schedule::policy::Overlap;
 
 use super::schedule::{SLOT, every, read};
-use super::waits::put_after;
+use super::waits::{after, put_after};
 use super::wishes::exchange;
 use super::world::{Got, START, WORKER};
 use super::{Failure, Outcome, World, cases, check, same};
@@ -151,7 +151,9 @@ async fn prerequisites_and_their_timeouts(world: &World) -> Outcome {
     let mut first = world.job("first")?;
     first.route.script_type = "sal".parse()?;
     world.put_jobs(&[first]).await?;
-    put_after(world, "a", &["first"]).await?;
+    let mut bounded = after(world, "a", &["first"])?;
+    bounded.prerequisite_timeout = Some(1_800);
+    world.put_jobs(&[bounded]).await?;
     world.pass(1_800_000);
     world.broker.watch().await?;
     figures(world, "created 1, error:timeout 1, failed 1").await

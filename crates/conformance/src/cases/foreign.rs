@@ -1,19 +1,22 @@
 //! Records and ids that other clients wrote, by hand or in their own way: run where they can be, left
 //! where not, and never in the way of the rest.
 
-use meshwork_broker::Finished;
-use meshwork_model::job::limits::MAX_LOST;
+use meshwork_broker::{Claim, Feeds, Finished, OldList, Retried};
 
-use super::world::{WORKER, ids};
+use super::world::{LEASE, WORKER, ids};
 use super::{Outcome, World, cases, check, same};
 
 cases![
     a_job_written_by_hand_runs,
     a_job_as_seed_2_writes_it_runs,
     a_job_of_later_heros_runs,
-    a_missing_or_empty_status_means_it_waits,
+    an_empty_status_means_it_waits,
+    a_hash_without_a_status_is_no_job,
     a_started_job_that_is_pushed_again_runs_in_time,
-    a_status_of_another_word_is_left,
+    what_cannot_be_read_is_a_dead_letter,
+    an_unreadable_job_of_an_old_list_is_answered_there,
+    an_unreadable_job_in_other_hands_is_left,
+    an_unreadable_job_that_is_mended_runs,
     a_hash_that_is_a_list_is_left,
     an_id_without_a_record_is_dropped,
     the_same_id_again_and_again_is_one_job,
@@ -97,13 +100,30 @@ async fn a_job_of_later_heros_runs(world: &World) -> Outcome {
 }
 
 /// It was pushed, so it is to run.
-async fn a_missing_or_empty_status_means_it_waits(world: &World) -> Outcome {
-    world.put_foreign("j1", &[("script", "1")]).await?;
-    world
-        .put_foreign("j2", &[("script", "1"), ("status", "")])
-        .await?;
-    same!(ids(&world.take(5).await?), ["j1", "j2"]);
+async fn an_empty_status_means_it_waits(world: &World) -> Outcome {
+    world.put_foreign("j1", &[("status", "")]).await?;
+    same!(ids(&world.take(5).await?), ["j1"]);
     same!(world.status("j1").await?, "started");
+    Ok(())
+}
+
+/// It may be anything: it is noted, and left as it is.
+async fn a_hash_without_a_status_is_no_job(world: &World) -> Outcome {
+    world.put_hash("j1", &[("script", "1")]).await?;
+    world
+        .put_hash("j2", &[("mw_lock", "x"), ("n", "1")])
+        .await?;
+    let before = (world.record("j1").await?, world.record("j2").await?);
+    let taken = world.claim(WORKER, &[world.queue()], 5).await?;
+    same!((taken.jobs.len(), taken.dropped), (0, 2));
+    same!(
+        (world.record("j1").await?, world.record("j2").await?),
+        before
+    );
+    let note = ["drop", WORKER, "no job: its hash has no status"];
+    let told = |id: &str| [id, note[0], note[1], note[2]].map(str::to_owned);
+    same!(world.events().await?, [told("j1"), told("j2")]);
+    same!(world.lease("j1").await?, None);
     Ok(())
 }
 
@@ -122,14 +142,119 @@ async fn a_started_job_that_is_pushed_again_runs_in_time(world: &World) -> Outco
     Ok(())
 }
 
-/// What it means is not ours to guess.
-async fn a_status_of_another_word_is_left(world: &World) -> Outcome {
-    let fields = [("script", "1"), ("status", "waiting_for_prerequisites")];
-    world.put_foreign("j1", &fields).await?;
-    let before = world.record("j1").await?;
-    let taken = world.claim(WORKER, &[world.queue()], 1).await?;
-    same!((taken.jobs.len(), taken.dropped), (0, 1));
-    same!(world.record("j1").await?, before);
+/// Why a job is no job that can be run: a dead letter, its client told.
+async fn unreadable(world: &World, id: &str, why: &str) -> Outcome {
+    let why = format!("unreadable: {why}");
+    let job = world.read(id).await?;
+    same!((id, job.error.as_deref()), (id, Some(why.as_str())));
+    same!(
+        (job.status.as_str(), job.dead.as_deref()),
+        ("error", Some("unreadable"))
+    );
+    same!(job.queue, Some(world.queue()));
+    check!(
+        world
+            .raw::<Option<u64>>(&["ZSCORE", &world.keys().dead(), id])
+            .await?
+            .is_some()
+    );
+    same!(world.lease(id).await?, None);
+    Ok(())
+}
+
+/// At once: it would come up again and again, or count as done.
+async fn what_cannot_be_read_is_a_dead_letter(world: &World) -> Outcome {
+    let long = "x".repeat(100);
+    let cut = format!("its status is `{}`", &long[..60]);
+    for (status, why) in [
+        ("paused", "its status is `paused`"),
+        ("Dispatched", "its status is `Dispatched`"),
+        (" ", "its status is ` `"),
+        (&long, &cut),
+    ] {
+        world.put_foreign(status, &[("status", status)]).await?;
+        let taken = world.claim(WORKER, &[world.queue()], 1).await?;
+        same!((taken.jobs.len(), taken.dropped), (0, 1));
+        unreadable(world, status, why).await?;
+        let said = format!("unreadable: {why}");
+        same!(world.list(&world.reply(status)).await?, [said]);
+    }
+    for status in ["", "dispatched", "waiting_for_prerequisites"] {
+        let id = format!("j{status}");
+        world.put_hash(&id, &[("status", status)]).await?;
+        check!(world.take(1).await?.is_empty());
+        unreadable(world, &id, "it has no script").await?;
+    }
+    world.put_foreign("blank", &[("script", " \n")]).await?;
+    check!(world.take(1).await?.is_empty());
+    unreadable(world, "blank", "it has no script").await?;
+    let figures = world.keys().queue_stats_key(&world.queue());
+    let counted: Option<String> = world.raw(&["HGET", &figures, "error:unreadable"]).await?;
+    same!(counted.as_deref(), Some("8"));
+    Ok(())
+}
+
+/// Where its client waits.
+async fn an_unreadable_job_of_an_old_list_is_answered_there(world: &World) -> Outcome {
+    let (list, home) = (world.key("actor_queue:osis"), world.queue());
+    world.put_foreign("j1", &[("status", "paused")]).await?;
+    world.raw::<()>(&["RENAME", &home, &list]).await?;
+    let old = [OldList { list, home }];
+    let claim = Claim {
+        queues: &[world.queue()],
+        old: &old,
+        reverse: false,
+        feeds: Feeds::All,
+        want: 1,
+        lease: LEASE,
+        worker: WORKER,
+        token: "t",
+    };
+    same!(world.broker.claim(claim).await?.dropped, 1);
+    unreadable(world, "j1", "its status is `paused`").await?;
+    same!(world.field("j1", "mw_legacy").await?.as_deref(), Some("1"));
+    let reply = world.key("").replace("job:", "reply:") + "j1";
+    same!(world.list(&reply).await?.len(), 1);
+    Ok(())
+}
+
+/// It is not ours to end: one runs under a lease, one an old worker has taken off its list, one may run there.
+async fn an_unreadable_job_in_other_hands_is_left(world: &World) -> Outcome {
+    world.started("runs").await?;
+    world
+        .raw::<()>(&["HDEL", &world.key("runs"), "script"])
+        .await?;
+    world.push("runs").await?;
+    let lock = world.key("actor_queue:osis");
+    let taken = [("status", "paused"), ("mw_lock", &lock)];
+    world.put_foreign("taken", &taken).await?;
+    let before = (world.record("runs").await?, world.record("taken").await?);
+    let away = [("status", "started"), ("script", "")];
+    world.put_foreign("away", &away).await?;
+    let claimed = world.claim("w2-b", &[world.queue()], 5).await?;
+    same!((claimed.jobs.len(), claimed.dropped), (0, 3));
+    same!(
+        world.field("away", "status").await?.as_deref(),
+        Some("started")
+    );
+    same!(
+        (world.record("runs").await?, world.record("taken").await?),
+        before
+    );
+    Ok(())
+}
+
+/// When somebody has written what was missing.
+async fn an_unreadable_job_that_is_mended_runs(world: &World) -> Outcome {
+    world.put_hash("j1", &[("status", "dispatched")]).await?;
+    check!(world.take(1).await?.is_empty());
+    let dead = world.read("j1").await?;
+    world
+        .raw::<()>(&["HSET", &world.key("j1"), "script", "1"])
+        .await?;
+    same!(world.broker.retry(&dead).await?, Retried::Queued);
+    let claimed = world.take_one().await?;
+    same!(world.finish(&claimed, "42").await?, Finished::Finished);
     Ok(())
 }
 
@@ -244,11 +369,8 @@ async fn fields_we_do_not_know_stay(world: &World) -> Outcome {
 async fn a_field_name_that_is_no_text_costs_nobody_a_run(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let mut set = redis::cmd("HSET");
-    set.arg(world.key("j2"))
-        .arg(b"\xff")
-        .arg(b"\xfe")
-        .arg("script")
-        .arg("1");
+    set.arg(world.key("j2")).arg(b"\xff").arg(b"\xfe");
+    set.arg("script").arg("1").arg("status").arg("dispatched");
     set.query_async::<()>(&mut world.conn().clone()).await?;
     world.push("j2").await?;
     let jobs = world.take(5).await?;
@@ -259,34 +381,61 @@ async fn a_field_name_that_is_no_text_costs_nobody_a_run(world: &World) -> Outco
     Ok(())
 }
 
-/// Nor with this one, which nobody can name: it ends as lost, and takes nothing along.
+/// Nor with these, which nobody can name: each ends at once, and takes nothing along.
 async fn an_id_that_is_no_text_costs_nobody_a_run(world: &World) -> Outcome {
-    let id = b"\xff\xfe".as_slice();
-    let key = [world.key("").as_bytes(), id].concat();
     let conn = &mut world.conn().clone();
-    let mut set = redis::cmd("HSET");
-    set.arg(&key).arg("script").arg("1");
-    set.query_async::<()>(conn).await?;
-    let mut push = redis::cmd("LPUSH");
-    push.arg(world.queue()).arg(id);
-    push.query_async::<()>(conn).await?;
-    world.put(&["j1"]).await?;
-    let claimed = world.take(5).await?;
-    same!(ids(&claimed), ["j1"]);
-    same!(world.finish(&claimed[0], "42").await?, Finished::Finished);
-    for _ in 0..MAX_LOST {
-        world.lose_all().await?;
-        check!(world.take(5).await?.is_empty());
+    let odd: [&[u8]; 9] = [
+        b"\xff\xfe",
+        b"a\x80",
+        b"\xc3",
+        b"\xc0\xaf",
+        b"\xe0\x80\xaf",
+        b"\xed\xa0\x80",
+        b"\xf0\x80\x80\x80",
+        b"\xf4\x90\x80\x80",
+        b"\xe2\xc3\xa9\x82\xac",
+    ];
+    let key = |id: &[u8]| [world.key("").as_bytes(), id].concat();
+    for id in odd {
+        let mut set = redis::cmd("HSET");
+        set.arg(key(id))
+            .arg("script")
+            .arg("1")
+            .arg("status")
+            .arg("dispatched");
+        set.query_async::<()>(conn).await?;
+        let mut push = redis::cmd("LPUSH");
+        push.arg(world.queue()).arg(id);
+        push.query_async::<()>(conn).await?;
     }
-    let mut status = redis::cmd("HGET");
-    status.arg(&key).arg("status");
-    same!(status.query_async::<String>(conn).await?, "error");
+    world.put(&["j1"]).await?;
+    let taken = world.claim(WORKER, &[world.queue()], 9).await?;
+    same!((ids(&taken.jobs), taken.dropped), (vec!["j1"], odd.len()));
+    same!(
+        world.finish(&taken.jobs[0], "42").await?,
+        Finished::Finished
+    );
+    for id in odd {
+        let mut get = redis::cmd("HMGET");
+        get.arg(key(id)).arg("status").arg("error").arg("mw_dead");
+        let record: Vec<String> = get.query_async(conn).await?;
+        same!(
+            record,
+            [
+                "error",
+                "unreadable: its id is no valid utf-8",
+                "unreadable"
+            ]
+        );
+    }
+    let page = world.broker.dead_letters(None, 0, 50).await?;
+    same!(page.letters.len(), odd.len());
     Ok(())
 }
 
 /// An id is whatever its client says.
 async fn an_id_of_any_characters_runs(world: &World) -> Outcome {
-    let odd = "jöb:{1} [x]*?\\ \n%s";
+    let odd = "jöb:{1} [x]*?\\ \n%s \u{7ff}\u{800}\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}";
     world
         .put_foreign(odd, &[("script", "1"), ("retries", "1")])
         .await?;

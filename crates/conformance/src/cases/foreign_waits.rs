@@ -15,7 +15,13 @@ cases![
     waits_whatever_its_record_says_of_its_status,
     waits_in_the_queue_it_came_from,
     a_failed_prerequisite_ends_it,
-    an_unknown_prerequisite_ends_it,
+    a_prerequisite_may_come_later,
+    a_prerequisite_that_never_comes_ends_it,
+    a_note_of_who_waits_may_be_gone,
+    ids_are_read_however_they_are_written,
+    what_is_no_list_of_ids_is_unreadable,
+    one_that_names_itself_is_refused,
+    the_status_of_one_that_waits_is_theirs,
     a_failed_prerequisite_may_not_matter,
     its_time_is_that_of_its_record,
     too_many_prerequisites_end_it,
@@ -71,11 +77,14 @@ async fn either_field_counts(world: &World) -> Outcome {
 
 /// However it is written.
 async fn an_empty_list_is_none(world: &World) -> Outcome {
-    for (n, list) in ["[]", "[ ]", "", "null", "{}"].into_iter().enumerate() {
+    for (n, list) in ["[]", "[ ]", "", "null", "{}", " { } ", " "]
+        .into_iter()
+        .enumerate()
+    {
         let fields = [("prerequisites", list), ("dependencies", list)];
         world.put_foreign(&format!("j{n}"), &fields).await?;
     }
-    same!(world.take(9).await?.len(), 5);
+    same!(world.take(9).await?.len(), 7);
     Ok(())
 }
 
@@ -132,12 +141,169 @@ async fn a_failed_prerequisite_ends_it(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Likewise.
-async fn an_unknown_prerequisite_ends_it(world: &World) -> Outcome {
+/// Their clients write in any order.
+async fn a_prerequisite_may_come_later(world: &World) -> Outcome {
     world.put_foreign("child", &[AFTER_FIRST]).await?;
     check!(world.take(5).await?.is_empty());
+    check!(waits(world, "child").await?);
+    check!(world.record("first").await?.is_empty());
+    world.pass(5_000);
+    world.broker.watch().await?;
+    check!(!world.broker.settle().await?);
+    check!(waits(world, "child").await?);
+    world.put_foreign("first", &[]).await?;
+    world.put_foreign("last", &[AFTER_FIRST]).await?;
+    run(world, "first", true).await?;
+    same!(world.waiting().await?, ["last", "child"]);
+    Ok(())
+}
+
+/// Its record says for how long; and nothing is left of it then.
+async fn a_prerequisite_that_never_comes_ends_it(world: &World) -> Outcome {
+    let next = format!("{}first", world.named("NEXT")?);
+    for (id, timeout) in [("child", "7"), ("longer", "9000"), ("shorter", "8")] {
+        world
+            .put_foreign(id, &[AFTER_FIRST, ("timeout", timeout)])
+            .await?;
+        check!(world.take(5).await?.is_empty());
+    }
+    let ms: u64 = world.raw(&["PTTL", &next]).await?;
+    check!((9_000_000..=9_000_000 + 3_600_000).contains(&ms) && ms > 12_000_000);
+    for (ms, status) in [(6_999, "dispatched"), (1, "error")] {
+        world.pass(ms);
+        world.broker.watch().await?;
+        same!(world.status("child").await?, status);
+    }
     let why = "prerequisite first does not exist";
     same!(world.list(&world.reply("child")).await?, [why]);
+    same!(world.status("shorter").await?, "dispatched");
+    // A list that is no job is none either.
+    world.raw::<()>(&["DEL", &next]).await?;
+    world
+        .raw::<()>(&["LPUSH", &world.key("first"), "x"])
+        .await?;
+    world.put_foreign("other", &[AFTER_FIRST]).await?;
+    check!(world.take(5).await?.is_empty());
+    check!(waits(world, "other").await?);
+    Ok(())
+}
+
+/// The one that it waits for ends all the same.
+async fn a_note_of_who_waits_may_be_gone(world: &World) -> Outcome {
+    let next = format!("{}first", world.named("NEXT")?);
+    world.put_foreign("child", &[AFTER_FIRST]).await?;
+    check!(world.take(5).await?.is_empty());
+    world.raw::<()>(&["DEL", &next]).await?;
+    world.put_foreign("first", &[]).await?;
+    run(world, "first", true).await?;
+    check!(waits(world, "child").await?);
+    world.pass(5_000);
+    world.broker.watch().await?;
+    check!(!world.broker.settle().await?);
+    same!(world.waiting().await?, ["child"]);
+    Ok(())
+}
+
+/// Numbers too, and without brackets.
+async fn ids_are_read_however_they_are_written(world: &World) -> Outcome {
+    for (list, ids) in [
+        ("a", &["a"][..]),
+        (" a-1.b:c ", &["a-1.b:c"]),
+        ("a,b , c", &["a", "b", "c"]),
+        ("42", &["42"]),
+        ("7,8", &["7", "8"]),
+        (r#""a""#, &["a"]),
+        ("[1, 22]", &["1", "22"]),
+        (r#" ["a" ,"b c", 3] "#, &["a", "b c", "3"]),
+        (r#"["a","a"]"#, &["a"]),
+    ] {
+        for field in ["prerequisites", "dependencies"] {
+            world.put_foreign("child", &[(field, list)]).await?;
+            check!(world.take(5).await?.is_empty());
+            let quoted = format!("\"{}\"", ids.join("\" \""));
+            same!(
+                (list, world.field("child", "mw_waiting").await?),
+                (list, Some(quoted))
+            );
+            same!(
+                (list, world.read("child").await?.depends_on),
+                (list, ids.iter().map(|id| (*id).to_owned()).collect())
+            );
+            world.raw::<()>(&["FLUSHDB"]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Nothing is guessed, and nothing left out.
+async fn what_is_no_list_of_ids_is_unreadable(world: &World) -> Outcome {
+    for list in [
+        "a b",
+        "a,",
+        ",",
+        "a,,b",
+        "['a']",
+        "{a}",
+        r#"{"a":1}"#,
+        r#"["a""#,
+        r#"["a"] x"#,
+        r#"["a",]"#,
+        r#"["a" "b"]"#,
+        "[a]",
+        "[-1]",
+        "[1.5]",
+        "[null]",
+        r#"[["a"]]"#,
+        r#"[""]"#,
+        r#""""#,
+        r#""a"#,
+        r#"["a\"b"]"#,
+        r#"["\u0061"]"#,
+        "a\u{1}b",
+        "]",
+        "[",
+    ] {
+        for field in ["prerequisites", "dependencies"] {
+            world.put_foreign("child", &[(field, list)]).await?;
+            let taken = world.claim(WORKER, &[world.queue()], 5).await?;
+            same!((taken.jobs.len(), taken.dropped), (0, 1));
+            let why = format!("unreadable: its field `{field}` is no list of job ids: `{list}`");
+            let child = world.read("child").await?;
+            same!((list, child.error.as_deref()), (list, Some(why.as_str())));
+            same!((list, child.dead.as_deref()), (list, Some("unreadable")));
+            same!(world.list(&world.reply("child")).await?, [why]);
+            world.raw::<()>(&["FLUSHDB"]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// It would wait for ever.
+async fn one_that_names_itself_is_refused(world: &World) -> Outcome {
+    for list in [r#"["x","child"]"#, "child"] {
+        world
+            .put_foreign("child", &[("dependencies", list)])
+            .await?;
+        check!(world.take(5).await?.is_empty());
+        let why = "prerequisite child is the job itself";
+        same!(world.list(&world.reply("child")).await?, [why]);
+        same!(world.read("child").await?.dead, None);
+        world.raw::<()>(&["FLUSHDB"]).await?;
+    }
+    Ok(())
+}
+
+/// With prerequisites it waits for them; without, it has waited.
+async fn the_status_of_one_that_waits_is_theirs(world: &World) -> Outcome {
+    let theirs = ("status", "waiting_for_prerequisites");
+    world.put(&["first"]).await?;
+    world.put_foreign("child", &[theirs, AFTER_FIRST]).await?;
+    world
+        .put_foreign("free", &[theirs, ("prerequisites", "[]")])
+        .await?;
+    same!(ids(&world.take(5).await?), ["first", "free"]);
+    same!(world.status("child").await?, "dispatched");
+    check!(waits(world, "child").await?);
     Ok(())
 }
 
@@ -171,12 +337,16 @@ fn list_of(most: usize) -> String {
 
 /// A job of ours cannot have them either.
 async fn too_many_prerequisites_end_it(world: &World) -> Outcome {
-    let fields = [("prerequisites", &*list_of(1001))];
-    world.put_foreign("child", &fields).await?;
-    let taken = world.claim(WORKER, &[world.queue()], 5).await?;
-    same!((taken.jobs.len(), taken.dropped, taken.more), (0, 1, false));
-    let why = "it has 1001 prerequisites, the limit is 1000";
-    same!(world.read("child").await?.error.as_deref(), Some(why));
+    // What stands behind them is not read.
+    for list in [list_of(1001), list_of(1001).replace(']', ", {]")] {
+        let fields = [("prerequisites", &*list)];
+        world.put_foreign("child", &fields).await?;
+        let taken = world.claim(WORKER, &[world.queue()], 5).await?;
+        same!((taken.jobs.len(), taken.dropped, taken.more), (0, 1, true));
+        let why = "it has more than 1000 prerequisites";
+        same!(world.read("child").await?.error.as_deref(), Some(why));
+        world.raw::<()>(&["FLUSHDB"]).await?;
+    }
     Ok(())
 }
 

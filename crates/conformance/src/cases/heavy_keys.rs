@@ -21,10 +21,8 @@ async fn records(world: &World, more: impl Fn(usize) -> Vec<(&'static str, Strin
         let mut pipe = redis::pipe();
         for n in from..from + BATCH {
             let set = pipe.cmd("HSET").arg(world.key(&format!("j{n}")));
-            set.arg("status")
-                .arg("dispatched")
-                .arg("mw_queue")
-                .arg(&queue);
+            set.arg(&["status", "dispatched", "script", "1"]);
+            set.arg("mw_queue").arg(&queue);
             set.arg("mw_reply").arg("0").arg("mw_with").arg("1");
             for (name, value) in more(n) {
                 set.arg(name).arg(value);

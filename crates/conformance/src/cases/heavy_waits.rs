@@ -99,7 +99,7 @@ async fn many_are_put_off(world: &World) -> Outcome {
         let mut pipe = redis::pipe();
         for n in from..from + 1000 {
             let set = pipe.cmd("HSET").arg(world.key(&format!("j{n}")));
-            set.arg("status").arg("dispatched");
+            set.arg(&["status", "dispatched", "script", "1"]);
             set.arg("mw_queue").arg(world.queue()).ignore();
         }
         pipe.query_async::<()>(&mut world.conn().clone()).await?;

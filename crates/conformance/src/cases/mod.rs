@@ -35,6 +35,7 @@ mod feeds;
 mod figures;
 mod finish;
 mod foreign;
+mod foreign_matrix;
 mod foreign_waits;
 mod heavy;
 mod heavy_batches;
@@ -152,6 +153,7 @@ pub const GROUPS: &[Group] = &[
     group("states", states::CASES),
     group("stale", stale::CASES),
     group("foreign", foreign::CASES),
+    group("foreign_matrix", foreign_matrix::CASES),
     group("clocks", clocks::CASES),
     group("listeners", listeners::CASES),
     group("feeds", feeds::CASES),

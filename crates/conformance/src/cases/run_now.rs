@@ -140,6 +140,8 @@ async fn a_record_without_its_queue_goes_where_its_route_says(world: &World) -> 
         "osis",
         "status",
         "dispatched",
+        "script",
+        "1",
     ];
     world.raw::<()>(&fields).await?;
     let later = ["ZADD", &world.keys().delayed(), "1800000000000", "a"];

@@ -43,7 +43,11 @@ async fn start(world: &World, script_type: &str, canonical: bool) -> Outcome {
 /// A job that a client stored, and then died.
 async fn store(world: &World, id: &str, fields: &[&str]) -> Outcome {
     let key = world.key(id);
-    let words = [&["HSET", &*key, "status", "dispatched"], fields].concat();
+    let words = [
+        &["HSET", &*key, "status", "dispatched", "script", "1"],
+        fields,
+    ]
+    .concat();
     world.raw::<()>(&words).await
 }
 

@@ -70,7 +70,7 @@ pub(super) async fn run(world: &World, id: &str, well: bool) -> Outcome {
 async fn what_is_written_of_a_job_that_waits(world: &World) -> Outcome {
     world.put(&["a", "b"]).await?;
     let mut job = after(world, "c", &["a", "b"])?;
-    job.timeout = 2;
+    (job.timeout, job.prerequisite_timeout) = (60, Some(2));
     world.put_jobs(&[job]).await?;
     let all = world.all().await?;
     let record = all.split("~:job:c hash\n").nth(1).unwrap_or_default();
@@ -88,8 +88,9 @@ async fn what_is_written_of_a_job_that_waits(world: &World) -> Outcome {
     check!(all.contains("  dependents = [\\\"c\\\"]\n"));
     same!(world.waiting().await?, ["a", "b"]);
     same!(world.field("c", "mw_queue").await?, Some(world.queue()));
-    // A job with all the time in the world is looked at before.
+    // A job with all the time in the world is looked at before, and none is written of it.
     put_after(world, "d", &["a"]).await?;
+    same!(world.field("d", "mw_expires").await?, None);
     let watch = world.keys().watch();
     let at: u64 = world.raw(&["ZSCORE", &watch, "d"]).await?;
     same!(at, START + 5_000);

@@ -23,6 +23,7 @@ cases![
     finished_by_the_record_alone,
     failed_by_the_record_alone,
     a_waiting_job_ends_with_its_time,
+    a_waiting_job_has_time,
     a_waiting_job_learns_what_no_script_told,
     a_fallback_is_taken_when_the_worker_is_gone,
     a_fallback_leaves_the_old_list_as_it_is,
@@ -255,9 +256,9 @@ async fn a_waiting_job_ends_with_its_time(world: &World) -> Outcome {
     let mut jobs = vec![world.job("j1")?, world.job("j2")?, world.job("j3")?];
     for (job, first) in jobs[1..].iter_mut().zip(["j1", "j2"]) {
         job.depends_on = vec![first.parse()?];
-        job.timeout = 60;
+        job.timeout = 1;
     }
-    jobs[2].timeout = 600;
+    jobs[1].prerequisite_timeout = Some(60);
     world.put_jobs(&jobs).await?;
     world.at(START + 59_999);
     world.broker.watch().await?;
@@ -266,7 +267,7 @@ async fn a_waiting_job_ends_with_its_time(world: &World) -> Outcome {
     let job = world.read("j2").await?;
     same!(
         (job.status.as_str(), job.error.as_deref()),
-        ("error", Some("timeout"))
+        ("error", Some("timeout: prerequisite j1 has not ended"))
     );
     check!(!world.broker.settle().await?);
     same!(world.status("j3").await?, "error");
@@ -276,6 +277,28 @@ async fn a_waiting_job_ends_with_its_time(world: &World) -> Outcome {
     world.finish(&claimed, "1").await?;
     same!(world.record("j2").await?, before);
     same!(world.waiting().await?.len(), 0);
+    Ok(())
+}
+
+/// Its timeout is that of a run, which has not begun.
+async fn a_waiting_job_has_time(world: &World) -> Outcome {
+    let mut job = world.job("j2")?;
+    (job.depends_on, job.timeout) = (vec!["j1".parse()?], 2);
+    world.put_jobs(&[world.job("j1")?, job]).await?;
+    for _ in 0..3 {
+        same!(look_after(world, 30 * 86_400_000).await?.len(), 0);
+        same!(world.read("j2").await?.waiting, 1);
+        same!(looked_at(world, "j2").await?, Some(world.now() + 5_000));
+    }
+    let first = world.take_one().await?;
+    world.finish(&first, "1").await?;
+    same!(world.take_one().await?.job.timeout, 2);
+    // One that is gone for good ends it all the same.
+    super::waits::put_after(world, "j3", &["j2"]).await?;
+    world.raw::<()>(&["DEL", &world.key("j2")]).await?;
+    look_after(world, 5_000).await?;
+    check!(!world.broker.settle().await?);
+    same!(world.status("j3").await?, "error");
     Ok(())
 }
 

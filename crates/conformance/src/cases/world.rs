@@ -193,8 +193,15 @@ impl World {
         self.put_jobs(&jobs?).await
     }
 
-    /// One job as another client writes it: the fields given, no more, and its id pushed.
+    /// One job as another client writes it: the fields given, and a status and a script unless these say others; and its
+    /// id pushed.
     pub(super) async fn put_foreign(&self, id: &str, fields: &[(&str, &str)]) -> Got<()> {
+        let own = [("status", "dispatched"), ("script", "1")];
+        self.put_hash(id, &[&own, fields].concat()).await
+    }
+
+    /// A hash with the fields given, no more, and its id pushed.
+    pub(super) async fn put_hash(&self, id: &str, fields: &[(&str, &str)]) -> Got<()> {
         let mut set = redis::cmd("HSET");
         set.arg(self.key(id));
         for (name, value) in fields {

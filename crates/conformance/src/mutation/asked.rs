@@ -10,7 +10,7 @@ pub(super) const CANCEL: &[Change] = &[
     ),
     (
         "list_taken_for_a_job",
-        "redis.call('TYPE', key).ok == 'hash'",
+        "redis.pcall('HEXISTS', key, 'status') == 1",
         "redis.call('EXISTS', key) == 1",
     ),
     (
@@ -242,7 +242,7 @@ pub(super) const RETRY: &[Change] = &[
     ),
     (
         "list_taken_for_a_job",
-        "redis.call('TYPE', key).ok == 'hash'",
+        "redis.pcall('HEXISTS', key, 'status') == 1",
         "redis.call('EXISTS', key) == 1",
     ),
     (
@@ -391,7 +391,7 @@ pub(super) const DELETE: &[Change] = &[
     ),
     (
         "list_taken_for_a_job",
-        "redis.call('TYPE', key).ok == 'hash'",
+        "redis.pcall('HEXISTS', key, 'status') == 1",
         "redis.call('EXISTS', key) == 1",
     ),
     (

@@ -62,8 +62,8 @@ pub(super) const CLAIM: &[Change] = &[
     ),
     (
         "job_runs_beside_itself",
-        "and status ~= 'dispatched' then",
-        "and status ~= 'dispatched' and status ~= 'started' then",
+        "and is.status ~= 'dispatched' then",
+        "and is.status ~= 'dispatched' and is.status ~= 'started' then",
     ),
     (
         "abandoned_job_never_runs",
@@ -72,28 +72,23 @@ pub(super) const CLAIM: &[Change] = &[
     ),
     (
         "ended_job_runs_again",
-        "and status ~= 'dispatched' then",
-        "and status ~= 'dispatched' and not final(status) then",
-    ),
-    (
-        "job_without_status_never_runs",
-        "  if status ~= '' and status ~= 'dispatched'",
-        "  if not is.status or status ~= '' and status ~= 'dispatched'",
+        "and is.status ~= 'dispatched' then",
+        "and is.status ~= 'dispatched' and not final(is.status) then",
     ),
     (
         "job_with_empty_status_never_runs",
-        "  if status ~= '' and status ~= 'dispatched'",
-        "  if is.status == '' or status ~= '' and status ~= 'dispatched'",
+        "  if is.status ~= '' and is.status ~= 'dispatched'",
+        "  if is.status ~= 'dispatched'",
     ),
     (
         "job_made_up",
-        "local skip = #record == 0 or is.mw_waiting",
-        "local skip = is.mw_waiting",
+        "  if not is.status then\n",
+        "  is.status = is.status or ''\n  if false then\n",
     ),
     (
         "dropped_not_counted",
-        "legacy) then\n    dropped = dropped + 1",
-        "legacy) then",
+        "useless(id, key, is, list(k), queue, legacy) then\n    dropped = dropped + 1",
+        "useless(id, key, is, list(k), queue, legacy) then",
     ),
     (
         "a_list_like_a_job_ends_the_claim",
@@ -135,8 +130,8 @@ pub(super) const CLAIM: &[Change] = &[
     ("dropped_never_told", "return {dropped,", "return {0,"),
     (
         "waiting_job_runs",
-        "or is.mw_waiting or given[id]",
-        "or given[id]",
+        "if is.mw_waiting or given[id]",
+        "if given[id]",
     ),
     ("claim_not_told", "event(id, 'claim', ask.worker)", ""),
     (

@@ -31,14 +31,14 @@ pub(super) const CONTROL: &[Change] = &[
         "",
     ),
     (
-        "job_without_a_status_left",
-        " or ((has.status or '') == '' and there(key)) then",
-        " then",
+        "job_of_another_status_left",
+        "elseif not final(has.status) and there(key) then",
+        "elseif has.status == 'dispatched' then",
     ),
     (
         "ghost_stopped",
-        "((has.status or '') == '' and there(key))",
-        "(has.status or '') == ''",
+        "not final(has.status) and there(key)",
+        "not final(has.status)",
     ),
     (
         "type_taken_as_it_is_written",

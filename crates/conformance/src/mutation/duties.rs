@@ -146,6 +146,26 @@ pub(super) const WATCH: &[Change] = &[
         "",
     ),
     (
+        "note_not_made_again",
+        "      if redis.call('EXISTS', NEXT .. prerequisite) == 0 then redis.pcall('RPUSH', NEXT .. prerequisite, id) end\n",
+        "",
+    ),
+    (
+        "one_that_may_come_did_not_finish",
+        "(not status and has.mw_reply)",
+        "not status",
+    ),
+    (
+        "one_that_is_gone_may_come",
+        "(not status and has.mw_reply)",
+        "false",
+    ),
+    (
+        "what_never_came_not_told",
+        "    if not there(JOB .. id) then return",
+        "    if false then return",
+    ),
+    (
         "clock_that_was_ahead_hides_jobs",
         "{{'-inf', whole(now)}, {whole(now + FAR), '+inf'}}",
         "{{'-inf', whole(now)}}",
@@ -285,15 +305,11 @@ pub(super) const ADOPT: &[Change] = &[
         "status == 'dispatched' or status == 'started' or",
         "status == 'dispatched' or",
     ),
-    (
-        "job_without_a_status_left",
-        " or (status == '' and has.script)",
-        "",
-    ),
+    ("job_with_an_empty_status_left", " or status == ''", ""),
     (
         "any_hash_taken_for_a_job",
-        "(status == '' and has.script)",
-        "status == ''",
+        "or status == ''",
+        "or (status or '') == ''",
     ),
     ("waiting_for_others_taken", "not has.mw_waiting and ", ""),
     (

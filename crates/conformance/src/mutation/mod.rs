@@ -10,6 +10,7 @@ mod common;
 mod control;
 mod duties;
 mod ends;
+mod foreign;
 mod keys;
 mod later;
 mod migrate;
@@ -74,6 +75,7 @@ pub fn all() -> Vec<Mutation> {
         (Verb::Submit, children::SUBMIT),
         (Verb::Renew, starts::RENEW),
         (Verb::Claim, claim::CLAIM),
+        (Verb::Claim, foreign::UNREADABLE),
         (Verb::Claim, claim::CLAIM_ORDER),
         (Verb::Claim, waits::FOREIGN),
         (Verb::Enqueue, waits::HOLD),

@@ -25,18 +25,104 @@ pub(super) const FOREIGN: &[Change] = &[
     ),
     (
         "prerequisites_not_read",
-        "  ids_of(seen, ids, is.prerequisites)\n",
-        "",
+        "ipairs({'prerequisites', 'dependencies'})",
+        "ipairs({'dependencies'})",
     ),
     (
         "dependencies_not_read",
-        "  ids_of(seen, ids, is.dependencies)\n",
+        "ipairs({'prerequisites', 'dependencies'})",
+        "ipairs({'prerequisites'})",
+    ),
+    (
+        "what_cannot_be_read_is_ignored",
+        "if not read_ids(seen, ids, is[field]) then",
+        "if not read_ids(seen, ids, is[field]) and false then",
+    ),
+    (
+        "blanks_around_a_list_not_taken_off",
+        "string.sub(text, first, -last)",
+        "text",
+    ),
+    ("null_is_an_id", "or text == 'null' or", "or"),
+    (
+        "an_empty_object_is_unreadable",
+        " or string.find(text, '^{%s*}$') then",
+        " then",
+    ),
+    (
+        "an_empty_list_is_unreadable",
+        "    if not string.find(inner, '%S') then return true end\n",
         "",
     ),
     (
+        "a_list_may_be_open",
+        "and string.sub(text, -1) == ']' then",
+        "then",
+    ),
+    ("numbers_not_read", "'^%s*(%d+)%s*'", "'^%s*(%d%d+)%s*'"),
+    (
+        "words_in_a_list_read",
+        "'^%s*(%d+)%s*'",
+        "'^%s*([^%s,%[%]\"]+)%s*'",
+    ),
+    ("plain_ids_with_blanks", "'^%s*([^%s%c\"", "'^%s*([^%c\""),
+    ("plain_ids_with_signs", "\\'{}%[%],]+)%s*'", ",]+)%s*'"),
+    ("escapes_taken_as_they_are", "([^\"\\\\%c]+)", "([^\"%c]+)"),
+    ("empty_ids", "([^\"\\\\%c]+)", "([^\"\\\\%c]*)"),
+    (
+        "the_same_id_twice",
+        "if not seen[id] then seen[id] = true ids",
+        "do seen[id] = true ids",
+    ),
+    (
+        "what_follows_an_id_is_ignored",
+        "return comma == '' or comma == ','",
+        "return true",
+    ),
+    (
+        "as_many_ids_as_one_likes",
+        "while comma == ',' and #ids <= MOST_PREREQUISITES do",
+        "while comma == ',' do",
+    ),
+    (
+        "waits_for_itself",
+        "if seen[id] then why",
+        "if false then why",
+    ),
+    (
         "prerequisites_not_limited",
-        "if #ids > MOST_PREREQUISITES then",
+        "elseif #ids > MOST_PREREQUISITES then why",
+        "elseif false then why",
+    ),
+    (
+        "one_that_is_not_there_yet_ends_it",
+        "unmet(ids, is.mw_on_failure, true)",
+        "unmet(ids, is.mw_on_failure)",
+    ),
+    (
+        "a_record_made_up_for_one_that_is_not_there",
+        "if not there(record) then -- it may never come",
         "if false then",
+    ),
+    (
+        "note_kept_for_ever",
+        "      redis.pcall('PEXPIRE', note, whole((wait or 0) + OUTLASTS), unpack(noted == 1 and {} or {'GT'}))\n",
+        "",
+    ),
+    (
+        "note_gone_too_soon",
+        "(wait or 0) + OUTLASTS",
+        "(wait or 0)",
+    ),
+    (
+        "note_gone_with_the_last_who_waits",
+        "noted == 1 and {} or {'GT'}",
+        "{}",
+    ),
+    (
+        "note_kept_since_it_is_new",
+        "noted == 1 and {} or {'GT'}",
+        "{'GT'}",
     ),
     (
         "prerequisites_limited_too_soon",
@@ -55,13 +141,13 @@ pub(super) const FOREIGN: &[Change] = &[
     ),
     (
         "held_not_counted",
-        "legacy) then\n    dropped = dropped + 1",
-        "legacy) then",
+        "if waiting or postpone(is, id, key, list(k), queue, legacy) then\n    dropped = dropped + 1",
+        "if waiting or postpone(is, id, key, list(k), queue, legacy) then",
     ),
     (
         "held_job_runs",
-        "legacy) then\n    dropped = dropped + 1\n    return\n  end\n",
-        "legacy) then end\n",
+        "if waiting or postpone(is, id, key, list(k), queue, legacy) then\n    dropped = dropped + 1\n    return\n  end\n",
+        "if waiting or postpone(is, id, key, list(k), queue, legacy) then end\n",
     ),
     (
         "failed_prerequisite_ignored",
@@ -75,8 +161,8 @@ pub(super) const FOREIGN: &[Change] = &[
     ),
     (
         "on_failure_not_asked",
-        "unmet(ids, is.mw_on_failure)",
-        "unmet(ids)",
+        "unmet(ids, is.mw_on_failure, true)",
+        "unmet(ids, nil, true)",
     ),
     (
         "timeout_of_its_own_ignored",
@@ -101,20 +187,16 @@ pub(super) const FOREIGN: &[Change] = &[
 ];
 
 pub(super) const HOLD: &[Change] = &[
-    (
-        "nobody_told_of_it",
-        "redis.pcall('RPUSH', NEXT .. prerequisite, id)",
-        "",
-    ),
+    ("nobody_told_of_it", "redis.pcall('RPUSH', note, id)", "nil"),
     (
         "told_in_the_wrong_order",
-        "redis.pcall('RPUSH', NEXT .. prerequisite, id)",
-        "redis.pcall('LPUSH', NEXT .. prerequisite, id)",
+        "redis.pcall('RPUSH', note, id)",
+        "redis.pcall('LPUSH', note, id)",
     ),
     (
         "a_key_like_its_list_ends_the_call",
-        "redis.pcall('RPUSH', NEXT .. prerequisite, id)",
-        "redis.call('RPUSH', NEXT .. prerequisite, id)",
+        "redis.pcall('RPUSH', note, id)",
+        "redis.call('RPUSH', note, id)",
     ),
     (
         "dependents_not_written",
@@ -153,14 +235,23 @@ pub(super) const HOLD: &[Change] = &[
     ),
     (
         "queue_not_written",
-        "    'mw_queue', queue, 'mw_expires'",
-        "    'mw_expires'",
+        "    'mw_queue', queue, unpack(wait",
+        "    unpack(wait",
     ),
-    ("never_expires", ", 'mw_expires', whole(expires))", ")"),
+    (
+        "never_expires",
+        "wait and {'mw_expires', whole(expires)} or {}",
+        "{}",
+    ),
+    (
+        "always_expires",
+        "wait and {'mw_expires', whole(expires)} or {}",
+        "{'mw_expires', whole(expires)}",
+    ),
     (
         "expires_at_once",
-        "local expires, name = now + timeout,",
-        "local expires, name = now,",
+        "now + (wait or INFINITE)",
+        "now + (wait and 0 or INFINITE)",
     ),
     (
         "nobody_looks_at_one_that_waits",
@@ -189,12 +280,12 @@ pub(super) const HOLD: &[Change] = &[
     ),
     (
         "unknown_prerequisite_ignored",
-        "if not status then return nil, 'prerequisite ' .. id .. ' does not exist', id end",
-        "if not status then status = 'finished' end",
+        "if not status and not patient then return nil, 'prerequisite ' .. id .. ' does not exist', id end",
+        "if not status and not patient then status = 'finished' end",
     ),
     (
         "list_taken_for_a_prerequisite",
-        "redis.call('TYPE', key).ok == 'hash'",
+        "redis.pcall('HEXISTS', key, 'status') == 1",
         "redis.call('EXISTS', key) == 1",
     ),
     (

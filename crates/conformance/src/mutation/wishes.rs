@@ -389,8 +389,8 @@ pub(super) const RELEASE: &[Change] = &[("not_counted", "count(has.mw_queue, 're
 /// Figures of what waited too long.
 pub(super) const WATCH: &[Change] = &[(
     "a_timeout_is_a_stop",
-    "'timeout', now, nil, '', true, 'timeout')",
-    "'timeout', now, nil, '', true)",
+    "overdue(ids), now, nil, '', true, 'timeout')",
+    "overdue(ids), now, nil, '', true)",
 )];
 
 /// Figures of what is stopped.

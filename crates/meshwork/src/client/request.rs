@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use meshwork_model::batch::Membership;
+use meshwork_model::job::limits::MAX_TIMEOUT;
 use meshwork_model::job::{Invalid, NewJob, OnDuplicate, OnFailure, Unique, Until, When};
 use meshwork_model::name::{BatchId, Group, Instance, JobId, RoutingKey, ScriptType};
 use meshwork_model::retry::RetryBackoff;
@@ -95,11 +96,18 @@ impl JobRequest {
     }
 
     /// It is not to run before this job has ended; may be said of up to 1,000 jobs, which must be there
-    /// when it is submitted. The time that it waits is bounded by its timeout: then it ends in error
-    /// `timeout`. Seed 2 calls these jobs `prerequisites`.
+    /// when it is submitted. Seed 2 calls these jobs `prerequisites`.
     #[must_use]
     pub fn depends_on(mut self, id: JobId) -> Self {
         self.job.depends_on.push(id);
+        self
+    }
+
+    /// How long it waits for the jobs that it depends on, in whole seconds rounded up: 1 s to 7 days. Then it ends in
+    /// error. Default: no bound. Its timeout bounds a run, and does not begin before that.
+    #[must_use]
+    pub fn prerequisite_timeout(mut self, timeout: Duration) -> Self {
+        self.job.prerequisite_timeout = Some(seconds(timeout));
         self
     }
 
@@ -208,8 +216,7 @@ impl JobRequest {
     /// How long one run may take, in whole seconds rounded up (default: 1,800 s).
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        let more = u64::from(timeout.subsec_nanos() > 0);
-        self.job.timeout = timeout.as_secs().saturating_add(more);
+        self.job.timeout = seconds(timeout);
         self
     }
 
@@ -299,17 +306,28 @@ impl JobRequest {
     pub fn patience(&self) -> Duration {
         let job = &self.job;
         let pause = RetryBackoff::default().cap;
-        let waits = u64::from(!job.depends_on.is_empty());
-        let times = u64::from(job.retries) + 1 + waits;
+        let times = u64::from(job.retries) + 1;
+        let waits = match job.prerequisite_timeout {
+            _ if job.depends_on.is_empty() => 0,
+            // One of them may run for so long.
+            None => MAX_TIMEOUT,
+            Some(seconds) => seconds,
+        };
         let delay = match job.when {
             Some(When::In(ms)) => Duration::from_millis(ms),
             _ => Duration::ZERO,
         };
-        Duration::from_secs(job.timeout.saturating_mul(times))
+        Duration::from_secs(job.timeout.saturating_mul(times).saturating_add(waits))
             .saturating_add(pause.saturating_mul(job.retries))
             .saturating_add(QUEUEING)
             .saturating_add(delay)
     }
+}
+
+/// In whole seconds, rounded up.
+fn seconds(duration: Duration) -> u64 {
+    let more = u64::from(duration.subsec_nanos() > 0);
+    duration.as_secs().saturating_add(more)
 }
 
 /// In whole milliseconds, rounded up.

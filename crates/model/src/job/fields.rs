@@ -33,7 +33,7 @@ pub mod field {
     pub const STATUS: &str = "status";
     /// JSON object.
     pub const ENV_VARS: &str = "env_vars";
-    /// JSON array of job ids that must finish before this job.
+    /// JSON array of job ids that must finish before this job; other clients write ids in other ways too.
     pub const PREREQUISITES: &str = "prerequisites";
     /// JSON array of job ids that wait for this job.
     pub const DEPENDENTS: &str = "dependents";
@@ -91,7 +91,7 @@ pub mod field {
     pub const ON_FAILURE: &str = "mw_on_failure";
     /// Ours: prerequisites that have not ended, each in quotes; absent when there is none.
     pub const WAITING: &str = "mw_waiting";
-    /// Ours: when a waiting job's time is over, in milliseconds since 1970.
+    /// Ours: when the time is over that a job may wait for others, in milliseconds since 1970; absent without a bound.
     pub const EXPIRES: &str = "mw_expires";
     /// Ours: the first pause before a retry, in milliseconds.
     pub const BACKOFF: &str = "mw_backoff";

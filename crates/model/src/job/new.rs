@@ -40,6 +40,8 @@ pub struct NewJob {
     pub depends_on: Vec<JobId>,
     /// What it means for this job if one of them does not finish.
     pub on_failure: OnFailure,
+    /// Seconds that it waits for them, from 1 to [`limits::MAX_TIMEOUT`]: then it ends in error. Default: no bound.
+    pub prerequisite_timeout: Option<u64>,
     /// Where it goes if the worker it is for is not there; it waits for that worker otherwise.
     pub fallback: Option<Fallback>,
     /// The first pause before a retry, in milliseconds; the worker's own rule otherwise.
@@ -222,6 +224,7 @@ impl NewJob {
             reply: false,
             depends_on: Vec::new(),
             on_failure: OnFailure::Fail,
+            prerequisite_timeout: None,
             fallback: None,
             backoff_ms: None,
             when: None,
@@ -264,11 +267,10 @@ impl NewJob {
             }
         }
         self.check_text()?;
-        if self.timeout == 0 || self.timeout > limits::MAX_TIMEOUT {
-            return Err(Invalid::Timeout {
-                id: id(),
-                seconds: self.timeout,
-            });
+        for seconds in [Some(self.timeout), self.prerequisite_timeout] {
+            if let Some(seconds) = seconds.filter(|s| !(1..=limits::MAX_TIMEOUT).contains(s)) {
+                return Err(Invalid::Timeout { id: id(), seconds });
+            }
         }
         if self.retries > limits::MAX_RETRIES {
             return Err(Invalid::Retries {

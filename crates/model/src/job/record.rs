@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::value::RawValue;
+
 use super::{field, limits};
 use crate::name::{JobId, ScriptType};
 use crate::route::Route;
@@ -161,6 +163,25 @@ fn strings(value: &[u8]) -> Vec<String> {
     serde_json::from_slice(value).unwrap_or_default()
 }
 
+/// Job ids as other clients write them: a JSON array of strings or numbers, a JSON string, or ids with commas between.
+/// Which of them can be read, the claim decides (`lua/lib/foreign.lua` of the broker); of others this shows what it can.
+fn job_ids(value: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(value);
+    let text = text.trim();
+    let id = |raw: &str| serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned());
+    let ids: Vec<String> = match text.as_bytes().first() {
+        None | Some(b'{') => Vec::new(),
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
+            items.into_iter().map(|item| id(item.get())).collect()
+        }
+        Some(b'"') => vec![id(text)],
+        Some(_) => text.split(',').map(|id| id.trim().to_owned()).collect(),
+    };
+    let named = |id: &String| !id.is_empty() && id != "null";
+    ids.into_iter().filter(named).collect()
+}
+
 impl Job {
     /// Reads the fields of `hero:job:{id}`.
     #[must_use]
@@ -220,7 +241,7 @@ impl Job {
             field::WORKER => self.worker = some_text(value),
             field::QUEUE => self.queue = some_text(value),
             field::PREREQUISITES | field::DEPENDENCIES => {
-                for id in strings(&value) {
+                for id in job_ids(&value) {
                     if !self.depends_on.contains(&id) {
                         self.depends_on.push(id);
                     }
@@ -267,7 +288,7 @@ impl Job {
         }
     }
 
-    /// The status, if it is one that we know. A record without one counts as dispatched: it was pushed. One
+    /// The status, if it is one that we know. An empty one counts as dispatched: the job was pushed. One
     /// that waits for others is `dispatched` to readers of seed 2, who know no other word for it.
     #[must_use]
     pub fn status(&self) -> Option<Status> {

@@ -52,6 +52,7 @@ fn a_foreign_record_is_read_leniently() {
         ("env_vars", "{\"A\": 1, \"B\": \"x\"}"),
         ("script_type", "OSIS"),
         ("novelty", "kept"),
+        ("status", ""),
     ]);
     assert_eq!(job.worker_id, "osis_runner_1");
     assert_eq!(job.timeout, limits::DEFAULT_TIMEOUT);
@@ -74,6 +75,33 @@ fn a_timeout_of_others_has_its_bound() {
     ] {
         assert_eq!(read(&[("timeout", written)]).timeout, seconds, "{written}");
     }
+}
+
+#[test]
+fn prerequisites_are_read_however_they_are_written() {
+    for (written, ids) in [
+        ("[]", &[][..]),
+        (" { } ", &[]),
+        ("null", &[]),
+        ("", &[]),
+        (
+            r#"["a", "b c", 18446744073709551616]"#,
+            &["a", "b c", "18446744073709551616"],
+        ),
+        (r#""a""#, &["a"]),
+        ("a, b,,c", &["a", "b", "c"]),
+        ("42", &["42"]),
+        (r#"["a""#, &[]),
+        (r#"["a", null]"#, &["a"]),
+    ] {
+        assert_eq!(
+            read(&[("dependencies", written)]).depends_on,
+            ids,
+            "{written}"
+        );
+    }
+    let both = read(&[("prerequisites", "a,b"), ("dependencies", r#"["b","c"]"#)]);
+    assert_eq!(both.depends_on, ["a", "b", "c"]);
 }
 
 #[test]
@@ -118,6 +146,11 @@ fn what_cannot_be_meant_is_refused() {
         refused(|j| j.timeout = u64::MAX),
         Invalid::Timeout { .. }
     ));
+    for seconds in [0, limits::MAX_TIMEOUT + 1] {
+        let mut job = new_job();
+        job.prerequisite_timeout = Some(seconds);
+        assert!(matches!(job.check(), Err(Invalid::Timeout { .. })));
+    }
     assert!(matches!(
         refused(|j| j.retries = 101),
         Invalid::Retries { .. }

@@ -75,7 +75,8 @@ async fn pickup(
         let id: JobId = format!("plain-{sample}").parse()?;
         if plain {
             let mut store = redis::cmd("HSET");
-            store.arg(keys.job_hash_key(&id)).arg("script").arg("\"x\"");
+            store.arg(keys.job_hash_key(&id));
+            store.arg(&["status", "dispatched", "script", "\"x\""]);
             store.exec_async(conn).await?;
         }
         let began = Instant::now();

@@ -84,7 +84,7 @@ local function accept(id, key, queue, script_type, o, from, now, at, who)
     local batch = string.match(o.callback, ' (.*)$')
     redis.call('HSET', key, 'mw_queue', queue, 'mw_callback', o.callback, 'mw_waiting', '"batch ' .. batch .. '"')
   elseif #open > 0 then
-    hold(id, key, queue, open, now, tonumber(o.timeout))
+    hold(id, key, queue, open, now, tonumber(o.wait))
   else
     queue_up(id, key, queue, script_type, o, now)
   end

@@ -32,9 +32,11 @@ local function admit(id, k, g)
   local record, legacy = redis.pcall('HGETALL', key), ask.homes[k]
   for i = 1, #record, 2 do is[record[i]] = record[i + 1] end
   local queue = legacy and (home(is) or legacy) or list(k)
-  local skip = #record == 0 or is.mw_waiting or given[id] or defer(is, id, key, list(k), queue, legacy)
-  local waiting, prerequisites = skip or not takeable(is, id, list(k)), 0
-  if not waiting then waiting, prerequisites = waits(id, key, is, queue, ask.now, legacy) end
+  if useless(id, key, is, list(k), queue, legacy) then
+    dropped = dropped + 1
+    return
+  end
+  local waiting, prerequisites = waits(id, key, is, queue, ask.now, legacy)
   looked = looked + prerequisites
   if waiting or postpone(is, id, key, list(k), queue, legacy) then
     dropped = dropped + 1

@@ -31,8 +31,8 @@ local function iso(ms)
   return dates[ms]
 end
 
--- Whether there is a job: a list of an old client may be called like one.
-local function there(key) return redis.call('TYPE', key).ok == 'hash' end
+-- Whether there is a job: a list of an old client may be called like one, and a hash without a status is none.
+local function there(key) return redis.pcall('HEXISTS', key, 'status') == 1 end
 
 -- Fields of a record by name; of what is no record, none.
 local function read(key, ...)

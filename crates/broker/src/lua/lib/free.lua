@@ -32,8 +32,7 @@ end
 
 -- Whether the job is to be run, and to be taken from this list.
 local function takeable(is, id, list)
-  local status = is.status or ''
-  if status ~= '' and status ~= 'dispatched' then return false end
+  if is.status ~= '' and is.status ~= 'dispatched' then return false end
   return not is.mw_lock or is.mw_lock == list or unlocked(is.mw_lock, id)
 end
 

@@ -86,6 +86,7 @@ struct Line {
     #[serde(default)]
     depends_on: Vec<String>,
     on_failure: Option<String>,
+    prerequisite_timeout: Option<u64>,
     exclusive: Option<bool>,
     caller: Option<String>,
     context: Option<String>,
@@ -332,6 +333,9 @@ impl All {
         }
         for id in &line.depends_on {
             request = request.depends_on(parse(id)?);
+        }
+        if let Some(seconds) = line.prerequisite_timeout {
+            request = request.prerequisite_timeout(Duration::from_secs(seconds));
         }
         if let Some(word) = &line.on_failure {
             request = request.on_failure(parse(word)?);

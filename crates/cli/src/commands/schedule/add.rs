@@ -26,6 +26,7 @@ use crate::wishes::Wishes;
 /// begins with * in minute or hour goes by the real clock.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("depends_on", |arg| arg.hide(true)), mut_arg("on_failure", |arg| arg.hide(true)))]
+#[command(mut_arg("prerequisite_timeout", |arg| arg.hide(true)))]
 #[command(mut_arg("at", |arg| arg.hide(true)), mut_arg("delay", |arg| arg.hide(true)))]
 #[command(mut_arg("debounce", |arg| arg.hide(true)))]
 #[command(mut_arg("traceparent", |arg| arg.hide(true)), mut_arg("tracestate", |arg| arg.hide(true)))]

@@ -296,7 +296,8 @@ pub(crate) async fn what_is_urgent_comes_first_and_starves_nobody(client: Client
 pub(crate) async fn an_alias_of_the_default_level_is_taken_from(client: Client) {
     let worker = worker(&client, &Scripted::echo()).start().await.unwrap();
     client.run(JobRequest::new(osis(), "x")).await.unwrap();
-    let _: usize = raw(&client, &["HSET", "hero:job:a", "script", "x"]).await;
+    let set = ["HSET", "hero:job:a", "status", "dispatched", "script", "x"];
+    let _: usize = raw(&client, &set).await;
     let _: usize = raw(&client, &["LPUSH", "hero:q:work:type:osis:prio:1", "a"]).await;
     client
         .result(&"a".parse().unwrap(), PATIENCE)

@@ -132,7 +132,16 @@ async fn a_timeout_without_an_end_is_the_longest(client: Client) {
     let worker = worker(&client, &Scripted::echo()).lease(SHORT);
     let worker = worker.start().await.unwrap();
     let push = redis_pipe(&[
-        &["HSET", "hero:job:f1", "script", "1", "timeout", ENDLESS],
+        &[
+            "HSET",
+            "hero:job:f1",
+            "status",
+            "dispatched",
+            "script",
+            "1",
+            "timeout",
+            ENDLESS,
+        ],
         &["LPUSH", "hero:q:work:type:osis", "f1"],
     ]);
     let conn = &mut client.broker().conn().clone();

@@ -1,0 +1,100 @@
+-- Records of other clients, as the claim judges them: which are jobs, which can be read, and what they wait for.
+
+-- The ways to write a character in UTF-8 that is no ASCII.
+local CHARACTERS = {'[\194-\223][\128-\191]', '\224[\160-\191][\128-\191]', '\237[\128-\159][\128-\191]',
+  '[\225-\236\238\239][\128-\191][\128-\191]', '\240[\144-\191][\128-\191][\128-\191]',
+  '[\241-\243][\128-\191][\128-\191][\128-\191]', '\244[\128-\143][\128-\191][\128-\191]'}
+local function is_text(text)
+  for _, character in ipairs(CHARACTERS) do
+    if not string.find(text, '[\128-\255]') then return true end
+    text = string.gsub(text, character, ' ')
+  end
+  return not string.find(text, '[\128-\255]')
+end
+
+local LONGEST_QUOTE = 60 -- bytes: enough to find the client that wrote it
+local function quoted(text) return '`' .. string.sub(text, 1, LONGEST_QUOTE) .. '`' end
+
+-- Why a job cannot be run as its record says; nothing if it can. From here on it counts as one that is to be run.
+local function unfit(id, is)
+  local status = is.status
+  local known = status == '' or status == 'dispatched' or status == 'started' or final(status)
+  if not known then is.status = 'dispatched' end
+  -- Hero's word for a job that waits: whether it still has to, its prerequisites tell.
+  if not known and status ~= 'waiting_for_prerequisites' then return 'its status is ' .. quoted(status) end
+  if not string.find(is.script or '', '%S') then return 'it has no script' end
+  if not is_text(id) then return 'its id is no valid utf-8' end
+end
+
+-- Makes a job that cannot be read a dead letter.
+local function bury(id, key, is, queue, why, now, legacy)
+  is.mw_queue = is.mw_queue or queue
+  if legacy then is.mw_legacy = '1' end
+  redis.call('HSET', key, 'mw_queue', is.mw_queue, unpack(legacy and {'mw_legacy', '1'} or {}))
+  fault(id, key, is, 'unreadable: ' .. why, now, 'unreadable', '', false, 'unreadable')
+end
+
+-- Whether an id comes to nothing: it is that of no job, or of one that is not to be taken, or cannot be read.
+local function useless(id, key, is, from, queue, legacy)
+  if not is.status then
+    if next(is) then event(id, 'drop', ask.worker, 'no job: its hash has no status') end
+    return true
+  end
+  local why = unfit(id, is)
+  if is.mw_waiting or given[id] or defer(is, id, key, from, queue, legacy) then return true end
+  if not takeable(is, id, from) then return true end
+  if why then bury(id, key, is, queue, why, ask.now, legacy) end
+  return why
+end
+
+-- Reads job ids, each once: a JSON array of strings and whole numbers, a JSON string, or ids without quotes, with
+-- commas between them. Whether they could be read.
+local MOST_PREREQUISITES = 1000 -- as many as a job of ours may have
+local function read_ids(seen, ids, text)
+  text = text or ''
+  local first, last = string.find(text, '%S'), string.find(string.reverse(text), '%S')
+  text = first and string.sub(text, first, -last) or ''
+  if text == '' or text == 'null' or string.find(text, '^{%s*}$') then return true end
+  local inner, bare = text, '^%s*([^%s%c"\'{}%[%],]+)%s*'
+  if string.sub(text, 1, 1) == '[' and string.sub(text, -1) == ']' then
+    inner, bare = string.sub(text, 2, -2), '^%s*(%d+)%s*'
+    if not string.find(inner, '%S') then return true end
+  end
+  local at, comma = 1, ','
+  while comma == ',' and #ids <= MOST_PREREQUISITES do
+    local _, behind, id = string.find(inner, '^%s*"([^"\\%c]+)"%s*', at)
+    if not id then _, behind, id = string.find(inner, bare, at) end
+    if not id then return false end
+    if not seen[id] then seen[id] = true ids[#ids + 1] = id end
+    comma, at = string.sub(inner, behind + 1, behind + 1), behind + 2
+  end
+  return comma == '' or comma == ','
+end
+
+-- Whether a job has to wait for others first, or can never run; and how many others were looked at. Its client pushed
+-- it without asking; once it was ready, or ran, it is not asked again.
+local function waits(id, key, is, queue, now, legacy)
+  if is.mw_reply or is.mw_attempt then return false, 0 end
+  local seen, ids, open, why = {}, {}
+  for _, field in ipairs({'prerequisites', 'dependencies'}) do
+    if not read_ids(seen, ids, is[field]) then
+      local list = 'its field `' .. field .. '` is no list of job ids: ' .. quoted(is[field])
+      bury(id, key, is, queue, list, now, legacy)
+      return true, #ids
+    end
+  end
+  if seen[id] then why = 'prerequisite ' .. id .. ' is the job itself'
+  elseif #ids > MOST_PREREQUISITES then why = 'it has more than ' .. MOST_PREREQUISITES .. ' prerequisites'
+  else open, why = unmet(ids, is.mw_on_failure, true) end
+  if open and #open == 0 then return false, #ids end
+  redis.call('HDEL', key, 'mw_lock', 'mw_seen')
+  unwatch(id)
+  redis.call('HSET', key, 'mw_attempt', 0)
+  if legacy then
+    redis.call('HSET', key, 'mw_legacy', '1')
+    is.mw_legacy = '1'
+  end
+  if not open then fault(id, key, is, why, now, nil, '', false, 'prerequisite')
+  else hold(id, key, queue, open, now, timeout_of(is)) end
+  return true, #ids
+end
