@@ -38,8 +38,8 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         cargo: Vec<String>,
     },
-    /// All that CI does: test, fmt, clippy, docs, tidy, licences
-    Check,
+    /// All that CI does: fmt, tidy, licences, clippy, docs, test
+    Check(check::Extent),
     /// Check the structural rules of this repository
     Tidy,
     /// Compare the embedded engine with redis-server on random commands (options: --help)
@@ -108,8 +108,16 @@ fn main() -> ExitCode {
 fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
     let workspace = Workspace::find()?;
     match chore {
-        Chore::Test { no_install, cargo } => suite::test(&workspace, *no_install, cargo, behind),
-        Chore::Check => check::check(&workspace),
+        Chore::Test { no_install, cargo } => {
+            let selection = suite::Selection {
+                no_install: *no_install,
+                cargo,
+                binaries: behind,
+                environment: &[],
+            };
+            suite::test(&workspace, &selection)
+        }
+        Chore::Check(extent) => check::check(&workspace, extent),
         Chore::Tidy => tidy::tidy(&workspace),
         Chore::Fuzz { rest } => long::run(&workspace, "fuzz", rest),
         Chore::Scale { rest } => long::run(&workspace, "scale", rest),

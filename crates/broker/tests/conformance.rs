@@ -7,6 +7,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use meshwork_broker::script::Scripts;
 use meshwork_conformance::cases::{Case, Engine, GROUPS, LIMIT};
 use meshwork_conformance::full_log::refused_scripts;
+use meshwork_conformance::mutation::touched::Touched;
 use tokio::runtime::{Builder, Runtime};
 
 /// The embedded engine works on these, for seconds where a case is heavy, and so do the connections to servers, which
@@ -23,30 +24,53 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     let runtime = Arc::new(runtime.expect("threads can be started"));
+    let touched = Touched::from_environment().expect("the changed scripts can be read");
+    let engines = engines();
     let mut trials = Vec::new();
     for engine in Engine::ALL
         .into_iter()
         .chain([Engine::Cluster, Engine::Rights, Engine::FullLog])
+        .filter(|engine| engines.is_empty() || engines.iter().any(|name| name == engine.name()))
     {
         // What is heavy is tried on each of the others, which these are.
         let heavy = Engine::ALL.contains(&engine);
         let groups = GROUPS.iter().filter(|group| heavy || !group.heavy);
         for group in groups {
             for case in group.cases {
-                let name = format!("{}::{}::{}", engine.name(), group.name, case.name);
+                let short = format!("{}::{}", group.name, case.name);
+                if touched
+                    .as_ref()
+                    .is_some_and(|touched| !touched.cases.contains(&short))
+                {
+                    continue;
+                }
+                let name = format!("{}::{short}", engine.name());
                 trials.push(trial(name, engine, case, Arc::clone(&runtime)));
             }
         }
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
     let filter = arguments.filter.as_deref().unwrap_or("full-log");
-    let all = filter == "full-log" && arguments.skip.is_empty() && !arguments.list;
+    let all = filter == "full-log"
+        && arguments.skip.is_empty()
+        && !arguments.list
+        && touched.is_none()
+        && engines.is_empty();
     let refused = refused_scripts();
     assert!(
         !all || refused >= SCRIPTS_THAT_WRITE,
         "only {refused} scripts met a full log"
     );
     conclusion.exit_code()
+}
+
+/// Names the engines to run on, as `redis,embedded`; all of them where it is not set.
+const ENGINES: &str = "MESHWORK_ENGINES";
+
+fn engines() -> Vec<String> {
+    let named = std::env::var(ENGINES).unwrap_or_default();
+    let names = named.split(',').filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
 }
 
 fn trial(name: String, engine: Engine, case: &'static Case, runtime: Arc<Runtime>) -> Trial {

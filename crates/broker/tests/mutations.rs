@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use meshwork_conformance::cases::Engine;
 use meshwork_conformance::mutation::noticed::{self, Noticed};
+use meshwork_conformance::mutation::touched::Touched;
 use meshwork_conformance::mutation::{Mutation, all};
 use tokio::runtime::Runtime;
 
@@ -24,8 +25,14 @@ fn main() -> ExitCode {
     let runtime = Arc::new(Runtime::new().expect("threads can be started"));
     let noticed = Arc::new(Mutex::new(noticed::recorded()));
     let is_known = |mutation: &Mutation| lock(&noticed).contains_key(&mutation.name());
+    let touched = Touched::from_environment().expect("the changed scripts can be read");
+    let is_touched = |mutation: &Mutation| {
+        let touched = touched.as_ref();
+        touched.is_none_or(|touched| touched.mutations.contains(&mutation.name()))
+    };
     let trials = all()
         .into_iter()
+        .filter(is_touched)
         .filter(|mutation| arguments.filter.is_some() || is_known(mutation) != record)
         .map(|mutation| trial(mutation, Arc::clone(&runtime), Arc::clone(&noticed), record))
         .collect();

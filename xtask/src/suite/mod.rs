@@ -57,23 +57,30 @@ impl Surroundings {
     }
 }
 
-/// `cargo` is for cargo, `binaries` for the test binaries. Without either, all tests of the workspace run, several
-/// binaries at once; otherwise cargo runs what they name.
-pub(crate) fn test(
-    workspace: &Workspace,
-    no_install: bool,
-    cargo: &[String],
-    binaries: &[String],
-) -> Result<(), Failure> {
-    let tools = tools::prepare(workspace, !no_install);
-    let whole = cargo.is_empty() && binaries.is_empty();
+/// Which tests run. Without words for cargo and for the binaries, all of the workspace do, several binaries at once.
+#[derive(Default)]
+pub(crate) struct Selection<'a> {
+    /// Tests whose programs are missing are skipped.
+    pub(crate) no_install: bool,
+    /// Words for cargo.
+    pub(crate) cargo: &'a [String],
+    /// Words for the test binaries.
+    pub(crate) binaries: &'a [String],
+    /// Variables that the tests find.
+    pub(crate) environment: &'a [(&'a str, &'a str)],
+}
+
+/// Runs the tests.
+pub(crate) fn test(workspace: &Workspace, selection: &Selection<'_>) -> Result<(), Failure> {
+    let tools = tools::prepare(workspace, !selection.no_install);
+    let whole = selection.cargo.is_empty() && selection.binaries.is_empty();
     let surroundings = Surroundings::lay_out(workspace, tools, whole)?;
     let mut account = Account::default();
     let started = Instant::now();
     let passed = if whole {
         whole::test(workspace, &surroundings, &mut account)?
     } else {
-        some(workspace, &surroundings, cargo, binaries, &mut account)?
+        some(workspace, &surroundings, selection, &mut account)?
     };
     account.add_skipped(&read(&surroundings.skipped)?);
     let took = started.elapsed().as_secs();
@@ -85,13 +92,16 @@ pub(crate) fn test(
 fn some(
     workspace: &Workspace,
     surroundings: &Surroundings,
-    cargo: &[String],
-    binaries: &[String],
+    selection: &Selection<'_>,
     account: &mut Account,
 ) -> Result<bool, Failure> {
-    let scope = scope(cargo);
     let mut command = workspace.cargo(&["test", "--no-fail-fast"]);
-    command.args(scope).args(cargo).arg("--").args(binaries);
+    command
+        .args(scope(selection.cargo))
+        .args(selection.cargo)
+        .arg("--")
+        .args(selection.binaries)
+        .envs(selection.environment.iter().copied());
     surroundings.put_into(&mut command);
     eprintln!("running the tests: {}", process::in_words(&command));
     process::watch(&mut command, BUILD + TESTS, |line| {

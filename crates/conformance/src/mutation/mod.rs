@@ -21,6 +21,7 @@ mod schedules;
 mod settings;
 mod slots;
 mod starts;
+pub mod touched;
 mod waits;
 mod wishes;
 

@@ -1,11 +1,14 @@
 //! `cargo xtask check`: all that CI does, the cheap steps first. Every step runs, also after one that failed, so
-//! that one run tells everything.
+//! that one run tells everything. [`fast`] checks what a change touches; [`long`] adds what takes hours.
+
+mod change;
+mod fast;
 
 use std::time::Duration;
 
 use crate::process::{self, Failure, ask};
 use crate::workspace::Workspace;
-use crate::{suite, tidy};
+use crate::{long, suite, tidy};
 
 /// A step builds everything again with another tool, on a small and busy machine.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -14,17 +17,56 @@ const LIMIT: Duration = Duration::from_secs(60 * 60);
 const RUSTDOCFLAGS: &str = "-D warnings -A rustdoc::private_intra_doc_links";
 
 /// A name, and what fails or not.
-type Step<'a> = (&'a str, &'a dyn Fn() -> Result<(), Failure>);
+type Step<'a> = (&'a str, Box<dyn Fn() -> Result<(), Failure> + 'a>);
 
-pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
-    let steps: [Step<'_>; 6] = [
-        ("fmt", &|| cargo(workspace, "fmt --all --check")),
-        ("tidy", &|| tidy::tidy(workspace)),
-        ("deny", &|| licences(workspace)),
-        ("clippy", &|| lints(workspace)),
-        ("doc", &|| documents(workspace)),
-        ("test", &|| suite::test(workspace, false, &[], &[])),
+/// The programs of the long check, each with its own defaults: fresh seeds, all scenarios.
+const LONG: [&str; 7] = [
+    "fuzz", "chaos", "legacy", "actions", "bananas", "scale", "bench",
+];
+
+/// How much is checked.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Extent {
+    /// Only what a change touches, by crate and by script, and stop at the first step that fails
+    #[arg(long, conflicts_with = "long")]
+    fast: bool,
+    /// With --fast: what differs from this revision, and files that git does not know yet
+    #[arg(
+        long,
+        value_name = "REVISION",
+        default_value = "HEAD",
+        requires = "fast"
+    )]
+    since: String,
+    /// All, and after it every program that takes minutes to hours: fuzz, chaos, legacy, actions, bananas, scale, bench
+    #[arg(long)]
+    long: bool,
+}
+
+pub(crate) fn check(workspace: &Workspace, extent: &Extent) -> Result<(), Failure> {
+    if extent.fast {
+        return fast::check(workspace, &extent.since);
+    }
+    let mut steps: Vec<Step<'_>> = vec![
+        ("fmt", Box::new(|| cargo(workspace, "fmt --all --check"))),
+        ("tidy", Box::new(|| tidy::tidy(workspace))),
+        ("deny", Box::new(|| licences(workspace))),
+        ("clippy", Box::new(|| lints(workspace))),
+        ("doc", Box::new(|| documents(workspace))),
+        (
+            "test",
+            Box::new(|| suite::test(workspace, &suite::Selection::default())),
+        ),
     ];
+    if extent.long {
+        let long = |program| -> Step<'_> {
+            (
+                program,
+                Box::new(move || long::run(workspace, program, &[])),
+            )
+        };
+        steps.extend(LONG.map(long));
+    }
     let mut failed = Vec::new();
     for (name, step) in steps {
         eprintln!("\n== {name}");

@@ -1,0 +1,77 @@
+//! The mutations and cases that a changed script file touches, for checks that are to take seconds.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::{env, fs, io};
+
+use super::{all, noticed};
+
+/// Names the changed files, as `crates/broker/src/lua/lib/waits.lua,…`, below the root of the workspace. Where it is
+/// set, only what these files touch runs.
+pub const CHANGED: &str = "MESHWORK_CHANGED_SCRIPTS";
+
+/// What changed scripts touch.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Mutations of these files, as `claim::lease_not_written`; and those whose text occurs in no script any more.
+    pub mutations: BTreeSet<String>,
+    /// The cases that notice them, as `claim::pops_the_id`.
+    pub cases: BTreeSet<String>,
+}
+
+impl Touched {
+    /// What the files in [`CHANGED`] touch; `None` where it is not set.
+    ///
+    /// # Errors
+    /// When a file that is named cannot be read.
+    pub fn from_environment() -> io::Result<Option<Self>> {
+        let Some(changed) = env::var(CHANGED).ok().filter(|files| !files.is_empty()) else {
+            return Ok(None);
+        };
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let read = |file| fs::read_to_string(root.join(file));
+        let texts = changed.split(',').map(read).collect::<io::Result<Vec<_>>>();
+        Ok(Some(Self::by(&texts?)))
+    }
+
+    fn by(texts: &[String]) -> Self {
+        let noticed = noticed::recorded();
+        let mut touched = Self::default();
+        for mutation in all() {
+            let here = texts.iter().any(|text| text.contains(mutation.find));
+            if here || !mutation.verb.source().contains(mutation.find) {
+                let name = mutation.name();
+                touched.cases.extend(noticed.get(&name).cloned());
+                touched.mutations.insert(name);
+            }
+        }
+        touched
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_touches_its_own_mutations_and_the_cases_that_notice_them() {
+        let waits = Path::new(env!("CARGO_MANIFEST_DIR")).join("../broker/src/lua/lib/waits.lua");
+        let touched = Touched::by(&[fs::read_to_string(waits).unwrap()]);
+        assert!(touched.mutations.contains("watch::note_not_made_again"));
+        assert!(
+            touched
+                .cases
+                .contains("foreign_waits::a_note_of_who_waits_may_be_gone")
+        );
+        assert!(
+            touched.mutations.len() < all().len() / 4,
+            "{}",
+            touched.mutations.len()
+        );
+        assert_eq!(
+            Touched::by(&[]),
+            Touched::default(),
+            "each occurs in its script"
+        );
+    }
+}
