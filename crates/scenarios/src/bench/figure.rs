@@ -2,7 +2,7 @@
 
 use meshwork_model::keys::nooble::Dialect;
 
-use super::floor::PAYLOAD;
+use super::PAYLOAD;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,6 +22,9 @@ use floor::Echoes;
 use ground::Ground;
 use report::Runs;
 
+/// Bytes of a payload.
+const PAYLOAD: usize = 100;
+
 /// What is done.
 #[derive(Debug, Clone)]
 pub struct Plan {

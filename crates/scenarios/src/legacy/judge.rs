@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
+use super::TARGET;
 use super::orders::{Account, Point};
-use super::world::TARGET;
 use super::{LegacyError, OldList};
 
 /// How it went.

@@ -23,6 +23,9 @@ pub use unmarked::{Unmarked, push_both};
 pub use worker::work as work_as_old;
 pub use world::play;
 
+/// The name of workers of another make that take from one canonical list each.
+const TARGET: &str = "target";
+
 /// The type that migrates: the `meshwork` command has a runtime for it that can write a file.
 const TYPE: &str = "python";
 

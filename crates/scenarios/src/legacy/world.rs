@@ -17,7 +17,7 @@ use super::client::{Batch, fields};
 use super::judge::Report;
 use super::keeper::{BATCH, Programs, Role, keep, ours};
 use super::orders::{Account, Orders};
-use super::{LegacyError, OldList, Plan, TYPE};
+use super::{LegacyError, OldList, Plan, TARGET, TYPE};
 use meshwork_test_servers::Kept;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{RealServer, Tool, find};
@@ -32,8 +32,6 @@ const PHASES: u64 = 4;
 const WIDOWS: u64 = 3;
 /// The last: old workers and clients are gone.
 const AFTER: u64 = 4;
-/// The name of workers of another make that take from one canonical list each.
-pub(super) const TARGET: &str = "target";
 /// Canonical lists that none of ours takes from, of the type that migrates and of another one; the jobs of the last
 /// say no type.
 const TARGETED: [&str; 4] = [

@@ -1,6 +1,7 @@
 //! One rule in each file.
 
 mod architecture;
+mod cycles;
 mod declared;
 mod headers;
 mod keys;
@@ -17,8 +18,9 @@ use super::tree::Tree;
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     architecture::check,
+    cycles::check,
     declared::check,
     headers::check,
     keys::check,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use redis::RedisResult;
 use tokio::task::JoinSet;
 
-use super::PAYLOAD;
+use super::super::PAYLOAD;
 use crate::bench::BenchError;
 use crate::bench::figure::Pace;
 use crate::bench::ground::Ground;

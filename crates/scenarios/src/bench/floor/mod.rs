@@ -14,17 +14,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::BenchError;
 use super::latency::{Latencies, PACE, WARM_UP};
 use super::link::Link;
+use super::{BenchError, PAYLOAD};
 pub(super) use echo::Echoes;
 use scripts::Floor;
 
 /// What a handler that does nothing answers.
 const RESULT: &str = "ok";
-
-/// Bytes of a payload.
-pub(super) const PAYLOAD: usize = 100;
 
 /// Stores `jobs` jobs, `batch` with a call, by `callers` at the same time. Returns how long that took.
 pub(super) async fn enqueue(
