@@ -8,12 +8,13 @@ mod legacy;
 mod own;
 mod parse;
 
+use super::suffix;
 use crate::name::{Group, Instance, JobId, Namespace, ScriptType};
 use crate::route::Priority;
 
+pub use super::suffix::{NoWorkQueue, QueueParts};
 pub use legacy::{LegacyList, LegacyListError};
 pub use own::ScriptName;
-pub use parse::{NoWorkQueue, QueueParts};
 
 /// Builds the keys of one namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,13 +68,14 @@ impl Hero {
     /// The queue that all workers of a type share: `hero:q:work:type:{script_type}`.
     #[must_use]
     pub fn work_queue_type(&self, script_type: &ScriptType) -> String {
-        format!("{}:q:work:type:{script_type}", self.namespace)
+        format!("{}{script_type}", self.work_prefix())
     }
 
     /// The queue of one group: `hero:q:work:type:{script_type}:group:{group}`.
     #[must_use]
     pub fn work_queue_group(&self, script_type: &ScriptType, group: &Group) -> String {
-        format!("{}:group:{group}", self.work_queue_type(script_type))
+        let suffix = suffix::of_group(script_type, group);
+        format!("{}{suffix}", self.work_prefix())
     }
 
     /// The queue of one worker: `hero:q:work:type:{script_type}:group:{group}:inst:{instance}`.
@@ -84,16 +86,14 @@ impl Hero {
         group: &Group,
         instance: &Instance,
     ) -> String {
-        format!(
-            "{}:inst:{instance}",
-            self.work_queue_group(script_type, group)
-        )
+        let suffix = suffix::of_instance(script_type, group, instance);
+        format!("{}{suffix}", self.work_prefix())
     }
 
     /// One of the three work queues for one priority: `…:prio:{level}` (seed 0, section 8).
     #[must_use]
     pub fn work_queue_priority(queue: &str, priority: Priority) -> String {
-        format!("{queue}:prio:{}", priority.level())
+        suffix::with_priority(queue, priority)
     }
 
     /// What the control queues of types begin with: `hero:q:ctl:type:`.

@@ -1,5 +1,7 @@
 //! Every Redis name, each built by a typed function; nowhere else is a key put together.
 
 pub mod bananas;
+pub mod context;
 pub mod hero;
 pub mod nooble;
+pub(crate) mod suffix;

@@ -8,7 +8,7 @@ use crate::name::{BatchId, JobId, ScheduleName};
 pub type ScriptName = (&'static str, String);
 
 impl Hero {
-    fn own(&self, name: &str) -> String {
+    pub(in crate::keys) fn own(&self, name: &str) -> String {
         format!("{}:q:{name}", self.namespace)
     }
 

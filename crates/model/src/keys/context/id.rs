@@ -1,0 +1,282 @@
+//! Numbers of actors, contexts, flows and runners, and the two-part names of jobs and messages.
+//!
+//! Each number is a `u32`. In text it is decimal digits without a sign and without leading zeros, so that two texts
+//! never name one object.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::shown;
+
+/// Why a text is no id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the {what} {text:?} {fault}")]
+pub struct InvalidId {
+    /// What the id is for.
+    pub what: &'static str,
+    /// The text, cut to a readable length.
+    pub text: String,
+    /// What is wrong with it.
+    pub fault: IdFault,
+}
+
+/// What is wrong with a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IdFault {
+    /// There is something else than digits, or nothing.
+    #[error("is no number: write it in decimal digits")]
+    NotDigits,
+    /// The same number could be written in two ways.
+    #[error("begins with 0: write it without leading zeros")]
+    LeadingZero,
+    /// Database 0 and the id 0 are the node's.
+    #[error("is reserved for the node: ids of contexts begin at 1")]
+    Zero,
+    /// The number is beyond `u32`.
+    #[error("is too large: the highest is {}", u32::MAX)]
+    TooLarge,
+}
+
+/// A `u32` in digits, in its only form.
+fn number(text: &str) -> Result<u32, IdFault> {
+    if text.is_empty() || !text.bytes().all(|c| c.is_ascii_digit()) {
+        return Err(IdFault::NotDigits);
+    }
+    if text.len() > 1 && text.starts_with('0') {
+        return Err(IdFault::LeadingZero);
+    }
+    // Only digits are left: what does not fit is too large.
+    text.parse().map_err(|_| IdFault::TooLarge)
+}
+
+fn named(what: &'static str, text: &str) -> Result<u32, InvalidId> {
+    number(text).map_err(|fault| invalid(what, text, fault))
+}
+
+fn invalid(what: &'static str, text: &str, fault: IdFault) -> InvalidId {
+    InvalidId {
+        what,
+        text: shown(text.as_bytes()),
+        fault,
+    }
+}
+
+/// A context, from 1. In the layout `db` it is the number of the database too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ContextId(NonZeroU32);
+
+impl ContextId {
+    /// The context of this number; nothing for 0.
+    #[must_use]
+    pub const fn new(id: u32) -> Option<Self> {
+        match NonZeroU32::new(id) {
+            Some(id) => Some(Self(id)),
+            None => None,
+        }
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0.get()
+    }
+}
+
+impl FromStr for ContextId {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let what = "context id";
+        Self::new(named(what, text)?).ok_or_else(|| invalid(what, text, IdFault::Zero))
+    }
+}
+
+impl fmt::Display for ContextId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $type:ident, $what:literal) => {
+        $(#[$doc])*
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+        )]
+        #[serde(transparent)]
+        pub struct $type(pub u32);
+
+        impl FromStr for $type {
+            type Err = InvalidId;
+
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                named($what, text).map(Self)
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+id! {
+    /// An actor of this node. Our counter begins at 1. The caller of a job that a plain client wrote may be no actor.
+    ActorId, "actor id"
+}
+id! {
+    /// A flow of a context.
+    FlowId, "flow id"
+}
+id! {
+    /// A runner of a context.
+    RunnerId, "runner id"
+}
+
+/// Why a text is no name of two numbers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidKey {
+    /// Its parts are others.
+    #[error("{text:?} is no {what}: write {what}:CALLER:ID")]
+    Parts {
+        /// The first part that was expected: `job` or `message`.
+        what: &'static str,
+        /// The text, cut to a readable length.
+        text: String,
+    },
+    /// One of its numbers is none.
+    #[error(transparent)]
+    Number(#[from] InvalidId),
+}
+
+macro_rules! key_of_two {
+    ($(#[$doc:meta])* $type:ident, $word:literal, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $type {
+            /// Who created it.
+            pub caller: ActorId,
+            /// Its number among those of the caller.
+            pub id: u32,
+        }
+
+        impl $type {
+            /// Builds the name from its two numbers.
+            #[must_use]
+            pub const fn new(caller: u32, id: u32) -> Self {
+                Self { caller: ActorId(caller), id }
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = InvalidKey;
+
+            fn from_str(text: &str) -> Result<Self, InvalidKey> {
+                let parts = || {
+                    let (caller, id) = text.strip_prefix(concat!($word, ":"))?.split_once(':')?;
+                    (!id.contains(':')).then_some((caller, id))
+                };
+                let (caller, id) = parts().ok_or_else(|| InvalidKey::Parts {
+                    what: $word,
+                    text: shown(text.as_bytes()),
+                })?;
+                let caller = caller.parse()?;
+                Ok(Self { caller, id: named($what, id)? })
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($word, ":{}:{}"), self.caller, self.id)
+            }
+        }
+    };
+}
+
+key_of_two! {
+    /// A job of a context: `job:{caller}:{id}`. The prefix of the layout is not part of it.
+    JobKey, "job", "job id"
+}
+key_of_two! {
+    /// A message of a context: `message:{caller}:{id}`. The prefix of the layout is not part of it.
+    MessageKey, "message", "message id"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_has_one_form() {
+        for (text, fault) in [
+            ("", IdFault::NotDigits),
+            ("x", IdFault::NotDigits),
+            ("+1", IdFault::NotDigits),
+            ("-1", IdFault::NotDigits),
+            ("1 ", IdFault::NotDigits),
+            ("١", IdFault::NotDigits),
+            ("01", IdFault::LeadingZero),
+            ("00", IdFault::LeadingZero),
+            ("4294967296", IdFault::TooLarge),
+            ("99999999999999999999999", IdFault::TooLarge),
+        ] {
+            let error = text.parse::<ActorId>().unwrap_err();
+            assert_eq!((error.what, error.fault), ("actor id", fault), "{text}");
+        }
+        assert_eq!("0".parse(), Ok(ActorId(0)));
+        assert_eq!("4294967295".parse(), Ok(RunnerId(u32::MAX)));
+    }
+
+    #[test]
+    fn contexts_begin_at_1() {
+        let error = "0".parse::<ContextId>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            r#"the context id "0" is reserved for the node: ids of contexts begin at 1"#
+        );
+        assert_eq!(ContextId::new(0), None);
+        assert_eq!("7".parse(), Ok(ContextId::new(7).unwrap()));
+        assert!(serde_json::from_str::<ContextId>("0").is_err());
+    }
+
+    #[test]
+    fn names_of_two_numbers() {
+        let job = JobKey::new(12, 2001);
+        assert_eq!(job.to_string(), "job:12:2001");
+        assert_eq!("job:12:2001".parse(), Ok(job));
+        assert_eq!("message:12:101".parse(), Ok(MessageKey::new(12, 101)));
+        for bad in [
+            "job:12",
+            "job:1:2:3",
+            "job",
+            "jobs:1:2",
+            "message:1:2",
+            "1:2",
+            "",
+        ] {
+            let error = bad.parse::<JobKey>().unwrap_err();
+            assert!(
+                matches!(error, InvalidKey::Parts { what: "job", .. }),
+                "{bad}"
+            );
+        }
+        for bad in [
+            "job:012:1",
+            "job:1:4294967296",
+            "job::1",
+            "job:1:",
+            "job: 1:2",
+        ] {
+            let error = bad.parse::<JobKey>().unwrap_err();
+            assert!(matches!(error, InvalidKey::Number(_)), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! The names of contexts, in both layouts, and those of the node.
+//!
+//! * `db`: the plain names (`job:12:2001`, `queue:python`), in the database that has the context's number.
+//! * `prefix`: the same names after `{ctx:7}:`, in database 0. The hash tag keeps them in one slot of a Cluster, and
+//!   ACL rules of Redis can tell them apart.
+//!
+//! Elements of lists are whole keys in both. Our own keys (`own`) begin with `mw:` after the same prefix.
+
+mod id;
+mod own;
+mod parse;
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::route::{Listen, Route};
+
+pub use id::{
+    ActorId, ContextId, FlowId, IdFault, InvalidId, InvalidKey, JobKey, MessageKey, RunnerId,
+};
+pub use own::Counter;
+pub use parse::{
+    ElementError, ElementFault, InvalidPrerequisite, MAX_ELEMENT, MAX_GATE, Prerequisite,
+};
+
+/// Characters of a foreign text that an error shows: enough to find it, too few to fill a log.
+const SHOWN: usize = 80;
+
+/// Bytes that others wrote, as an error shows them.
+fn shown(bytes: &[u8]) -> String {
+    // A character has at most four bytes.
+    let start = &bytes[..bytes.len().min(SHOWN * 4)];
+    String::from_utf8_lossy(start).chars().take(SHOWN).collect()
+}
+
+/// How the keys of a context are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ContextLayout {
+    /// Plain names in a database of the context's own.
+    Db,
+    /// Names after `{ctx:N}:` in database 0.
+    Prefix,
+}
+
+/// A layout that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no layout of a context: db or prefix")]
+pub struct UnknownLayout {
+    /// The text, cut to a readable length.
+    pub text: String,
+}
+
+impl ContextLayout {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Db, Self::Prefix];
+
+    /// The layout of a new context on a server with so many `databases`, unless the user names one. A Cluster needs
+    /// the hash tag even where it has several databases: the plain names would spread over its slots.
+    #[must_use]
+    pub const fn for_new(context: ContextId, databases: u32, cluster: bool) -> Self {
+        if cluster || context.get() >= databases {
+            Self::Prefix
+        } else {
+            Self::Db
+        }
+    }
+
+    /// The word in the registry of contexts.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Db => "db",
+            Self::Prefix => "prefix",
+        }
+    }
+}
+
+impl fmt::Display for ContextLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for ContextLayout {
+    type Err = UnknownLayout;
+
+    fn from_str(text: &str) -> Result<Self, UnknownLayout> {
+        let found = Self::ALL.into_iter().find(|it| it.as_str() == text);
+        found.ok_or_else(|| UnknownLayout {
+            text: shown(text.as_bytes()),
+        })
+    }
+}
+
+/// Names that belong to no context, all in database 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NodeKeys;
+
+impl NodeKeys {
+    /// The database of the node.
+    pub const DATABASE: u32 = 0;
+
+    /// An actor, a hash: `actor:{id}`.
+    #[must_use]
+    pub fn actor(self, id: ActorId) -> String {
+        format!("{}{id}", self.actor_prefix())
+    }
+
+    /// What the record of every actor begins with: `actor:`.
+    #[must_use]
+    pub const fn actor_prefix(self) -> &'static str {
+        "actor:"
+    }
+
+    /// Registry of all contexts, a hash from a context's id to its layout: `mw:contexts`.
+    #[must_use]
+    pub const fn contexts(self) -> &'static str {
+        "mw:contexts"
+    }
+
+    /// The counter of actors, a string: `mw:id:actor`.
+    #[must_use]
+    pub const fn next_actor(self) -> &'static str {
+        "mw:id:actor"
+    }
+
+    /// The counter of contexts, a string: `mw:id:context`.
+    #[must_use]
+    pub const fn next_context(self) -> &'static str {
+        "mw:id:context"
+    }
+}
+
+/// Builds the keys of one context.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ContextKeys {
+    context: ContextId,
+    layout: ContextLayout,
+    /// What every key begins with; empty in the layout `db`.
+    prefix: String,
+}
+
+impl ContextKeys {
+    /// Keys of `context` in `layout`.
+    #[must_use]
+    pub fn new(context: ContextId, layout: ContextLayout) -> Self {
+        let prefix = match layout {
+            ContextLayout::Db => String::new(),
+            ContextLayout::Prefix => format!("{{ctx:{context}}}:"),
+        };
+        Self {
+            context,
+            layout,
+            prefix,
+        }
+    }
+
+    /// The context that the keys belong to.
+    #[must_use]
+    pub const fn context(&self) -> ContextId {
+        self.context
+    }
+
+    /// How the keys are written.
+    #[must_use]
+    pub const fn layout(&self) -> ContextLayout {
+        self.layout
+    }
+
+    /// The database that holds the keys.
+    #[must_use]
+    pub const fn database(&self) -> u32 {
+        match self.layout {
+            ContextLayout::Db => self.context.get(),
+            ContextLayout::Prefix => NodeKeys::DATABASE,
+        }
+    }
+
+    /// What every key begins with: nothing, or `{ctx:7}:`.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    fn named(&self, name: impl fmt::Display) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    /// The context's own record, a hash: `context:7`.
+    #[must_use]
+    pub fn record(&self) -> String {
+        self.named(format_args!("context:{}", self.context))
+    }
+
+    /// A flow, a hash: `flow:{id}`.
+    #[must_use]
+    pub fn flow(&self, id: FlowId) -> String {
+        self.named(format_args!("flow:{id}"))
+    }
+
+    /// A runner, a hash: `runner:{id}`.
+    #[must_use]
+    pub fn runner(&self, id: RunnerId) -> String {
+        self.named(format_args!("runner:{id}"))
+    }
+
+    /// A job, a hash: `job:{caller}:{id}`. The key is also the element on lists and the id in the scripts.
+    #[must_use]
+    pub fn job(&self, key: JobKey) -> String {
+        self.named(key)
+    }
+
+    /// A message, a hash: `message:{caller}:{id}`. The key is also the element on lists.
+    #[must_use]
+    pub fn message(&self, key: MessageKey) -> String {
+        self.named(key)
+    }
+
+    /// What every work queue begins with: `queue:`.
+    #[must_use]
+    pub fn work_prefix(&self) -> String {
+        self.named("queue:")
+    }
+
+    /// The list that a job's key is pushed to: `queue:python`, `queue:python:group:io:prio:0`.
+    #[must_use]
+    pub fn queue(&self, route: &Route) -> String {
+        format!("{}{}", self.work_prefix(), route.suffix())
+    }
+
+    /// The lists that a worker takes from, in the order of [`Listen::queues`].
+    #[must_use]
+    pub fn queues(&self, listen: &Listen) -> Vec<Vec<String>> {
+        listen.queues_under(&self.work_prefix())
+    }
+
+    /// Keys of messages that an actor wants to send, a list: `msg_out`.
+    #[must_use]
+    pub fn msg_out(&self) -> String {
+        self.named("msg_out")
+    }
+
+    /// Keys of messages that the coordinator has taken and not yet handed to the transport, a list:
+    /// `msg_out_coordinator`.
+    #[must_use]
+    pub fn msg_out_coordinator(&self) -> String {
+        self.named("msg_out_coordinator")
+    }
+
+    /// Keys of results, chat and mail that have come, a list: `msg_in`.
+    #[must_use]
+    pub fn msg_in(&self) -> String {
+        self.named("msg_in")
+    }
+
+    /// Keys of job messages that have come, a list: `msg_in:7`.
+    #[must_use]
+    pub fn msg_in_jobs(&self) -> String {
+        self.named(format_args!("msg_in:{}", self.context))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::route::Priority;
+
+    fn keys(layout: ContextLayout) -> ContextKeys {
+        ContextKeys::new(ContextId::new(7).unwrap(), layout)
+    }
+
+    /// The catalogue of objects and queues, by its own examples.
+    fn catalogue(keys: &ContextKeys) -> Vec<String> {
+        let python = Route::to("python".parse().unwrap());
+        vec![
+            keys.record(),
+            keys.flow(FlowId(33)),
+            keys.message(MessageKey::new(12, 101)),
+            keys.runner(RunnerId(20)),
+            keys.job(JobKey::new(12, 2001)),
+            keys.msg_out(),
+            keys.msg_out_coordinator(),
+            keys.msg_in(),
+            keys.msg_in_jobs(),
+            keys.queue(&python),
+        ]
+    }
+
+    const CATALOGUE: [&str; 10] = [
+        "context:7",
+        "flow:33",
+        "message:12:101",
+        "runner:20",
+        "job:12:2001",
+        "msg_out",
+        "msg_out_coordinator",
+        "msg_in",
+        "msg_in:7",
+        "queue:python",
+    ];
+
+    #[test]
+    fn the_catalogue_in_a_database_of_its_own() {
+        let keys = keys(ContextLayout::Db);
+        assert_eq!(catalogue(&keys), CATALOGUE);
+        assert_eq!(keys.database(), 7);
+    }
+
+    #[test]
+    fn the_catalogue_after_a_prefix() {
+        let keys = keys(ContextLayout::Prefix);
+        let expected = CATALOGUE.map(|name| format!("{{ctx:7}}:{name}"));
+        assert_eq!(catalogue(&keys), expected);
+        assert_eq!(keys.database(), 0);
+    }
+
+    #[test]
+    fn the_node_has_names_of_its_own() {
+        assert_eq!(NodeKeys.actor(ActorId(12)), "actor:12");
+        assert_eq!(NodeKeys.contexts(), "mw:contexts");
+    }
+
+    #[test]
+    fn queues_have_groups_instances_and_priorities() {
+        let route = Route {
+            group: Some("io".parse().unwrap()),
+            priority: Priority::High,
+            ..Route::to("python".parse().unwrap())
+        };
+        let db = keys(ContextLayout::Db);
+        assert_eq!(db.queue(&route), "queue:python:group:io:prio:0");
+        let route = Route {
+            instance: Some("3".parse().unwrap()),
+            ..route
+        };
+        assert_eq!(db.queue(&route), "queue:python:group:io:inst:3:prio:0");
+        let listen = Listen {
+            script_type: "v".parse().unwrap(),
+            group: "io".parse().unwrap(),
+            instance: None,
+            routes: None,
+        };
+        let queues = keys(ContextLayout::Prefix).queues(&listen).concat();
+        assert_eq!(queues[0], "{ctx:7}:queue:v:group:io:prio:0");
+        assert!(queues.contains(&"{ctx:7}:queue:v".to_owned()));
+    }
+
+    #[test]
+    fn a_new_context_has_a_database_where_there_is_one() {
+        let layout = |id, cluster| ContextLayout::for_new(ContextId::new(id).unwrap(), 16, cluster);
+        assert_eq!(layout(15, false), ContextLayout::Db);
+        assert_eq!(layout(16, false), ContextLayout::Prefix);
+        assert_eq!(layout(1, true), ContextLayout::Prefix);
+    }
+
+    #[test]
+    fn a_layout_is_a_word() {
+        for layout in ContextLayout::ALL {
+            assert_eq!(layout.as_str().parse(), Ok(layout));
+        }
+        let error = "DB".parse::<ContextLayout>().unwrap_err();
+        assert!(error.to_string().contains("db or prefix"), "{error}");
+    }
+}
