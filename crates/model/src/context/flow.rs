@@ -1,0 +1,139 @@
+//! A flow: jobs of one caller that belong together.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::job::{environment, size_of};
+use super::reader::{Fields, RecordError, count_fault, fields_of, first_fault, length_fault};
+use super::words::FlowStatus;
+use super::{FieldFault, field, limits};
+use crate::job::limits::MAX_ENV;
+use crate::keys::context::{ActorId, ContextId, FlowId, JobKey};
+use crate::secret::EnvVars;
+
+/// The record `flow:{id}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Flow {
+    /// Its number: the one in the key.
+    pub id: FlowId,
+    /// Who created it; its jobs are his.
+    pub caller_id: ActorId,
+    /// The context that it stands in, whatever its field says.
+    pub context_id: ContextId,
+    /// Its jobs, at most [`limits::MAX_FLOW_JOBS`]. What each waits for is in the job.
+    pub jobs: Vec<u32>,
+    /// Environment of all its scripts; what a job says itself goes before.
+    #[serde(serialize_with = "environment")]
+    pub env_vars: EnvVars,
+    /// What came of it.
+    pub result: BTreeMap<String, String>,
+    /// Seconds since 1970.
+    pub created_at: u32,
+    /// Seconds since 1970.
+    pub updated_at: u32,
+    /// How far it is.
+    pub status: FlowStatus,
+}
+
+impl Flow {
+    /// Keys of its jobs.
+    pub fn job_keys(&self) -> impl Iterator<Item = JobKey> {
+        let caller = self.caller_id;
+        self.jobs.iter().map(move |id| JobKey { caller, id: *id })
+    }
+
+    /// Reads the fields of the hash.
+    ///
+    /// # Errors
+    /// The first field that cannot be read. A caller has no default: the flow's jobs are his.
+    pub fn from_fields(
+        context_id: ContextId,
+        id: FlowId,
+        fields: impl IntoIterator<Item = (String, Vec<u8>)>,
+    ) -> Result<Self, RecordError> {
+        let mut fields = Fields::new(format_args!("flow:{id}"), fields);
+        let caller = fields.number(field::CALLER_ID)?;
+        let caller = caller.ok_or_else(|| fields.fault(field::CALLER_ID, FieldFault::Missing))?;
+        let flow = Self {
+            id,
+            caller_id: ActorId(caller),
+            context_id,
+            jobs: fields.list(field::JOBS, "array of jobs' numbers")?,
+            env_vars: fields.map(field::ENV_VARS)?.into(),
+            result: fields.result(field::RESULT)?,
+            created_at: fields.seconds(field::CREATED_AT),
+            updated_at: fields.seconds(field::UPDATED_AT),
+            status: fields
+                .parsed(field::STATUS)?
+                .unwrap_or(FlowStatus::Dispatched),
+        };
+        flow.check()?;
+        Ok(flow)
+    }
+
+    /// The fields of the hash.
+    #[must_use]
+    pub fn to_fields(&self) -> Vec<(String, String)> {
+        fields_of(self)
+    }
+
+    /// Checks the limits.
+    ///
+    /// # Errors
+    /// The first field that is over its limit.
+    pub fn check(&self) -> Result<(), RecordError> {
+        let jobs = count_fault(&self.jobs, limits::MAX_FLOW_JOBS);
+        let env = length_fault(size_of(&self.env_vars), MAX_ENV);
+        first_fault(
+            format_args!("flow:{}", self.id),
+            [(field::JOBS, jobs), (field::ENV_VARS, env)],
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::tests::{bytes, pairs};
+
+    fn read(record: &[(&str, &str)]) -> Result<Flow, RecordError> {
+        Flow::from_fields(ContextId::new(7).unwrap(), FlowId(33), bytes(record))
+    }
+
+    #[test]
+    fn the_fields_of_the_catalogue() {
+        let record = [
+            ("id", "33"),
+            ("caller_id", "12"),
+            ("context_id", "7"),
+            ("jobs", "[2001,2002]"),
+            ("env_vars", "{}"),
+            ("result", "{}"),
+            ("created_at", "1700000000"),
+            ("updated_at", "1700000001"),
+            ("status", "started"),
+        ];
+        let flow = read(&record).unwrap();
+        assert_eq!(flow.job_keys().next(), Some(JobKey::new(12, 2001)));
+        assert_eq!(flow.to_fields(), pairs(&record));
+    }
+
+    #[test]
+    fn a_flow_needs_a_caller_and_readable_jobs() {
+        let flow = read(&[("caller_id", "12")]).unwrap();
+        assert_eq!((flow.status, flow.jobs.len()), (FlowStatus::Dispatched, 0));
+        let error = |record: &[(&str, &str)]| read(record).unwrap_err().to_string();
+        assert_eq!(error(&[]), "flow:33: the field `caller_id` is missing");
+        let said = error(&[("caller_id", "12"), ("jobs", "job:12:1")]);
+        assert!(said.contains("`jobs` is no JSON array"), "{said}");
+        let said = error(&[("caller_id", "12"), ("status", "waiting_for_prerequisites")]);
+        assert!(
+            said.contains("write dispatched, started, error, finished"),
+            "{said}"
+        );
+        let jobs = format!("[{}]", vec!["1"; limits::MAX_FLOW_JOBS + 1].join(","));
+        let said = error(&[("caller_id", "12"), ("jobs", &jobs)]);
+        assert!(said.contains("at most 1000"), "{said}");
+    }
+}

@@ -1,0 +1,197 @@
+//! A context's own record: who may do what in it.
+
+use serde::Serialize;
+
+use super::reader::{Fields, RecordError, count_fault, fields_of, first_fault};
+use super::words::UnknownWord;
+use super::{field, limits};
+use crate::keys::context::{ActorId, ContextId};
+
+/// What becomes of a message without an envelope, as the context's `unsigned` says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unsigned {
+    /// It counts as said by whoever may write in the context's database. The default.
+    #[default]
+    Accept,
+    /// It is refused.
+    Refuse,
+}
+
+impl std::fmt::Display for Unsigned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Accept => "accept",
+            Self::Refuse => "refuse",
+        })
+    }
+}
+
+impl std::str::FromStr for Unsigned {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        match text {
+            "accept" => Ok(Self::Accept),
+            "refuse" => Ok(Self::Refuse),
+            _ => Err(UnknownWord {
+                wanted: "accept or refuse".to_owned(),
+            }),
+        }
+    }
+}
+
+/// The record `context:{id}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Context {
+    /// The number: the one in the key.
+    pub id: ContextId,
+    /// Who creates and deletes.
+    pub admins: Vec<ActorId>,
+    /// Who reads.
+    pub readers: Vec<ActorId>,
+    /// Who runs jobs.
+    pub executors: Vec<ActorId>,
+    /// What becomes of a message without an envelope.
+    #[serde(
+        serialize_with = "super::reader::word",
+        skip_serializing_if = "is_default"
+    )]
+    pub unsigned: Unsigned,
+    /// Seconds since 1970.
+    pub created_at: u32,
+    /// Seconds since 1970.
+    pub updated_at: u32,
+}
+
+fn is_default(unsigned: &Unsigned) -> bool {
+    *unsigned == Unsigned::default()
+}
+
+impl Context {
+    /// A context of its first admin.
+    #[must_use]
+    pub fn new(id: ContextId, admin: ActorId, now: u32) -> Self {
+        Self {
+            id,
+            admins: vec![admin],
+            readers: Vec::new(),
+            executors: Vec::new(),
+            unsigned: Unsigned::default(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    /// Reads the fields of the hash. A list that is missing is empty: it permits nothing.
+    ///
+    /// # Errors
+    /// The first field that cannot be read.
+    pub fn from_fields(
+        id: ContextId,
+        fields: impl IntoIterator<Item = (String, Vec<u8>)>,
+    ) -> Result<Self, RecordError> {
+        let mut fields = Fields::new(format_args!("context:{id}"), fields);
+        let numbers = "array of actors' numbers";
+        let context = Self {
+            id,
+            admins: fields.list(field::ADMINS, numbers)?,
+            readers: fields.list(field::READERS, numbers)?,
+            executors: fields.list(field::EXECUTORS, numbers)?,
+            unsigned: fields.parsed(field::UNSIGNED)?.unwrap_or_default(),
+            created_at: fields.seconds(field::CREATED_AT),
+            updated_at: fields.seconds(field::UPDATED_AT),
+        };
+        context.check()?;
+        Ok(context)
+    }
+
+    /// The fields of the hash.
+    #[must_use]
+    pub fn to_fields(&self) -> Vec<(String, String)> {
+        fields_of(self)
+    }
+
+    /// Checks the limits.
+    ///
+    /// # Errors
+    /// The first list that has more than [`limits::MAX_MEMBERS`].
+    pub fn check(&self) -> Result<(), RecordError> {
+        let too_many = |list: &[ActorId]| count_fault(list, limits::MAX_MEMBERS);
+        first_fault(
+            format_args!("context:{}", self.id),
+            [
+                (field::ADMINS, too_many(&self.admins)),
+                (field::READERS, too_many(&self.readers)),
+                (field::EXECUTORS, too_many(&self.executors)),
+            ],
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::tests::{bytes, pairs};
+
+    fn read(record: &[(&str, &str)]) -> Result<Context, RecordError> {
+        Context::from_fields(ContextId::new(7).unwrap(), bytes(record))
+    }
+
+    #[test]
+    fn the_fields_of_the_catalogue() {
+        let record = [
+            ("id", "7"),
+            ("admins", "[12]"),
+            ("readers", "[13,14]"),
+            ("executors", "[]"),
+            ("created_at", "1700000000"),
+            ("updated_at", "1700000001"),
+        ];
+        let context = read(&record).unwrap();
+        assert_eq!(context.readers, [ActorId(13), ActorId(14)]);
+        assert_eq!(context.to_fields(), pairs(&record));
+    }
+
+    #[test]
+    fn what_is_missing_permits_nothing() {
+        let context = read(&[]).unwrap();
+        assert!(context.admins.is_empty() && context.readers.is_empty());
+        assert!(context.executors.is_empty());
+        assert_eq!(context.unsigned, Unsigned::Accept);
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_read_is_named() {
+        for bad in [
+            "12",
+            "[-1]",
+            "[\"12\"]",
+            "[4294967296]",
+            "[1.5]",
+            "{}",
+            "[1",
+        ] {
+            let error = read(&[("executors", bad)]).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                "context:7: the field `executors` is no JSON array of actors' numbers"
+            );
+        }
+        let many = format!("[{}]", vec!["1"; limits::MAX_MEMBERS + 1].join(","));
+        let error = read(&[("admins", &many)]).unwrap_err().to_string();
+        assert!(error.contains("at most 10000"), "{error}");
+    }
+
+    #[test]
+    fn unsigned_messages_are_accepted_unless_it_says_otherwise() {
+        let context = read(&[("unsigned", "refuse")]).unwrap();
+        assert_eq!(context.unsigned, Unsigned::Refuse);
+        assert!(
+            context
+                .to_fields()
+                .contains(&("unsigned".to_owned(), "refuse".to_owned()))
+        );
+        let error = read(&[("unsigned", "no")]).unwrap_err().to_string();
+        assert!(error.contains("write accept or refuse"), "{error}");
+    }
+}
