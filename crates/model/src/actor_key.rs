@@ -100,6 +100,36 @@ impl Hash for PublicKey {
     }
 }
 
+/// The bytes of a public key as somebody wrote them: enough to compare, and not checked to be a key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyBytes(pub [u8; KEY_BYTES]);
+
+impl From<PublicKey> for KeyBytes {
+    fn from(key: PublicKey) -> Self {
+        Self(*key.as_bytes())
+    }
+}
+
+impl FromStr for KeyBytes {
+    type Err = InvalidPublicKey;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPublicKey> {
+        hex(text).map(Self).ok_or(InvalidPublicKey::NotHex)
+    }
+}
+
+impl fmt::Display for KeyBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&HEXLOWER.encode(&self.0))
+    }
+}
+
+impl fmt::Debug for KeyBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyBytes({self})")
+    }
+}
+
 /// Bytes of a key in hexadecimal digits of either case.
 pub(crate) fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     // The length first: nothing long is decoded.

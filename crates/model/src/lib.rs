@@ -8,6 +8,7 @@ pub mod actor_key;
 pub mod bananas;
 pub mod batch;
 pub mod context;
+pub mod envelope;
 pub mod job;
 pub mod keys;
 pub mod migration;

@@ -128,7 +128,7 @@ impl ContextJob {
     }
 
     /// Reads a job that a message carries into `context`.
-    pub(super) fn from_json(
+    pub(crate) fn from_json(
         context: ContextId,
         json: serde_json::Map<String, Value>,
     ) -> Result<Self, RecordError> {

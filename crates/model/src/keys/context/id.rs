@@ -174,6 +174,20 @@ macro_rules! key_of_two {
             pub const fn new(caller: u32, id: u32) -> Self {
                 Self { caller: ActorId(caller), id }
             }
+
+            /// The two numbers with a colon between them, as `12:101`.
+            #[must_use]
+            pub fn numbers(self) -> String {
+                format!("{}:{}", self.caller, self.id)
+            }
+
+            /// The name of such two numbers.
+            ///
+            /// # Errors
+            /// One of them is none.
+            pub fn of_numbers(text: &str) -> Result<Self, InvalidKey> {
+                format!(concat!($word, ":{}"), text).parse()
+            }
         }
 
         impl FromStr for $type {
@@ -252,7 +266,11 @@ mod tests {
         let job = JobKey::new(12, 2001);
         assert_eq!(job.to_string(), "job:12:2001");
         assert_eq!("job:12:2001".parse(), Ok(job));
-        assert_eq!("message:12:101".parse(), Ok(MessageKey::new(12, 101)));
+        let message = MessageKey::new(12, 101);
+        assert_eq!("message:12:101".parse(), Ok(message));
+        assert_eq!(message.numbers(), "12:101");
+        assert_eq!(MessageKey::of_numbers("12:101"), Ok(message));
+        assert!(MessageKey::of_numbers("12").is_err());
         for bad in [
             "job:12",
             "job:1:2:3",
