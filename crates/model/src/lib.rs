@@ -4,6 +4,7 @@
 //! what every Redis key is called ([`keys`]); how queues are limited ([`queue`]); when a job runs again and
 //! again ([`schedule`]). What Bananas writes and reads is in [`bananas`], what Nooble4 does in [`nooble`].
 
+pub mod access;
 pub mod actor_key;
 pub mod bananas;
 pub mod batch;
