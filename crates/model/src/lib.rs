@@ -5,6 +5,7 @@
 //! again ([`schedule`]). What Bananas writes and reads is in [`bananas`], what Nooble4 does in [`nooble`].
 
 pub mod access;
+pub mod acl;
 pub mod actor_key;
 pub mod bananas;
 pub mod batch;
