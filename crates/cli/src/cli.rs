@@ -69,7 +69,8 @@ impl Cli {
 
     /// Sets up what is said about the work itself.
     pub(crate) fn log(&self) -> Logging {
-        logging::start(self.log_format, self.verbose)
+        let tells_failures = self.command.tells_failures();
+        logging::start(self.log_format, self.verbose, tells_failures)
     }
 
     /// Runs the command.

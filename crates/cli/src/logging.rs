@@ -39,9 +39,11 @@ impl Logging {
     }
 }
 
-/// Begins to log, as much as RUST_LOG says, else as often as -v was given.
-pub(crate) fn start(format: LogFormat, verbose: u8) -> Logging {
+/// Begins to log, as much as RUST_LOG says, else as often as -v was given. A command that says itself why its jobs failed
+/// (`tells_failures`) does not log that too.
+pub(crate) fn start(format: LogFormat, verbose: u8, tells_failures: bool) -> Logging {
     let level = match verbose {
+        0 if tells_failures => "warn,meshwork::failure=off",
         0 => "warn",
         1 => "warn,meshwork=info",
         _ => "warn,meshwork=trace",

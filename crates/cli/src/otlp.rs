@@ -99,7 +99,9 @@ impl Spans {
         S: tracing::Subscriber + for<'span> LookupSpan<'span>,
     {
         let layer = tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE));
-        layer.with_filter(Targets::new().with_target("meshwork", LevelFilter::INFO))
+        // The error of a job may hold what is nobody else's business.
+        let ours = Targets::new().with_target("meshwork", LevelFilter::INFO);
+        layer.with_filter(ours.with_target("meshwork::failure", LevelFilter::OFF))
     }
 
     /// Sends what is not sent yet.

@@ -3,6 +3,7 @@
 mod client;
 mod clock;
 mod error;
+mod failure;
 mod lot;
 pub mod metrics;
 pub mod runner;

@@ -1,30 +1,98 @@
-//! The span of a run: what is logged within it tells which job, which attempt and which worker it is about,
-//! and which trace it belongs to. With the feature `opentelemetry` it is a span of that trace as well.
+//! Subject: the facts about a job that stand with all that is logged about it, the same for every protocol. While the job
+//! runs they are a span, so that each line within has them; with the feature `opentelemetry` it is a span of the job's
+//! trace as well.
 
 use meshwork_broker::Claimed;
 use meshwork_model::outcome::Report;
+use meshwork_model::route::Priority;
 use meshwork_model::trace::TraceContext;
 use tracing::Span;
 
-/// The span of a run, and the trace that what it calls belongs to. The span has the level of an error, so
-/// that whatever is logged within it is told with what it is about.
+/// A job, task or action in the log. What its protocol does not have is left out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Subject<'a> {
+    pub(crate) job: &'a str,
+    /// Its script type, its name or its action type: what a worker finds the runner by.
+    pub(crate) kind: &'a str,
+    /// The list or the stream.
+    pub(crate) queue: &'a str,
+    /// The routing key.
+    pub(crate) route: Option<&'a str>,
+    pub(crate) priority: Option<&'a str>,
+    /// The task that an action belongs to.
+    pub(crate) task: Option<&'a str>,
+}
+
+impl Subject<'_> {
+    /// The span of a run, and the trace that what it calls belongs to. The span has the level of an error, so that
+    /// whatever is logged within it has these facts. An attempt that is not known yet is for [`attempt`].
+    pub(crate) fn run(
+        &self,
+        attempt: Option<u32>,
+        worker: &str,
+        trace: Option<TraceContext>,
+    ) -> (Span, Option<TraceContext>) {
+        let span = tracing::error_span!(
+            "job",
+            job = self.job,
+            r#type = self.kind,
+            queue = self.queue,
+            route = self.route,
+            priority = self.priority,
+            task = self.task,
+            attempt = tracing::field::Empty,
+            worker,
+            trace = trace.as_ref().map(TraceContext::trace_id),
+        );
+        if let Some(attempt) = attempt {
+            span.record("attempt", attempt);
+        }
+        #[cfg(feature = "opentelemetry")]
+        let trace = remote::child(&span, trace);
+        (span, trace)
+    }
+
+    /// Logs that it was put into its queue.
+    pub(crate) fn enqueued(&self) {
+        tracing::info!(
+            job = self.job,
+            r#type = self.kind,
+            queue = self.queue,
+            route = self.route,
+            priority = self.priority,
+            task = self.task,
+            "job enqueued"
+        );
+    }
+}
+
+/// The span of a run of a job of ours, and the trace that what it calls belongs to.
 pub(crate) fn of_run(claimed: &Claimed, worker: &str) -> (Span, Option<TraceContext>) {
     let job = &claimed.job;
     let (trace, fault) = job.trace();
-    let span = tracing::error_span!(
-        "job",
-        job = job.id,
-        r#type = job.script_type.as_deref().unwrap_or_default(),
-        attempt = job.attempt,
-        worker,
-        trace = trace.as_ref().map(TraceContext::trace_id),
-    );
+    let subject = Subject {
+        job: &job.id,
+        kind: job.script_type.as_deref().unwrap_or_default(),
+        queue: &claimed.queue,
+        route: job.group.as_deref(),
+        priority: Some(job.priority.as_deref().unwrap_or(Priority::Normal.as_str())),
+        task: None,
+    };
+    let (span, trace) = subject.run(Some(job.attempt), worker, trace);
     if let Some(fault) = fault {
         span.in_scope(|| tracing::warn!(%fault, "a trace context that is not valid is left out"));
     }
-    #[cfg(feature = "opentelemetry")]
-    let trace = remote::child(&span, trace);
     (span, trace)
+}
+
+/// Logs that the job of the current span was taken from its queue.
+pub(crate) fn dequeued() {
+    tracing::info!("job dequeued");
+}
+
+/// Says which attempt the run of the current span is, where that is known only at its end.
+pub(crate) fn attempt(attempt: u32) {
+    Span::current().record("attempt", attempt);
 }
 
 /// The run of the current span has ended. Without a report it was lost.

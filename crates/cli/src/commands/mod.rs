@@ -55,6 +55,11 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether it says why its jobs failed where it runs them.
+    pub(crate) fn tells_failures(&self) -> bool {
+        matches!(self, Self::Run(_))
+    }
+
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         match self {
             Self::Run(run) => Box::pin(run.run(context)).await,

@@ -42,4 +42,5 @@ mod sandbox;
 mod schedule;
 mod secrets;
 mod trace;
+mod why;
 mod worker;

@@ -45,8 +45,8 @@ on_all_data! {
         let done = worker.stop();
         assert!(!done.stderr.contains("tell-nobody"), "{done:?}");
         let lines: Vec<_> = done.stderr.lines().map(json).collect();
-        let line = lines.iter().find(|line| line["message"] == "run").unwrap();
-        assert_eq!(line["level"], "DEBUG");
+        let line = lines.iter().find(|line| line["message"] == "job dequeued").unwrap();
+        assert_eq!(line["level"], "INFO");
         let span = &line["span"];
         assert_eq!((&span["name"], &span["type"]), (&json("\"job\""), &json("\"osis\"")));
         assert_eq!((&span["trace"], &span["attempt"]), (&json(&format!("\"{TRACE}\"")), &json("1")));

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::{Client, JobRequest, REPEAT_FOR, batch, worth_repeating};
 use crate::Error;
+use crate::span::Subject;
 
 impl Client {
     /// Submits a job and returns its id; or that of another job which has its unique name and stays. While the
@@ -89,6 +90,7 @@ impl Client {
             match self.broker.enqueue(jobs).await {
                 Ok(enqueued) => {
                     self.broker.outages().succeeded("enqueue");
+                    self.log(jobs, &enqueued);
                     return Ok((enqueued, repeated));
                 }
                 Err(error) if worth_repeating(&error) && Instant::now() < until => {
@@ -98,6 +100,26 @@ impl Client {
                 }
                 Err(error) => return Err(error.into()),
             }
+        }
+    }
+
+    /// Logs which of the jobs are stored now.
+    fn log(&self, jobs: &[NewJob], enqueued: &[Enqueued]) {
+        if !tracing::enabled!(target: "meshwork::span", tracing::Level::INFO) {
+            return;
+        }
+        let jobs = jobs.iter().zip(enqueued);
+        for (job, _) in jobs.filter(|(_, enqueued)| **enqueued == Enqueued::Stored) {
+            let route = &job.route;
+            Subject {
+                job: job.id.as_str(),
+                kind: route.script_type.as_str(),
+                queue: &route.queue(self.broker.keys()),
+                route: route.group.as_ref().map(|group| group.as_str()),
+                priority: Some(route.priority.as_str()),
+                task: None,
+            }
+            .enqueued();
         }
     }
 

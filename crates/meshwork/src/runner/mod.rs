@@ -153,7 +153,7 @@ pub(crate) fn told(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 /// What a panic says, as far as it is text.
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("without a text")

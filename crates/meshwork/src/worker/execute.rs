@@ -49,7 +49,6 @@ pub(super) async fn execute(
         Err(failure) => return Some(Report::failed(failure)),
     };
     let deadline = Instant::now() + Duration::from_secs(job.timeout);
-    tracing::debug!("run");
     let mut run = Run::new(Arc::clone(job), deadline);
     run.submitter = Submitter::new(&setup.broker, claimed, trace.clone());
     run.stop = stop.clone();

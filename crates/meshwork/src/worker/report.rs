@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::Setup;
 use super::slot::Slot;
+use crate::failure::Reason;
 use crate::runner::StopReason;
 
 /// How long a report is repeated while the server is away; after that the job runs again when its lease
@@ -83,7 +84,7 @@ impl Ran {
 /// Reports until the broker has answered, the job is lost, or [`REPEAT_FOR`] is over.
 pub(super) async fn fail(setup: &Setup, slot: &Slot, failure: &Failure, logs: (&[u8], &[u8])) {
     let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
-    let claimed = &slot.claimed;
+    let (claimed, reason) = (&slot.claimed, Reason::of(failure, logs.1));
     let pause = setup.backoff.pause(
         claimed.job.attempt,
         claimed.job.backoff_ms.map(Duration::from_millis),
@@ -95,8 +96,9 @@ pub(super) async fn fail(setup: &Setup, slot: &Slot, failure: &Failure, logs: (&
             Ok(Failed::Stale) => stale(slot),
             Ok(told) => {
                 setup.broker.outages().succeeded("fail");
-                tracing::debug!(job = slot.id(), ok = false, "reported");
-                if told == Failed::Requeued {
+                let runs_again = told == Failed::Requeued;
+                reason.log(runs_again);
+                if runs_again {
                     setup.due.note(pause);
                 }
             }
@@ -108,7 +110,11 @@ pub(super) async fn fail(setup: &Setup, slot: &Slot, failure: &Failure, logs: (&
                     () = slot.stop.lost() => {}
                 }
             }
-            Err(error) => unreported(slot, &error),
+            Err(error) => {
+                unreported(slot, &error);
+                // When its lease has ended.
+                reason.log(true);
+            }
         }
         return;
     }

@@ -75,6 +75,7 @@ pub(super) type With = (Option<TraceContext>, Option<Announced>);
 /// One job from claim to report.
 pub(super) async fn work(setup: Arc<Setup>, mut berth: Berth, place: Place, with: With) {
     let Some(slot) = &berth.slot else { return };
+    span::dequeued();
     let outcome = tokio::select! {
         biased;
         turn = place.turn() => {

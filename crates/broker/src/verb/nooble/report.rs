@@ -59,10 +59,10 @@ pub enum Finished {
 pub enum Failed {
     /// The action runs again after a pause; so many runs of it have failed.
     Again(u32),
-    /// It is a dead letter, and its failure is told.
-    Failed,
+    /// It is a dead letter, and its failure is told; so many runs of it have failed.
+    Failed(u32),
     /// The same, but what was to take the answer is no list.
-    Unanswered,
+    Unanswered(u32),
     /// The message is not this worker's any more: nothing was changed.
     Stale,
 }
@@ -124,8 +124,8 @@ impl Nooble {
         let (told, runs): (String, u32) = call.run(&self.conn).await?;
         match told.as_str() {
             "again" => Ok(Failed::Again(runs)),
-            "failed" => Ok(Failed::Failed),
-            "unanswered" => Ok(Failed::Unanswered),
+            "failed" => Ok(Failed::Failed(runs)),
+            "unanswered" => Ok(Failed::Unanswered(runs)),
             "stale" => Ok(Failed::Stale),
             _ => Err(unknown("fail", told)),
         }

@@ -74,7 +74,7 @@ async fn the_last_run_is_answered_and_a_dead_letter(world: &World) -> Outcome {
         side.verbs.promote(&side.source).await?;
         let got = side.receive().await?;
         let told = side.fail(&got, 2, to(&side.replies(), "r1")).await?;
-        same!(told, Failed::Failed);
+        same!(told, Failed::Failed(2));
         same!(world.list(&side.replies()).await?, ["r1"]);
         same!(side.ttl(&side.replies()).await?, 600);
         let word = |text: &str| text.to_owned();
@@ -94,7 +94,10 @@ async fn one_run_may_be_all(world: &World) -> Outcome {
     for side in Side::both(world)? {
         for most in [0, 1] {
             let got = side.started("m1").await?;
-            same!(side.fail(&got, most, End::default()).await?, Failed::Failed);
+            same!(
+                side.fail(&got, most, End::default()).await?,
+                Failed::Failed(1)
+            );
             check!(!side.exists(&side.replies()).await?);
         }
     }
@@ -106,7 +109,7 @@ async fn an_answer_that_no_list_takes_goes_nowhere(world: &World) -> Outcome {
         world.raw::<()>(&["SET", &side.replies(), "x"]).await?;
         let got = side.started("m1").await?;
         let told = side.fail(&got, 1, to(&side.replies(), "r1")).await?;
-        same!(told, Failed::Unanswered);
+        same!(told, Failed::Unanswered(1));
         same!(side.dead().await?.len(), 1);
         side.is_over().await?;
         world.raw::<()>(&["DEL", &side.source.keys().dead]).await?;
@@ -156,7 +159,7 @@ async fn who_is_told_needs_no_dead_letter(world: &World) -> Outcome {
         let got = side.started("m1").await?;
         same!(
             side.refuse(&got, to(&side.replies(), "r1")).await?,
-            Failed::Failed
+            Failed::Failed(1)
         );
         same!(world.list(&side.replies()).await?, ["r1"]);
         check!(!side.exists(&side.source.keys().dead).await?);

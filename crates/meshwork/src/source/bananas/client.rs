@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::Error;
 use crate::lot::{Lot, Space};
+use crate::span::Subject;
 
 /// Between two looks at a result that is not there yet, where no connection hears of it: at first, and at most.
 const POLL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
@@ -161,12 +162,25 @@ impl Client {
     /// # Errors
     /// If the job cannot be meant, there is one of its id, or the server does not take the call.
     pub async fn submit(&self, request: Request) -> Result<JobId, Error> {
-        let id = request.job.id.clone();
-        let told = self.broker.enqueue(&[request.job], self.peer).await?;
-        match told.first() {
-            Some(Enqueued::Exists) => Err(Error::Exists { id }),
-            _ => Ok(id),
+        let job = request.job;
+        let told = self
+            .broker
+            .enqueue(std::slice::from_ref(&job), self.peer)
+            .await?;
+        if told.first() == Some(&Enqueued::Exists) {
+            return Err(Error::Exists { id: job.id });
         }
+        let route = job.route.clone().unwrap_or_default();
+        Subject {
+            job: job.id.as_str(),
+            kind: &job.name,
+            queue: &job.list(self.peer, self.broker.keys()),
+            route: Some(route.as_str()),
+            priority: Some(job.priority.as_str()),
+            task: None,
+        }
+        .enqueued();
+        Ok(job.id)
     }
 
     /// Waits until a job has ended: a run that failed while another one follows is no end.

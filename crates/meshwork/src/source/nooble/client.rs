@@ -15,6 +15,7 @@ use super::replies::{Reader, Replies, Told};
 use super::request::{Request, new_id, now};
 use super::subscribe::Subscription;
 use super::{Error, LONGEST, WAITS_FOR_CALLBACK};
+use crate::span::Subject;
 
 /// A client of one service; cheap to clone, all clones share their connections.
 #[derive(Clone)]
@@ -190,7 +191,16 @@ impl Client {
         let names = self.names();
         let queue = names.actions(service_of(&action.action_type), context);
         let message = action.write(names.dialect());
-        Ok(self.broker.send(&queue, &message, asked).await?)
+        self.broker.send(&queue, &message, asked).await?;
+        Subject {
+            job: &action.action_id,
+            kind: &action.action_type,
+            queue: &queue,
+            task: action.task_id.as_deref(),
+            ..Subject::default()
+        }
+        .enqueued();
+        Ok(())
     }
 
     /// Sends an action and waits for its answer, good or bad. An answer that comes later is dropped.

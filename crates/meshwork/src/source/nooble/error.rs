@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use meshwork_broker::conn::{ConnectError, TargetError};
 use meshwork_model::nooble::{Data, ErrorDetail, InvalidData, InvalidEnvelope};
+use meshwork_model::outcome::{Failure, FailureKind};
+
+use crate::failure::Reason;
 
 /// The type and the code of an error of a handler that says nothing else: Nooble4's own.
 pub(super) const PROCESSING: (&str, &str) = ("ProcessingError", "HANDLER_EXECUTION_ERROR");
@@ -126,7 +129,10 @@ pub enum Error {
 #[derive(Debug, Clone)]
 pub struct ActionError {
     pub(super) detail: ErrorDetail,
-    pub(super) again: bool,
+    /// Whether another run may end differently, and which figure it counts for.
+    pub(super) kind: FailureKind,
+    /// What stands behind it, for whoever operates the service: a traceback, stderr. The other side is never told.
+    pub(super) behind: Box<str>,
 }
 
 impl ActionError {
@@ -135,7 +141,8 @@ impl ActionError {
     pub fn new(error_type: &str, error_code: &str, message: &str) -> Self {
         Self {
             detail: ErrorDetail::new(error_type, error_code, message),
-            again: true,
+            kind: FailureKind::Script,
+            behind: Box::default(),
         }
     }
 
@@ -150,7 +157,7 @@ impl ActionError {
     #[must_use]
     pub fn permanent(self) -> Self {
         Self {
-            again: false,
+            kind: FailureKind::Permanent,
             ..self
         }
     }
@@ -158,7 +165,39 @@ impl ActionError {
     /// What a run that took longer than this is told as.
     pub(super) fn timeout(after: std::time::Duration) -> Self {
         let message = format!("it took longer than {after:?}");
-        Self::new("TimeoutError", "HANDLER_TIMEOUT", &message)
+        Self {
+            kind: FailureKind::Timeout,
+            ..Self::new("TimeoutError", "HANDLER_TIMEOUT", &message)
+        }
+    }
+
+    /// What a panic of a handler is told as.
+    pub(super) fn panicked(panic: &str) -> Self {
+        let what = "the handler panicked; see the service's log";
+        Self {
+            behind: format!("panic: {panic}").into(),
+            ..Self::new(PROCESSING.0, PROCESSING.1, what)
+        }
+    }
+
+    /// What a failed run of a script is told as.
+    pub(super) fn of_run(failure: &Failure, stderr: &[u8]) -> Self {
+        let reason = Reason::of(failure, stderr);
+        let error = Self::new(PROCESSING.0, PROCESSING.1, &reason.message);
+        Self {
+            kind: reason.kind,
+            behind: reason.detail.into(),
+            ..error
+        }
+    }
+
+    /// Why a run failed, as it is kept and logged.
+    pub(super) fn reason(&self) -> Reason {
+        Reason {
+            kind: self.kind,
+            message: self.detail.message.clone(),
+            detail: self.behind.to_string(),
+        }
     }
 
     /// What any error of a handler is told as.

@@ -173,6 +173,7 @@ async fn script(
     let mut job = entry.job(&action.action_id, data.text());
     job.traceparent = traceparent(action);
     job.env_vars = env(action);
+    let secrets = job.env_vars.secrets();
     let mut run = Run::new(Arc::new(job), deadline);
     let stop = StopSignal::default();
     run.stop = stop.clone();
@@ -185,6 +186,7 @@ async fn script(
             runs.await
         }
     };
+    let report = report.masked(&secrets);
     match report.result {
         Ok(output) => match String::from_utf8_lossy(&output).trim() {
             "" => Ok(Data::empty()),
@@ -195,17 +197,11 @@ async fn script(
             },
         },
         Err(failure) => {
-            let error = match failure.kind {
+            Err(match failure.kind {
                 // Told to stop it is when its time is up: both clocks end at once. (And when the message is this
                 // service's no more; then nobody hears of it.)
-                FailureKind::Timeout | FailureKind::Stopped => {
-                    return Err(ActionError::timeout(timeout));
-                }
-                _ => ActionError::new(PROCESSING.0, PROCESSING.1, &failure.message),
-            };
-            Err(match failure.kind.retryable() {
-                true => error,
-                false => error.permanent(),
+                FailureKind::Timeout | FailureKind::Stopped => ActionError::timeout(timeout),
+                _ => ActionError::of_run(&failure, &report.stderr),
             })
         }
     }

@@ -2,16 +2,20 @@
 
 use std::borrow::Cow;
 use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use meshwork_broker::nooble::{Answer, End, Failed, Failure, Finished, Over, Received};
 use meshwork_broker::{Backoff, Error};
 use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::nooble::{Action, Ended, Traced, micros};
+use meshwork_model::trace::TraceContext;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::answer::{self, Reply};
 use super::client::AskedFor;
@@ -19,13 +23,15 @@ use super::context::{ActionContext, Expected};
 use super::error::{ActionError, PROCESSING};
 use super::guard::{PANICKED, reading, sound};
 use super::handler::Given;
-use super::request::{comes_from, fresh, new_id, span, task_of};
+use super::request::{comes_from, fresh, new_id, span as span_id, task_of, traceparent};
 use super::state::{InHand, Queue, State};
 use crate::clock::host_micros;
+use crate::runner::panic_text;
+use crate::span::{self, Subject, dequeued};
 
 /// How long a handler may go on after it was told to stop before it is cut off.
 const CUT_OFF: Duration = Duration::from_secs(1);
-/// The longest error that is kept, in bytes: what is longer belongs in a log.
+/// The longest error that is kept, in bytes, with the details of the failure: more belongs in a log.
 const MAX_ERROR: usize = 16 * 1024;
 
 /// A message that was read, and what it is told with when it ends.
@@ -77,11 +83,28 @@ async fn deal(state: &State, in_hand: &InHand, queue: &Queue) {
         state,
         in_hand,
         asked,
-        asker: record.as_ref().map(|record| span(&record.action_id)),
+        asker: record.as_ref().map(|record| span_id(&record.action_id)),
         began: (host_micros(), Instant::now()),
         action,
     };
-    task.run(record, queue).await;
+    let action = Arc::clone(&task.action);
+    let subject = Subject {
+        job: &action.action_id,
+        kind: &action.action_type,
+        queue: received.source.queue(),
+        task: action.task_id.as_deref(),
+        ..Subject::default()
+    };
+    let trace = traceparent(&action);
+    let trace = trace.and_then(|trace| TraceContext::parse(&trace, None).ok());
+    // The message does not say how often it ran; a failure does.
+    let (span, _) = subject.run(None, &setup.worker, trace);
+    async {
+        dequeued();
+        task.run(record, queue).await;
+    }
+    .instrument(span)
+    .await;
 }
 
 /// The record of what a callback answers. Where there is none, nobody asked for it, or it was told before: it is
@@ -162,7 +185,6 @@ impl Task<'_> {
         }
         let Some(handler) = queue.handlers.get(&self.action.action_type) else {
             let message = format!("No handler for {}", self.action.action_type);
-            tracing::warn!(action_id = self.action.action_id, "{message}");
             let error = ActionError::new(PROCESSING.0, PROCESSING.1, &message).permanent();
             return Box::pin(self.fail(error, false)).await;
         };
@@ -187,10 +209,8 @@ impl Task<'_> {
     ) -> Option<Given> {
         let timeout = self.state.setup.timeout;
         let act = async {
-            sound(act).await.unwrap_or_else(|| {
-                let what = "the handler panicked; see the service's log";
-                Err(ActionError::new(PROCESSING.0, PROCESSING.1, what))
-            })
+            let ended = AssertUnwindSafe(act).catch_unwind().await;
+            ended.unwrap_or_else(|panic| Err(ActionError::panicked(panic_text(&*panic))))
         };
         // It takes more than a step: who took the message need not wait for its answer.
         let goes_on = std::future::poll_fn(|_| {
@@ -249,21 +269,20 @@ impl Task<'_> {
         let (names, service) = (setup.broker.names(), setup.client.service());
         let is_call = answer::is_call(&self.action);
         let runs = if is_call { setup.call_runs } else { setup.runs };
-        let text = error.detail.message.clone();
-        let again = error.again;
+        let reason = error.reason();
+        let text = reason.whole(MAX_ERROR);
         let reply = answer::to(&self.action, service, names, &Err(error), None);
         let took = self.began.1.elapsed();
         let end = self.end(reply.as_ref());
         let token = new_id();
         let failure = Failure {
             // A caller is told, and decides; all else would be gone.
-            error: if is_call && !bury { "" } else { told(&text) },
-            most_runs: if again { runs } else { 0 },
+            error: if is_call && !bury { "" } else { &text },
+            most_runs: if reason.kind.retryable() { runs } else { 0 },
             pause: setup.pause,
             longest_pause: setup.longest_pause,
             token: &token,
         };
-        let (action_id, action_type) = (&self.action.action_id, &self.action.action_type);
         let said = until(self.state, self.in_hand, "fail", || {
             setup
                 .broker
@@ -271,22 +290,21 @@ impl Task<'_> {
         });
         match said.await {
             Ok(Failed::Stale) | Err(Untold::Lost) => return self.lost(),
-            Err(Untold::Refused) => return,
+            // Another service takes it over.
+            Err(Untold::Refused) => return reason.log(true),
             Ok(Failed::Again(runs)) => {
-                return tracing::info!(
-                    action_id,
-                    action_type,
-                    runs,
-                    error = text,
-                    "it failed, and runs again"
-                );
+                span::attempt(runs);
+                return reason.log(true);
             }
-            Ok(Failed::Unanswered) => self.unanswered(),
-            Ok(Failed::Failed) => {
-                tracing::warn!(action_id, action_type, error = text, "it failed for good");
+            Ok(Failed::Unanswered(runs)) => {
+                self.unanswered();
+                span::attempt(runs);
             }
+            Ok(Failed::Failed(runs)) => span::attempt(runs),
         }
-        self.state.over.add(self.over(took, Ended::Failed, &text));
+        reason.log(false);
+        let over = self.over(took, Ended::Failed, &reason.message);
+        self.state.over.add(over);
     }
 
     /// Another service runs it, and answers; or nobody does, since its queue was deleted. (What is handed back when
@@ -295,10 +313,7 @@ impl Task<'_> {
         if self.state.stop.is_cancelled() {
             return;
         }
-        let (action_id, action_type) = (&self.action.action_id, &self.action.action_type);
         tracing::warn!(
-            action_id,
-            action_type,
             "not answered: it was taken over, was answered already, or its stream, list or group was deleted"
         );
     }
@@ -325,7 +340,7 @@ impl Task<'_> {
             task: task_of(action, setup.broker.names().dialect()).into(),
             action: (&action.action_id).into(),
             action_type: (&action.action_type).into(),
-            span: span(&action.action_id).into(),
+            span: span_id(&action.action_id).into(),
             parent: parent.unwrap_or_default().into(),
             from: said(&action.origin_service),
             service: setup.client.service().into(),
@@ -351,14 +366,6 @@ fn answer_of(reply: &Reply) -> Answer<'_> {
         list: &reply.list,
         message: &reply.message,
         waits: reply.waits,
-    }
-}
-
-/// An error as it stands among the dead letters: never nothing.
-fn told(error: &str) -> &str {
-    match error {
-        "" => "it says not why",
-        error => cut(error),
     }
 }
 

@@ -1,0 +1,120 @@
+//! Failure: the reason of a failed run, as it is kept beside the job and logged. The workers of all protocols use it.
+
+use meshwork_model::outcome::{Failure, FailureKind};
+
+/// The most of a traceback, and of stderr, that is kept as the details of an error, in bytes. Their ends say why; more
+/// belongs into a log of the script's own.
+const MAX_PART: usize = 4 * 1024;
+/// The longest error in a line of the log, in bytes: people read it, and collectors cut long lines.
+const MAX_LOGGED: usize = 4 * 1024;
+
+/// The reason of a failed run.
+#[derive(Debug, Clone)]
+pub(crate) struct Reason {
+    pub(crate) kind: FailureKind,
+    /// The error, for whoever asked for the job.
+    pub(crate) message: String,
+    /// The ends of traceback and stderr, for whoever operates the worker; empty if there is neither.
+    pub(crate) detail: String,
+}
+
+impl Reason {
+    /// Of an error without details.
+    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        let (message, detail) = (message.into(), String::new());
+        Self {
+            kind,
+            message,
+            detail,
+        }
+    }
+
+    /// Of a run that failed, with the end of what it wrote to stderr.
+    pub(crate) fn of(failure: &Failure, stderr: &[u8]) -> Self {
+        let mut parts = Vec::new();
+        if let Some(traceback) = &failure.traceback {
+            parts.push(end(traceback.trim_end()).to_owned());
+        }
+        let stderr = String::from_utf8_lossy(stderr);
+        let stderr = stderr.trim_end();
+        if !stderr.is_empty() {
+            parts.push(format!("stderr:\n{}", end(stderr)));
+        }
+        Self {
+            kind: failure.kind,
+            message: failure.message.clone(),
+            detail: parts.join("\n"),
+        }
+    }
+
+    /// Error and details as one text of at most `most` bytes, for where there is one place for both.
+    pub(crate) fn whole(&self, most: usize) -> String {
+        let error = match self.message.as_str() {
+            "" => "no reason given",
+            error => error,
+        };
+        if self.detail.is_empty() {
+            return start(error, most).to_owned();
+        }
+        let room = most.saturating_sub(self.detail.len() + 1);
+        let whole = format!("{}\n{}", start(error, room), self.detail);
+        start(&whole, most).to_owned()
+    }
+
+    /// Logs the failed run, in one line. The span around it tells which job and which attempt it was. A run that somebody
+    /// asked to stop has not failed.
+    pub(crate) fn log(&self, runs_again: bool) {
+        let (kind, error) = (self.kind.as_str(), start(&self.message, MAX_LOGGED));
+        let detail = Some(self.detail.as_str()).filter(|detail| !detail.is_empty());
+        if self.kind == FailureKind::Stopped {
+            tracing::info!(error, "job stopped");
+        } else {
+            tracing::warn!(kind, error, detail, runs_again, "job failed");
+        }
+    }
+}
+
+fn start(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+fn end(text: &str) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(MAX_PART))..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(message: &str, traceback: Option<&str>) -> Failure {
+        Failure {
+            traceback: traceback.map(str::to_owned),
+            ..Failure::new(FailureKind::Script, message)
+        }
+    }
+
+    #[test]
+    fn a_reason_is_the_error_and_the_ends_of_what_was_said() {
+        let reason = Reason::of(&failure("boom", None), b" \n");
+        assert_eq!(reason.whole(100), "boom");
+        let reason = Reason::of(&failure("boom", Some("line 1\n")), b"ouch\n");
+        assert_eq!(reason.whole(100), "boom\nline 1\nstderr:\nouch");
+        let reason = Reason::of(&failure("", None), b"");
+        assert_eq!(reason.whole(100), "no reason given");
+    }
+
+    #[test]
+    fn a_reason_is_bounded_and_keeps_the_ends_of_its_details() {
+        let long = "ä".repeat(MAX_PART);
+        let traceback = format!("{long}the last line");
+        let reason = Reason::of(&failure(&long, Some(&traceback)), traceback.as_bytes());
+        assert!(reason.detail.len() <= 2 * MAX_PART + "\nstderr:\n".len());
+        assert_eq!(reason.detail.matches("the last line").count(), 2);
+        for most in [0, 1, 100, MAX_PART, 4 * MAX_PART] {
+            let whole = reason.whole(most);
+            assert!(whole.len() <= most, "{} > {most}", whole.len());
+        }
+        let whole = reason.whole(3 * MAX_PART);
+        assert!(whole.starts_with('ä') && whole.ends_with("the last line"));
+    }
+}
