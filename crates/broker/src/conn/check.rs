@@ -2,7 +2,7 @@
 
 use redis::aio::ConnectionLike;
 
-use super::{CALL_TIMEOUT, ConnectError, in_time};
+use super::{CALL_TIMEOUT, ConnectError, in_time, tls};
 use crate::error::passes;
 
 /// The oldest major version: scripts with flags and `BLMPOP` came with Redis 7.
@@ -51,6 +51,9 @@ pub(super) async fn ask(
     let info = redis::cmd("INFO");
     let info = in_time(Some(CALL_TIMEOUT), info.query_async(connection)).await;
     info.map(About).map_err(|error| {
+        if let Some(reason) = tls::reason(&error) {
+            return ConnectError::Tls { place, reason };
+        }
         if error.is_io_error() || passes(&error) {
             return ConnectError::Unreachable {
                 place,

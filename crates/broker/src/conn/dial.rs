@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
+use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{
     AsyncConnectionConfig, Client, ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo,
     RedisResult, TlsCertificates,
@@ -10,6 +10,7 @@ use redis::{
 
 use super::Ear;
 use super::target::{Server, TargetError};
+use super::tls::Tls;
 use crate::error::timed_out;
 
 /// How long a connection to the server that has the data may take to be made.
@@ -23,6 +24,8 @@ pub(crate) const CLIENT_NAME: &str = "meshwork";
 pub(super) struct Dial {
     login: RedisConnectionInfo,
     tls: Option<TlsCertificates>,
+    /// Where the authorities are in a file.
+    own: Option<Tls>,
 }
 
 impl Dial {
@@ -31,20 +34,24 @@ impl Dial {
         // The redis crate leaves the choice of cryptography open and panics where nobody made it. A choice
         // that the program made stands.
         let _ = rustls::crypto::ring::default_provider().install_default();
+        let unusable =
+            |why: String| TargetError::Url(format!("its certificates cannot be used ({why})"));
+        let tls = server.tls.read()?;
         let dial = Self {
             login: server.login.clone(),
-            tls: server.tls.read()?,
+            own: tls.as_ref().map_or(Ok(None), Tls::new).map_err(unusable)?,
+            tls,
         };
         // Certificates that cannot be used are told now, and not as a connection that fails.
         dial.client(&server.nodes[0])
-            .map_err(|e| TargetError::Url(format!("its certificates cannot be used ({e})")))?;
+            .map_err(|e| unusable(e.to_string()))?;
         Ok(dial)
     }
 
     /// With another login.
     pub(super) fn with_login(&self, login: RedisConnectionInfo) -> Self {
-        let tls = self.tls.clone();
-        Self { login, tls }
+        let (tls, own) = (self.tls.clone(), self.own.clone());
+        Self { login, tls, own }
     }
 
     /// The selected database.
@@ -62,19 +69,54 @@ impl Dial {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(within))
             .set_response_timeout(None);
-        let client = self.client(addr)?;
-        let connected = client.get_multiplexed_async_connection_with_config(&config);
-        let mut connection = connected.await?;
+        let made = tokio::time::timeout(within, self.made(addr, config)).await;
+        let mut connection = made.unwrap_or_else(|_| Err(timed_out()))?;
         let introduced = tokio::time::timeout(within, introduce(&mut connection)).await;
         introduced.unwrap_or_else(|_| Err(timed_out()))?;
         Ok(connection)
     }
 
+    async fn made(
+        &self,
+        addr: &ConnectionAddr,
+        config: AsyncConnectionConfig,
+    ) -> RedisResult<MultiplexedConnection> {
+        let Some((tls, host, port)) = self.own(addr) else {
+            let client = self.client(addr)?;
+            let connected = client.get_multiplexed_async_connection_with_config(&config);
+            return connected.await;
+        };
+        let stream = tls.connect(host, port).await?;
+        let made = MultiplexedConnection::new_with_config(&self.login, stream, config);
+        let (connection, driver) = made.await?;
+        // It ends with the last clone of the connection.
+        tokio::spawn(driver);
+        Ok(connection)
+    }
+
     /// A new connection that hears what others publish.
     pub(super) async fn ear(&self, addr: &ConnectionAddr, within: Duration) -> RedisResult<Ear> {
-        let client = self.client(addr)?;
-        let made = tokio::time::timeout(within, client.get_async_pubsub()).await;
+        let made = async {
+            let Some((tls, host, port)) = self.own(addr) else {
+                return self.client(addr)?.get_async_pubsub().await;
+            };
+            PubSub::new(&self.login, tls.connect(host, port).await?).await
+        };
+        let made = tokio::time::timeout(within, made).await;
         made.unwrap_or_else(|_| Err(timed_out())).map(Ear::server)
+    }
+
+    /// Where the way leads over TLS with authorities of ours.
+    fn own<'a>(&'a self, addr: &'a ConnectionAddr) -> Option<(&'a Tls, &'a str, u16)> {
+        match addr {
+            ConnectionAddr::TcpTls {
+                host,
+                port,
+                insecure: false,
+                ..
+            } => self.own.as_ref().map(|tls| (tls, host.as_str(), *port)),
+            _ => None,
+        }
     }
 
     fn client(&self, addr: &ConnectionAddr) -> RedisResult<Client> {

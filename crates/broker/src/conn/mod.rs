@@ -9,6 +9,7 @@ mod locate;
 mod remote;
 mod socket;
 mod target;
+mod tls;
 
 use std::io;
 use std::path::PathBuf;
@@ -244,6 +245,14 @@ pub enum ConnectError {
         place: String,
         /// What the connection said.
         source: redis::RedisError,
+    },
+    /// Server and client do not agree on TLS.
+    #[error("no TLS connection to {place}: {reason}")]
+    Tls {
+        /// Where, without secrets.
+        place: String,
+        /// Why not, and what to do.
+        reason: String,
     },
     /// It has fewer databases.
     #[error("{place} has no such database; look at the number at the end of the URL")]

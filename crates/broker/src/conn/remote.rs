@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use super::locate::{Found, Locator};
 use super::socket::{Dedicate, Wire};
 use super::target::Server;
-use super::{CALL_TIMEOUT, Conn, ConnectError, Ear, Transport, check, gone, only_looks};
+use super::{CALL_TIMEOUT, Conn, ConnectError, Ear, Transport, check, gone, only_looks, tls};
 use crate::backoff::Backoff;
 use crate::error::{is_elsewhere, passes, timed_out};
 
@@ -33,7 +33,7 @@ const DOUBT: Duration = Duration::from_secs(1);
 /// Connects to a server and makes sure that it is fit to keep jobs.
 pub(super) async fn connect(server: &Server, namespace: &Namespace) -> Result<Conn, ConnectError> {
     let place = server.place();
-    let refused = |e| refused(place.clone(), e);
+    let refused = |e| refused(server, e);
     let mut locator = Locator::new(server, namespace)?;
     let mut found = locator.connect().await.map_err(refused)?;
     let mut about = check::ask(&mut found.connection, &place).await?;
@@ -52,7 +52,7 @@ pub(super) async fn connect(server: &Server, namespace: &Namespace) -> Result<Co
 /// will do.
 pub(super) async fn reach(server: &Server, namespace: &Namespace) -> Result<Conn, ConnectError> {
     let place = server.place();
-    let refused = |e| refused(place.clone(), e);
+    let refused = |e| refused(server, e);
     let mut locator = match Locator::new(server, namespace) {
         Err(ConnectError::Untagged { .. }) => Locator::of_first(server)?,
         made => made?,
@@ -68,7 +68,8 @@ pub(super) async fn reach(server: &Server, namespace: &Namespace) -> Result<Conn
     Ok(Shared::conn(locator, found))
 }
 
-fn refused(place: String, error: RedisError) -> ConnectError {
+fn refused(server: &Server, error: RedisError) -> ConnectError {
+    let mut place = server.place();
     let text = error.to_string();
     let by_server = matches!(error.code(), Some("WRONGPASS" | "NOAUTH" | "NOPERM"))
         || error.kind() == redis::ErrorKind::AuthenticationFailed
@@ -85,6 +86,13 @@ fn refused(place: String, error: RedisError) -> ConnectError {
             place,
             source: error,
         };
+    }
+    if let Some(reason) = tls::reason(&error) {
+        return ConnectError::Tls { place, reason };
+    }
+    if server.security().encrypted {
+        // A server that speaks no TLS there does not answer.
+        place.push_str(" over TLS");
     }
     ConnectError::Unreachable {
         place,

@@ -41,6 +41,7 @@ mod run;
 mod sandbox;
 mod schedule;
 mod secrets;
+mod tls;
 mod trace;
 mod why;
 mod worker;

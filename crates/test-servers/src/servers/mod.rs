@@ -20,5 +20,5 @@ pub use options::ServerOptions;
 pub use sentinel::RealSentinels;
 pub use server::RealServer;
 pub use shared::{FreshDatabase, shared, shared_for};
-pub use tls::TlsFiles;
+pub use tls::{SelfSigned, TlsFiles};
 pub use tools::{Tool, find, need, need_for, need_root};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::server::RealServer;
-use super::tls::TlsFiles;
+use super::tls::{SelfSigned, TlsFiles};
 use super::tools::{Tool, need, need_for};
 
 /// A server to be started. Without options: no password, no TLS, nothing on disk, 16 databases.
@@ -14,6 +14,7 @@ pub struct ServerOptions {
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     pub(super) tls: bool,
+    pub(super) self_signed: Option<SelfSigned>,
     append_only: bool,
     cluster: bool,
     pub(super) watched: Option<Watched>,
@@ -44,6 +45,7 @@ impl ServerOptions {
             user: None,
             password: None,
             tls: false,
+            self_signed: None,
             append_only: false,
             cluster: false,
             watched: None,
@@ -73,6 +75,14 @@ impl ServerOptions {
     #[must_use]
     pub fn tls(mut self) -> Self {
         self.tls = true;
+        self
+    }
+
+    /// TLS only, with such a certificate; clients need none.
+    #[must_use]
+    pub fn self_signed(mut self, certificate: SelfSigned) -> Self {
+        self.tls = true;
+        self.self_signed = Some(certificate);
         self
     }
 
@@ -202,7 +212,12 @@ impl ServerOptions {
             set("tls-cert-file", tls.server_cert.display().to_string());
             set("tls-key-file", tls.server_key.display().to_string());
             set("tls-ca-cert-file", tls.ca.display().to_string());
-            set("tls-auth-clients", "yes".to_owned());
+            let asks = if self.self_signed.is_some() {
+                "no"
+            } else {
+                "yes"
+            };
+            set("tls-auth-clients", asks.to_owned());
         } else {
             set("port", port.to_string());
         }

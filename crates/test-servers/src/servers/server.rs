@@ -49,7 +49,10 @@ impl RealServer {
             .prefix("mw-")
             .tempdir()
             .expect("a temporary directory");
-        let tls = options.tls.then(|| TlsFiles::make(dir.path()));
+        let tls = options.tls.then(|| match &options.self_signed {
+            Some(certificate) => TlsFiles::self_signed(dir.path(), certificate),
+            None => TlsFiles::make(dir.path()),
+        });
         let mut attempts = PORT_ATTEMPTS;
         let (port, guard) = loop {
             attempts -= 1;

@@ -20,7 +20,42 @@ pub struct TlsFiles {
     pub(super) server_key: PathBuf,
 }
 
+/// A certificate as plain `openssl req -x509` makes it: signed by itself, and one of an authority (CA:TRUE).
+#[derive(Clone, Debug)]
+pub struct SelfSigned {
+    /// The hosts that it is for: names or addresses.
+    pub names: Vec<String>,
+    /// Whether its time is over.
+    pub expired: bool,
+}
+
 impl TlsFiles {
+    /// Makes such a certificate. It is the server's, the authority and the client's in one.
+    ///
+    /// # Panics
+    /// When the directory cannot be written, or a name is none.
+    #[must_use]
+    pub fn self_signed(dir: &Path, of: &SelfSigned) -> Self {
+        let mut params = CertificateParams::new(of.names.clone()).expect("the names are valid");
+        params.distinguished_name = named("itself");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        if of.expired {
+            params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+            params.not_after = rcgen::date_time_ymd(2020, 1, 2);
+        }
+        let key = new_key();
+        let cert = params.self_signed(&key).expect("it can sign itself");
+        let cert = write(dir, "self.crt", &cert.pem());
+        let key = write(dir, "self.key", &key.serialize_pem());
+        Self {
+            ca: cert.clone(),
+            client_cert: cert.clone(),
+            client_key: key.clone(),
+            server_cert: cert,
+            server_key: key,
+        }
+    }
+
     /// Makes a new authority, and a certificate of it for a server on 127.0.0.1 and for a client.
     ///
     /// # Panics

@@ -1,11 +1,13 @@
 //! URLs of servers: one, several behind Sentinel, or the nodes of a cluster.
 
 use std::fmt;
+use std::io;
 use std::time::Duration;
 
 use redis::io::tcp::TcpSettings;
-use redis::io::tcp::socket2::TcpKeepalive;
+use redis::io::tcp::socket2::{SockRef, TcpKeepalive};
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
+use tokio::net::TcpStream;
 
 use super::{TargetError, TlsFiles};
 use crate::Acknowledge;
@@ -197,16 +199,29 @@ impl Server {
     /// The settings of every connection: small requests are not held back, and a host that is gone without a word is
     /// noticed, also by who only waits.
     pub(crate) fn tcp() -> TcpSettings {
-        let keepalive = TcpKeepalive::new()
-            .with_time(ALIVE_AFTER)
-            .with_interval(ALIVE_AGAIN);
         let settings = TcpSettings::default()
             .set_nodelay(true)
-            .set_keepalive(keepalive);
+            .set_keepalive(keepalive());
         #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
         let settings = settings.set_user_timeout(UNHEARD);
         settings
     }
+
+    /// The same for a socket that the redis crate has not made.
+    pub(crate) fn prepare(socket: &TcpStream) -> io::Result<()> {
+        socket.set_nodelay(true)?;
+        let socket = SockRef::from(socket);
+        socket.set_tcp_keepalive(&keepalive())?;
+        #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+        socket.set_tcp_user_timeout(Some(UNHEARD))?;
+        Ok(())
+    }
+}
+
+fn keepalive() -> TcpKeepalive {
+    TcpKeepalive::new()
+        .with_time(ALIVE_AFTER)
+        .with_interval(ALIVE_AGAIN)
 }
 
 fn sentinel(

@@ -1,0 +1,198 @@
+//! TLS to a server whose authorities are in a file. A certificate that stands in that file itself is trusted as it stands,
+//! as OpenSSL and so redis-cli do it: plain `openssl req -x509` makes one that is marked as an authority's, which rustls
+//! takes for no server's. Its name, its time and that the server has its key are checked all the same.
+//!
+//! Errors of TLS, however the connection was made, get their words here.
+
+use std::error::Error as _;
+use std::fmt::Debug;
+use std::io;
+use std::sync::Arc;
+
+use redis::{RedisError, RedisResult, TlsCertificates};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, OtherError,
+    RootCertStore, SignatureScheme,
+};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::target::Server;
+
+/// What connects by TLS, with the authorities of a file.
+#[derive(Clone)]
+pub(super) struct Tls(TlsConnector);
+
+impl Tls {
+    /// None where no file of authorities was given: then the system's count, and the redis crate does all.
+    pub(super) fn new(files: &TlsCertificates) -> Result<Option<Self>, String> {
+        let Some(given) = &files.root_cert else {
+            return Ok(None);
+        };
+        let words = |error: &dyn std::fmt::Display| error.to_string();
+        let given = CertificateDer::pem_slice_iter(given).collect::<Result<Vec<_>, _>>();
+        let given = given.map_err(|error| words(&error))?;
+        let mut roots = RootCertStore::empty();
+        for certificate in &given {
+            roots
+                .add(certificate.clone())
+                .map_err(|error| words(&error))?;
+        }
+        let usual = WebPkiServerVerifier::builder(Arc::new(roots)).build();
+        let usual = usual.map_err(|error| words(&error))?;
+        let verifier = Arc::new(OrGiven { usual, given });
+        let config = ClientConfig::builder()
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let config = match &files.client_tls {
+            None => config.with_no_client_auth(),
+            Some(client) => {
+                let chain = CertificateDer::pem_slice_iter(&client.client_cert);
+                let chain = chain.collect::<Result<Vec<_>, _>>();
+                let chain = chain.map_err(|error| words(&error))?;
+                let key = PrivateKeyDer::from_pem_slice(&client.client_key);
+                let key = key.map_err(|error| words(&error))?;
+                let config = config.with_client_auth_cert(chain, key);
+                config.map_err(|error| words(&error))?
+            }
+        };
+        Ok(Some(Self(Arc::new(config).into())))
+    }
+
+    /// A new connection, not yet logged in.
+    pub(super) async fn connect(&self, host: &str, port: u16) -> RedisResult<TlsStream<TcpStream>> {
+        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+        let socket = TcpStream::connect((host, port)).await?;
+        Server::prepare(&socket)?;
+        Ok(self.0.connect(name, socket).await?)
+    }
+}
+
+/// Verifies as rustls does, and takes a certificate of the file for a server's although it is an authority's.
+#[derive(Debug)]
+struct OrGiven {
+    usual: Arc<WebPkiServerVerifier>,
+    given: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for OrGiven {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verified = self
+            .usual
+            .verify_server_cert(certificate, between, name, ocsp, now);
+        match verified {
+            // It looks at the time before it looks at this.
+            Err(error) if is_of_authority(&error) && self.given.contains(certificate) => {
+                verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual
+            .verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.usual
+            .verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.usual.supported_verify_schemes()
+    }
+}
+
+/// Whether a certificate is refused as that of an authority, which is none for a server.
+fn is_of_authority(error: &rustls::Error) -> bool {
+    let rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(other))) = error
+    else {
+        return false;
+    };
+    let other = other.downcast_ref::<webpki::Error>();
+    matches!(other, Some(webpki::Error::CaUsedAsEndEntity))
+}
+
+/// The error of TLS that a connection failed with, if that is why.
+fn of_tls(error: &RedisError) -> Option<&rustls::Error> {
+    let cause = error
+        .source()?
+        .downcast_ref::<Arc<dyn std::error::Error + Send + Sync>>()?;
+    cause.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref()
+}
+
+/// Why server and client do not agree on TLS, and what to do. None if the connection failed for another reason.
+pub(super) fn reason(error: &RedisError) -> Option<String> {
+    use CertificateError as C;
+    let error = of_tls(error)?;
+    let what_to_do = match error {
+        rustls::Error::InvalidCertificate(why) => match why {
+            C::UnknownIssuer => {
+                "no known authority has signed the server's certificate: give the authority's with --tls-ca"
+            }
+            C::Expired | C::ExpiredContext { .. } => "renew the server's certificate",
+            C::NotValidYet | C::NotValidYetContext { .. } => {
+                "look at the clocks of this host and of the server"
+            }
+            C::NotValidForName | C::NotValidForNameContext { .. } => {
+                "connect by a name that the certificate has, or make one with this name as a subjectAltName"
+            }
+            _ if is_of_authority(error) => {
+                "the server's certificate is marked as an authority's (CA:TRUE): give that very certificate with \
+                 --tls-ca, or make one with `-addext basicConstraints=critical,CA:FALSE`"
+            }
+            _ => "make another certificate for the server",
+        },
+        rustls::Error::AlertReceived(alert) if is_about_client(*alert) => {
+            "the server wants a certificate of its clients: give one that it knows with --tls-cert and --tls-key"
+        }
+        rustls::Error::InvalidMessage(_) => {
+            "the server speaks no TLS on this port: give its port for TLS, or the scheme redis:// instead of rediss://"
+        }
+        _ => return Some(error.to_string()),
+    };
+    Some(format!("{error}; {what_to_do}"))
+}
+
+/// Whether a server says so when it misses the client's certificate, or does not take it.
+fn is_about_client(alert: AlertDescription) -> bool {
+    use AlertDescription as A;
+    matches!(
+        alert,
+        A::CertificateRequired
+            | A::NoCertificate
+            | A::BadCertificate
+            | A::UnsupportedCertificate
+            | A::CertificateRevoked
+            | A::CertificateExpired
+            | A::CertificateUnknown
+            | A::UnknownCA
+            | A::AccessDenied
+            | A::HandshakeFailure
+    )
+}
