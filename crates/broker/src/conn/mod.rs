@@ -223,6 +223,20 @@ impl ConnectError {
             _ => false,
         }
     }
+
+    /// Of a connection for the keys of another system, whose first part is its prefix.
+    pub(crate) fn of_prefix(self) -> Self {
+        match self {
+            Self::Untagged {
+                place, namespace, ..
+            } => Self::Untagged {
+                place,
+                namespace,
+                option: "--prefix",
+            },
+            other => other,
+        }
+    }
 }
 
 /// The kind of the system error that the redis crate keeps in an `Arc`.
@@ -295,13 +309,15 @@ pub enum ConnectError {
     /// A cluster would spread the keys of the namespace over its nodes.
     #[error(
         "{place} is a Redis Cluster, where all keys of a namespace must share a slot: \
-         give it a hash tag, as in --namespace '{{{namespace}}}'"
+         give it a hash tag, as in {option} '{{{namespace}}}'"
     )]
     Untagged {
         /// Where, without secrets.
         place: String,
         /// The namespace.
         namespace: String,
+        /// The command's option for it.
+        option: &'static str,
     },
 }
 

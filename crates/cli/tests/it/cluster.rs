@@ -26,4 +26,32 @@ async fn a_hash_tag_is_all_it_takes() {
             .exits(2);
         assert!(done.stderr.contains("make no hash tag"), "{}", done.stderr);
     }
+
+    // Keys of other systems have a prefix of their own.
+    let ground = Ground::url(cluster.url());
+    ground.file("a.rhai", "1");
+    for (args, prefix) in [
+        (&["bananas", "queues"][..], "{bananas}"),
+        (&["bananas", "submit", "a"], "{bananas}"),
+        (
+            &["worker", "--schema", "bananas", "--handler", "a=a.rhai"],
+            "{bananas}",
+        ),
+        (&["action", "send", "a.b"], "{nooble4}"),
+        (
+            &["service", "--name", "a", "--handler", "a.b=a.rhai"],
+            "{nooble4}",
+        ),
+    ] {
+        let said = ground.run(args).exits(3).stderr;
+        let asks = format!("--prefix '{prefix}'");
+        assert!(
+            said.contains(&asks) && !said.contains("--namespace"),
+            "{args:?}: {said}"
+        );
+    }
+    let done = ground.run(&["bananas", "submit", "a", "--prefix", "{bananas}"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let done = ground.run(&["action", "send", "a.b", "--prefix", "{nooble4}"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
 }

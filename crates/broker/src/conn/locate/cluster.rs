@@ -22,6 +22,7 @@ pub(super) fn slot(namespace: &Namespace, place: &str) -> Result<u16, ConnectErr
     let tag = namespace.hash_tag().ok_or_else(|| ConnectError::Untagged {
         place: place.to_owned(),
         namespace: namespace.to_string(),
+        option: "--namespace",
     })?;
     Ok(crc16(tag.as_bytes()) % SLOTS)
 }

@@ -75,7 +75,8 @@ impl Bananas {
     /// # Errors
     /// See [`Conn::open`].
     pub async fn connect(target: &Target, keys: Keys) -> Result<Self, ConnectError> {
-        let bananas = Self::new(Conn::open(target, keys.prefix()).await?, keys);
+        let conn = Conn::open(target, keys.prefix()).await;
+        let bananas = Self::new(conn.map_err(ConnectError::of_prefix)?, keys);
         let confirmed = target.acknowledge().map(Confirmed::new);
         Ok(Self {
             confirmed,

@@ -94,7 +94,8 @@ impl Nooble {
                 "wait_replicas is for jobs: no replica is waited for when an action is sent"
             );
         }
-        Ok(Self::new(Conn::open(target, names.prefix()).await?, names))
+        let conn = Conn::open(target, names.prefix()).await;
+        Ok(Self::new(conn.map_err(ConnectError::of_prefix)?, names))
     }
 
     /// The verbs over a connection that is there already.
