@@ -225,6 +225,7 @@ impl Verb {
             | Self::BananasEnqueue
             | Self::BananasCron
             | Self::BananasFire
+            | Self::BananasReplay
             | Self::NoobleReplay
             | Self::NoobleStep => "",
             _ => ALLOW_OOM,

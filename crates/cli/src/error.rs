@@ -146,6 +146,9 @@ impl Error {
             Self::OfBananas(meshwork::Error::NoJob { .. }) => Some(
                 "`meshwork bananas queues` tells what waits, `meshwork bananas dead` shows dead letters",
             ),
+            Self::OfBananas(meshwork::Error::NotDead { .. }) => {
+                Some("`meshwork bananas dead` shows the dead letters")
+            }
             Self::OfBananas(meshwork::Error::NoSchedule { .. }) => {
                 Some("`meshwork bananas schedule list` shows the schedules that there are")
             }

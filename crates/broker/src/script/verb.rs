@@ -57,6 +57,8 @@ pub enum Verb {
     BananasCron,
     BananasFire,
     BananasPeek,
+    BananasReplay,
+    BananasForget,
     BananasConfigure,
     NoobleReceive,
     NoobleFinish,
@@ -86,7 +88,7 @@ pub enum Schema {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 65] = [
+    pub const ALL: [Self; 67] = [
         Self::Enqueue,
         Self::Submit,
         Self::Claim,
@@ -139,6 +141,8 @@ impl Verb {
         Self::BananasCron,
         Self::BananasFire,
         Self::BananasPeek,
+        Self::BananasReplay,
+        Self::BananasForget,
         Self::BananasConfigure,
         Self::NoobleReceive,
         Self::NoobleFinish,
@@ -243,6 +247,8 @@ impl Verb {
             Self::BananasCron => ("bananas_cron", include_str!("../lua/bananas/cron.lua")),
             Self::BananasFire => ("bananas_fire", include_str!("../lua/bananas/fire.lua")),
             Self::BananasPeek => ("bananas_peek", include_str!("../lua/bananas/peek.lua")),
+            Self::BananasReplay => ("bananas_replay", include_str!("../lua/bananas/replay.lua")),
+            Self::BananasForget => ("bananas_forget", include_str!("../lua/bananas/forget.lua")),
             Self::BananasConfigure => (
                 "bananas_configure",
                 include_str!("../lua/bananas/configure.lua"),

@@ -7,6 +7,7 @@ mod action_refusals;
 mod actions;
 mod bad_input;
 mod bananas;
+mod bananas_dead;
 mod batch;
 mod beside;
 mod children;

@@ -207,6 +207,7 @@ pub const GROUPS: &[Group] = &[
     group("bananas_promote", bananas::promote::CASES),
     group("bananas_strays", bananas::strays::CASES),
     group("bananas_cron", bananas::cron::CASES),
+    group("bananas_dead", bananas::dead::CASES),
     group("bananas_configure", bananas::configure::CASES),
     group("bananas_stats", bananas::stats::CASES),
     group("take_over", bananas::take_over::CASES),

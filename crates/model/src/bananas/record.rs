@@ -207,6 +207,18 @@ impl Record {
         (edit.done(), Some(pause))
     }
 
+    /// The record of a dead letter that is to run again: it waits, and has all its runs before it.
+    #[must_use]
+    pub fn replayed(&self) -> Draft {
+        let none = vec![Piece::Text("0".to_owned())];
+        let edit = self.object.edit();
+        let edit = edit
+            .set("status", word_of(Status::Pending.as_str()), &["payload"])
+            .set("updated_at", now(0), &["created_at"])
+            .set("attempts", none, &["updated_at"]);
+        edit.remove("error").remove("scheduled_for").done()
+    }
+
     /// The record when its time has come. Its status stays, as Bananas' scheduler leaves it.
     #[must_use]
     pub fn promoted(&self) -> Draft {

@@ -4,6 +4,7 @@
 mod claim;
 mod configure;
 mod cron;
+mod dead;
 mod enqueue;
 mod forward;
 mod give_back;
@@ -30,6 +31,7 @@ use redis::{FromRedisValue, ParsingError, Value};
 pub use claim::{Claim, Claimed, Taken};
 pub use configure::RouteLimit;
 pub use cron::{Crons, Kept, KeptCron};
+pub use dead::Replayed;
 pub use enqueue::Enqueued;
 pub use forward::Forward;
 pub use give_back::{GivenBack, Over};

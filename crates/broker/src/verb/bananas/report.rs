@@ -11,7 +11,7 @@ use crate::verb::{MAX_ITEMS, at_most};
 
 /// So often a report is said anew because somebody else has changed the record meanwhile. None of Bananas' programs
 /// changes the record of a job that runs more than once.
-const MOST_TRIES: usize = 5;
+pub(super) const MOST_TRIES: usize = 5;
 
 /// How a run ended that ended well.
 #[derive(Debug, Clone, Copy)]

@@ -1,25 +1,69 @@
 //! `meshwork bananas dead`.
 
 use meshwork::model::name::JobId;
+use meshwork::source::bananas::Client;
+use meshwork_broker::bananas::Replayed;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::Side;
+use crate::change::{Change, tell};
 use crate::context::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::out::{Column, Table};
+use crate::value;
 
-/// List the jobs that failed for good, the latest first
+/// List the jobs that failed for good, the latest first; show, replay or delete them
 ///
 /// A record stays for seven days, the id for longer.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Dead {
+    #[command(subcommand)]
+    command: Option<DeadCommand>,
+    #[command(flatten)]
+    list: List,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum DeadCommand {
+    /// List them, the latest first
+    List(List),
+    /// Print the record of one as it is stored
+    Show(One),
+    /// Queue dead letters again, as if they had never run: all their attempts are before them
+    Replay(Several),
+    /// Forget dead letters, with their records and results
+    Delete(Several),
+}
+
+#[derive(Debug, clap::Args)]
+struct List {
     #[command(flatten)]
     side: Side,
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
+}
+
+#[derive(Debug, clap::Args)]
+struct One {
+    #[command(flatten)]
+    side: Side,
+    /// The job's id
+    #[arg(value_parser = value::job_id)]
+    id: JobId,
+}
+
+#[derive(Debug, clap::Args)]
+struct Several {
+    #[command(flatten)]
+    side: Side,
+    /// The jobs' ids
+    #[arg(required = true, value_name = "ID", value_parser = value::job_id)]
+    ids: Vec<JobId>,
 }
 
 #[derive(Debug, Serialize)]
@@ -32,6 +76,18 @@ struct Letter {
 
 impl Dead {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+        match self.command {
+            None => self.list.run(context).await,
+            Some(DeadCommand::List(list)) => list.run(context).await,
+            Some(DeadCommand::Show(one)) => one.show(context).await,
+            Some(DeadCommand::Replay(some)) => some.change(context, replay).await,
+            Some(DeadCommand::Delete(some)) => some.change(context, delete).await,
+        }
+    }
+}
+
+impl List {
+    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
         let client = self.side.client(context).await?;
         let mut letters = Vec::new();
         for id in client.dead(0).await?.into_iter().take(self.limit.into()) {
@@ -58,9 +114,60 @@ impl Dead {
         ]);
         for letter in letters {
             let attempts = letter.attempts.to_string();
-            table.row([letter.id, letter.name, attempts, letter.error]);
+            // The details of a failure stand below it: `show` has them.
+            let error = letter.error.lines().next().unwrap_or_default().to_owned();
+            table.row([letter.id, letter.name, attempts, error]);
         }
         context.out.table(table)?;
         Ok(Exit::DONE)
     }
+}
+
+impl One {
+    async fn show(self, context: &mut Context) -> Result<Exit, Error> {
+        let client = self.side.client(context).await?;
+        let record = client.dead_letter(&self.id).await?;
+        // As it stands, large numbers too: it was read as JSON.
+        match RawValue::from_string(record.text().to_owned()) {
+            Ok(record) if context.out.is_json() => context.out.json(&record)?,
+            _ => context.out.line(record.text())?,
+        }
+        Ok(Exit::DONE)
+    }
+}
+
+impl Several {
+    /// Changes all of them. One that cannot be changed does not hold up the others.
+    async fn change(
+        self,
+        context: &mut Context,
+        act: impl AsyncFn(&Client, &JobId) -> Result<Change, meshwork::Error>,
+    ) -> Result<Exit, Error> {
+        let client = self.side.client(context).await?;
+        let mut exit = Exit::DONE;
+        for id in &self.ids {
+            let changed = act(&client, id).await;
+            exit = exit.or(tell(&mut context.out, id.as_str(), changed)?);
+        }
+        Ok(exit)
+    }
+}
+
+async fn replay(client: &Client, id: &JobId) -> Result<Change, meshwork::Error> {
+    Ok(match client.replay(id).await? {
+        Replayed::NoRecord => Change::Refused(
+            "no_record",
+            "has no record any more that says what to run: submit it anew, and delete this one",
+        ),
+        Replayed::Unfinished => Change::Refused(
+            "unfinished",
+            "was queued again already: delete it from the dead letters, its record stays",
+        ),
+        _ => Change::Done("queued"),
+    })
+}
+
+async fn delete(client: &Client, id: &JobId) -> Result<Change, meshwork::Error> {
+    client.forget(id).await?;
+    Ok(Change::Done("deleted"))
 }

@@ -57,7 +57,10 @@ fn of_bananas(error: Error) -> Error {
     use meshwork::Error as E;
     match error {
         Error::Meshwork(
-            error @ (E::NoJob { .. } | E::NoSchedule { .. } | E::ScheduleExists { .. }),
+            error @ (E::NoJob { .. }
+            | E::NoSchedule { .. }
+            | E::NotDead { .. }
+            | E::ScheduleExists { .. }),
         ) => Error::OfBananas(error),
         other => other,
     }

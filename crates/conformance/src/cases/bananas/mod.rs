@@ -3,6 +3,7 @@
 pub(super) mod claim;
 pub(super) mod configure;
 pub(super) mod cron;
+pub(super) mod dead;
 pub(super) mod enqueue;
 pub(super) mod fail;
 pub(super) mod finish;

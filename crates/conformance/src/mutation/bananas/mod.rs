@@ -1,6 +1,7 @@
 //! Changes of the scripts for jobs of Bananas.
 
 mod crons;
+mod dead;
 mod ends;
 mod limits;
 mod over;
@@ -35,6 +36,8 @@ pub(super) const ALL: &[(Verb, &[Change], &[&str])] = &[
     (Verb::BananasCrons, crons::CRONS, &["bananas_cron"]),
     (Verb::BananasCron, crons::CRON, &[]),
     (Verb::BananasFire, crons::FIRE, &["bananas_cron"]),
+    (Verb::BananasReplay, dead::REPLAY, &["bananas_dead"]),
+    (Verb::BananasForget, dead::FORGET, &["bananas_dead"]),
     (Verb::BananasPeek, over::PEEK, &["take_over"]),
     (Verb::TakeOver, over::TAKE_OVER, &["take_over"]),
     (Verb::GiveBack, over::GIVE_BACK, &["give_back"]),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::bananas::{Bananas, Depths, Enqueued, Found, Kept, KeptCron, RouteLimit};
+use meshwork_broker::bananas::{
+    Bananas, Depths, Enqueued, Found, Kept, KeptCron, Replayed, RouteLimit,
+};
 use meshwork_broker::conn::{Ear, Target, TlsFiles};
 use meshwork_model::bananas::{Cron, MAX_CRONS, NewJob, Outcome, Peer, Record, Status};
 use meshwork_model::keys::bananas::Bananas as Keys;
@@ -370,6 +372,41 @@ impl Client {
     /// If the server does not take the calls.
     pub async fn depths(&self) -> Result<Depths, Error> {
         Ok(self.broker.depths().await?)
+    }
+
+    /// Puts a dead letter back onto the list of its route, as if it had never run.
+    ///
+    /// # Errors
+    /// If there is no dead letter of that id, or the server does not take the call.
+    pub async fn replay(&self, id: &JobId) -> Result<Replayed, Error> {
+        let found = self.broker.inspect(id.as_str()).await?;
+        match self.broker.replay(id.as_str(), &found, self.peer).await? {
+            Replayed::Missing => Err(Error::NotDead { id: id.clone() }),
+            replayed => Ok(replayed),
+        }
+    }
+
+    /// Forgets a dead letter, with its record and its result; these two stay where the job runs again.
+    ///
+    /// # Errors
+    /// If there is no dead letter of that id, or the server does not take the call.
+    pub async fn forget(&self, id: &JobId) -> Result<(), Error> {
+        let found = self.broker.inspect(id.as_str()).await?;
+        match self.broker.forget(id.as_str(), &found).await? {
+            true => Ok(()),
+            false => Err(Error::NotDead { id: id.clone() }),
+        }
+    }
+
+    /// A dead letter's record.
+    ///
+    /// # Errors
+    /// If there is no dead letter of that id, it has no record, or the server does not take the call.
+    pub async fn dead_letter(&self, id: &JobId) -> Result<Record, Error> {
+        match self.broker.is_dead(id.as_str()).await? {
+            true => self.get(id).await,
+            false => Err(Error::NotDead { id: id.clone() }),
+        }
     }
 
     /// The ids of dead letters, the latest first, from `from` on, a thousand at most.

@@ -1,0 +1,107 @@
+//! replay and forget: what becomes of a dead letter.
+
+use meshwork_model::bananas::{Peer, Status};
+
+use super::report::MOST_TRIES;
+use super::{Answered, Bananas, Found, push_draft};
+use crate::error::Error;
+use crate::script::Verb;
+
+/// What became of a dead letter that was to run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replayed {
+    /// It waits in the list of its route, and has all its runs again.
+    Queued,
+    /// The id is no dead letter.
+    Missing,
+    /// It stays, since its record says that the job did not fail: it was queued again already.
+    Unfinished,
+    /// It stays, since no record says what is to run: it is gone, or cannot be read.
+    NoRecord,
+}
+
+impl Bananas {
+    /// Puts a dead letter back onto the list to which `peer` pushes jobs of its route, with all its runs again. Its result is
+    /// deleted: it tells of the failure. `found` is the record as it was inspected; one that has changed since is read again.
+    ///
+    /// # Errors
+    /// If the server does not take the call, or the record changes all the time; repeat it then.
+    pub async fn replay(&self, id: &str, found: &Found, peer: Peer) -> Result<Replayed, Error> {
+        let mut found = found.clone();
+        for _ in 0..MOST_TRIES {
+            let record = match &found {
+                // What stands in the place of a record names no handler.
+                Found::Job(record) if !record.name().is_empty() => record,
+                _ if self.is_dead(id).await? => return Ok(Replayed::NoRecord),
+                _ => return Ok(Replayed::Missing),
+            };
+            if record.status() != Some(Status::Failed) {
+                return Ok(match self.is_dead(id).await? {
+                    true => Replayed::Unfinished,
+                    false => Replayed::Missing,
+                });
+            }
+            let route = record.route().unwrap_or_default();
+            let mut call = self.call(Verb::BananasReplay);
+            call.push_key(peer.list(&self.keys, &route, record.priority()));
+            call.push_arg(id);
+            call.push_arg(found.digest());
+            push_draft(&mut call, Some(&record.replayed()));
+            let answer: Answered = call.run(&self.conn).await?;
+            match answer.word.as_str() {
+                "queued" => return Ok(Replayed::Queued),
+                "missing" => return Ok(Replayed::Missing),
+                _ => found = answer.found,
+            }
+        }
+        Err(changing("replay", id))
+    }
+
+    /// Forgets a dead letter, with its result and its record; these two stay if the record says that the job did not fail.
+    /// False if the id is no dead letter. `found` is the record as it was inspected; one that has changed since is read again.
+    ///
+    /// # Errors
+    /// If the server does not take the call, or the record changes all the time; repeat it then.
+    pub async fn forget(&self, id: &str, found: &Found) -> Result<bool, Error> {
+        let mut found = found.clone();
+        for _ in 0..MOST_TRIES {
+            let runs_again = match &found {
+                Found::Job(record) => !matches!(record.status(), Some(Status::Failed) | None),
+                // A key of another kind is not ours.
+                Found::Odd => true,
+                Found::Corrupt(..) | Found::Missing => false,
+            };
+            let mut call = self.call(Verb::BananasForget).arg(id);
+            call.push_arg(match runs_again {
+                true => String::new(),
+                false => found.digest(),
+            });
+            let answer: Answered = call.run(&self.conn).await?;
+            match answer.word.as_str() {
+                "deleted" => return Ok(true),
+                "missing" => return Ok(false),
+                _ => found = answer.found,
+            }
+        }
+        Err(changing("forget", id))
+    }
+
+    /// Whether an id is among the dead letters.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn is_dead(&self, id: &str) -> Result<bool, Error> {
+        let mut find = redis::cmd("LPOS");
+        find.arg(self.keys.dead()).arg(id);
+        let place = find.query_async(&mut self.conn.clone()).await;
+        let place: Option<u64> = place.map_err(super::inspect::failed("is_dead"))?;
+        Ok(place.is_some())
+    }
+}
+
+fn changing(verb: &'static str, id: &str) -> Error {
+    Error::Answer {
+        verb,
+        answer: format!("that the record of {id} changes all the time"),
+    }
+}
