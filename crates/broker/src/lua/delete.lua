@@ -1,5 +1,5 @@
 -- Forgets a job that does not run.
--- KEYS    the job's hash, the queue it may wait in
+-- KEYS    the job's hash, the queue it may wait in; of a job of another client, others that it may stand on
 -- ARGV    now, who, id
 -- Returns 'deleted', 'running' if a worker holds it, or 'missing'
 if not there(KEYS[1]) then return done('missing') end
@@ -13,6 +13,7 @@ if has.mw_batch then leave(id, has.mw_batch, false, clock(ARGV[1])) end
 strike(has.mw_queue or KEYS[2], id, has)
 unclaim(id, has)
 unqueue(KEYS[2], id)
+for k = 3, #KEYS do unqueue(KEYS[k], id) end
 unlock(has.mw_lock, id)
 unlist(id, has)
 forget(id)

@@ -2,6 +2,7 @@
 
 use meshwork_broker::{Deleted, Finished};
 
+use super::sweep::sweep;
 use super::world::LEASE_MS;
 use super::{Outcome, World, cases, check, old_side, same};
 
@@ -16,6 +17,8 @@ cases![
     its_id_may_be_used_again,
     leaves_what_is_no_job,
     no_old_worker_finds_a_job_of_another_client,
+    a_job_of_another_client_leaves_the_lists_of_its_target,
+    a_job_of_another_client_leaves_lists_that_a_walk_has_met,
 ];
 
 /// Neither its record nor its id is left.
@@ -149,5 +152,57 @@ async fn no_old_worker_finds_a_job_of_another_client(world: &World) -> Outcome {
     same!(world.broker.delete(&job).await?, Deleted::Deleted);
     check!(world.list(&old_side::old(world)).await?.is_empty());
     check!(world.record("j1").await?.is_empty());
+    Ok(())
+}
+
+/// Its client may have pushed it to any list that workers of its type take from.
+async fn a_job_of_another_client_leaves_the_lists_of_its_target(world: &World) -> Outcome {
+    let work = world.keys().work_prefix();
+    let fields = [
+        ("status", "dispatched"),
+        ("script", "1"),
+        ("script_type", "osis"),
+    ];
+    for list in [
+        "osis",
+        "osis:prio:0",
+        "osis:group:default",
+        "osis:group:default:prio:2",
+    ] {
+        world.put_foreign("j1", &fields).await?;
+        let list = format!("{work}{list}");
+        for id in ["other", "j1", "j1"] {
+            world.raw::<()>(&["LPUSH", &list, id]).await?;
+        }
+        let job = world.read("j1").await?;
+        same!(world.broker.delete(&job).await?, Deleted::Deleted);
+        same!(
+            (&list, world.list(&list).await?),
+            (&list, vec!["other".to_owned()])
+        );
+        world.raw::<()>(&["DEL", &list]).await?;
+    }
+    Ok(())
+}
+
+/// Also one of another type than its record says, or of one whose record says none.
+async fn a_job_of_another_client_leaves_lists_that_a_walk_has_met(world: &World) -> Outcome {
+    let list = format!("{}sal:group:g", world.keys().work_prefix());
+    for fields in [&[("script_type", "osis")][..], &[]] {
+        let own = [("status", "dispatched"), ("script", "1")];
+        world
+            .put_foreign("j1", &[&own[..], fields].concat())
+            .await?;
+        world.raw::<()>(&["DEL", &world.queue()]).await?;
+        for id in ["other", "j1"] {
+            world.raw::<()>(&["LPUSH", &list, id]).await?;
+        }
+        world.pass(60_000);
+        sweep(world).await?;
+        let job = world.read("j1").await?;
+        same!(world.broker.delete(&job).await?, Deleted::Deleted);
+        same!(world.list(&list).await?, ["other"]);
+        world.raw::<()>(&["DEL", &list]).await?;
+    }
     Ok(())
 }

@@ -412,6 +412,11 @@ pub(super) const DELETE: &[Change] = &[
     ("lease_not_removed", "redis.call('ZREM', LEASES, id)", ""),
     ("id_not_removed_from_the_queue", "unqueue(KEYS[2], id)", ""),
     (
+        "id_not_removed_from_other_queues",
+        "for k = 3, #KEYS do unqueue(KEYS[k], id) end\n",
+        "",
+    ),
+    (
         "id_not_removed_from_the_old_list",
         "unlock(has.mw_lock, id)",
         "",
