@@ -109,7 +109,7 @@ const ALLOW_OOM: &str = "#!lua flags=allow-oom\n";
 
 /// How long a reply waits to be fetched, in milliseconds (one hour): long enough for a client that
 /// reconnects, short enough that forgotten ones do not pile up.
-const REPLY_TTL_MS: u64 = 3_600_000;
+pub(crate) const REPLY_TTL_MS: u64 = 3_600_000;
 /// Entries of events kept, more or less: 30,000 to a million events, in 5 to 40 MB.
 const MOST_EVENTS: u64 = 30_000;
 /// Between two looks at a job that waits for something no script tells of, in milliseconds.

@@ -33,6 +33,7 @@ mod queues;
 mod reclaim;
 mod release;
 mod renew;
+mod replies;
 mod retry;
 mod run_now;
 mod schedule;

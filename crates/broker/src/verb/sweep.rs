@@ -47,6 +47,19 @@ struct Standing {
     cut: bool,
 }
 
+/// A page of all keys.
+#[derive(Debug, Default)]
+struct Page {
+    /// Of jobs, or what is called like one.
+    ids: Vec<JobId>,
+    /// Canonical queues.
+    lists: Vec<String>,
+    /// Replies, with the jobs that they are to.
+    replies: Vec<(String, JobId)>,
+    /// Where the next one begins; 0 after the last.
+    next: u64,
+}
+
 /// How far the walk is.
 #[derive(Debug, Clone, Copy, Default)]
 struct Walk {
@@ -55,8 +68,8 @@ struct Walk {
 }
 
 impl Broker {
-    /// Goes on with the walk: takes suspected orphans under watch ([`Broker::adopt`]), and notes which canonical queues
-    /// there are. A walk begins once a minute; while a type migrates, when the last is over. Suspects are jobs that
+    /// Goes on with the walk: takes suspected orphans under watch ([`Broker::adopt`]), notes which canonical queues there
+    /// are, and gives replies to jobs of ours an end where their worker set none. A walk begins once a minute; while a type migrates, when the last is over. Suspects are jobs that
     /// were started without a lease; waiting jobs of other clients that stand on no queue; and those of ours that should
     /// have been taken before what is first in their queue. Of types that migrate all open jobs of other clients are.
     ///
@@ -74,9 +87,10 @@ impl Broker {
         }
         let (mut swept, mut standing) = (Swept::default(), None);
         for _ in 0..PAGES {
-            let (ids, lists, next) = self.page(walk.next).await?;
-            self.note_lists(&lists, now).await?;
-            let open = self.read_open(&ids).await?;
+            let page = self.page(walk.next).await?;
+            self.note_lists(&page.lists, now).await?;
+            self.end_replies(&page.replies).await?;
+            let (open, next) = (self.read_open(&page.ids).await?, page.next);
             self.take_page(open, &migrations, &mut standing, &mut swept)
                 .await?;
             (walk.next, swept.next) = (next, next);
@@ -112,23 +126,28 @@ impl Broker {
         done.map(drop).map_err(failed)
     }
 
-    /// A page of all keys: jobs, or what is called like one; canonical queues; where the next begins.
-    async fn page(&self, from: u64) -> Result<(Vec<JobId>, Vec<String>, u64), Error> {
+    /// A page of all keys.
+    async fn page(&self, from: u64) -> Result<Page, Error> {
         let all = format!("{}:*", glob_literal(self.keys.namespace().as_str()));
         let mut scan = redis::cmd("SCAN");
         scan.arg(from).arg("MATCH").arg(all);
         scan.arg("COUNT").arg(SCAN_COUNT);
         let (next, keys): (u64, Vec<Vec<u8>>) = self.ask(&scan).await?;
         let (job, work) = (self.keys.job_prefix(), self.keys.work_prefix());
-        let (mut ids, mut lists) = (Vec::new(), Vec::new());
+        let mut page = Page {
+            next,
+            ..Page::default()
+        };
         for key in texts(keys) {
             if let Some(id) = key.strip_prefix(&job) {
-                ids.push(JobId::foreign(id.to_owned()));
+                page.ids.push(JobId::foreign(id.to_owned()));
             } else if key.starts_with(&work) {
-                lists.push(key);
+                page.lists.push(key);
+            } else if let Some(id) = self.reply_of(&key) {
+                page.replies.push((key, id));
             }
         }
-        Ok((ids, lists, next))
+        Ok(page)
     }
 
     async fn note_lists(&self, lists: &[String], now: u64) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use meshwork_broker::{Claim, Claimed, Feeds, OldList};
 use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::outcome::FailureKind;
 
+use super::sweep::sweep;
 use super::world::{LEASE, WORKER, ids};
 use super::{Failure, Outcome, World, cases, check, same};
 
@@ -18,6 +19,7 @@ cases![
     a_retry_takes_the_old_one_away,
     clients_of_old_lists_wait_on_the_old_reply_list,
     our_jobs_reply_where_we_wait,
+    what_another_worker_replies_to_ours_has_an_end,
 ];
 
 /// The ways in which a job ends.
@@ -264,6 +266,41 @@ async fn our_jobs_reply_where_we_wait(world: &World) -> Outcome {
         let (output, said) = (b"42", said.as_bytes());
         world.broker.finish(&jobs[0], output, said, b"").await?;
         told(world, id, "42").await?;
+    }
+    Ok(())
+}
+
+/// A walk gives it one, as long as ours have. A reply to a job of another client is that client's, and one that ends anyway
+/// is left alone.
+async fn what_another_worker_replies_to_ours_has_an_end(world: &World) -> Outcome {
+    let keys = world.keys();
+    world.put(&["j1", "j2"]).await?;
+    world
+        .put_foreign("theirs", &[("status", "dispatched"), ("script", "1")])
+        .await?;
+    let mut lists = Vec::new();
+    for id in ["j1", "theirs", "gone", "j2"] {
+        let id = id.parse()?;
+        lists.push(keys.reply_queue_key(&id));
+        lists.push(keys.legacy_reply_queue(&id));
+    }
+    for list in &lists {
+        world.raw::<()>(&["LPUSH", list, "42"]).await?;
+    }
+    for list in &lists[6..] {
+        world.raw::<()>(&["PEXPIRE", list, "5000"]).await?;
+    }
+    sweep(world).await?;
+    for (at, list) in lists.iter().enumerate() {
+        let ends: i64 = world.raw(&["PTTL", list]).await?;
+        let expected = match at {
+            0 | 1 => 3_000_000..3_600_001,
+            2..6 => -1..0,
+            _ => 0..5_001,
+        };
+        let as_expected = expected.contains(&ends);
+        same!((list, ends, as_expected), (list, ends, true));
+        same!(world.list(list).await?, ["42"]);
     }
     Ok(())
 }
