@@ -129,5 +129,6 @@ async fn limited_workers_are_killed_six_times() {
         .unwrap_or_else(|error| panic!("{error}"));
     println!("{report}");
     assert!(report.holds(), "{report}");
-    assert!(report.killed > 0, "no kill has ended a run");
+    let met = report.killed > 0 || report.starts > report.jobs;
+    assert!(met, "no kill has ended a run, or lost its report");
 }

@@ -133,7 +133,10 @@ async fn tls_with_own_authority_and_client_certificate() {
     let tls = tls_of(&server);
     works(&server.url(), tls.clone()).await;
     let stranger = refused(&server.url(), TlsFiles::default()).await;
-    assert!(stranger.contains("no answer from 127.0.0.1"), "{stranger}");
+    assert!(
+        stranger.contains("no TLS connection to 127.0.0.1") && stranger.contains("--tls-ca"),
+        "{stranger}"
+    );
     let missing = TlsFiles {
         ca: Some("/nowhere/ca.pem".into()),
         ..tls
