@@ -1,5 +1,7 @@
 //! Ed25519 keys of actors: an actor is his public key. Secret keys are made from bytes that are passed in.
 
+mod file;
+
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
@@ -7,6 +9,8 @@ use std::str::FromStr;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use sha2::{Digest, Sha256};
+
+pub use file::{InvalidKeyFile, MAX_KEY_FILE};
 
 /// Bytes of a public key, and of the seed of a secret one.
 pub const KEY_BYTES: usize = 32;
@@ -136,8 +140,10 @@ pub(crate) fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     if text.len() != 2 * N {
         return None;
     }
-    let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?;
-    bytes.try_into().ok()
+    // No copy of a secret key is left on the heap.
+    let mut bytes = [0; N];
+    let decoded = HEXLOWER_PERMISSIVE.decode_mut(text.as_bytes(), &mut bytes);
+    decoded.is_ok().then_some(bytes)
 }
 
 /// The secret key of an actor. It is wiped from memory when it is dropped, and its `Debug` shows the public key.
