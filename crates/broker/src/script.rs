@@ -1,8 +1,12 @@
-//! The Lua scripts: one per verb, each after what of `lua/lib` it needs and the names of the namespace's
+//! The Lua scripts: one per verb, made of the files that each names at its top, with the names of the namespace's
 //! keys. What they do stands in their headers; how each is called, in the file of its verb.
 
 mod call;
 mod constants;
+mod expand;
+mod files;
+#[cfg(test)]
+mod names;
 #[cfg(test)]
 mod tests;
 mod verb;
@@ -21,90 +25,11 @@ use crate::Error;
 use crate::conn::Conn;
 pub(crate) use call::Call;
 use constants::Constants;
+use expand::{Top, expand};
+use files::text;
 pub use verb::{Schema, Verb};
 
-/// What all scripts begin with, what nearly all begin with, and what those add that need it.
-const SLOT: &str = include_str!("lua/lib/slot.lua");
-const BASE: &str = include_str!("lua/lib/base.lua");
-const TOLD: &str = include_str!("lua/lib/told.lua");
-const SETTINGS: &str = include_str!("lua/lib/settings.lua");
-const CHANGE: &str = include_str!("lua/lib/change.lua");
-const KEYED: &str = include_str!("lua/lib/keyed.lua");
-const DOUBLE: &str = include_str!("lua/lib/double.lua");
-const ENDS: &str = include_str!("lua/lib/ends.lua");
-const LEAVE: &str = include_str!("lua/lib/leave.lua");
-const BATCH: &str = include_str!("lua/lib/batch.lua");
-const JOIN: &str = include_str!("lua/lib/join.lua");
-const WALK: &str = include_str!("lua/lib/walk.lua");
-const WAITS: &str = include_str!("lua/lib/waits.lua");
-const UNIQUE: &str = include_str!("lua/lib/unique.lua");
-const STORE: &str = include_str!("lua/lib/store.lua");
-const ASKED: &str = include_str!("lua/lib/asked.lua");
-const WAKE: &str = include_str!("lua/lib/wake.lua");
-const GATE: &str = include_str!("lua/lib/gate.lua");
-const FOREIGN: &str = include_str!("lua/lib/foreign.lua");
-const FREE: &str = include_str!("lua/lib/free.lua");
-const TAKE: &str = include_str!("lua/lib/take.lua");
-const ADMIT: &str = include_str!("lua/lib/admit.lua");
-const FINISH: &str = include_str!("lua/lib/finish.lua");
-const END_RUN: &str = include_str!("lua/lib/end_run.lua");
-const PUT: &str = include_str!("lua/lib/put.lua");
-const ACCEPT: &str = include_str!("lua/lib/accept.lua");
-const FEEDS: &str = include_str!("lua/lib/feeds.lua");
-const ANNOUNCE: &str = include_str!("lua/lib/announce.lua");
-const ANSWER: &str = include_str!("lua/lib/answer.lua");
-const BANANAS_RECORD: &str = include_str!("lua/lib/bananas_record.lua");
-const BANANAS: &str = include_str!("lua/lib/bananas.lua");
-const NOOBLE: &str = include_str!("lua/lib/nooble.lua");
-const NOOBLE_END: &str = include_str!("lua/lib/nooble_end.lua");
-const RECHECK: &str = include_str!("lua/lib/recheck.lua");
-const PLACES: &str = include_str!("lua/lib/places.lua");
-const CANONICAL: &str = include_str!("lua/lib/canonical.lua");
-const STALE: &str = include_str!("lua/lib/stale.lua");
-const OLD: &str = include_str!("lua/lib/old.lua");
-const UNLIST: &str = include_str!("lua/lib/unlist.lua");
-const REPLACE: &str = include_str!("lua/lib/replace.lua");
-const STOP: &str = include_str!("lua/lib/stop.lua");
-const REQUEST: &str = include_str!("lua/lib/request.lua");
-const FORGET: &str = include_str!("lua/lib/forget.lua");
-/// What all need that end jobs or hand them on, after [`TOLD`].
-const ENDING: &[&str] = &[
-    SETTINGS, KEYED, DOUBLE, FORGET, ANNOUNCE, ANSWER, ENDS, LEAVE, BATCH,
-];
-
-/// What of `lua/lib` a script needs. A function costs a script more than most calls of it, since it is made
-/// anew in each call of the script; so what only some jobs ask for is made when the first of them comes.
-enum Libs {
-    /// These, without [`BASE`].
-    Bare(&'static [&'static str]),
-    /// These.
-    All(&'static [&'static str]),
-    /// [`TOLD`], [`ENDING`] and these.
-    Ending(&'static [&'static str]),
-    /// [`TOLD`] and `often`; and `rare()` makes [`ENDING`] and `seldom`, of which it gives these functions.
-    Rarely {
-        often: &'static [&'static str],
-        seldom: &'static [&'static str],
-        gives: &'static [&'static str],
-    },
-}
-
-/// What those need that store jobs.
-const STORING: Libs = storing(&[PUT, ASKED, STORE]);
-
-const fn storing(often: &'static [&'static str]) -> Libs {
-    Libs::Rarely {
-        often,
-        seldom: &[WAITS, UNLIST, STOP, UNIQUE, WAKE, JOIN, ACCEPT],
-        gives: &["accept", "join_all", "wake", "record", "stop", "forget"],
-    }
-}
-
-/// What those need that see to jobs of Bananas.
-const OF_BANANAS: &[&str] = &[BANANAS_RECORD, ANNOUNCE, BANANAS];
-
-/// Verbs that must work although memory has run out, since they free it, take what waits, hand it back, or
-/// keep what runs from being run twice.
+/// How a script begins that runs although the server's memory is full.
 const ALLOW_OOM: &str = "#!lua flags=allow-oom\n";
 
 /// How long a reply waits to be fetched, in milliseconds (one hour): long enough for a client that
@@ -122,113 +47,25 @@ const WATCH_AFTER_MS: u64 = 30_000;
 const STOP_TTL_MS: u64 = 60_000;
 
 impl Verb {
-    const fn libs(self) -> Libs {
-        match self {
-            Self::Enqueue | Self::Submit | Self::OpenBatch => STORING,
-            Self::Tick => storing(&[PUT, ASKED, STORE, REPLACE]),
-            Self::TakeOver => storing(&[PUT, ASKED, STORE, BANANAS_RECORD]),
-            Self::GiveBack => Libs::Ending(&[UNLIST, BANANAS_RECORD]),
-            Self::Schedule => Libs::All(&[WAKE]),
-            Self::Claim => Libs::Rarely {
-                often: &[TAKE],
-                seldom: &[WAITS, GATE, WAKE, FREE, FOREIGN, ADMIT],
-                gives: &["admit", "each"],
-            },
-            Self::Finish => Libs::Rarely {
-                often: &[FINISH],
-                seldom: &[END_RUN],
-                gives: &["end_run", "tell_next"],
-            },
-            Self::Exchange => Libs::Rarely {
-                often: &[TAKE, FINISH],
-                seldom: &[WAITS, GATE, WAKE, FREE, FOREIGN, ADMIT, END_RUN],
-                gives: &["admit", "each", "end_run", "tell_next"],
-            },
-            Self::Watch => Libs::Ending(&[WAITS, UNLIST, STALE, PLACES, CANONICAL, OLD]),
-            Self::Fail | Self::Release | Self::Settle | Self::RunNow | Self::SealBatch => {
-                Libs::Ending(&[])
-            }
-            Self::Reclaim => Libs::Ending(&[FEEDS]),
-            Self::Configure => Libs::Ending(&[CHANGE, WAKE]),
-            Self::Promote => Libs::Ending(&[RECHECK]),
-            Self::Control => Libs::Ending(&[RECHECK, UNLIST, STOP]),
-            Self::Cancel => Libs::Ending(&[UNLIST, STOP, REQUEST]),
-            Self::Delete => Libs::Ending(&[UNLIST]),
-            Self::Retry => Libs::Ending(&[UNLIST, STALE]),
-            Self::Adopt => Libs::Ending(&[STALE]),
-            Self::CancelBatch | Self::TendBatches => Libs::Ending(&[UNLIST, STOP, REQUEST, WALK]),
-            Self::Prune => Libs::All(&[TOLD, FORGET]),
-            Self::Migrate => Libs::All(&[TOLD]),
-            Self::Renew | Self::Log | Self::Present | Self::Orphan | Self::Leave | Self::Due => {
-                Libs::All(&[])
-            }
-            Self::BananasClaim => Libs::All(&[BANANAS_RECORD, ANNOUNCE, BANANAS, SETTINGS, GATE]),
-            Self::BananasReclaim => Libs::All(&[BANANAS_RECORD, ANNOUNCE, BANANAS, FEEDS]),
-            Self::BananasConfigure => Libs::All(&[CHANGE]),
-            Self::BananasLeave
-            | Self::BananasCrons
-            | Self::BananasCron
-            | Self::NoobleReceive
-            | Self::NoobleRenew
-            | Self::NoobleReclaim
-            | Self::NoobleTrim
-            | Self::NoobleLeave
-            | Self::NoobleStep
-            | Self::NoobleKeepAnswer => Libs::All(&[]),
-            Self::NoobleFinish => Libs::Bare(&[NOOBLE_END]),
-            Self::NoobleFail | Self::NoobleRelease => Libs::All(&[NOOBLE, NOOBLE_END]),
-            Self::NooblePromote | Self::NoobleReplay => Libs::All(&[NOOBLE]),
-            _ => Libs::All(OF_BANANAS),
-        }
-    }
-
-    /// The script as it is sent, but for the names of keys, which are another namespace's elsewhere.
+    /// The script as it is sent, but for the names of keys, which are another namespace's elsewhere. One whose files do
+    /// not fit together, which a test finds, says so when it is called.
     #[must_use]
     pub fn source(self) -> String {
-        let libs = match self.libs() {
-            Libs::Bare(libs) => libs.concat(),
-            Libs::All(libs) => format!("{BASE}{}", libs.concat()),
-            Libs::Ending(libs) => format!("{BASE}{TOLD}{}{}", ENDING.concat(), libs.concat()),
-            Libs::Rarely {
-                often,
-                seldom,
-                gives,
-            } => {
-                let (often, ending, seldom) = (often.concat(), ENDING.concat(), seldom.concat());
-                let gives: Vec<_> = gives
-                    .iter()
-                    .map(|name| format!("{name} = {name}"))
-                    .collect();
-                let gives = gives.join(", ");
-                format!(
-                    "{BASE}{TOLD}local rare, made\n{often}local function make()\n{ending}{seldom}\
-                     return {{{gives}}}\nend\nrare = function()\n  made = made or make()\n  \
-                     return made\nend\n"
-                )
-            }
-        };
-        format!("{SLOT}{libs}{}", self.parts().1)
+        expand(&self.file()).unwrap_or_else(|fault| {
+            let fault = fault.to_string().replace(['\\', '\'', '\n'], " ");
+            format!("return redis.error_reply('ERR {fault}')")
+        })
     }
 
-    const fn flags(self) -> &'static str {
-        match self {
-            Self::Enqueue
-            | Self::Submit
-            | Self::OpenBatch
-            | Self::Retry
-            | Self::Adopt
-            | Self::Log
-            | Self::Schedule
-            | Self::Tick
-            | Self::TakeOver
-            | Self::GiveBack
-            | Self::BananasEnqueue
-            | Self::BananasCron
-            | Self::BananasFire
-            | Self::BananasReplay
-            | Self::NoobleReplay
-            | Self::NoobleStep => "",
-            _ => ALLOW_OOM,
+    /// The line that stands before all others, if there is one.
+    fn flags(self) -> &'static str {
+        let file = self.file();
+        let top = text(&file).map(|text| Top::read(&file, text));
+        match top {
+            Some(Ok(Top {
+                allow_oom: true, ..
+            })) => ALLOW_OOM,
+            _ => "",
         }
     }
 }

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     let runtime = Arc::new(runtime.expect("threads can be started"));
-    let touched = Touched::from_environment().expect("the changed scripts can be read");
+    let touched = Touched::from_environment().unwrap_or_else(|why| panic!("{why}"));
     let engines = engines();
     let mut trials = Vec::new();
     for engine in Engine::ALL

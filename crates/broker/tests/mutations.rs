@@ -18,19 +18,21 @@ use tokio::runtime::Runtime;
 const ENGINE: Engine = Engine::Embedded;
 
 fn main() -> ExitCode {
+    let mutations = all().unwrap_or_else(|why| panic!("{why}"));
+    let noticed = noticed::recorded().unwrap_or_else(|why| panic!("{why}"));
+    let touched = Touched::from_environment().unwrap_or_else(|why| panic!("{why}"));
     // A case that panics has noticed: its backtrace would look like a failure among thousands of lines.
     std::panic::set_hook(Box::new(|_| {}));
     let arguments = Arguments::from_args();
     let record = std::env::var("MESHWORK_MUTATIONS").is_ok_and(|what| what == "record");
     let runtime = Arc::new(Runtime::new().expect("threads can be started"));
-    let noticed = Arc::new(Mutex::new(noticed::recorded()));
+    let noticed = Arc::new(Mutex::new(noticed));
     let is_known = |mutation: &Mutation| lock(&noticed).contains_key(&mutation.name());
-    let touched = Touched::from_environment().expect("the changed scripts can be read");
     let is_touched = |mutation: &Mutation| {
         let touched = touched.as_ref();
         touched.is_none_or(|touched| touched.mutations.contains(&mutation.name()))
     };
-    let trials = all()
+    let trials = mutations
         .into_iter()
         .filter(is_touched)
         .filter(|mutation| arguments.filter.is_some() || is_known(mutation) != record)

@@ -1,3 +1,4 @@
+--- @include ending, stale
 -- Takes suspected orphans under watch: open jobs of which one on no list, or whose worker is gone, is then pushed again.
 -- KEYS    per job: its hash, the queue where it belongs
 -- ARGV    now, the age where the type does not migrate in ms, most suspects of such types, 1 to rescue jobs of other

@@ -1,8 +1,16 @@
+--- @include stop, request
+--- @flags allow-oom
 -- Stops a job. One that waits ends in error at once. Of one that runs, its worker is told through the
 -- control queue, and ends it; `force` ends it here, and its worker learns so at its next renewal.
--- KEYS    the job's hash, the queue it waits in, the control queue of its type; those of the instances that may run it
---         without a lease
--- ARGV    now, who, id, reason, 1 to force
+-- KEYS    1: the job's hash
+--         2: the queue it waits in
+--         3: the control queue of its type
+--         … those of the instances that may run it without a lease
+-- ARGV    1: now
+--         2: who
+--         3: id
+--         4: reason
+--         5: 1 to force
 -- Returns 'cancelled', 'stopping', 'ended' if it had ended already, or 'missing'
 if not there(KEYS[1]) then return done('missing') end
 local now, id = clock(ARGV[1]), ARGV[3]

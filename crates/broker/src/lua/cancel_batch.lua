@@ -1,7 +1,13 @@
+--- @include walk
+--- @flags allow-oom
 -- Cancels a batch: its callbacks end, and so do its jobs, a part of them in each call. Those that run are told
 -- through their workers. Where nobody asks again, tend goes on.
--- KEYS    the batch's hash
--- ARGV    now, who, id, reason, most jobs met in one call
+-- KEYS    1: the batch's hash
+-- ARGV    1: now
+--         2: who
+--         3: id
+--         4: reason
+--         5: most jobs met in one call
 -- Returns 'cancelled', 'going on' if there are more jobs to stop, 'ended' if it had ended already, or 'missing'
 local now, batch = clock(ARGV[1]), ARGV[3]
 local tools = batches()

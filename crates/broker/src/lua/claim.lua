@@ -1,3 +1,5 @@
+--- @include take
+--- @flags allow-oom
 -- Takes up to `want` jobs off the queues, in their order, each under a lease with a fencing token.
 -- What the process' own feed lists hold comes first; what is more than wanted goes back to its queue.
 -- KEYS    this process' feed lists; then the queues, in order

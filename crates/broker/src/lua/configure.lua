@@ -1,3 +1,5 @@
+--- @include ending, change, wake
+--- @flags allow-oom
 -- Changes single settings of a queue, and brings what is under way in line with all that is set: jobs that run
 -- take their slots, and what is set aside is looked at again at once. The walks go on in further calls.
 -- KEYS

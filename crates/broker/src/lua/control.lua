@@ -1,3 +1,5 @@
+--- @include ending, recheck, stop
+--- @flags allow-oom
 -- What a worker has to know once a second: which of its jobs are to stop, whether it is its turn to do the
 -- duties of all, and how the migration of its types stands. Waiting jobs are stopped right here. Requests
 -- that nobody takes are dropped after a while, and those about jobs that have ended or are none at once.

@@ -1,6 +1,12 @@
+--- @include ending, unlist
+--- @flags allow-oom
 -- Forgets a job that does not run.
--- KEYS    the job's hash, the queue it may wait in; of a job of another client, others that it may stand on
--- ARGV    now, who, id
+-- KEYS    1: the job's hash
+--         2: the queue it may wait in
+--         3 and on: other queues that a job of another client may stand on
+-- ARGV    1: now
+--         2: who
+--         3: id
 -- Returns 'deleted', 'running' if a worker holds it, or 'missing'
 if not there(KEYS[1]) then return done('missing') end
 local id = ARGV[3]

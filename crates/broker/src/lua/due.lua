@@ -1,6 +1,10 @@
+--- @include base
+--- @flags allow-oom
 -- Which schedules are due, the one that is late first. Names without a schedule are dropped.
 -- KEYS
--- ARGV    now, most in one call, most bytes of records in one call
+-- ARGV    1: now
+--         2: most in one call
+--         3: most bytes of records in one call
 -- Returns the time, in how many ms the next one is due that is not told (-1: there is none), and per due
 --         schedule: its name, version, position, record, input (false: none)
 local now, most, room, due = clock(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), {}

@@ -1,3 +1,4 @@
+--- @include store
 -- Stores jobs and pushes their ids. A job whose id exists is left as it is; one that waits for others, for
 -- its time or for the turn of its key is stored without being pushed.
 -- KEYS    per job: its hash, its queue

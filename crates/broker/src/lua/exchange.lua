@@ -1,3 +1,5 @@
+--- @include take, finish
+--- @flags allow-oom
 -- Ends jobs with their results and takes the next, in one step: what finish does, and then claim.
 -- KEYS    per finished job: its hash; then as claim
 -- ARGV    now, number of finished jobs; per job as finish; then as claim, without now

@@ -1,10 +1,22 @@
+--- @include ending
+--- @flags allow-oom
 -- Reports a run that failed, if the token is the one in force: after the delay back to the end of its
 -- queue while a retry is left (`retries` N means N + 1 runs), else the job ends in error, as a dead letter
 -- unless it was stopped. Said twice, it changes nothing.
--- KEYS    the job's hash, the queue it came from
--- ARGV    now, id, token, message, traceback, 1 if another run may help, stdout, stderr,
---         most retries of one job, delay in ms, why it is a dead letter if it ends ('' if it was stopped),
---         of what kind the failure is
+-- KEYS    1: the job's hash
+--         2: the queue it came from
+-- ARGV     1: now
+--          2: id
+--          3: token
+--          4: message
+--          5: traceback
+--          6: 1 if another run may help
+--          7: stdout
+--          8: stderr
+--          9: most retries of one job
+--         10: delay in ms
+--         11: why it is a dead letter if it ends ('' if it was stopped)
+--         12: of what kind the failure is
 -- Returns 'requeued', 'failed', or 'stale' if the job is not this worker's any more
 local key, id = KEYS[1], ARGV[2]
 local has = record(key, 'mw_token', 'mw_worker', 'mw_attempt', 'retries', 'mw_stop', 'mw_started')

@@ -1,3 +1,5 @@
+--- @include finish
+--- @flags allow-oom
 -- Ends jobs with their results, each if its token is the one in force. Said twice, it changes nothing.
 -- KEYS    per job: its hash
 -- ARGV    now; then per job: id, token, output, stdout, stderr

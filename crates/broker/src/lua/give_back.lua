@@ -1,3 +1,4 @@
+--- @include ending, unlist, bananas_record
 -- Gives jobs that were taken over from Bananas back: each is forgotten here and waits there again, in one step. What a
 -- worker runs stays, and what is not as it was read.
 -- KEYS    per job: its hash, the queue it may wait in, its record there, where it waits there from now on

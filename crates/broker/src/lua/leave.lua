@@ -1,3 +1,5 @@
+--- @include base
+--- @flags allow-oom
 -- A listener that goes away hands back the ids that came to it meanwhile.
 -- KEYS    per queue: the queue, this process' feed list for it
 -- ARGV    now; per queue: the entry among the listeners

@@ -1,7 +1,13 @@
+--- @include base
 -- Keeps what a run prints, and how far it is, if the token is the one in force.
--- KEYS    the job's hash
--- ARGV    now, id, token, progress ('' if it says nothing new), most lines kept, how long they are kept in
---         ms; then per line: its stream, the line
+-- KEYS    1: the job's hash
+-- ARGV    1: now
+--         2: id
+--         3: token
+--         4: progress ('' if it says nothing new)
+--         5: most lines kept
+--         6: how long they are kept in ms
+--         … per line: its stream, the line
 -- Returns 'logged', or 'stale' if the job is not this worker's any more
 local has = read(KEYS[1], 'status', 'mw_token')
 if has.mw_token ~= ARGV[3] or has.status ~= 'started' then return 'stale' end

@@ -1,6 +1,12 @@
+--- @include told
+--- @flags allow-oom
 -- Sets how far the migration of a type is, if it is still as the caller saw it.
--- KEYS    lists that have to be empty
--- ARGV    now, who, type, the setting as it was ('' for none), as it is to be ('' for none)
+-- KEYS    1: lists that have to be empty
+-- ARGV    1: now
+--         2: who
+--         3: type
+--         4: the setting as it was ('' for none)
+--         5: as it is to be ('' for none)
 -- Returns 'set', 'changed' if somebody else was faster, or 'left' if one of the lists is not empty
 local field = 'migration:' .. ARGV[3]
 if (redis.call('HGET', CONFIG, field) or '') ~= ARGV[4] then return done('changed') end

@@ -1,3 +1,4 @@
+--- @include store
 -- Opens a batch: jobs may be added to it, and its callbacks wait for how those end.
 -- KEYS    the batch's hash; per callback: its hash, its queue
 -- ARGV    now, who, id, name, how long it stays open with nothing added in ms; per callback: its kind (done,

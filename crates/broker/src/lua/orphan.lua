@@ -1,3 +1,5 @@
+--- @include base
+--- @flags allow-oom
 -- Ends the listener entries and the leases of dead workers, so that reclaim takes back what they held.
 -- KEYS
 -- ARGV    now, number of workers, the workers, number of their listener entries, the entries; per lease to be

@@ -1,7 +1,12 @@
+--- @include base
+--- @flags allow-oom
 -- Says that a worker is there under its name; or, with no time to live, that it is there no more.
--- KEYS    its presence key
--- ARGV    now, what to write, time to live in s, the text that makes it this process' own, what may be
---         written over ('' for nothing)
+-- KEYS    1: its presence key
+-- ARGV    1: now
+--         2: what to write
+--         3: time to live in s
+--         4: the text that makes it this process' own
+--         5: what may be written over ('' for nothing)
 -- Returns '' or what another worker of that name wrote, which is left alone
 local MOST = 1000 -- entries of others that are cleared away in one call
 local is = redis.call('GET', KEYS[1])

@@ -1,7 +1,10 @@
+--- @include ending, recheck
+--- @flags allow-oom
 -- Puts jobs whose delay is over at the end of their queues, and those set aside for their key's sake where
 -- something may have come free without a word.
 -- KEYS
--- ARGV    now, most in one call
+-- ARGV    1: now
+--         2: most in one call
 -- Returns how many were looked at, and in how many ms the next one is due (-1: there is none)
 local now, most = clock(ARGV[1]), tonumber(ARGV[2])
 local at = iso(now)

@@ -1,6 +1,11 @@
+--- @include told, forget
+--- @flags allow-oom
 -- Forgets jobs that ended long ago, and the oldest where there are too many. Dead letters stay.
 -- KEYS
--- ARGV    now, how long they are kept in ms, how many are kept, most looked at in one call
+-- ARGV    1: now
+--         2: how long they are kept in ms
+--         3: how many are kept
+--         4: most looked at in one call
 -- Returns how many were forgotten, 1 if there are more to forget
 local most, forgotten = tonumber(ARGV[4]), 0
 local old = whole(clock(ARGV[1]) - tonumber(ARGV[2]))

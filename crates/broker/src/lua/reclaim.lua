@@ -1,9 +1,14 @@
+--- @include ending, feeds
+--- @flags allow-oom
 -- Takes back what workers that went away held: jobs whose lease has ended go first into their queue, the
 -- attempt not counted but the loss; a job that lost too many workers becomes a dead letter, and one that
 -- somebody wants stopped ends. Ids that waited in the feed list of a listener that is gone go back too.
 -- KEYS
--- ARGV    now, most leases per call, most losses of one job, most listeners per call, how long a
---         listener's last wait may outlast it in ms
+-- ARGV    1: now
+--         2: most leases per call
+--         3: most losses of one job
+--         4: most listeners per call
+--         5: how long a listener's last wait may outlast it in ms
 -- Returns the ids requeued, the ids ended, the number of ids taken out of feed lists
 local now = clock(ARGV[1])
 local losses = tonumber(ARGV[3])

@@ -1,7 +1,12 @@
+--- @include ending
+--- @flags allow-oom
 -- Hands a job back unrun, if the token is the one in force: first in its queue, and the attempt is not
 -- counted. One that somebody wants stopped ends instead.
--- KEYS    the job's hash, the queue it came from
--- ARGV    now, id, token
+-- KEYS    1: the job's hash
+--         2: the queue it came from
+-- ARGV    1: now
+--         2: id
+--         3: token
 -- Returns 'released', or 'stale' if the job is not this worker's any more
 local key, id = KEYS[1], ARGV[2]
 local has = record(key, 'mw_token', 'mw_worker', 'mw_stop', 'mw_attempt')

@@ -1,3 +1,5 @@
+--- @include base
+--- @flags allow-oom
 -- Keeps a worker alive: its place among the listeners, and the leases of what it runs.
 -- KEYS    per job: its hash
 -- ARGV    now, lease in ms, how long a listener counts as alive in ms, number of listener entries,

@@ -1,7 +1,12 @@
+--- @include ending, unlist, stale
 -- Runs a job again that has ended, or that counts as stale, as if it had never run. What it waited for is not asked
 -- again. A batch that has not ended waits for it once more.
--- KEYS    the job's hash, its queue, the control queue of its type
--- ARGV    now, who, id
+-- KEYS    1: the job's hash
+--         2: its queue
+--         3: the control queue of its type
+-- ARGV    1: now
+--         2: who
+--         3: id
 -- Returns 'queued', 'unfinished' if it has not ended, or 'missing'
 
 -- Its batch waits for it once more, unless that has ended.

@@ -1,6 +1,11 @@
+--- @include ending
+--- @flags allow-oom
 -- Lets a job that waits for its time, or for its next run, run now.
--- KEYS    the job's hash, its queue
--- ARGV    now, who, id
+-- KEYS    1: the job's hash
+--         2: its queue
+-- ARGV    1: now
+--         2: who
+--         3: id
 -- Returns 'queued', 'waiting' if it waits for other jobs and not for a time any more, 'ready' if it waits for
 --         no time, 'running', 'ended', or 'missing'
 if not there(KEYS[1]) then return done('missing') end

@@ -1,7 +1,12 @@
+--- @include base, wake
 -- Writes a schedule, or forgets it, unless somebody else has changed it meanwhile.
--- KEYS    the schedule's hash
--- ARGV    now, its name, its version ('' if there is to be none), its position ('' if that does not matter),
---         when it is due next ('' if never; 'gone' to forget it); fields and values; '' as value takes away
+-- KEYS    1: the schedule's hash
+-- ARGV    1: now
+--         2: its name
+--         3: its version ('' if there is to be none)
+--         4: its position ('' if that does not matter)
+--         5: when it is due next ('' if never; 'gone' to forget it)
+--         … fields and values; '' as value takes away
 -- Returns 1, or 0 if it is not as expected
 local key, now = KEYS[1], clock(ARGV[1])
 local has = read(key, 'version', 'position', 'created_at')

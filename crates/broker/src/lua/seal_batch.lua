@@ -1,6 +1,10 @@
+--- @include ending
+--- @flags allow-oom
 -- Seals a batch: no more jobs come from outside, so it ends with the last of those that it has.
--- KEYS    the batch's hash
--- ARGV    now, who, id
+-- KEYS    1: the batch's hash
+-- ARGV    1: now
+--         2: who
+--         3: id
 -- Returns 'sealed', 'ended' if it had ended already, 'cancelled', or 'missing'
 local now, batch = clock(ARGV[1]), ARGV[3]
 local has = batches().state(batch)

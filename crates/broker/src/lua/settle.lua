@@ -1,7 +1,10 @@
+--- @include ending
+--- @flags allow-oom
 -- Tells jobs that wait for one that has ended, where the script that ended it left some over. Those that
 -- wait for one that somebody has set going again meanwhile wait on.
 -- KEYS
--- ARGV    now, most told in one call
+-- ARGV    1: now
+--         2: most told in one call
 -- Returns how many were told, 1 if there are more
 local now, most, told = clock(ARGV[1]), tonumber(ARGV[2]), 0
 while told < most do

@@ -1,7 +1,15 @@
+--- @include store
 -- Stores a child of a running job and pushes its id, if the token is the one in force and nobody wants the job
 -- stopped. What a call of that number has submitted before stays as it is, also where it is forgotten by now.
--- KEYS    the running job's hash, the child's hash, its queue
--- ARGV    now, who, token, the child's number, the digest of what it is to be; then the child, as enqueue takes it
+-- KEYS    1: the running job's hash
+--         2: the child's hash
+--         3: its queue
+-- ARGV    1: now
+--         2: who
+--         3: token
+--         4: the child's number
+--         5: the digest of what it is to be
+--         … the child, as enqueue takes it
 -- Returns what enqueue does of a job ('exists': submitted before), 'differs ' and the digest of what was submitted
 --         before, 'taken' if another job has its id, 'stopping', or 'stale' if the job is not this worker's any more
 local field = 'mw_child_' .. ARGV[4]

@@ -1,3 +1,4 @@
+--- @include store, bananas_record
 -- Takes jobs of Bananas over: each leaves the place where it waits there and is a job here, in one step. What a worker
 -- has in hand stays, what its scheduler may be moving right now too, and what is not as it was read. Its record there
 -- stays as it is, for clients that ask for it.

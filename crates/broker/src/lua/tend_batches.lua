@@ -1,8 +1,12 @@
+--- @include walk
+--- @flags allow-oom
 -- Looks after batches: seals those to which nobody adds any more, finds jobs that ended with nobody telling,
 -- goes on with what is cancelled, ends what an ending script had no room for, and forgets old ones.
 -- KEYS
--- ARGV    now, most jobs met in one call (the last batch may be over it), how long ended batches are kept in ms,
---         how many are kept
+-- ARGV    1: now
+--         2: most jobs met in one call (the last batch may be over it)
+--         3: how long ended batches are kept in ms
+--         4: how many are kept
 -- Returns how many jobs and batches it had to do with, 1 if there are more
 local now, most = clock(ARGV[1]), tonumber(ARGV[2])
 local PAUSE = 30000 -- ms: between two walks through a batch

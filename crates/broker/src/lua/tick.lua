@@ -1,3 +1,4 @@
+--- @include store, replace
 -- Decides slots of schedules: moves each on to its next slot and stores the jobs of those between, in one
 -- step, unless somebody else has done so. A slot whose queue takes nothing now stays undecided, and those
 -- after it.

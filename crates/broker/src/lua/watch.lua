@@ -1,10 +1,16 @@
+--- @include old
+--- @flags allow-oom
 -- Looks after jobs to which no other script comes back: those that wait for others, those that a worker
 -- without leases may have taken, and those whose worker may be away. One that stands on no list is pushed again
 -- when it has been so for as long as the type's migration says, or, once started, as its timeout says too. Jobs of
 -- other clients whose type does not migrate are only noted, unless they are to be rescued too.
 -- KEYS
--- ARGV    now, most jobs in one call, most losses of one job, most list entries walked over in one call
---         (the last walk may be longer), the age where the type does not migrate in ms, 1 to rescue jobs of others
+-- ARGV    1: now
+--         2: most jobs in one call
+--         3: most losses of one job
+--         4: most list entries walked over in one call (the last walk may be longer)
+--         5: the age where the type does not migrate in ms
+--         6: 1 to rescue jobs of others
 -- Returns how many were looked at, the ids that were pushed again
 local now, most, losses = clock(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local FAR = 2 * LONGEST_AGE -- what is due later was put there by a clock that was ahead

@@ -86,7 +86,7 @@ fn is_word(c: char) -> bool {
 }
 
 /// Bytes of the string that the text begins with, its quotes included.
-fn quoted(text: &str) -> usize {
+pub(super) fn quoted(text: &str) -> usize {
     let quote = text.chars().next().unwrap_or_default();
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {

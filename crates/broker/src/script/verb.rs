@@ -160,8 +160,93 @@ impl Verb {
 
     /// The verb as a word.
     #[must_use]
+    #[allow(clippy::too_many_lines, reason = "a table with a line for each verb")]
     pub const fn name(self) -> &'static str {
-        self.parts().0
+        match self {
+            Self::Enqueue => "enqueue",
+            Self::Submit => "submit",
+            Self::Claim => "claim",
+            Self::Renew => "renew",
+            Self::Log => "log",
+            Self::Finish => "finish",
+            Self::Exchange => "exchange",
+            Self::Fail => "fail",
+            Self::Release => "release",
+            Self::Reclaim => "reclaim",
+            Self::Orphan => "orphan",
+            Self::Promote => "promote",
+            Self::Settle => "settle",
+            Self::Watch => "watch",
+            Self::Adopt => "adopt",
+            Self::Prune => "prune",
+            Self::Control => "control",
+            Self::Migrate => "migrate",
+            Self::Present => "present",
+            Self::Leave => "leave",
+            Self::Cancel => "cancel",
+            Self::Retry => "retry",
+            Self::Delete => "delete",
+            Self::Schedule => "schedule",
+            Self::Due => "due",
+            Self::Tick => "tick",
+            Self::OpenBatch => "open_batch",
+            Self::SealBatch => "seal_batch",
+            Self::CancelBatch => "cancel_batch",
+            Self::TendBatches => "tend_batches",
+            Self::Configure => "configure",
+            Self::RunNow => "run_now",
+            Self::TakeOver => "take_over",
+            Self::GiveBack => "give_back",
+            Self::BananasEnqueue => "bananas_enqueue",
+            Self::BananasClaim => "bananas_claim",
+            Self::BananasRenew => "bananas_renew",
+            Self::BananasFinish => "bananas_finish",
+            Self::BananasFail => "bananas_fail",
+            Self::BananasRelease => "bananas_release",
+            Self::BananasMove => "bananas_move",
+            Self::BananasForward => "bananas_forward",
+            Self::BananasReclaim => "bananas_reclaim",
+            Self::BananasDue => "bananas_due",
+            Self::BananasPromote => "bananas_promote",
+            Self::BananasStrays => "bananas_strays",
+            Self::BananasAdopt => "bananas_adopt",
+            Self::BananasLeave => "bananas_leave",
+            Self::BananasCrons => "bananas_crons",
+            Self::BananasCron => "bananas_cron",
+            Self::BananasFire => "bananas_fire",
+            Self::BananasPeek => "bananas_peek",
+            Self::BananasReplay => "bananas_replay",
+            Self::BananasForget => "bananas_forget",
+            Self::BananasConfigure => "bananas_configure",
+            Self::NoobleReceive => "nooble_receive",
+            Self::NoobleFinish => "nooble_finish",
+            Self::NoobleFail => "nooble_fail",
+            Self::NoobleRelease => "nooble_release",
+            Self::NoobleRenew => "nooble_renew",
+            Self::NoobleReclaim => "nooble_reclaim",
+            Self::NooblePromote => "nooble_promote",
+            Self::NoobleTrim => "nooble_trim",
+            Self::NoobleLeave => "nooble_leave",
+            Self::NoobleReplay => "nooble_replay",
+            Self::NoobleStep => "nooble_step",
+            Self::NoobleKeepAnswer => "nooble_keep_answer",
+        }
+    }
+
+    /// The file of its script in `lua/`.
+    pub(super) fn file(self) -> String {
+        let name = match self {
+            // A list is handed back in one way, whatever the jobs are.
+            Self::BananasLeave => Self::Leave.name(),
+            _ => self.name(),
+        };
+        let of_folder = ["bananas_", "nooble_"]
+            .into_iter()
+            .find_map(|prefix| Some((prefix, name.strip_prefix(prefix)?)));
+        match of_folder {
+            Some((folder, name)) => format!("{}/{name}.lua", folder.trim_end_matches('_')),
+            None => format!("{name}.lua"),
+        }
     }
 
     /// What it is about.
@@ -174,100 +259,6 @@ impl Verb {
             Schema::Bananas
         } else {
             Schema::Nooble
-        }
-    }
-
-    #[allow(clippy::too_many_lines, reason = "a table with a line for each verb")]
-    pub(super) const fn parts(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Enqueue => ("enqueue", include_str!("../lua/enqueue.lua")),
-            Self::Submit => ("submit", include_str!("../lua/submit.lua")),
-            Self::Claim => ("claim", include_str!("../lua/claim.lua")),
-            Self::Renew => ("renew", include_str!("../lua/renew.lua")),
-            Self::Log => ("log", include_str!("../lua/log.lua")),
-            Self::Finish => ("finish", include_str!("../lua/finish.lua")),
-            Self::Exchange => ("exchange", include_str!("../lua/exchange.lua")),
-            Self::Fail => ("fail", include_str!("../lua/fail.lua")),
-            Self::Release => ("release", include_str!("../lua/release.lua")),
-            Self::Reclaim => ("reclaim", include_str!("../lua/reclaim.lua")),
-            Self::Orphan => ("orphan", include_str!("../lua/orphan.lua")),
-            Self::Promote => ("promote", include_str!("../lua/promote.lua")),
-            Self::Settle => ("settle", include_str!("../lua/settle.lua")),
-            Self::Watch => ("watch", include_str!("../lua/watch.lua")),
-            Self::Adopt => ("adopt", include_str!("../lua/adopt.lua")),
-            Self::Prune => ("prune", include_str!("../lua/prune.lua")),
-            Self::Control => ("control", include_str!("../lua/control.lua")),
-            Self::Migrate => ("migrate", include_str!("../lua/migrate.lua")),
-            Self::Present => ("present", include_str!("../lua/present.lua")),
-            Self::Leave => ("leave", include_str!("../lua/leave.lua")),
-            Self::Cancel => ("cancel", include_str!("../lua/cancel.lua")),
-            Self::Retry => ("retry", include_str!("../lua/retry.lua")),
-            Self::Delete => ("delete", include_str!("../lua/delete.lua")),
-            Self::Schedule => ("schedule", include_str!("../lua/schedule.lua")),
-            Self::Due => ("due", include_str!("../lua/due.lua")),
-            Self::Tick => ("tick", include_str!("../lua/tick.lua")),
-            Self::OpenBatch => ("open_batch", include_str!("../lua/open_batch.lua")),
-            Self::SealBatch => ("seal_batch", include_str!("../lua/seal_batch.lua")),
-            Self::CancelBatch => ("cancel_batch", include_str!("../lua/cancel_batch.lua")),
-            Self::TendBatches => ("tend_batches", include_str!("../lua/tend_batches.lua")),
-            Self::Configure => ("configure", include_str!("../lua/configure.lua")),
-            Self::RunNow => ("run_now", include_str!("../lua/run_now.lua")),
-            Self::TakeOver => ("take_over", include_str!("../lua/take_over.lua")),
-            Self::GiveBack => ("give_back", include_str!("../lua/give_back.lua")),
-            Self::BananasEnqueue => (
-                "bananas_enqueue",
-                include_str!("../lua/bananas/enqueue.lua"),
-            ),
-            Self::BananasClaim => ("bananas_claim", include_str!("../lua/bananas/claim.lua")),
-            Self::BananasRenew => ("bananas_renew", include_str!("../lua/bananas/renew.lua")),
-            Self::BananasFinish => ("bananas_finish", include_str!("../lua/bananas/finish.lua")),
-            Self::BananasFail => ("bananas_fail", include_str!("../lua/bananas/fail.lua")),
-            Self::BananasRelease => (
-                "bananas_release",
-                include_str!("../lua/bananas/release.lua"),
-            ),
-            Self::BananasMove => ("bananas_move", include_str!("../lua/bananas/move.lua")),
-            Self::BananasForward => (
-                "bananas_forward",
-                include_str!("../lua/bananas/forward.lua"),
-            ),
-            Self::BananasReclaim => (
-                "bananas_reclaim",
-                include_str!("../lua/bananas/reclaim.lua"),
-            ),
-            Self::BananasDue => ("bananas_due", include_str!("../lua/bananas/due.lua")),
-            Self::BananasPromote => (
-                "bananas_promote",
-                include_str!("../lua/bananas/promote.lua"),
-            ),
-            Self::BananasStrays => ("bananas_strays", include_str!("../lua/bananas/strays.lua")),
-            Self::BananasAdopt => ("bananas_adopt", include_str!("../lua/bananas/adopt.lua")),
-            Self::BananasLeave => ("bananas_leave", include_str!("../lua/leave.lua")),
-            Self::BananasCrons => ("bananas_crons", include_str!("../lua/bananas/crons.lua")),
-            Self::BananasCron => ("bananas_cron", include_str!("../lua/bananas/cron.lua")),
-            Self::BananasFire => ("bananas_fire", include_str!("../lua/bananas/fire.lua")),
-            Self::BananasPeek => ("bananas_peek", include_str!("../lua/bananas/peek.lua")),
-            Self::BananasReplay => ("bananas_replay", include_str!("../lua/bananas/replay.lua")),
-            Self::BananasForget => ("bananas_forget", include_str!("../lua/bananas/forget.lua")),
-            Self::BananasConfigure => (
-                "bananas_configure",
-                include_str!("../lua/bananas/configure.lua"),
-            ),
-            Self::NoobleReceive => ("nooble_receive", include_str!("../lua/nooble/receive.lua")),
-            Self::NoobleFinish => ("nooble_finish", include_str!("../lua/nooble/finish.lua")),
-            Self::NoobleFail => ("nooble_fail", include_str!("../lua/nooble/fail.lua")),
-            Self::NoobleRelease => ("nooble_release", include_str!("../lua/nooble/release.lua")),
-            Self::NoobleRenew => ("nooble_renew", include_str!("../lua/nooble/renew.lua")),
-            Self::NoobleReclaim => ("nooble_reclaim", include_str!("../lua/nooble/reclaim.lua")),
-            Self::NooblePromote => ("nooble_promote", include_str!("../lua/nooble/promote.lua")),
-            Self::NoobleTrim => ("nooble_trim", include_str!("../lua/nooble/trim.lua")),
-            Self::NoobleLeave => ("nooble_leave", include_str!("../lua/nooble/leave.lua")),
-            Self::NoobleReplay => ("nooble_replay", include_str!("../lua/nooble/replay.lua")),
-            Self::NoobleStep => ("nooble_step", include_str!("../lua/nooble/step.lua")),
-            Self::NoobleKeepAnswer => (
-                "nooble_keep_answer",
-                include_str!("../lua/nooble/keep_answer.lua"),
-            ),
         }
     }
 }

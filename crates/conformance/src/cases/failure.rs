@@ -18,6 +18,11 @@ impl Failure {
         let at = Location::caller();
         Self(format!("{}:{}: {what}", at.file(), at.line()))
     }
+
+    /// Something wrong in a file that is read.
+    pub(crate) fn at(file: &str, line: usize, what: impl fmt::Display) -> Self {
+        Self(format!("{file}:{line}: {what}"))
+    }
 }
 
 impl fmt::Display for Failure {

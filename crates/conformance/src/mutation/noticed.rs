@@ -6,22 +6,29 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{fs, io};
 
-const RECORDED: &str = include_str!("noticed.txt");
+use super::read;
+use crate::cases::Failure;
+
+/// The file.
+const RECORDED: &str = "noticed.txt";
 
 /// A mutation, as `claim::lease_not_written`, and the case that noticed it, as `claim::pops_the_id`.
 pub type Noticed = BTreeMap<String, String>;
 
-/// What was recorded when this was built.
-#[must_use]
-pub fn recorded() -> Noticed {
+/// What is recorded.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn recorded() -> Result<Noticed, Failure> {
     let line = |line: &str| {
         let (mutation, case) = line.split_once(' ')?;
         Some((mutation.to_owned(), case.to_owned()))
     };
-    RECORDED.lines().filter_map(line).collect()
+    let text = read::read(&Path::new(read::FOLDER).join(RECORDED))?;
+    Ok(text.lines().filter_map(line).collect())
 }
 
-/// Writes `noticed` where the next build reads it.
+/// Writes `noticed` where the next run reads it.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -30,6 +37,5 @@ pub fn record(noticed: &Noticed) -> io::Result<()> {
     for (mutation, case) in noticed {
         let _ = writeln!(text, "{mutation} {case}");
     }
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/mutation/noticed.txt");
-    fs::write(file, text)
+    fs::write(Path::new(read::FOLDER).join(RECORDED), text)
 }

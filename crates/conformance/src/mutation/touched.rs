@@ -1,10 +1,11 @@
 //! The mutations and cases that a changed script file touches, for checks that are to take seconds.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::path::Path;
-use std::{env, fs, io};
 
-use super::{all, noticed};
+use super::{all, noticed, read};
+use crate::cases::Failure;
 
 /// Names the changed files, as `crates/broker/src/lua/lib/waits.lua,…`, below the root of the workspace. Where it is
 /// set, only what these files touch runs.
@@ -23,29 +24,28 @@ impl Touched {
     /// What the files in [`CHANGED`] touch; `None` where it is not set.
     ///
     /// # Errors
-    /// When a file that is named cannot be read.
-    pub fn from_environment() -> io::Result<Option<Self>> {
+    /// When a file that is named, or one of the mutations, cannot be read.
+    pub fn from_environment() -> Result<Option<Self>, Failure> {
         let Some(changed) = env::var(CHANGED).ok().filter(|files| !files.is_empty()) else {
             return Ok(None);
         };
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let read = |file| fs::read_to_string(root.join(file));
-        let texts = changed.split(',').map(read).collect::<io::Result<Vec<_>>>();
-        Ok(Some(Self::by(&texts?)))
+        let texts = changed.split(',').map(|file| read::read(&root.join(file)));
+        Ok(Some(Self::by(&texts.collect::<Result<Vec<_>, _>>()?)?))
     }
 
-    fn by(texts: &[String]) -> Self {
-        let noticed = noticed::recorded();
+    fn by(texts: &[String]) -> Result<Self, Failure> {
+        let noticed = noticed::recorded()?;
         let mut touched = Self::default();
-        for mutation in all() {
-            let here = texts.iter().any(|text| text.contains(mutation.find));
-            if here || !mutation.verb.source().contains(mutation.find) {
+        for mutation in all()? {
+            let here = texts.iter().any(|text| text.contains(&mutation.find));
+            if here || !mutation.verb.source().contains(&mutation.find) {
                 let name = mutation.name();
                 touched.cases.extend(noticed.get(&name).cloned());
                 touched.mutations.insert(name);
             }
         }
-        touched
+        Ok(touched)
     }
 }
 
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn a_file_touches_its_own_mutations_and_the_cases_that_notice_them() {
         let waits = Path::new(env!("CARGO_MANIFEST_DIR")).join("../broker/src/lua/lib/waits.lua");
-        let touched = Touched::by(&[fs::read_to_string(waits).unwrap()]);
+        let touched = Touched::by(&[read::read(&waits).unwrap()]).unwrap();
         assert!(touched.mutations.contains("watch::note_not_made_again"));
         assert!(
             touched
@@ -64,12 +64,12 @@ mod tests {
                 .contains("foreign_waits::a_note_of_who_waits_may_be_gone")
         );
         assert!(
-            touched.mutations.len() < all().len() / 4,
+            touched.mutations.len() < all().unwrap().len() / 4,
             "{}",
             touched.mutations.len()
         );
         assert_eq!(
-            Touched::by(&[]),
+            Touched::by(&[]).unwrap(),
             Touched::default(),
             "each occurs in its script"
         );

@@ -6,6 +6,11 @@ use super::{Finding, Tree, finding};
 
 const HOME: &str = "crates/broker/src/";
 
+const SCRIPTS: &str = "crates/broker/src/lua/";
+
+/// How a line begins that says what a file is made of.
+pub(super) const MADE_OF: &str = "--- @";
+
 /// What scripts begin with, and none calls: it says what it is for.
 const LIBRARY: &str = "/lua/lib/";
 
@@ -27,17 +32,15 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 
 fn faults(file: &File, included: &[String]) -> Vec<Finding> {
     let mut found = Vec::new();
-    let name = file.path.rsplit('/').next().unwrap_or_default();
-    if !included
-        .iter()
-        .any(|path| path.rsplit('/').next() == Some(name))
-    {
-        let remedy = "include it in the broker, or delete it";
+    let name = file.path.strip_prefix(SCRIPTS).unwrap_or_default();
+    if !included.iter().any(|path| path == name) {
+        let remedy = "name it in crates/broker/src/script/files.rs, or delete it";
         found.push(finding(&file.path, 1, "a script that nobody calls", remedy));
     }
     let header: Vec<&str> = file
         .text
         .lines()
+        .skip_while(|line| line.starts_with(MADE_OF))
         .take_while(|line| line.starts_with("--"))
         .collect();
     if file.path.contains(LIBRARY) {
@@ -66,10 +69,7 @@ mod tests {
     fn scripts_have_contracts_and_callers() {
         let good = "-- Does.\n-- KEYS a\n-- ARGV b\n-- Returns c\nreturn 1";
         let files = [
-            (
-                "crates/broker/src/script.rs",
-                "const A: &str = include_str!(\"lua/a.lua\");",
-            ),
+            ("crates/broker/src/script.rs", "files![\"a.lua\"];"),
             ("crates/broker/src/lua/a.lua", good),
             ("crates/broker/src/lua/b.lua", good),
         ];
@@ -80,7 +80,7 @@ mod tests {
         ];
         assert_eq!(places_of(check, &files).len(), 2);
         let library = |text| {
-            let source = "const A: &str = include_str!(\"lua/lib/a.lua\");";
+            let source = "files![\"lib/a.lua\"];";
             let files = [
                 ("crates/broker/src/script.rs", source),
                 ("crates/broker/src/lua/lib/a.lua", text),
@@ -88,5 +88,6 @@ mod tests {
             places_of(check, &files).len()
         };
         assert_eq!((library("-- Time.\nlocal a"), library("local a")), (0, 1));
+        assert_eq!(library("--- @include b\nlocal a"), 1);
     }
 }

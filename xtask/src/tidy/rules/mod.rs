@@ -3,6 +3,7 @@
 mod architecture;
 mod cycles;
 mod declared;
+mod features;
 mod headers;
 mod keys;
 mod layers;
@@ -18,10 +19,11 @@ use super::tree::Tree;
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     architecture::check,
     cycles::check,
     declared::check,
+    features::check,
     headers::check,
     keys::check,
     layers::check,

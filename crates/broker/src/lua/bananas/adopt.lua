@@ -1,7 +1,11 @@
+--- @include bananas
+--- @flags allow-oom
 -- Puts a job that some worker of Bananas left among those that run back into a list, as the next one there, if it is
 -- still as it was found.
--- KEYS    the list
--- ARGV    now, id, age in ms
+-- KEYS    1: the list
+-- ARGV    1: now
+--         2: id
+--         3: age in ms
 -- Returns 1, or 0 if it is not there any more, or ours
 local now, id = clock(ARGV[1]), ARGV[2]
 local since = tonumber(redis.call('ZSCORE', SEEN, id) or '')

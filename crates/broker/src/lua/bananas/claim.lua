@@ -1,3 +1,5 @@
+--- @include bananas, gate
+--- @flags allow-oom
 -- Takes ids off Bananas' lists, list by list, as many as the limits of their routes leave, each under a lease and a
 -- token of ours, and lists them among those that run. What the job is, the caller finds out: no script reads a record.
 -- KEYS    per list: the list, this process' feed list for it

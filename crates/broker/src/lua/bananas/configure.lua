@@ -1,3 +1,5 @@
+--- @include base, change
+--- @flags allow-oom
 -- Changes single settings of a route of Bananas; the others stay. Which of its jobs ours run is always known, so what
 -- runs counts from this call on.
 -- KEYS

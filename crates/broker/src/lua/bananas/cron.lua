@@ -1,7 +1,12 @@
+--- @include base
 -- Keeps a cron schedule of jobs of Bananas, or forgets it. How far it is stands where Bananas' own scheduler keeps that,
 -- and stays when it is forgotten: a scheduler of Bananas may know it too.
 -- KEYS
--- ARGV    now, name, what is to be kept of it ('' to forget it), its next slot, 1 to take the place of one of that name
+-- ARGV    1: now
+--         2: name
+--         3: what is to be kept of it ('' to forget it)
+--         4: its next slot
+--         5: 1 to take the place of one of that name
 -- Returns 'kept', 'replaced', 'exists', 'full', 'forgotten' or 'missing'
 local MOST = 1000 -- schedules: each worker looks at all of them
 local name, kept = ARGV[2], ARGV[3]

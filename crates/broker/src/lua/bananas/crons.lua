@@ -1,6 +1,8 @@
+--- @include base
+--- @flags allow-oom
 -- Gives the cron schedules of jobs of Bananas, and how far each is. What is due the caller works out, and `fire` does.
 -- KEYS
--- ARGV    now
+-- ARGV    1: now
 -- Returns the time; per schedule: its name, what is kept of it, its next slot, when it last ran, how often ('' where
 --         its state does not say it)
 local MOST = 1000 -- schedules looked at in one call

@@ -1,6 +1,9 @@
+--- @include bananas
+--- @flags allow-oom
 -- Finds the jobs of Bananas whose time has come. What becomes of each the caller works out, and `promote` does.
 -- KEYS
--- ARGV    now, most
+-- ARGV    1: now
+--         2: most
 -- Returns per job: id, its time as it stands there, what its record is, its record; in how many ms to look again (-1:
 --         nothing waits)
 local MOST_BYTES = 8388608 -- of records in one answer

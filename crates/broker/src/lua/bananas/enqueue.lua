@@ -1,3 +1,4 @@
+--- @include bananas
 -- Stores new jobs of Bananas and puts each where it waits. What is there already stays as it is, so that the call
 -- can be repeated.
 -- KEYS    per job: the list that it belongs to

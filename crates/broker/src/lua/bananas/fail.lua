@@ -1,8 +1,16 @@
+--- @include bananas
+--- @flags allow-oom
 -- Reports that a run of a job of Bananas failed, if the token is the one in force: it waits for its next run, or it
 -- becomes a dead letter. Those who wait for it are told in either case, as Bananas' workers do.
 -- KEYS
--- ARGV    now, under what it is held, token, digest of the record that was changed, duration in ms, the error, the pause in ms (-1 if it
---         is a dead letter now), the record with gaps for times
+-- ARGV    1: now
+--         2: under what it is held
+--         3: token
+--         4: digest of the record that was changed
+--         5: duration in ms
+--         6: the error
+--         7: the pause in ms (-1 if it is a dead letter now)
+--         8: the record with gaps for times
 -- Returns as finish does, with 'failed' for 'finished', or 'dead' for a job without an id that is a dead letter since its
 --         record is another job's now
 local now, hold = clock(ARGV[1]), ARGV[2]

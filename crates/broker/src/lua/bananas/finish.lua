@@ -1,3 +1,5 @@
+--- @include bananas
+--- @flags allow-oom
 -- Ends jobs of Bananas with their results, each if its token is the one in force: result, record and word in one step.
 -- KEYS
 -- ARGV    now, number of jobs; per job: under what it is held, token, digest of the record that was changed, duration in ms, the result

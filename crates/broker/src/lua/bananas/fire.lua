@@ -1,8 +1,16 @@
+--- @include bananas
 -- Runs a slot of a cron schedule of jobs of Bananas: stores its job and moves the schedule on in one step, if it is
 -- still as it was read, and no scheduler of Bananas that knows it too is about to do the same.
--- KEYS    the list
--- ARGV    now, name, what is kept of it, its next slot as it was read, the one after that, a token, how long the lock
---         stays in ms, the job's id, its record with gaps for times
+-- KEYS    1: the list
+-- ARGV    1: now
+--         2: name
+--         3: what is kept of it
+--         4: its next slot as it was read
+--         5: the one after that
+--         6: a token
+--         7: how long the lock stays in ms
+--         8: the job's id
+--         9: its record with gaps for times
 -- Returns 'fired', 'changed' or 'locked'
 local now, state = clock(ARGV[1]), SCHEDULE .. ARGV[2]
 if redis.call('HGET', CRONS, ARGV[2]) ~= ARGV[3] then return 'changed' end

@@ -1,6 +1,10 @@
+--- @include bananas
+--- @flags allow-oom
 -- Forgets a dead letter of Bananas, with its result and, unless it runs again, its record.
 -- KEYS
--- ARGV    now, id, digest of the record that goes with it; '' if that stays, since the job runs again
+-- ARGV    1: now
+--         2: id
+--         3: digest of the record that goes with it; '' if that stays, since the job runs again
 -- Returns 'deleted', 'missing' if the id is no dead letter, or 'changed'; and what stands under the job's key if it was
 --         changed meanwhile
 local id = ARGV[2]

@@ -1,3 +1,5 @@
+--- @include bananas
+--- @flags allow-oom
 -- Moves jobs of Bananas that wait on a list without a route to the lists of their routes, in the order in which they are
 -- given, each while a worker of ours takes from there: Bananas' own may not.
 -- KEYS    the list; per job: the list of its route

@@ -1,7 +1,12 @@
+--- @include bananas
+--- @flags allow-oom
 -- Moves a job of Bananas that stands on a list without a route to the list of its route, if the token is the one in
 -- force, and while a worker of ours takes from there: Bananas' own may not.
--- KEYS    the list of its route
--- ARGV    now, under what it is held, token, the route
+-- KEYS    1: the list of its route
+-- ARGV    1: now
+--         2: under what it is held
+--         3: token
+--         4: the route
 -- Returns 'moved', 'nobody' if no worker of ours is there for it, or 'stale' if the job is not this worker's
 local hold = ARGV[2]
 local token, list, id = holder(hold)

@@ -1,6 +1,10 @@
+--- @include bananas
+--- @flags allow-oom
 -- Tells what waits in a place of Bananas, the next one first, for who moves it elsewhere. Changes nothing.
--- KEYS    a list, or the set of those that wait for their time
--- ARGV    now, how many to pass over, most
+-- KEYS    1: a list, or the set of those that wait for their time
+-- ARGV    1: now
+--         2: how many to pass over
+--         3: most
 -- Returns how many there are; per job: id, its time as it stands there ('' in a list), what its record is, its
 --         record, when it was done if its result says that it is
 local MOST_BYTES = 8388608 -- of records in one answer

@@ -1,3 +1,5 @@
+--- @include bananas
+--- @flags allow-oom
 -- Moves jobs of Bananas whose time has come to the lists of their routes, each once, whoever else does the same; an
 -- entry without a record that says where it belongs becomes a dead letter. What has changed meanwhile is left for the
 -- next look.

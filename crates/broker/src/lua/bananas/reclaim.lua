@@ -1,8 +1,13 @@
+--- @include bananas, feeds
+--- @flags allow-oom
 -- Takes back what workers of ours held that went away: a job whose lease has ended goes first into the list that it
 -- came from, and the loss is counted. Ids in the feed lists of listeners that are gone go back too.
 -- KEYS
--- ARGV    now, most leases per call, most listeners per call, how long a listener's last wait may outlast it in ms,
---         how long a loss is remembered in ms
+-- ARGV    1: now
+--         2: most leases per call
+--         3: most listeners per call
+--         4: how long a listener's last wait may outlast it in ms
+--         5: how long a loss is remembered in ms
 -- Returns the ids that wait again, the number of ids taken out of feed lists
 local now, requeued = clock(ARGV[1]), {}
 for _, hold in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'LIMIT', 0, ARGV[2])) do

@@ -1,7 +1,13 @@
+--- @include bananas
+--- @flags allow-oom
 -- Hands a job of Bananas back to the list that it came from, at no cost, if the token is the one in force.
 -- KEYS
--- ARGV    now, under what it is held, token, 'next' or 'last' for its place there, 'nowhere' if its id stands there no more since it is done,
---         digest of its record, the record that says so with gaps for times, if that one does not
+-- ARGV    1: now
+--         2: under what it is held
+--         3: token
+--         4: 'next' or 'last' for its place there, 'nowhere' if its id stands there no more since it is done
+--         5: digest of its record
+--         6: the record that says so with gaps for times, if that one does not
 -- Returns 1, or 0 if the job is not this worker's any more
 local hold = ARGV[2]
 local token, list, id = holder(hold)

@@ -1,3 +1,5 @@
+--- @include bananas
+--- @flags allow-oom
 -- Keeps a worker for Bananas' jobs alive: its leases, its place among the listeners, and its routes.
 -- KEYS
 -- ARGV    now, lease in ms, how long a listener counts as alive in ms, number of listener entries, these, number of

@@ -1,6 +1,10 @@
+--- @include bananas
 -- Puts a dead letter of Bananas back onto the list of its route, where it has all its runs again.
--- KEYS    the list
--- ARGV    now, id, digest of the record that was changed, the record with gaps for times
+-- KEYS    1: the list
+-- ARGV    1: now
+--         2: id
+--         3: digest of the record that was changed
+--         4: the record with gaps for times
 -- Returns 'queued', 'missing' if the id is no dead letter, or 'changed'; and what stands under the job's key if it was
 --         changed meanwhile
 local now, id = clock(ARGV[1]), ARGV[2]

@@ -1,8 +1,11 @@
+--- @include bananas
+--- @flags allow-oom
 -- Finds what stands among the jobs that run, is not run by ours, and has stood there for too long: Bananas' workers
 -- keep no lease, so only its age tells that whoever took it is gone. Looks at the oldest. What has no id stays: its record
 -- is that of the job that Bananas' cron asked for last.
 -- KEYS
--- ARGV    now, age in ms
+-- ARGV    1: now
+--         2: age in ms
 -- Returns per job: id, what its record is, its record
 local MOST = 1000 -- ids looked at in one call
 local MOST_BYTES = 8388608 -- of records in one answer

@@ -1,3 +1,4 @@
+--- @include store, settings, double, waits, unique, join
 -- Storing jobs, the long way: those that wish for something, or whose queue is set to something.
 local limit_of = {}
 

@@ -1,3 +1,4 @@
+--- @include take, waits, gate, free, foreign
 -- Taking jobs, the long way: those that wish for something, were stored by others, or ran before; and off
 -- queues for which something is set.
 

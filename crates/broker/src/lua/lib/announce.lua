@@ -1,3 +1,4 @@
+--- @include base
 -- Writes how a job ended, and tells those who wait: Bananas' clients give up on any other word. A key of another
 -- kind is left alone, and holds up no job.
 local function announce(key, channel, now, duration, name, value)

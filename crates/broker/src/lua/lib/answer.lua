@@ -1,3 +1,4 @@
+--- @include announce
 -- Jobs that were taken over from Bananas (take_over.lua): who waits for one there is told of its end, and its record
 -- there says it. Where the fields stand in the record was found when it was taken over.
 

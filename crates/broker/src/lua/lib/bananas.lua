@@ -1,3 +1,4 @@
+--- @include bananas_record, announce
 -- Bananas: whose a job is, where it belongs, and how it ends.
 
 -- The route of a list; those without one are for `default`.

@@ -1,3 +1,4 @@
+--- @include base
 -- Records of Bananas' jobs: what stands under a key, and those whose times are still to be written. No script reads
 -- what is in a record.
 

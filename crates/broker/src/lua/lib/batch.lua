@@ -1,3 +1,4 @@
+--- @include ends, leave
 -- How batches stand, and the callbacks that wait for them to end. Who is still to end stands in a set, so that
 -- each is counted out once, whoever says it and however often.
 local MOST_CONCLUDED = 100 -- batches that end in one call; the rest is for tend

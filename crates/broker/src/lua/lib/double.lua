@@ -1,3 +1,4 @@
+--- @include base, told
 -- Where else the id of a job stands: on an old list while its type migrates, and under watch while it is for
 -- one worker.
 

@@ -1,3 +1,4 @@
+--- @include finish, ending
 -- Ending a run with its result, whatever there is to know of the job.
 local function end_run(id, token, output, stdout, stderr, now, at)
   local key = JOB .. id

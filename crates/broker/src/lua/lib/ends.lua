@@ -1,3 +1,4 @@
+--- @include told, keyed, double, forget, answer
 -- What follows when a job has ended, whichever verb ended it, and when it may run.
 local MOST_TOLD = 100 -- dependants told in the call that ends a job; the rest is for settle
 local advance, leave -- leave: a job ends for its batch

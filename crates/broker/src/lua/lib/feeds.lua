@@ -1,3 +1,4 @@
+--- @include base
 -- Feed lists of listeners that are gone: what waits there goes back to where it came from.
 local MOST_MOVED = 1000 -- ids in one call
 

@@ -1,3 +1,5 @@
+--- @include told
+--- @lazy end_run gives end_run, tell_next
 -- Ending runs with their results, many in one call: the short way, of jobs of our clients of which nothing else
 -- is to be seen to. For the rest see end_run.lua. What is the same for all is written at the end.
 local over, next_of = {}, {}

@@ -1,3 +1,4 @@
+--- @include take, free, waits
 -- Records of other clients, as the claim judges them: which are jobs, which can be read, and what they wait for.
 
 -- The ways to write a character in UTF-8 that is no ASCII.

@@ -1,3 +1,4 @@
+--- @include base
 -- Leaves it to settle to tell those that wait for a job that has ended. The blank says that it finished,
 -- should its record be gone by then.
 local function owe(id, finished) redis.pcall('LPUSH', SETTLE, (finished and ' ' or '') .. id) end

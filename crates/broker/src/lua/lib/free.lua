@@ -1,3 +1,4 @@
+--- @include take, double, wake
 -- Whether a job may be taken off the list on which its id was found.
 local NEAR = 1000
 

@@ -1,3 +1,4 @@
+--- @include settings
 -- What a queue, or a route of Bananas, lets start: nothing while it is paused, else as many as its limits leave.
 local RECHECK = 200 -- ms until one looks again whether a slot is free: its end wakes nobody elsewhere
 local gates = {}

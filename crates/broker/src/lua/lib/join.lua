@@ -1,3 +1,4 @@
+--- @include ending
 -- Belonging to a batch: while it is open, and for those that run in it, until it has ended.
 local MOST_MEMBERS = 1000000 -- jobs of one batch: a walk through all takes minutes
 local joining = {}

@@ -1,3 +1,4 @@
+--- @include base, settings
 -- Jobs with a key (a tenant, say) whose queue is fair, or limits each key. Those whose turn has not come are
 -- set aside, in the order in which they were submitted. A fair queue holds as many of a key as its weight
 -- says, its heads; a turn is passed on when one is taken.

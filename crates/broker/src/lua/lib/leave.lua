@@ -1,3 +1,4 @@
+--- @include ends
 -- Batches: which of their jobs end in this call. They are counted out at its end, those of a batch together.
 local leaving = {}
 

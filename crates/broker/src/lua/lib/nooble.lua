@@ -1,3 +1,4 @@
+--- @include base
 -- Nooble4: whose a message is. What a worker took from a list stands in a list of its own; of a
 -- stream, among what its group was given and has not acknowledged. What is in a message, no script reads.
 

@@ -1,3 +1,4 @@
+--- @include ending, waits, unlist, stale, places, canonical
 -- Jobs that a worker without leases may have taken off a list, and what becomes of them when it is gone.
 local again = {} -- the ids that were pushed again
 

@@ -1,3 +1,4 @@
+--- @include told, double
 -- Where the id of a job may stand that workers without leases take too.
 local MOST_LISTENERS = 10000
 local MOST_IN_FEED = 1000 -- a worker takes no more at once

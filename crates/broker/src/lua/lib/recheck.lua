@@ -1,3 +1,4 @@
+--- @include keyed, settings
 -- Looking again after jobs that were set aside for their key's sake, and when something is due.
 local MOST_AT_ONCE = 100 -- of one key
 

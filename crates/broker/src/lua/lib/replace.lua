@@ -1,3 +1,4 @@
+--- @include told, store
 -- Schedules with the overlap policy replace: the job of the next slot takes the place of the last one.
 
 -- Stops the last job; one that runs is stopped by its worker.

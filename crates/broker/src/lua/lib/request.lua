@@ -1,3 +1,4 @@
+--- @include base
 -- Asking whoever runs a job to stop it.
 
 -- A request that nobody takes ends. A list that others made gets no end: theirs would go with it.

@@ -1,3 +1,4 @@
+--- @include base
 -- How queues are set: paused, limited, fair. What is set holds for all priorities of a queue together.
 local INFINITE = 2 ^ 52
 local set_of = {}

@@ -1,3 +1,4 @@
+--- @include base
 -- Suspected orphans, for people to see: in STALE each with how it is, `away` (on no list) or `started`, and from when on
 -- it counts as stale; NEVER, before the first look. What is written there only helps.
 local NEVER = 9e15

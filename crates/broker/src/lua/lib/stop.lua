@@ -1,3 +1,4 @@
+--- @include ending, unlist
 -- Stopping a job that no worker runs.
 local function stop(id, key, has, reason, queue, now, by)
   redis.pcall('ZREM', DELAYED, id)

@@ -1,3 +1,5 @@
+--- @include told, put, asked
+--- @lazy waits, unique, wake, join, accept gives accept, join_all, wake, record, stop, forget
 -- Storing jobs and pushing their ids: the short way, of those that wish for nothing, while nothing is set in the
 -- namespace. For the rest see accept.lua. What is the same for all jobs of a call is written at the end.
 local ends, ready = {}, {}

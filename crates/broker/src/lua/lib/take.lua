@@ -1,3 +1,5 @@
+--- @include told
+--- @lazy admit gives admit, each
 -- Taking jobs off queues, each under a lease: the short way, of jobs that wish for nothing, off queues of a
 -- namespace in which nothing is set. For the rest see admit.lua.
 local MOST = 1000 -- ids looked at in one call

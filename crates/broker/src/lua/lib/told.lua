@@ -1,3 +1,4 @@
+--- @include base
 -- Telling others: events, figures, replies. Of our own keys that only help, none may end a script half way
 -- because somebody has put something else there: they are written with `pcall`.
 

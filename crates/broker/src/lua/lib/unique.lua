@@ -1,3 +1,4 @@
+--- @include ending, stop
 -- What a job wishes for may keep it from being stored: a place to wait in that is not there, or a unique name,
 -- which one job has until it is done, until it has started, or for a while.
 

@@ -1,3 +1,4 @@
+--- @include base
 -- Taking ids that will not run off the lists where they stand.
 
 -- Off the queue. A longer queue is left alone, since the walk would hold up the server; the claim drops the

@@ -1,3 +1,4 @@
+--- @include ending, forget
 -- Prerequisites: who waits for whom.
 
 -- The ids in quotes that `mw_waiting` holds.

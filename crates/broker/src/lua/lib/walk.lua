@@ -1,3 +1,4 @@
+--- @include ending, stop, request
 -- Looking after the jobs of a batch that are still to end.
 
 -- Stops one, for its batch is cancelled: at once, or through its worker.

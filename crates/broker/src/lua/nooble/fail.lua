@@ -1,11 +1,27 @@
+--- @include nooble, nooble_end
+--- @flags allow-oom
 -- Reports that a run failed: the action waits for its next run; or it is answered so, and a dead letter (with an
 -- error).
--- KEYS    the queue, what the worker has in hand (of a stream, that), the list that the answer goes to, the tries of the
---         message, what waits for its next run, the dead letters; and the record of what was asked for, where the action is
---         a callback
--- ARGV    now, group ('' for a list), worker, id in the stream, how often it was given, the message, the answer ('' for
---         none), how long that waits in ms, the most runs, the pause after the first in ms, the longest pause, the error
---         ('' if it is to be no dead letter), a word that no other call has
+-- KEYS    1: the queue
+--         2: what the worker has in hand (of a stream, that)
+--         3: the list that the answer goes to
+--         4: the tries of the message
+--         5: what waits for its next run
+--         6: the dead letters
+--         7: the record of what was asked for, where the action is a callback
+-- ARGV     1: now
+--          2: group ('' for a list)
+--          3: worker
+--          4: id in the stream
+--          5: how often it was given
+--          6: the message
+--          7: the answer ('' for none)
+--          8: how long that waits in ms
+--          9: the most runs
+--         10: the pause after the first in ms
+--         11: the longest pause
+--         12: the error ('' if it is to be no dead letter)
+--         13: a word that no other call has
 -- Returns 'again', 'failed', 'unanswered' or 'stale' as finish does; and the runs that failed so far
 if not holds() then return {'stale', 0} end
 local now = clock(ARGV[1])

@@ -1,6 +1,12 @@
+--- @include base
+--- @flags allow-oom
 -- Keeps the answer to a step of a cycle, and forgets the list that it came to. The first one counts.
--- KEYS    the steps of the cycle, the list
--- ARGV    step, answer, for how long steps are kept in ms, the most bytes
+-- KEYS    1: the steps of the cycle
+--         2: the list
+-- ARGV    1: step
+--         2: answer
+--         3: for how long steps are kept in ms
+--         4: the most bytes
 -- Returns 'kept' and the answer that is kept; 'full' if there is no room for it, or 'gone' if the step is forgotten:
 --         then it stays where it came to
 local has = redis.call('HMGET', KEYS[1], 'message ' .. ARGV[1], 'answer ' .. ARGV[1], 'bytes')

@@ -1,6 +1,13 @@
+--- @include base
+--- @flags allow-oom
 -- Forgets a worker that has nothing in hand and takes no more.
--- KEYS    the queue, what the worker has in hand, who takes from the queue
--- ARGV    now, group ('' for a list), worker, how long what it has in hand waits for the next worker in ms
+-- KEYS    1: the queue
+--         2: what the worker has in hand
+--         3: who takes from the queue
+-- ARGV    1: now
+--         2: group ('' for a list)
+--         3: worker
+--         4: how long what it has in hand waits for the next worker in ms
 -- Returns 1, or 0 if it has something in hand: that is taken over at once
 local function has_something()
   if ARGV[2] == '' then return redis.call('EXISTS', KEYS[2]) == 1 end

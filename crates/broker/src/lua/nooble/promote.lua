@@ -1,6 +1,11 @@
+--- @include nooble
+--- @flags allow-oom
 -- Puts actions back into their queue whose pause after a failed run is over.
--- KEYS    the queue, what waits
--- ARGV    now, group ('' for a list), most
+-- KEYS    1: the queue
+--         2: what waits
+-- ARGV    1: now
+--         2: group ('' for a list)
+--         3: most
 -- Returns how many, and the ms until the next one is due (-1 if none waits)
 local now = clock(ARGV[1])
 local due = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', whole(now), 'LIMIT', 0, ARGV[3])

@@ -1,6 +1,10 @@
+--- @include base
+--- @flags allow-oom
 -- Takes messages of a list, the oldest first, for as long as there are any: each is this worker's from then on.
--- KEYS    the queue, what the worker has in hand
--- ARGV    most, how long what is in hand waits for the next worker, if this one is killed, in ms
+-- KEYS    1: the queue
+--         2: what the worker has in hand
+-- ARGV    1: most
+--         2: how long what is in hand waits for the next worker, if this one is killed, in ms
 -- Returns the messages
 local taken = {}
 for _ = 1, tonumber(ARGV[1]) do

@@ -1,3 +1,5 @@
+--- @include base
+--- @flags allow-oom
 -- Takes over what workers that are gone had in hand, and counts each as lost once more. Who is not known to be there itself
 -- takes nothing: nobody would take that over from it.
 -- KEYS    the queue, what this worker has in hand, who takes from the queue

@@ -1,3 +1,5 @@
+--- @include base
+--- @flags allow-oom
 -- Keeps what a worker has in hand: its place among those who take from the queue, and what a stream gave it.
 -- KEYS    the queue, who takes from the queue, what the worker has in hand of a list (of a stream, that)
 -- ARGV    now, group ('' for a list), worker, how long it counts as there in ms, how long what it has in hand waits for the

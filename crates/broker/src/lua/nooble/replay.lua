@@ -1,6 +1,10 @@
+--- @include nooble
 -- Puts a dead letter back into its queue, where it has all its runs again.
--- KEYS    the queue, the dead letters
--- ARGV    now, group ('' for a list), id of the dead letter
+-- KEYS    1: the queue
+--         2: the dead letters
+-- ARGV    1: now
+--         2: group ('' for a list)
+--         3: id of the dead letter
 -- Returns the queue that it came from, and only if that is this one it was put back; or '' if it is not there
 local entry = redis.call('XRANGE', KEYS[2], ARGV[3], ARGV[3])[1]
 if not entry then return '' end

@@ -1,8 +1,16 @@
+--- @include base
 -- Takes a step of a cycle: its action is sent, and that it was is noted with it. Of a step that was taken before it is
 -- said what came of it; one that is not answered may be asked again, in the same words.
--- KEYS    the steps of the cycle, the queue
--- ARGV    now, 'stream' ('' for a list), step, message, after how long without an answer it is asked again in ms (-1 for
---         never), for how long steps are kept in ms, the most steps, the most bytes
+-- KEYS    1: the steps of the cycle
+--         2: the queue
+-- ARGV    1: now
+--         2: 'stream' ('' for a list)
+--         3: step
+--         4: message
+--         5: after how long without an answer it is asked again in ms (-1 for never)
+--         6: for how long steps are kept in ms
+--         7: the most steps
+--         8: the most bytes
 -- Returns 'asked', 'again', 'waits', 'answered' or 'full'; the message that was sent, the ms since then, the answer
 local now = clock(ARGV[1])
 local function send(message)

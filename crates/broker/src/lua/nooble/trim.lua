@@ -1,8 +1,13 @@
+--- @include base
+--- @flags allow-oom
 -- Deletes what all groups of a stream have done with: what workers of other makes acknowledge stays in it for ever.
 -- And forgets workers of ours that are gone: a group would list whoever was killed for ever.
--- KEYS    the stream
--- ARGV    now, for how long what is done is kept in ms, group, how long a worker was not heard of that is gone in ms, the
---         latest end that earlier versions of ours set, in ms from now
+-- KEYS    1: the stream
+-- ARGV    1: now
+--         2: for how long what is done is kept in ms
+--         3: group
+--         4: how long a worker was not heard of that is gone in ms
+--         5: the latest end that earlier versions of ours set, in ms from now
 -- Returns the number of messages deleted
 local MOST_TRIMMED = 1000 -- in one call
 local MOST_FORGOTTEN = 1000 -- likewise

@@ -1,0 +1,308 @@
+//! Scripts say at their top what they are made of, in lines that are not sent:
+//!
+//! * `--- @include base, told`: these files of `lua/lib` stand before this one, each once in a script, in the order in
+//!   which they are first named.
+//! * `--- @lazy admit gives admit, each`: these are made when `rare()` is first called in a call of the script. It
+//!   returns a table of the functions named behind `gives`. A function is made anew in each call of a script and costs
+//!   it more than most calls of it, so what only some jobs need is made when the first of them comes.
+//! * `--- @flags allow-oom`: the script runs although the server's memory is full, since it frees memory, takes what
+//!   waits, hands it back, or keeps what runs from being run twice.
+
+use std::fmt;
+
+use super::files::text;
+
+/// How a line begins that says what a file is made of.
+const MARK: &str = "--- @";
+
+/// What every script begins with.
+const FIRST: &str = "lib/slot.lua";
+
+/// What a file says at its top.
+#[derive(Debug, Default)]
+pub(super) struct Top<'a> {
+    include: Vec<&'a str>,
+    lazy: Vec<&'a str>,
+    gives: Vec<&'a str>,
+    /// Whether the script runs although the server's memory is full.
+    pub(super) allow_oom: bool,
+    /// What follows.
+    body: &'a str,
+}
+
+/// A file that does not say properly what it is made of.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    file: String,
+    what: String,
+}
+
+impl Fault {
+    fn new(file: &str, what: impl Into<String>) -> Self {
+        let (file, what) = (file.to_owned(), what.into());
+        Self { file, what }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "lua/{}: {}", self.file, self.what)
+    }
+}
+
+impl<'a> Top<'a> {
+    /// Reads the top of a file.
+    pub(super) fn read(file: &str, text: &'a str) -> Result<Self, Fault> {
+        let mut top = Self {
+            body: text,
+            ..Self::default()
+        };
+        while let Some(line) = top.body.strip_prefix(MARK) {
+            let (line, body) = line.split_once('\n').unwrap_or((line, ""));
+            top.body = body;
+            let (word, names) = line.split_once(' ').unwrap_or((line, ""));
+            match word {
+                "include" => top.include.extend(list(names)),
+                "lazy" => {
+                    let (names, gives) = names.split_once(" gives ").unwrap_or((names, ""));
+                    top.lazy.extend(list(names));
+                    top.gives.extend(list(gives));
+                }
+                "flags" if names == "allow-oom" => top.allow_oom = true,
+                _ => return Err(Fault::new(file, format!("`{MARK}{line}` is unknown"))),
+            }
+        }
+        if top.body.contains(&format!("\n{MARK}")) {
+            let what = format!("`{MARK}` stands below other lines: put it at the top");
+            return Err(Fault::new(file, what));
+        }
+        if top.lazy.is_empty() != top.gives.is_empty() {
+            return Err(Fault::new(file, "`lazy` and `gives` belong together"));
+        }
+        let named: Vec<_> = top.include.iter().chain(&top.lazy).collect();
+        for names in [named, top.gives.iter().collect()] {
+            for (at, name) in names.iter().enumerate() {
+                if names[..at].contains(name) {
+                    return Err(Fault::new(file, format!("names `{name}` twice")));
+                }
+            }
+        }
+        Ok(top)
+    }
+}
+
+fn list(names: &str) -> impl Iterator<Item = &str> {
+    names
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+}
+
+/// The scripts that are sent, made of their files.
+pub(super) struct Expander<F> {
+    /// The text of a file of `lua/`.
+    text: F,
+    /// The files that the script has by now, and those that are being included, the last innermost.
+    seen: Vec<String>,
+    open: Vec<String>,
+    lazy: Vec<String>,
+    gives: Vec<String>,
+}
+
+/// The script whose file this is.
+pub(super) fn expand(file: &str) -> Result<String, Fault> {
+    Expander::new(text).expand(file)
+}
+
+impl<'a, F: Fn(&str) -> Option<&'a str>> Expander<F> {
+    pub(super) fn new(text: F) -> Self {
+        let (seen, open, lazy, gives) = Default::default();
+        Self {
+            text,
+            seen,
+            open,
+            lazy,
+            gives,
+        }
+    }
+
+    pub(super) fn expand(mut self, file: &str) -> Result<String, Fault> {
+        let (mut first, mut often, mut seldom) = (String::new(), String::new(), String::new());
+        self.add(FIRST, file, &mut first)?;
+        let top = self.top(file, file)?;
+        self.add_all(file, &top, &mut often)?;
+        // What is lazy names may be lazy itself.
+        let mut at = 0;
+        while let Some(name) = self.lazy.get(at).cloned() {
+            self.add(&name, file, &mut seldom)?;
+            at += 1;
+        }
+        if self.lazy.is_empty() {
+            return Ok(first + &often + top.body);
+        }
+        let gives = self.gives.iter().map(|name| format!("{name} = {name}"));
+        let gives = gives.collect::<Vec<_>>().join(", ");
+        Ok(format!(
+            "{first}local rare, made\n{often}local function make()\n{seldom}return {{{gives}}}\nend\n\
+             rare = function()\n  made = made or make()\n  return made\nend\n{}",
+            top.body
+        ))
+    }
+
+    /// What a file says at its top; `by` is the file that includes it.
+    fn top(&self, file: &str, by: &str) -> Result<Top<'a>, Fault> {
+        let text = (self.text)(file);
+        let text = text.ok_or_else(|| Fault::new(by, format!("there is no lua/{file}")))?;
+        Top::read(file, text)
+    }
+
+    /// Adds a file that `by` includes, and before it what it includes itself.
+    fn add(&mut self, file: &str, by: &str, out: &mut String) -> Result<(), Fault> {
+        if self.open.iter().any(|open| open == file) {
+            let way = self.open.join(", ");
+            let what = format!("includes lua/{file}, which includes it: {way}");
+            return Err(Fault::new(by, what));
+        }
+        if self.seen.iter().any(|seen| seen == file) {
+            return Ok(());
+        }
+        self.seen.push(file.to_owned());
+        let top = self.top(file, by)?;
+        if top.allow_oom {
+            return Err(Fault::new(file, "flags are for scripts"));
+        }
+        self.add_all(file, &top, out)?;
+        // One that only names others adds nothing.
+        if top.body.lines().any(|line| !line.starts_with("--")) {
+            out.push_str(top.body);
+        }
+        Ok(())
+    }
+
+    fn add_all(&mut self, file: &str, top: &Top<'a>, out: &mut String) -> Result<(), Fault> {
+        self.open.push(file.to_owned());
+        for name in &top.include {
+            self.add(&format!("lib/{name}.lua"), file, out)?;
+        }
+        self.open.pop();
+        let lazy = top.lazy.iter().map(|name| format!("lib/{name}.lua"));
+        for (names, more) in [
+            (&mut self.lazy, lazy.collect::<Vec<_>>()),
+            (
+                &mut self.gives,
+                top.gives.iter().map(|name| (*name).to_owned()).collect(),
+            ),
+        ] {
+            for name in more {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(files: &[(&str, &'static str)]) -> Result<String, String> {
+        let text = |path: &str| {
+            let found = files.iter().find(|(name, _)| *name == path);
+            found.map(|(_, text)| *text)
+        };
+        let expanded = Expander::new(text).expand("a.lua");
+        expanded.map_err(|fault| fault.to_string())
+    }
+
+    const SLOT: (&str, &str) = ("lib/slot.lua", "s\n");
+
+    #[test]
+    fn each_is_included_once_and_before_what_needs_it() {
+        let files = [
+            SLOT,
+            ("a.lua", "--- @include c, b\n--- @flags allow-oom\na\n"),
+            ("lib/b.lua", "--- @include d\nb\n"),
+            ("lib/c.lua", "--- @include d\nc\n"),
+            ("lib/d.lua", "d\n"),
+        ];
+        assert_eq!(expanded(&files), Ok("s\nd\nc\nb\na\n".to_owned()));
+    }
+
+    #[test]
+    fn one_that_only_names_others_adds_only_those() {
+        let files = [
+            SLOT,
+            ("a.lua", "--- @include b\na\n"),
+            ("lib/b.lua", "--- @include c\n-- Both.\n"),
+            ("lib/c.lua", "c\n"),
+        ];
+        assert_eq!(expanded(&files), Ok("s\nc\na\n".to_owned()));
+    }
+
+    #[test]
+    fn what_is_lazy_is_made_within_a_function() {
+        let files = [
+            SLOT,
+            ("a.lua", "--- @include b, c\na\n"),
+            ("lib/b.lua", "--- @lazy e gives e, d\nb\n"),
+            (
+                "lib/c.lua",
+                "--- @include d\n--- @lazy f, e gives e, f\nc\n",
+            ),
+            ("lib/d.lua", "d\n"),
+            ("lib/e.lua", "--- @include d, g\ne\n"),
+            ("lib/f.lua", "f\n"),
+            ("lib/g.lua", "g\n"),
+        ];
+        let expected = "s\nlocal rare, made\nb\nd\nc\nlocal function make()\ng\ne\nf\nreturn {e = e, d = d, f = f}\n\
+                        end\nrare = function()\n  made = made or make()\n  return made\nend\na\n";
+        assert_eq!(expanded(&files), Ok(expected.to_owned()));
+    }
+
+    #[test]
+    fn faults_are_named() {
+        let fault = |a, b| expanded(&[SLOT, ("a.lua", a), ("lib/b.lua", b)]).err();
+        for (a, b, expected) in [
+            (
+                "--- @include c\n",
+                "",
+                "lua/a.lua: there is no lua/lib/c.lua",
+            ),
+            ("--- @include b, b\n", "b\n", "lua/a.lua: names `b` twice"),
+            (
+                "--- @include b\n--- @lazy b gives c\n",
+                "b\n",
+                "lua/a.lua: names `b` twice",
+            ),
+            (
+                "--- @include b\n",
+                "--- @include b\n",
+                "lua/lib/b.lua: includes lua/lib/b.lua, which includes it: a.lua, lib/b.lua",
+            ),
+            (
+                "--- @include b\n",
+                "--- @flags allow-oom\nb\n",
+                "lua/lib/b.lua: flags are for scripts",
+            ),
+            (
+                "--- @lazy b\n",
+                "b\n",
+                "lua/a.lua: `lazy` and `gives` belong together",
+            ),
+            (
+                "--- @includes b\n",
+                "b\n",
+                "lua/a.lua: `--- @includes b` is unknown",
+            ),
+            (
+                "-- A.\n--- @include b\n",
+                "b\n",
+                "lua/a.lua: `--- @` stands below other lines: put it at the top",
+            ),
+        ] {
+            assert_eq!(fault(a, b).as_deref(), Some(expected));
+        }
+    }
+}

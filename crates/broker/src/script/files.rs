@@ -1,0 +1,185 @@
+//! The texts of the scripts in `lua/`: built in. With the feature `scripts-from-files`, which only the crates for
+//! tests turn on, a debug build reads them from the source folder when it starts, so that a changed script compiles
+//! nothing.
+
+/// Names the files that are built in.
+macro_rules! files {
+    ($($path:literal),+ $(,)?) => {
+        /// The files that are built in.
+        #[cfg(test)]
+        pub(super) const BUILT_IN: &[&str] = &[$($path),+];
+
+        /// The text of a file of `lua/`.
+        #[cfg(not(all(feature = "scripts-from-files", debug_assertions)))]
+        pub(super) fn text(path: &str) -> Option<&'static str> {
+            match path {
+                $($path => Some(include_str!(concat!("../lua/", $path))),)+
+                _ => None,
+            }
+        }
+    };
+}
+
+files![
+    "adopt.lua",
+    "bananas/adopt.lua",
+    "bananas/claim.lua",
+    "bananas/configure.lua",
+    "bananas/cron.lua",
+    "bananas/crons.lua",
+    "bananas/due.lua",
+    "bananas/enqueue.lua",
+    "bananas/fail.lua",
+    "bananas/finish.lua",
+    "bananas/fire.lua",
+    "bananas/forget.lua",
+    "bananas/forward.lua",
+    "bananas/move.lua",
+    "bananas/peek.lua",
+    "bananas/promote.lua",
+    "bananas/reclaim.lua",
+    "bananas/release.lua",
+    "bananas/renew.lua",
+    "bananas/replay.lua",
+    "bananas/strays.lua",
+    "cancel.lua",
+    "cancel_batch.lua",
+    "claim.lua",
+    "configure.lua",
+    "control.lua",
+    "delete.lua",
+    "due.lua",
+    "enqueue.lua",
+    "exchange.lua",
+    "fail.lua",
+    "finish.lua",
+    "give_back.lua",
+    "leave.lua",
+    "lib/accept.lua",
+    "lib/admit.lua",
+    "lib/announce.lua",
+    "lib/answer.lua",
+    "lib/asked.lua",
+    "lib/bananas.lua",
+    "lib/bananas_record.lua",
+    "lib/base.lua",
+    "lib/batch.lua",
+    "lib/canonical.lua",
+    "lib/change.lua",
+    "lib/double.lua",
+    "lib/end_run.lua",
+    "lib/ending.lua",
+    "lib/ends.lua",
+    "lib/feeds.lua",
+    "lib/finish.lua",
+    "lib/foreign.lua",
+    "lib/forget.lua",
+    "lib/free.lua",
+    "lib/gate.lua",
+    "lib/join.lua",
+    "lib/keyed.lua",
+    "lib/leave.lua",
+    "lib/nooble.lua",
+    "lib/nooble_end.lua",
+    "lib/old.lua",
+    "lib/places.lua",
+    "lib/put.lua",
+    "lib/recheck.lua",
+    "lib/replace.lua",
+    "lib/request.lua",
+    "lib/settings.lua",
+    "lib/slot.lua",
+    "lib/stale.lua",
+    "lib/stop.lua",
+    "lib/store.lua",
+    "lib/take.lua",
+    "lib/told.lua",
+    "lib/unique.lua",
+    "lib/unlist.lua",
+    "lib/waits.lua",
+    "lib/wake.lua",
+    "lib/walk.lua",
+    "log.lua",
+    "migrate.lua",
+    "nooble/fail.lua",
+    "nooble/finish.lua",
+    "nooble/keep_answer.lua",
+    "nooble/leave.lua",
+    "nooble/promote.lua",
+    "nooble/receive.lua",
+    "nooble/reclaim.lua",
+    "nooble/release.lua",
+    "nooble/renew.lua",
+    "nooble/replay.lua",
+    "nooble/step.lua",
+    "nooble/trim.lua",
+    "open_batch.lua",
+    "orphan.lua",
+    "present.lua",
+    "promote.lua",
+    "prune.lua",
+    "reclaim.lua",
+    "release.lua",
+    "renew.lua",
+    "retry.lua",
+    "run_now.lua",
+    "schedule.lua",
+    "seal_batch.lua",
+    "settle.lua",
+    "submit.lua",
+    "take_over.lua",
+    "tend_batches.lua",
+    "tick.lua",
+    "watch.lua",
+];
+
+#[cfg(all(test, feature = "scripts-from-files", debug_assertions))]
+pub(super) use from_source::all;
+#[cfg(all(feature = "scripts-from-files", debug_assertions))]
+pub(super) use from_source::text;
+
+#[cfg(all(feature = "scripts-from-files", debug_assertions))]
+mod from_source {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+    use std::sync::LazyLock;
+    use std::{fs, io};
+
+    const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/lua");
+
+    /// All files, by their path below the folder.
+    static ALL: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+        let mut all = BTreeMap::new();
+        if let Err(error) = read(Path::new(FOLDER), "", &mut all) {
+            panic!(
+                "{FOLDER}: {error}; a build with the feature scripts-from-files runs only beside its sources: \
+                 build the package that you want by itself, `cargo build -p meshwork-cli`"
+            );
+        }
+        all
+    });
+
+    /// The text of a file of `lua/`, as it was when it was first asked for.
+    pub(in super::super) fn text(path: &str) -> Option<&'static str> {
+        ALL.get(path).map(String::as_str)
+    }
+
+    /// The files of the folder.
+    #[cfg(test)]
+    pub(in super::super) fn all() -> impl Iterator<Item = &'static str> {
+        ALL.keys().map(String::as_str)
+    }
+
+    fn read(folder: &Path, below: &str, all: &mut BTreeMap<String, String>) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let path = format!("{below}{}", entry.file_name().to_string_lossy());
+            if entry.file_type()?.is_dir() {
+                read(&entry.path(), &format!("{path}/"), all)?;
+            } else if path.ends_with(".lua") {
+                all.insert(path, fs::read_to_string(entry.path())?);
+            }
+        }
+        Ok(())
+    }
+}
