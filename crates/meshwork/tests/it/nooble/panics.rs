@@ -61,6 +61,8 @@ impl Visit for Finds {
 async fn a_message_that_makes_a_service_panic_is_a_dead_letter() {
     for ground in Ground::both().await {
         let _fault = set_default(Faulty);
+        // Tests beside this one, without a subscriber, may just have had spans turned off for all.
+        tracing::callsite::rebuild_interest_cache();
         let service = ground.started().await;
         let asked = request("demo.none", json!({}));
         ground.tester.send(asked).await.unwrap();
