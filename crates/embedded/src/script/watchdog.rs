@@ -6,13 +6,15 @@ use std::{
 };
 
 use mlua::{HookTriggers, Lua, VmState, debug::Debug};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::{
     error::{Raised, SANDBOX},
     pattern::{Effort, Fault},
 };
 
-/// A script that runs longer is stopped: Redis would begin to answer `BUSY` then.
+/// Processor time of a script. One that takes more is stopped: Redis would begin to answer `BUSY` then. Wall time would
+/// stop a script half way, with half of its writes made, because its process had been suspended.
 pub(super) const TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Instructions between two looks at the clock: about ten microseconds. One that joins or cuts texts of 100 MB takes up
@@ -32,8 +34,7 @@ pub(super) struct Time(Arc<Mutex<Watched>>);
 impl Time {
     /// Whether it is over.
     pub(super) fn is_over(&self) -> bool {
-        let deadline = lock(&self.0).deadline;
-        deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        is_over(&self.0)
     }
 }
 
@@ -91,9 +92,44 @@ impl Effort for Work {
 
 #[derive(Default)]
 struct Watched {
-    deadline: Option<Instant>,
+    running: bool,
+    /// Set at the first look: most scripts end before.
+    deadline: Option<Deadline>,
     /// It is over: every line raises the error now, so that no `pcall` outlives it.
     over: bool,
+}
+
+/// The end of a script's time.
+struct Deadline {
+    /// By the processor time of the thread.
+    processor: Duration,
+    /// The time of the next look at that clock, which costs a system call. It never runs faster than this one.
+    look: Instant,
+}
+
+impl Deadline {
+    fn new() -> Self {
+        Self {
+            processor: processor_time() + TIME_MAX,
+            look: Instant::now() + TIME_MAX,
+        }
+    }
+
+    fn is_over(&mut self) -> bool {
+        let now = Instant::now();
+        if now < self.look {
+            return false;
+        }
+        let left = self.processor.saturating_sub(processor_time());
+        self.look = now + left;
+        left.is_zero()
+    }
+}
+
+/// Processor time that this thread has used.
+fn processor_time() -> Duration {
+    // It is never negative.
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
 /// A script runs for as long as this is there.
@@ -117,7 +153,7 @@ impl Watchdog {
     }
 
     pub(super) fn start<'a>(&'a self, lua: &'a Lua) -> Running<'a> {
-        lock(&self.0.0).deadline = Some(Instant::now() + TIME_MAX);
+        lock(&self.0.0).running = true;
         Running {
             watchdog: self,
             lua,
@@ -139,18 +175,20 @@ fn lock(watched: &Mutex<Watched>) -> std::sync::MutexGuard<'_, Watched> {
     watched.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether the time of the script that runs is over.
+fn is_over(watched: &Mutex<Watched>) -> bool {
+    let mut watched = lock(watched);
+    watched.running && watched.deadline.get_or_insert_with(Deadline::new).is_over()
+}
+
 fn look(lua: &Lua, at: &Debug<'_>, shared: &Arc<Mutex<Watched>>) -> mlua::Result<()> {
-    let mut watched = lock(shared);
-    if watched
-        .deadline
-        .is_none_or(|deadline| Instant::now() < deadline)
-        || at.source().source.is_some_and(|source| source == SANDBOX)
-    {
+    if !is_over(shared) || at.source().source.is_some_and(|source| source == SANDBOX) {
         // The sandbox does not loop; it is what brings the error out.
         return Ok(());
     }
-    if !watched.over {
-        watched.over = true;
+    // Not locked from here on: what asks Lua for memory may look at the time.
+    let was_over = std::mem::replace(&mut lock(shared).over, true);
+    if !was_over {
         let shared = shared.clone();
         let triggers = HookTriggers::new().every_line().every_nth_instruction(1);
         lua.set_global_hook(triggers, move |lua, at| {

@@ -22,6 +22,8 @@ use std::{
 use crate::support::{Player, Raw, Runs as _, attach_to, own};
 use meshwork_embedded::{LogError, OpenError, Opened, Options, Reply, attach, open, open_parents};
 use meshwork_test_servers::servers::need_root;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::timeout;
 
 /// Writes that a child makes before it is killed.
 const WRITES: usize = 300;
@@ -374,6 +376,41 @@ fn parents_that_everybody_may_write_to_are_found() {
     assert!(open_parents(&dir).unwrap().is_empty(), "as /tmp is");
     fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
     assert_eq!(open_parents(&dir).unwrap(), [open.canonicalize().unwrap()]);
+}
+
+/// Longer than the limit of a script.
+const PAUSE: Duration = Duration::from_secs(6);
+
+/// A script is done as a whole, or what it had written would stay without the rest.
+#[tokio::test]
+async fn a_script_goes_on_after_a_pause_of_its_process() {
+    const SCRIPT: &str =
+        "for i = 1, 1e6 do redis.call('incr', 'n') end return redis.call('get', 'n')";
+    let dir = tempfile::tempdir().unwrap();
+    let player = Player::start("hold", dir.path());
+    player.hears("owner");
+    let mut client = Raw::new(attach(dir.path()).await.unwrap());
+    let mut probe = Raw::new(attach(dir.path()).await.unwrap());
+    let args: [&[u8]; 3] = [b"EVAL", SCRIPT.as_bytes(), b"0"];
+    let mut reply = Box::pin(client.run(&args));
+    // Nothing else is answered while it runs.
+    let answered = async {
+        loop {
+            let busy = timeout(Duration::from_millis(100), probe.text("PING")).await;
+            if busy.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = answered => {}
+        reply = &mut reply => panic!("it was not seen to run: {reply:?}"),
+    }
+    player.stop();
+    assert!(timeout(PAUSE, &mut reply).await.is_err());
+    let pid = Pid::from_raw(player.pid()).unwrap();
+    kill_process(pid, Signal::CONT).unwrap();
+    assert_eq!(reply.await, Reply::Bulk("1000000".into()));
 }
 
 #[tokio::test]
