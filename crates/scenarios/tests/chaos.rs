@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use meshwork_scenarios::chaos::fleet::{self, Ground};
-use meshwork_scenarios::chaos::{Plan, Scenario, limits, play, schedules};
+use meshwork_scenarios::chaos::{Plan, Scenario, hostile, limits, play, schedules};
 use meshwork_test_servers::binary::meshwork_binary;
 use meshwork_test_servers::servers::{Tool, need};
 use tokio::sync::Mutex;
@@ -131,4 +131,27 @@ async fn limited_workers_are_killed_six_times() {
     assert!(report.holds(), "{report}");
     let met = report.killed > 0 || report.starts > report.jobs;
     assert!(met, "no kill has ended a run, or lost its report");
+}
+
+/// Sixty jobs on each engine, and the six faults that do the most harm there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hostile_user_loses_no_job_and_leaves_nothing() {
+    let tools = [Tool::Python, Tool::Redis];
+    if !tools.into_iter().all(|tool| need(tool).is_some()) {
+        return;
+    }
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let plan = hostile::Plan {
+        binary: meshwork_binary().unwrap(),
+        engines: hostile::Engine::ALL.to_vec(),
+        jobs: 60,
+        faults: 6,
+        seed: 20,
+        progress: |line| println!("{line}"),
+    };
+    let report = hostile::play(&plan)
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+    println!("{report}");
+    assert!(report.holds(), "{report}");
 }

@@ -167,3 +167,47 @@ async fn many_that_come_and_go_all_find_the_data() {
     };
     futures_util::future::join_all((0..8).map(come_and_go)).await;
 }
+
+/// As an operator, or whoever gets at the socket, may do it: the owner's own sessions are clients too.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_whose_sessions_are_killed_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let owner = open(dir.path()).await.unwrap();
+    let attached = open(dir.path()).await.unwrap();
+    owner.enqueue(&[job("a")]).await.unwrap();
+    let parking = owner.parking().await.unwrap();
+    let queue = Route::to("python".parse().unwrap()).queue(owner.keys());
+    let waiting = {
+        let (owner, queue) = (owner.clone(), queue.clone());
+        let wait = Duration::from_secs(30);
+        tokio::spawn(async move { owner.park(&parking, "w1", &queue, wait).await })
+    };
+    let clients = async || {
+        let list = redis::cmd("CLIENT").arg("LIST").to_owned();
+        let list: String = list
+            .query_async(&mut attached.conn().clone())
+            .await
+            .unwrap();
+        list
+    };
+    let waits = async || clients().await.contains("cmd=blmove").then_some(());
+    eventually("a session waits", Duration::from_secs(30), waits).await;
+
+    let mut kill = redis::cmd("CLIENT");
+    kill.arg("KILL").arg("TYPE").arg("normal");
+    let killed: u64 = kill
+        .query_async(&mut attached.conn().clone())
+        .await
+        .unwrap();
+    assert!(killed > 1, "only {killed}");
+
+    let broken = waiting.await.unwrap().unwrap_err();
+    let meshwork_broker::Error::Call { source, .. } = &broken else {
+        panic!("{broken}");
+    };
+    assert!(source.is_io_error(), "as a connection that broke: {broken}");
+    for _ in 0..32 {
+        owner.now().await.unwrap();
+    }
+    assert_eq!(run_one(&owner, "w1").await, "a");
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use meshwork_scenarios::chaos::fleet::{self, Ground};
-use meshwork_scenarios::chaos::{ChaosError, Plan, Scenario, limits, play, schedules};
+use meshwork_scenarios::chaos::{ChaosError, Plan, Scenario, hostile, limits, play, schedules};
 use meshwork_test_servers::binary::meshwork_binary;
 
 /// How much time passes for the schedules: it takes a minute.
@@ -21,16 +21,24 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// full. `failover` has a replica and sentinels, and a client that waits for the replica; `unconfirmed` the
 /// same with one that does not, whose loss is measured. `schedules` is three schedulers whose clocks differ by
 /// a minute and a day that passes in one; the one that was busy last is killed. `limits` is three workers whose
-/// queues have limits of concurrency and rate, per queue and per key, and jobs with unique names.
+/// queues have limits of concurrency and rate, per queue and per key, and jobs with unique names. `hostile` is
+/// all at once, on a redis-server and on the embedded engine: kill -9 and SIGSTOP of workers, of the server or owner
+/// and of submitters, SCRIPT FLUSH, CLIENT KILL, full memory and full disks; nothing may be left in the end.
 #[derive(Parser)]
 #[command(name = "cargo xtask chaos")]
 struct Arguments {
-    /// One of alone, server, attached, fleet, failover, unconfirmed, schedules, limits [default: each in turn]
+    /// One of alone, server, attached, fleet, failover, unconfirmed, schedules, limits, hostile [default: each in turn]
     #[arg(long, value_parser = Which::from_name)]
     scenario: Option<Which>,
     /// How often to kill or disturb, in all scenarios together
     #[arg(long, default_value_t = 200)]
     kills: u32,
+    /// Jobs of `hostile` on each engine
+    #[arg(long, default_value_t = 3000)]
+    jobs: usize,
+    /// Engine of `hostile`: redis or embedded [default: both at the same time]
+    #[arg(long, value_parser = hostile::Engine::from_name)]
+    engine: Option<hostile::Engine>,
     /// Repeats the choices of an earlier run [default: a fresh one, which is printed]
     #[arg(long)]
     seed: Option<u64>,
@@ -52,13 +60,15 @@ enum Which {
     Fleet(Ground),
     Schedules,
     Limits,
+    Hostile,
 }
 
 impl Which {
     fn all() -> impl Iterator<Item = Self> {
         let batches = Scenario::ALL.into_iter().map(Self::Batch);
         let fleets = Ground::ALL.into_iter().map(Self::Fleet);
-        batches.chain(fleets).chain([Self::Schedules, Self::Limits])
+        let others = [Self::Schedules, Self::Limits, Self::Hostile];
+        batches.chain(fleets).chain(others)
     }
 
     fn name(self) -> &'static str {
@@ -67,6 +77,7 @@ impl Which {
             Self::Fleet(ground) => ground.name(),
             Self::Schedules => "schedules",
             Self::Limits => "limits",
+            Self::Hostile => "hostile",
         }
     }
 
@@ -77,7 +88,11 @@ impl Which {
     }
 
     /// Plays it; whether it went as promised, in words and as JSON.
-    async fn play(self, plan: Plan) -> Result<(bool, String, String), ChaosError> {
+    async fn play(
+        self,
+        plan: Plan,
+        arguments: &Arguments,
+    ) -> Result<(bool, String, String), ChaosError> {
         match self {
             Self::Batch(scenario) => {
                 let report = play(&plan, scenario).await?;
@@ -112,8 +127,30 @@ impl Which {
                 let report = limits::play(&plan).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
+            Self::Hostile => {
+                let engines = match arguments.engine {
+                    Some(engine) => vec![engine],
+                    None => hostile::Engine::ALL.to_vec(),
+                };
+                let plan = hostile::Plan {
+                    binary: plan.binary,
+                    jobs: arguments.jobs,
+                    faults: share(plan.kills, 0, engines.len()),
+                    engines,
+                    seed: plan.seed,
+                    progress: tell,
+                };
+                let report = hostile::play(&plan).await?;
+                Ok((report.holds(), report.to_string(), report.json()))
+            }
         }
     }
+}
+
+/// Tells how far it is.
+#[allow(clippy::print_stderr, reason = "it is a command")]
+fn tell(line: &str) {
+    eprintln!("{line}");
 }
 
 /// This program, which is its own schedulers and workers.
@@ -165,7 +202,7 @@ async fn main() -> ExitCode {
             kills,
             seed,
         };
-        match scenario.play(plan).await {
+        match scenario.play(plan, &arguments).await {
             Ok((holds, words, json)) => {
                 all_hold &= holds;
                 meshwork_test_servers::say(if arguments.json { json } else { words });

@@ -9,6 +9,7 @@ mod cast;
 mod count;
 pub mod fleet;
 mod ground;
+pub mod hostile;
 pub mod limits;
 mod moments;
 mod program;

@@ -8,12 +8,12 @@ use crate::chaos::ChaosError;
 
 /// One start of a job, as the script itself wrote it down.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Start {
-    pub(super) job: String,
+pub(in crate::chaos) struct Start {
+    pub(in crate::chaos) job: String,
     /// The worker's process; [`ORPHANED`] if that was gone when the script looked.
-    pub(super) worker: u32,
+    pub(in crate::chaos) worker: u32,
     /// On the machine's clock that never jumps.
-    pub(super) at: Duration,
+    pub(in crate::chaos) at: Duration,
 }
 
 /// Who has the scripts of a worker that was killed, until they learn of it.
@@ -24,15 +24,15 @@ const LEARNT: Duration = Duration::from_secs(5);
 
 /// What the harness did, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Trouble {
-    pub(super) what: What,
-    pub(super) from: Duration,
-    pub(super) to: Duration,
+pub(in crate::chaos) struct Trouble {
+    pub(in crate::chaos) what: What,
+    pub(in crate::chaos) from: Duration,
+    pub(in crate::chaos) to: Duration,
 }
 
 /// What can take a running job from its worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(in crate::chaos) enum What {
     /// `kill -9` of this process.
     Killed(u32),
     /// SIGSTOP of this process, until its leases had ended.
@@ -43,17 +43,17 @@ pub(super) enum What {
 
 /// The starts of a whole play.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Judged {
+pub(in crate::chaos) struct Judged {
     /// Starts beyond the first of each job.
-    pub(super) twice: u64,
+    pub(in crate::chaos) twice: u64,
     /// Of these, how many what had happened explains.
-    pub(super) permitted: u64,
+    pub(in crate::chaos) permitted: u64,
     /// The others.
-    pub(super) unexplained: Vec<String>,
+    pub(in crate::chaos) unexplained: Vec<String>,
 }
 
 /// Reads the lines `job worker nanoseconds`.
-pub(super) fn starts(tally: &str) -> Result<Vec<Start>, ChaosError> {
+pub(in crate::chaos) fn starts(tally: &str) -> Result<Vec<Start>, ChaosError> {
     let start = |line: &str| {
         let mut words = line.split(' ');
         Some(Start {
@@ -68,7 +68,7 @@ pub(super) fn starts(tally: &str) -> Result<Vec<Start>, ChaosError> {
 
 /// A job may start again only if, between the two starts, the worker of the first was killed or paused beyond
 /// its lease, or no server answered; or if the worker of the second was about to start it when it was paused.
-pub(super) fn judge(starts: &[Start], troubles: &[Trouble]) -> Judged {
+pub(in crate::chaos) fn judge(starts: &[Start], troubles: &[Trouble]) -> Judged {
     let mut of_job: HashMap<&str, Vec<&Start>> = HashMap::new();
     for start in starts {
         of_job.entry(&start.job).or_default().push(start);
@@ -94,7 +94,8 @@ pub(super) fn judge(starts: &[Start], troubles: &[Trouble]) -> Judged {
     judged
 }
 
-fn explains(trouble: &Trouble, first: &Start, then: &Start) -> bool {
+/// Whether a trouble explains that a job that had started once was started again.
+pub(in crate::chaos) fn explains(trouble: &Trouble, first: &Start, then: &Start) -> bool {
     let meanwhile = trouble.from <= then.at && trouble.to >= first.at;
     let concerns = match trouble.what {
         What::Killed(_) if first.worker == ORPHANED => {

@@ -3,11 +3,11 @@
 //! each trouble by who makes it. In the end every job that was acknowledged has its one right result, and
 //! each start beyond a job's first is explained by what had happened to its worker or to the server.
 
-mod ledger;
+pub(super) mod ledger;
 mod store;
 mod submit;
-mod troop;
-mod troubles;
+pub(super) mod troop;
+pub(super) mod troubles;
 
 use std::fmt;
 use std::fs;
@@ -175,8 +175,12 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
     let quarters = Quarters {
         binary: &plan.binary,
         dir: dir.path(),
-        python: &python,
-        url: store.url(),
+        types: "python",
+        lease: troop::LEASE,
+        environment: vec![
+            ("REDIS_URL", store.url().into()),
+            ("MESHWORK_PYTHON", python.into()),
+        ],
         faketime: faketime.as_deref(),
     };
     let mut troop = Vec::new();

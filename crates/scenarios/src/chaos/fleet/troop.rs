@@ -1,5 +1,6 @@
 //! The workers of a fleet: real processes, some of them with a clock that is wrong by a minute.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -12,7 +13,7 @@ use crate::chaos::ChaosError;
 
 /// Long enough for a machine that is busy with other things to renew it, so that no lease ends without a
 /// trouble that explains it.
-pub(super) const LEASE: Duration = Duration::from_secs(3);
+pub(in crate::chaos) const LEASE: Duration = Duration::from_secs(3);
 /// Jobs at a time in each worker.
 const CONCURRENCY: usize = 4;
 /// How long a worker may take to say that it listens.
@@ -22,18 +23,29 @@ const LOOK: Duration = Duration::from_millis(20);
 /// By how much each worker's clock is wrong, in turn.
 const CLOCKS: [&str; 3] = ["+0s", "+60s", "-60s"];
 
+/// How long a worker may take to stop in order: its grace, and the time to hand back what is left.
+const STOP: Duration = Duration::from_secs(60);
+
 /// What all workers have in common.
-pub(super) struct Quarters<'a> {
-    pub(super) binary: &'a Path,
-    pub(super) dir: &'a Path,
-    pub(super) python: &'a Path,
-    pub(super) url: String,
+pub(in crate::chaos) struct Quarters<'a> {
+    pub(in crate::chaos) binary: &'a Path,
+    /// Where their outputs go: `worker-N.out` and `worker-N.err`, the latter of all that had this number.
+    pub(in crate::chaos) dir: &'a Path,
+    /// The types of scripts that they run, as the command takes them.
+    pub(in crate::chaos) types: &'a str,
+    /// Where the data is, the interpreter, and the like.
+    pub(in crate::chaos) environment: Vec<(&'static str, OsString)>,
+    /// How long a job is a worker's without a renewal.
+    pub(in crate::chaos) lease: Duration,
     /// The library that makes a clock wrong; without it all clocks are right.
-    pub(super) faketime: Option<&'a Path>,
+    pub(in crate::chaos) faketime: Option<&'a Path>,
 }
 
 /// Lets time pass in which no worker may end by itself.
-pub(super) async fn peace(troop: &mut [Member], time: Duration) -> Result<(), ChaosError> {
+pub(in crate::chaos) async fn peace(
+    troop: &mut [Member],
+    time: Duration,
+) -> Result<(), ChaosError> {
     let ends = troop.iter_mut().map(|member| Box::pin(member.ends()));
     match tokio::time::timeout(time, futures_util::future::select_all(ends)).await {
         Ok((ended, ..)) => Err(ended),
@@ -42,27 +54,34 @@ pub(super) async fn peace(troop: &mut [Member], time: Duration) -> Result<(), Ch
 }
 
 /// One worker, killed when dropped.
-pub(super) struct Member {
+pub(in crate::chaos) struct Member {
     number: usize,
     child: Child,
     stdout: PathBuf,
 }
 
 impl Member {
-    pub(super) fn start(quarters: &Quarters<'_>, number: usize) -> Result<Self, ChaosError> {
+    pub(in crate::chaos) fn start(
+        quarters: &Quarters<'_>,
+        number: usize,
+    ) -> Result<Self, ChaosError> {
         let stdout = quarters.dir.join(format!("worker-{number}.out"));
         let stderr = quarters.dir.join(format!("worker-{number}.err"));
         let out = File::create(&stdout).map_err(ChaosError::io("a worker's output"))?;
         let err = File::options().append(true).create(true).open(&stderr);
         let err = err.map_err(ChaosError::io("a worker's output"))?;
         let mut command = Command::new(quarters.binary);
-        command.args(["worker", "--json", "--type", "python"]);
-        command.args(["--lease", &LEASE.as_secs().to_string()]);
+        command.args(["worker", "--json", "--type", quarters.types]);
+        command.args(["--lease", &quarters.lease.as_secs().to_string()]);
         command.args(["--concurrency", &CONCURRENCY.to_string()]);
         command.current_dir(quarters.dir).kill_on_drop(true);
-        command
-            .env("REDIS_URL", &quarters.url)
-            .env("MESHWORK_PYTHON", quarters.python);
+        command.env_remove("REDIS_URL").env_remove("MESHWORK_DATA");
+        command.envs(
+            quarters
+                .environment
+                .iter()
+                .map(|(name, value)| (name, value)),
+        );
         if let Some(library) = quarters.faketime {
             command.env("LD_PRELOAD", library);
             command.env("FAKETIME", CLOCKS[number % CLOCKS.len()]);
@@ -78,7 +97,7 @@ impl Member {
     }
 
     /// Waits until it has said that it listens.
-    pub(super) async fn listens(&mut self) -> Result<(), ChaosError> {
+    pub(in crate::chaos) async fn listens(&mut self) -> Result<(), ChaosError> {
         let until = Instant::now() + START;
         while !fs::read_to_string(&self.stdout).is_ok_and(|said| said.contains("listening")) {
             match tokio::time::timeout(LOOK, self.child.wait()).await {
@@ -98,7 +117,7 @@ impl Member {
     }
 
     /// The number of its process.
-    pub(super) fn pid(&self) -> Result<u32, ChaosError> {
+    pub(in crate::chaos) fn pid(&self) -> Result<u32, ChaosError> {
         let gone = || ChaosError::Ended {
             program: self.name(),
             status: "nobody knows how".to_owned(),
@@ -108,7 +127,7 @@ impl Member {
     }
 
     /// Fails if it has ended by itself.
-    pub(super) fn is_there(&mut self) -> Result<(), ChaosError> {
+    pub(in crate::chaos) fn is_there(&mut self) -> Result<(), ChaosError> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
             Ok(Some(status)) => Err(self.ended(Ok(status))),
@@ -117,14 +136,43 @@ impl Member {
     }
 
     /// `kill -9`, and another one in its place.
-    pub(super) async fn replace(&mut self, quarters: &Quarters<'_>) -> Result<(), ChaosError> {
+    pub(in crate::chaos) async fn replace(
+        &mut self,
+        quarters: &Quarters<'_>,
+    ) -> Result<(), ChaosError> {
+        self.kill().await?;
+        self.start_again(quarters)
+    }
+
+    /// `kill -9`; returns when the process has gone.
+    pub(in crate::chaos) async fn kill(&mut self) -> Result<(), ChaosError> {
         self.is_there()?;
-        self.child
-            .kill()
-            .await
-            .map_err(ChaosError::io("to kill a worker"))?;
+        let killed = self.child.kill().await;
+        killed.map_err(ChaosError::io("to kill a worker"))
+    }
+
+    /// Another one in the place of one that was killed.
+    pub(in crate::chaos) fn start_again(
+        &mut self,
+        quarters: &Quarters<'_>,
+    ) -> Result<(), ChaosError> {
         *self = Self::start(quarters, self.number)?;
         Ok(())
+    }
+
+    /// SIGTERM; returns when it has ended in order.
+    pub(in crate::chaos) async fn stop(mut self) -> Result<(), ChaosError> {
+        self.signal(Signal::TERM)?;
+        match tokio::time::timeout(STOP, self.child.wait()).await {
+            Ok(Ok(status)) if status.success() => Ok(()),
+            Ok(status) => Err(self.ended(status)),
+            Err(_) => Err(ChaosError::Stuck {
+                program: self.name(),
+                what: "stopped",
+                seconds: STOP.as_secs(),
+                said: self.said(),
+            }),
+        }
     }
 
     /// Returns when it ends.
@@ -134,7 +182,7 @@ impl Member {
     }
 
     /// SIGSTOP or SIGCONT.
-    pub(super) fn signal(&self, signal: Signal) -> Result<(), ChaosError> {
+    pub(in crate::chaos) fn signal(&self, signal: Signal) -> Result<(), ChaosError> {
         let pid = Pid::from_raw(self.pid()?.cast_signed());
         let sent = pid.map_or(Ok(()), |pid| kill_process(pid, signal));
         sent.map_err(|error| ChaosError::io("to signal a worker")(error.into()))

@@ -57,7 +57,7 @@ pub(super) struct Troubles {
 }
 
 /// The time on the clock that all processes share and that never jumps.
-pub(super) fn now() -> Duration {
+pub(in crate::chaos) fn now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
     Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or_default())

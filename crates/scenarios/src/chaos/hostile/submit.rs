@@ -1,0 +1,340 @@
+//! Submitters: several tasks, each of which starts one process of the command after the other. Their output goes
+//! straight to files; that, and no store, says which jobs are accepted.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tokio::process::Command;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::failed;
+use super::jobs::{Asked, Draw, End};
+use crate::chaos::ChaosError;
+use crate::chaos::fleet::troop::Quarters;
+
+/// Processes that submit at the same time.
+const SUBMITTERS: u64 = 3;
+/// Jobs in one call, at most.
+const TOGETHER: usize = 12;
+/// Tries of a call; if all fail, its jobs may be there or not.
+const TRIES: usize = 6;
+/// Pause between two tries.
+const AGAIN: Duration = Duration::from_millis(300);
+/// Longest time of a call: the command itself repeats one for 15 s.
+const CALL: Duration = Duration::from_secs(60);
+/// Jobs that later ones may depend on.
+const LATEST: usize = 8;
+
+/// The answer of the command to a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It is stored.
+    Accepted,
+    /// Another one has its unique name, and it is not stored.
+    Kept,
+    /// It is refused, in this word.
+    Refused(String),
+}
+
+/// Requested jobs, and the answers to them.
+#[derive(Debug, Default)]
+pub(super) struct Submitted {
+    pub(super) jobs: Vec<Asked>,
+    pub(super) answers: HashMap<String, Answer>,
+    /// Jobs of calls that ended well, of which these said nothing.
+    pub(super) unanswered: Vec<String>,
+}
+
+/// State that all submitters share.
+struct Shared {
+    /// The command.
+    binary: PathBuf,
+    dir: PathBuf,
+    environment: Vec<(&'static str, std::ffi::OsString)>,
+    tally: PathBuf,
+    jobs: usize,
+    next: AtomicUsize,
+    running: Mutex<BTreeSet<u32>>,
+}
+
+/// Submitters at work.
+pub(super) struct Submitting {
+    shared: Arc<Shared>,
+    allowed: watch::Sender<usize>,
+    tasks: JoinSet<Result<Submitted, ChaosError>>,
+}
+
+impl Submitting {
+    pub(super) fn start(quarters: &Quarters<'_>, tally: &Path, jobs: usize, seed: u64) -> Self {
+        let shared = Arc::new(Shared {
+            binary: quarters.binary.to_owned(),
+            dir: quarters.dir.to_owned(),
+            environment: quarters.environment.clone(),
+            tally: tally.to_owned(),
+            jobs,
+            next: AtomicUsize::new(0),
+            running: Mutex::default(),
+        });
+        let (allowed, allowance) = watch::channel(0);
+        let mut tasks = JoinSet::new();
+        for number in 0..SUBMITTERS {
+            let (shared, allowance) = (Arc::clone(&shared), allowance.clone());
+            let random = StdRng::seed_from_u64(seed.wrapping_add(number));
+            tasks.spawn(async move { submit(&shared, number, allowance, random).await });
+        }
+        Self {
+            shared,
+            allowed,
+            tasks,
+        }
+    }
+
+    /// Lets so many jobs be submitted, in all.
+    pub(super) fn allow(&self, jobs: usize) {
+        self.allowed.send_replace(jobs);
+    }
+
+    /// `kill -9` of a process that submits, if there is one.
+    pub(super) fn kill(&self, random: &mut StdRng) -> Option<u32> {
+        let running = self.shared.running.lock();
+        let running = running.unwrap_or_else(PoisonError::into_inner);
+        let at = random.random_range(0..running.len().max(1));
+        let process = *running.iter().nth(at)?;
+        // It is not waited for while it stands there, so its number is its own.
+        kill_process(Pid::from_raw(process.cast_signed())?, Signal::KILL).ok()?;
+        Some(process)
+    }
+
+    /// Waits until all are submitted.
+    pub(super) async fn end(mut self) -> Result<Submitted, ChaosError> {
+        self.allow(self.shared.jobs);
+        let mut all = Submitted::default();
+        while let Some(ended) = self.tasks.join_next().await {
+            let one = ended.map_err(|error| failed(&error))??;
+            all.jobs.extend(one.jobs);
+            all.answers.extend(one.answers);
+            all.unanswered.extend(one.unanswered);
+        }
+        all.jobs.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(all)
+    }
+}
+
+async fn submit(
+    shared: &Shared,
+    number: u64,
+    mut allowance: watch::Receiver<usize>,
+    random: StdRng,
+) -> Result<Submitted, ChaosError> {
+    let mut all = Submitted::default();
+    let mut draw = Draw {
+        random,
+        tally: &shared.tally,
+        known: HashMap::new(),
+        latest: Vec::new(),
+    };
+    for call in 0.. {
+        let size = draw.random.random_range(1..=TOGETHER);
+        let first = shared.next.fetch_add(size, Ordering::SeqCst);
+        let last = (first + size).min(shared.jobs);
+        if first >= last {
+            break;
+        }
+        let allowed = allowance.wait_for(|allowed| *allowed >= last).await;
+        // Nobody is there any more who wants them.
+        allowed.map_err(|error| failed(&error))?;
+        let mut jobs = Vec::new();
+        for number in first..last {
+            let job = draw.job(number, &jobs);
+            jobs.push(job);
+        }
+        let file = shared.dir.join(format!("jobs-{number}-{call}"));
+        let answers = send(shared, &file, &jobs, &mut all.unanswered).await?;
+        for job in &jobs {
+            if answers.get(&job.id) == Some(&Answer::Accepted) {
+                let fails = matches!(job.end(), End::Failed(_));
+                draw.known.insert(job.id.clone(), fails);
+                draw.latest.push(job.id.clone());
+            }
+        }
+        let old = draw.latest.len().saturating_sub(LATEST);
+        draw.latest.drain(..old);
+        all.answers.extend(answers);
+        all.jobs.extend(jobs);
+    }
+    Ok(all)
+}
+
+/// Submits jobs, again and again if need be; what was said of each.
+async fn send(
+    shared: &Shared,
+    file: &Path,
+    jobs: &[Asked],
+    unanswered: &mut Vec<String>,
+) -> Result<HashMap<String, Answer>, ChaosError> {
+    let lines: String = jobs.iter().map(|job| format!("{}\n", job.line)).collect();
+    fs::write(file, lines).map_err(ChaosError::io("jobs"))?;
+    let mut answers = HashMap::new();
+    let mut tries = tokio::time::interval(AGAIN);
+    tries.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    for attempt in 0..TRIES {
+        tries.tick().await;
+        let said = file.with_extension(format!("said-{attempt}"));
+        // The first try of a lone job goes the way that people take.
+        let alone = (attempt == 0).then_some(jobs).and_then(single);
+        let arguments = alone.unwrap_or_else(|| {
+            let file = file.display().to_string();
+            ["job", "submit", "--json", "--jsonl", &file]
+                .map(str::to_owned)
+                .to_vec()
+        });
+        let input = jobs[0].line["script"].as_str().unwrap_or_default();
+        let well = call(shared, &arguments, input, &said).await?;
+        let text = fs::read_to_string(&said).map_err(ChaosError::io("what was said"))?;
+        answers.extend(heard(&text, jobs)?);
+        if well {
+            let silent = jobs.iter().filter(|job| !answers.contains_key(&job.id));
+            unanswered.extend(silent.map(|job| job.id.clone()));
+            break;
+        }
+    }
+    Ok(answers)
+}
+
+/// The arguments of `job submit` for one job, whose script comes over stdin.
+fn single(jobs: &[Asked]) -> Option<Vec<String>> {
+    let [job] = jobs else {
+        return None;
+    };
+    let mut words = ["job", "submit", "-", "--json"].map(str::to_owned).to_vec();
+    for (name, value) in job.line.as_object()? {
+        let option = format!("--{}", name.replace('_', "-"));
+        match value {
+            Value::Array(values) => {
+                for value in values {
+                    words.extend([option.clone(), value.as_str()?.to_owned()]);
+                }
+            }
+            Value::Object(pairs) => {
+                for (name, value) in pairs {
+                    words.extend([option.clone(), format!("{name}={}", value.as_str()?)]);
+                }
+            }
+            _ if name == "script" => {}
+            Value::String(text) => words.extend([option, text.clone()]),
+            other => words.extend([option, other.to_string()]),
+        }
+    }
+    Some(words)
+}
+
+/// Runs the command; whether it ended well.
+async fn call(
+    shared: &Shared,
+    arguments: &[String],
+    input: &str,
+    said: &Path,
+) -> Result<bool, ChaosError> {
+    let script = said.with_extension("stdin");
+    fs::write(&script, input).map_err(ChaosError::io("a script"))?;
+    let open = |path: &Path| File::options().append(true).create(true).open(path);
+    let io = |what: &'static str| ChaosError::io(what);
+    let errors = open(&shared.dir.join("submit.err")).map_err(io("what submitters say"))?;
+    let mut command = Command::new(&shared.binary);
+    command
+        .args(arguments)
+        .current_dir(&shared.dir)
+        .env_remove("REDIS_URL")
+        .env_remove("MESHWORK_DATA")
+        .envs(shared.environment.iter().map(|(name, value)| (name, value)))
+        .stdin(File::open(&script).map_err(io("a script"))?)
+        .stdout(Stdio::from(open(said).map_err(io("what was said"))?))
+        .stderr(errors)
+        .kill_on_drop(true);
+    let mut child = command.spawn().map_err(io("a submitter"))?;
+    let running = || {
+        shared
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    };
+    let process = child.id().unwrap_or_default();
+    running().insert(process);
+    let ended = tokio::time::timeout(CALL, child.wait()).await;
+    running().remove(&process);
+    match ended {
+        Ok(status) => Ok(status.map_err(io("a submitter"))?.success()),
+        Err(_) => Err(ChaosError::Stuck {
+            program: arguments.join(" "),
+            what: "submitted its jobs",
+            seconds: CALL.as_secs(),
+            said: String::new(),
+        }),
+    }
+}
+
+/// Reads what a process printed; the last line may be cut where it was killed.
+fn heard(text: &str, jobs: &[Asked]) -> Result<Vec<(String, Answer)>, ChaosError> {
+    let mut heard = Vec::new();
+    for line in text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+    {
+        let value: Value =
+            serde_json::from_str(line).map_err(|_| ChaosError::Line(line.to_owned()))?;
+        let id = value["id"].as_str().unwrap_or_default().to_owned();
+        let answer = match (value["result"].as_str(), value["kept"].as_bool()) {
+            (Some("stored" | "exists"), _) | (None, None | Some(false)) => (id, Answer::Accepted),
+            (Some("kept"), _) => (id, Answer::Kept),
+            // Its own id is not said, but that of the other.
+            (None, Some(true)) => (jobs[0].id.clone(), Answer::Kept),
+            (Some(other), _) => (id, Answer::Refused(other.to_owned())),
+        };
+        heard.push(answer);
+    }
+    Ok(heard)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::jobs::Kind;
+    use super::*;
+
+    #[test]
+    fn what_a_killed_process_said_last_is_left_out() {
+        let jobs = [Asked::plain("a", Kind::Rhai)];
+        let said = "{\"line\":1,\"id\":\"a\",\"result\":\"stored\"}\n{\"line\":2,\"id\":\"b\",\"re";
+        assert_eq!(
+            heard(said, &jobs).unwrap(),
+            [("a".to_owned(), Answer::Accepted)]
+        );
+        let said = "{\"id\":\"c\",\"kept\":true}\n{\"line\":2,\"id\":\"d\",\"result\":\"full\"}\n";
+        let refused = Answer::Refused("full".to_owned());
+        let expected = [("a".to_owned(), Answer::Kept), ("d".to_owned(), refused)];
+        assert_eq!(heard(said, &jobs).unwrap(), expected);
+        assert!(heard("no json\n", &jobs).is_err());
+    }
+
+    #[test]
+    fn a_lone_job_is_asked_for_with_options() {
+        let mut job = Asked::plain("a", Kind::Rhai);
+        job.line = serde_json::json!({
+            "id": "a", "script": "1", "retries": 2, "env": {"A": "b"}, "depends_on": ["c", "d"], "in": "5ms",
+        });
+        let words = single(&[job]).unwrap().join(" ");
+        assert_eq!(
+            words,
+            "job submit - --json --depends-on c --depends-on d --env A=b --id a --in 5ms --retries 2"
+        );
+    }
+}
