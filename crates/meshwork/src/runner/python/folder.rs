@@ -124,11 +124,33 @@ pub(in super::super) fn remove_orphan(folder: &Path) -> bool {
     true
 }
 
+/// The lock goes last, so that the next sweep ends a removal that was cut off.
 fn remove(path: &Path) -> io::Result<()> {
-    fs::remove_dir_all(path).or_else(|_| {
+    empty(path).or_else(|_| {
         open_up(path);
-        fs::remove_dir_all(path)
-    })
+        empty(path)
+    })?;
+    fs::remove_dir_all(path)
+}
+
+/// Removes all but the lock.
+fn empty(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_name() == LOCK {
+            continue;
+        }
+        let removed = match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path()),
+            false => fs::remove_file(entry.path()),
+        };
+        match removed {
+            // The launcher and the next worker may remove it at once.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed?,
+        }
+    }
+    Ok(())
 }
 
 /// Scripts may leave folders that even their owner may not empty.
@@ -145,6 +167,20 @@ fn open_up(path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_removal_that_was_cut_off_is_ended_by_the_next_sweep() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("meshwork-cut");
+        fs::create_dir_all(folder.join("work/deep")).unwrap();
+        fs::write(folder.join(LOCK), "").unwrap();
+        fs::write(folder.join("outcome"), "").unwrap();
+        empty(&folder).unwrap();
+        let left: Vec<_> = fs::read_dir(&folder).unwrap().flatten().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+        sweep(parent.path());
+        assert!(!folder.exists());
+    }
 
     #[test]
     fn it_is_private_and_leaves_nothing_behind() {
