@@ -1,10 +1,11 @@
 //! Sessions of an engine that runs in this process, as a connection.
 
+use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use meshwork_embedded::{Handle, Session};
+use meshwork_embedded::{Handle, Reply, Session};
 use redis::{Arg, Cmd, Pipeline, RedisFuture, RedisResult, Value};
 use tokio::task;
 
@@ -42,17 +43,16 @@ impl Sessions {
     }
 
     fn take(&self) -> Session {
-        let idle = self
-            .idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
-        idle.unwrap_or_else(|| self.handle.session())
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        // `CLIENT KILL` ends idle sessions too, and those answer nothing any more.
+        idle.retain(|session| !session.is_over());
+        let one = idle.pop();
+        one.unwrap_or_else(|| self.handle.session())
     }
 
     fn put(&self, session: Session) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < MAX_IDLE {
+        if idle.len() < MAX_IDLE && !session.is_over() {
             idle.push(session);
         }
     }
@@ -132,8 +132,17 @@ fn arguments(cmd: &Cmd) -> Vec<Bytes> {
     cmd.args_iter().map(argument).collect()
 }
 
+/// Runs a command. A session that was killed meanwhile is a connection that broke.
+async fn run(session: &mut Session, cmd: &Cmd) -> RedisResult<Value> {
+    let reply = session.call(&arguments(cmd)).await;
+    if matches!(reply, Reply::Nothing | Reply::Error(_)) && session.is_over() {
+        return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
+    }
+    Ok(reply::value(reply))
+}
+
 async fn call(session: &mut Session, cmd: &Cmd) -> RedisResult<Value> {
-    reply::value(session.call(&arguments(cmd)).await).extract_error()
+    run(session, cmd).await?.extract_error()
 }
 
 async fn call_many(
@@ -144,7 +153,7 @@ async fn call_many(
 ) -> RedisResult<Vec<Value>> {
     let mut values = Vec::new();
     for cmd in pipeline.cmd_iter() {
-        values.push(reply::value(session.call(&arguments(cmd)).await));
+        values.push(run(session, cmd).await?);
     }
     Ok(values.into_iter().skip(offset).take(count).collect())
 }
