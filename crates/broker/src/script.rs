@@ -11,7 +11,7 @@ mod names;
 mod tests;
 mod verb;
 
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use meshwork_model::bananas;
@@ -50,10 +50,15 @@ impl Verb {
     /// The script as it is sent, but for the names of keys, which are another namespace's elsewhere. One whose files do
     /// not fit together, which a test finds, says so when it is called.
     #[must_use]
-    pub fn source(self) -> String {
-        expand(&self.file()).unwrap_or_else(|fault| {
-            let fault = fault.to_string().replace(['\\', '\'', '\n'], " ");
-            format!("return redis.error_reply('ERR {fault}')")
+    pub fn source(self) -> &'static str {
+        static MADE: [OnceLock<String>; Verb::ALL.len()] =
+            [const { OnceLock::new() }; Verb::ALL.len()];
+        // They stand in the order in which they are declared.
+        MADE[self as usize].get_or_init(|| {
+            expand(&self.file()).unwrap_or_else(|fault| {
+                let fault = fault.to_string().replace(['\\', '\'', '\n'], " ");
+                format!("return redis.error_reply('ERR {fault}')")
+            })
         })
     }
 
@@ -76,22 +81,23 @@ const MOST_DEAD: u64 = 10_000;
 /// longest pause between two.
 const TRIES_FOR_MS: u64 = 86_400_000;
 
-/// All scripts.
-#[derive(Debug, Clone)]
-pub struct Scripts(Arc<[String]>);
-
-impl Default for Scripts {
-    fn default() -> Self {
-        static ALL: LazyLock<Scripts> = LazyLock::new(|| Scripts::altered(|_, source| source));
-        ALL.clone()
-    }
-}
+/// All scripts: as they are, or altered.
+#[derive(Debug, Clone, Default)]
+pub struct Scripts(Option<Arc<[String]>>);
 
 impl Scripts {
     /// The scripts, each as `alter` makes it: tests break them on purpose and expect to be told.
     #[must_use]
-    pub fn altered(alter: impl Fn(Verb, String) -> String) -> Self {
-        Self(Verb::ALL.map(|verb| alter(verb, verb.source())).into())
+    pub fn altered(alter: impl Fn(Verb, &str) -> String) -> Self {
+        let all = Verb::ALL.map(|verb| alter(verb, verb.source()));
+        Self(Some(all.into()))
+    }
+
+    fn source(&self, verb: Verb) -> &str {
+        match &self.0 {
+            Some(altered) => &altered[verb as usize],
+            None => verb.source(),
+        }
     }
 
     /// The scripts for the keys of one namespace.
@@ -187,9 +193,8 @@ impl Named {
             made,
         } = &*self.0;
         debug_assert_eq!(verb.schema(), *schema, "{verb:?} is of another schema");
-        // They stand in the order in which they are declared.
         made[verb as usize].get_or_init(|| {
-            let source = constants.put_into(&sources.0[verb as usize]);
+            let source = constants.put_into(sources.source(verb));
             Script::new(&format!("{}{source}", verb.flags()))
         })
     }

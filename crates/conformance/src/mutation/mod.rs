@@ -73,7 +73,7 @@ impl Mutation {
             if verb == self.verb {
                 source.replace(&self.find, &self.replace)
             } else {
-                source
+                source.to_owned()
             }
         }))
     }
