@@ -43,16 +43,18 @@ impl Sessions {
     }
 
     fn take(&self) -> Session {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = || {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.pop()
+        };
         // `CLIENT KILL` ends idle sessions too, and those answer nothing any more.
-        idle.retain(|session| !session.is_over());
-        let one = idle.pop();
-        one.unwrap_or_else(|| self.handle.session())
+        let alive = std::iter::from_fn(idle).find(|session| !session.is_over());
+        alive.unwrap_or_else(|| self.handle.session())
     }
 
     fn put(&self, session: Session) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < MAX_IDLE && !session.is_over() {
+        if idle.len() < MAX_IDLE {
             idle.push(session);
         }
     }
