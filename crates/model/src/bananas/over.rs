@@ -376,9 +376,5 @@ fn due_ms(time: &str) -> Option<u64> {
 /// A description as a context's id can say it.
 fn shortened(text: &str) -> String {
     let text = text.split('\0').next().unwrap_or_default();
-    let mut end = text.len().min(limits::MAX_CALLER);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text[..end].to_owned()
+    text[..text.floor_char_boundary(limits::MAX_CALLER)].to_owned()
 }

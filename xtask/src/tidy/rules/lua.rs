@@ -9,7 +9,7 @@ const HOME: &str = "crates/broker/src/";
 const SCRIPTS: &str = "crates/broker/src/lua/";
 
 /// How a line begins that says what a file is made of.
-pub(super) const MADE_OF: &str = "--- @";
+const MADE_OF: &str = "--- @";
 
 /// What scripts begin with, and none calls: it says what it is for.
 const LIBRARY: &str = "/lua/lib/";

@@ -1,6 +1,5 @@
 --- @include take, waits, gate, free, foreign
--- Taking jobs, the long way: those that wish for something, were stored by others, or ran before; and off
--- queues for which something is set.
+-- Takes jobs the long way: those with options, of other clients, or that ran before; and off queues with settings.
 
 -- Whether the claim has to write where it ends more than others do: see finish.lua.
 local function marked(is, attempt) return is.error or is.mw_stop or is.mw_lost or attempt ~= 1 end

@@ -48,8 +48,7 @@ local function useless(id, key, is, from, queue, legacy)
   return why
 end
 
--- Reads job ids, each once: a JSON array of strings and whole numbers, a JSON string, or ids without quotes, with
--- commas between them. Whether they could be read.
+-- Reads job ids: a JSON array of strings and whole numbers, a JSON string, or bare ids with commas; false for others.
 local MOST_PREREQUISITES = 1000 -- as many as a job of ours may have
 local function read_ids(seen, ids, text)
   text = text or ''

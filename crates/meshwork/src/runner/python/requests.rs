@@ -141,14 +141,10 @@ async fn answer(line: Vec<u8>, submitter: Option<&Submitter>) -> Answer {
 }
 
 fn refusal(call: u64, why: &str) -> Answer {
-    let mut end = why.len().min(MAX_WHY);
-    while !why.is_char_boundary(end) {
-        end -= 1;
-    }
     Answer {
         call,
         id: None,
-        error: Some(why[..end].to_owned()),
+        error: Some(why[..why.floor_char_boundary(MAX_WHY)].to_owned()),
     }
 }
 

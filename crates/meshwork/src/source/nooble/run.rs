@@ -141,7 +141,7 @@ async fn poison(state: &State, in_hand: &InHand, what: &str) {
     let reply = asks.and_then(|asks| answer::to(&asks, service, names, &Err(error), None));
     let (token, letter) = (new_id(), letter(what, &in_hand.received));
     let failure = Failure {
-        error: cut(&letter),
+        error: &letter[..letter.floor_char_boundary(MAX_ERROR)],
         most_runs: 0,
         pause: Duration::ZERO,
         longest_pause: Duration::ZERO,
@@ -350,7 +350,7 @@ impl Task<'_> {
             began: micros(self.began.0).into(),
             took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             how,
-            error: cut(error).into(),
+            error: error[..error.floor_char_boundary(MAX_ERROR)].into(),
         };
         Over::new(&self.in_hand.received, &told)
     }
@@ -367,14 +367,6 @@ fn answer_of(reply: &Reply) -> Answer<'_> {
         message: &reply.message,
         waits: reply.waits,
     }
-}
-
-fn cut(error: &str) -> &str {
-    let mut end = error.len().min(MAX_ERROR);
-    while !error.is_char_boundary(end) {
-        end -= 1;
-    }
-    &error[..end]
 }
 
 /// Hands a message back; should that fail, this service looks for it, and others take it over when this one is gone. False
