@@ -53,13 +53,13 @@ pub(crate) enum Error {
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     #[error(transparent)]
-    Handler(#[from] meshwork::source::bananas::HandlerError),
+    Handler(#[from] meshwork::protocol::bananas::HandlerError),
     #[error(transparent)]
     Config(#[from] crate::commands::ConfigError),
     #[error(transparent)]
     Service(#[from] ServiceError),
     #[error(transparent)]
-    Action(#[from] meshwork::source::nooble::Error),
+    Action(#[from] meshwork::protocol::nooble::Error),
     #[error("{place} is no JSON: {why}")]
     NoJson { place: String, why: String },
     #[error("there is no dead letter {0}: `meshwork action dead list` shows those that there are")]
@@ -204,8 +204,8 @@ impl Error {
     }
 }
 
-fn exit_of_action(error: &meshwork::source::nooble::Error) -> Exit {
-    use meshwork::source::nooble::Error as E;
+fn exit_of_action(error: &meshwork::protocol::nooble::Error) -> Exit {
+    use meshwork::protocol::nooble::Error as E;
     match error {
         E::Target(_) | E::Data(_) | E::Invalid(_) => Exit::USAGE,
         E::Connect(_) | E::Broker(_) => Exit::SERVER,

@@ -5,7 +5,7 @@ use std::path::Path;
 use meshwork::JobRequest;
 use meshwork::model::route::bindings::Bindings;
 use meshwork::model::route::topic::Topic;
-use meshwork::source::bananas;
+use meshwork::protocol::bananas;
 
 use crate::yaml;
 

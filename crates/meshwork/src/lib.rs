@@ -6,8 +6,8 @@ mod error;
 mod failure;
 mod lot;
 pub mod metrics;
+pub mod protocol;
 pub mod runner;
-pub mod source;
 mod span;
 mod worker;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::model::keys::nooble::{Dialect, service_of};
-use meshwork::source::nooble::{MAX_CONCURRENCY, Service, ServiceHandle};
+use meshwork::protocol::nooble::{MAX_CONCURRENCY, Service, ServiceHandle};
 use meshwork_broker::doctor::nooble_rights;
 use meshwork_broker::nooble::Nooble;
 use serde::Serialize;

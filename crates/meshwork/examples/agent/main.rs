@@ -16,7 +16,7 @@ mod common;
 use std::error::Error;
 use std::time::Duration;
 
-use meshwork::source::nooble::{ActionContext, Request, Service};
+use meshwork::protocol::nooble::{ActionContext, Request, Service};
 use serde::{Deserialize, Serialize};
 
 use common::{client, option, serve};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use meshwork::model::keys::nooble::{Dialect, QueueManager};
 use meshwork::model::name::Namespace;
-use meshwork::source::nooble::{Client, Service};
+use meshwork::protocol::nooble::{Client, Service};
 use meshwork::{Target, TlsFiles};
 use tokio::signal::unix::{SignalKind, signal};
 

@@ -10,7 +10,7 @@ mod common;
 use std::time::Duration;
 
 use meshwork::model::nooble::ErrorDetail;
-use meshwork::source::nooble::{ActionContext, Client, Request, Service};
+use meshwork::protocol::nooble::{ActionContext, Client, Request, Service};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use meshwork::model::nooble::Data;
-use meshwork::source::nooble::{ActionContext, Client, Service};
+use meshwork::protocol::nooble::{ActionContext, Client, Service};
 use serde::{Deserialize, Serialize};
 
 /// How long what `record.put` writes stays, in seconds.

@@ -17,7 +17,7 @@ use std::error::Error;
 use std::path::Path;
 
 use meshwork::model::nooble::ErrorDetail;
-use meshwork::source::nooble::{ActionContext, Request, Service};
+use meshwork::protocol::nooble::{ActionContext, Request, Service};
 use serde::{Deserialize, Serialize};
 
 use common::{client, option, serve};

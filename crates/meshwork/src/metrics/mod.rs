@@ -5,7 +5,6 @@
 mod bananas;
 mod figure;
 mod format;
-mod meter;
 mod page;
 mod process;
 mod shared;
@@ -13,13 +12,12 @@ mod table;
 
 pub use figure::{Figure, Kind};
 pub use format::Format;
-pub(crate) use meter::Meter;
 pub use shared::{FRESH, Shared};
 pub use table::FIGURES;
 
 use std::sync::Arc;
 
-use crate::source::bananas::Client as BananasClient;
+use crate::protocol::bananas::Client as BananasClient;
 use crate::{Client, Monitor};
 use page::Page;
 

@@ -10,6 +10,7 @@ mod rhai;
 mod sandbox;
 mod stop;
 mod submit;
+mod workdir;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -157,4 +158,18 @@ pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("without a text")
+}
+
+/// The output of a run as JSON: text that is not JSON becomes a string. None if there is no text.
+pub(crate) fn as_json(output: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(output);
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    Some(match is_json {
+        true => text.to_owned(),
+        false => serde_json::Value::from(text).to_string(),
+    })
 }

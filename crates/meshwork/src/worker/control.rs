@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::Setup;
 use super::duty::Turn;
 use super::held::Held;
-use crate::source::thread::{Never, in_turn};
+use crate::worker::dedicated_thread::{Never, in_turn};
 
 /// Between two looks: so long, at most, a request to stop waits to be heard.
 pub(super) const EVERY: Duration = Duration::from_secs(1);

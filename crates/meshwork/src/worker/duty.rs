@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::Setup;
 use super::control::EVERY;
 use super::presence::reclaim_dead;
-use crate::source::thread::{Never, in_turn};
+use crate::worker::dedicated_thread::{Never, in_turn};
 
 /// How much of a turn goes into the duties, so that renewals and requests to stop have the rest.
 const BUDGET: Duration = Duration::from_millis(500);

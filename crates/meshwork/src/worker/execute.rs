@@ -17,7 +17,6 @@ use super::ship::{self, Shipping};
 use super::slot::With;
 use crate::Batch;
 use crate::runner::{self, Run, Runner, StopReason, StopSignal, Submitter};
-use crate::source::handlers::as_json;
 
 /// How long after its grace a runner may take to return before it is cut off: a slot is not lost to a
 /// handler that hears on nothing.
@@ -90,7 +89,7 @@ pub(super) async fn execute(
     let report = match &report.result {
         // Who waits for it in Bananas reads JSON.
         Ok(output) if job.taken_over => Report {
-            result: Ok(as_json(output).unwrap_or_default().into()),
+            result: Ok(runner::as_json(output).unwrap_or_default().into()),
             ..report
         },
         _ => report,

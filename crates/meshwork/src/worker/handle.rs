@@ -15,12 +15,12 @@ use super::Setup;
 use super::appetite::Appetite;
 use super::feed::Feeders;
 use super::held::Held;
+use super::meter::Meter;
 use super::monitor::{Monitor, Watched};
 use super::pull::{self, Ends};
 use super::renew::{Alive, Keeper};
 use crate::Error;
-use crate::metrics::Meter;
-use crate::source::hand_back::{ENDED, ended_or_cut_off};
+use crate::worker::release::{ENDED, ended_or_cut_off};
 
 /// A running worker. Dropped without [`WorkerHandle::stop`], it takes no more jobs, and what it runs comes
 /// back when the leases end.

@@ -8,7 +8,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::metrics::Meter;
+use super::meter::Meter;
 
 /// After how long without an answer of the server a worker counts as ill: it asks at least as often as it
 /// renews leases, and reconnects within seconds once the server is back.

@@ -23,7 +23,7 @@ use super::lists::{Order, Turn, base_of};
 use super::report::Ran;
 use super::slot::Ended;
 use super::start::Starter;
-use crate::source::hand_back::hand_back;
+use crate::worker::release::hand_back;
 
 /// Between two claims while nothing comes: what no wake-up told of is found then, and what came to a list
 /// that no connection waits on. Between two looks into all feeds too: into one of them an id may have come

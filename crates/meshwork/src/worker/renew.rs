@@ -14,7 +14,7 @@ use super::duty::{Turn, duties, listen};
 use super::held::Held;
 use super::lists::Lists;
 use super::presence::reclaim_dead;
-use crate::source::thread::{Never, Thread, in_turn, within};
+use crate::worker::dedicated_thread::{Never, Thread, in_turn, within};
 
 /// How long it may take to say that the worker is gone; it is known a little later in any case.
 const DEPART: Duration = Duration::from_millis(500);

@@ -12,8 +12,8 @@ use super::duty::Due;
 use super::identity::Identity;
 use super::lists::{Lists, Places};
 use super::logfile::LogFolders;
+use super::meter::Meter;
 use super::presence::Present;
-use crate::metrics::Meter;
 use crate::runner::Runner;
 
 /// What all parts of a running worker share.

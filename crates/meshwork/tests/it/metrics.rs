@@ -10,7 +10,7 @@ use crate::worker_support::{Gate, Scripted, osis};
 use futures_util::future::join_all;
 use meshwork::metrics::{FIGURES, Figure, Format, Kind, Metrics};
 use meshwork::model::keys::bananas::Bananas as BananasKeys;
-use meshwork::source::bananas::Client as BananasClient;
+use meshwork::protocol::bananas::Client as BananasClient;
 use meshwork::{Client, JobRequest, Unfit, Worker};
 use meshwork_broker::bananas::Bananas;
 use meshwork_test_servers::eventually;

@@ -10,10 +10,10 @@ use meshwork::metrics::{FIGURES, Figure, Format, Kind, Metrics};
 use meshwork::model::job::{NewJob, When};
 use meshwork::model::name::{JobId, RoutingKey};
 use meshwork::model::outcome::{Failure, FailureKind, Report};
-use meshwork::runner::Context;
-use meshwork::source::bananas::{
+use meshwork::protocol::bananas::{
     Client as BananasClient, Request as BananasRequest, Worker as BananasWorker,
 };
+use meshwork::runner::Context;
 use meshwork::{Client, JobRequest, Monitor, ScheduleRequest, Worker, WorkerHandle};
 use meshwork_broker::bananas::{Back, Claim as BananasClaim};
 use meshwork_broker::{Claim, Feeds};

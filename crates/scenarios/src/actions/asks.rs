@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use meshwork::source::nooble::{Client, Request};
+use meshwork::protocol::nooble::{Client, Request};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 

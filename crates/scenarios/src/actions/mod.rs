@@ -55,7 +55,7 @@ pub enum ActionsError {
     Redis(#[from] redis::RedisError),
     /// Our client or service.
     #[error(transparent)]
-    Actions(#[from] meshwork::source::nooble::Error),
+    Actions(#[from] meshwork::protocol::nooble::Error),
     /// This machine lacks a program.
     #[error("there is no {0}: see `cargo xtask test`")]
     Missing(&'static str),

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use meshwork::source::nooble::{ActionContext, Client, Service};
+use meshwork::protocol::nooble::{ActionContext, Client, Service};
 use meshwork::{Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
 use meshwork_model::keys::nooble::{Dialect, QueueManager};
@@ -65,9 +65,9 @@ pub(super) async fn client(
 ) -> Result<Client, ActionsError> {
     let names = QueueManager::new(Namespace::nooble(), None, dialect);
     let target = Target::parse(url, TlsFiles::default());
-    let target = target.map_err(meshwork::source::nooble::Error::from)?;
+    let target = target.map_err(meshwork::protocol::nooble::Error::from)?;
     let broker = Nooble::connect(&target, names).await;
-    let broker = broker.map_err(meshwork::source::nooble::Error::from)?;
+    let broker = broker.map_err(meshwork::protocol::nooble::Error::from)?;
     Ok(Client::new(broker, service))
 }
 

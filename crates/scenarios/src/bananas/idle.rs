@@ -5,8 +5,8 @@
 use std::fmt;
 use std::time::Instant;
 
+use meshwork::protocol::bananas::{Client, Request, Worker};
 use meshwork::runner::Context;
-use meshwork::source::bananas::{Client, Request, Worker};
 use meshwork_model::bananas::Peer;
 use meshwork_model::name::RoutingKey;
 use meshwork_model::route::Priority;

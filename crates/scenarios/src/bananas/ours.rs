@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use meshwork::protocol::bananas::{Client, Request, Worker};
 use meshwork::runner::Context;
-use meshwork::source::bananas::{Client, Request, Worker};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 

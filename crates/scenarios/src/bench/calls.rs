@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use meshwork::source::nooble::{ActionContext, Client, Request, Service, ServiceHandle};
+use meshwork::protocol::nooble::{ActionContext, Client, Request, Service, ServiceHandle};
 use meshwork_model::keys::nooble::Dialect;
 use meshwork_model::nooble::Data;
 use serde_json::json;
@@ -45,7 +45,7 @@ impl Pair {
         let pair = Self {
             client: Client::new(ground.actions(dialect).await?, "caller"),
             service,
-            data: data.map_err(meshwork::source::nooble::Error::from)?,
+            data: data.map_err(meshwork::protocol::nooble::Error::from)?,
         };
         for _ in 0..WARM_UP {
             call(&pair.client, &pair.data).await?;

@@ -58,7 +58,7 @@ pub enum BenchError {
     Broker(#[from] meshwork_broker::Error),
     /// A call of an action, or its service.
     #[error(transparent)]
-    Actions(#[from] meshwork::source::nooble::Error),
+    Actions(#[from] meshwork::protocol::nooble::Error),
     /// A command of the floor or of the measurement.
     #[error("measure: {0}")]
     Command(#[from] redis::RedisError),

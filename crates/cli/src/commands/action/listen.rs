@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 use meshwork::model::nooble::{Data, ErrorDetail};
-use meshwork::source::nooble::{
+use meshwork::protocol::nooble::{
     ActionContext, AskedFor, Client, Notice, Notification, Service, ServiceHandle, Subscription,
 };
 use serde::Serialize;

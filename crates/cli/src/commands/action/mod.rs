@@ -16,7 +16,7 @@ use meshwork::model::keys::nooble::{Dialect, QueueManager, service_of};
 use meshwork::model::name::Namespace;
 use meshwork::model::nooble::{Data, InvalidData};
 use meshwork::model::trace::TraceContext;
-use meshwork::source::nooble::{Client, Ids, Request};
+use meshwork::protocol::nooble::{Client, Ids, Request};
 use meshwork_broker::nooble::Nooble;
 use serde::de::IgnoredAny;
 
@@ -188,7 +188,7 @@ fn data(written: &str) -> Result<Data, Error> {
             let why = no_json(&text);
             Err(Error::NoJson { place, why })
         }
-        data => Ok(data.map_err(meshwork::source::nooble::Error::from)?),
+        data => Ok(data.map_err(meshwork::protocol::nooble::Error::from)?),
     }
 }
 

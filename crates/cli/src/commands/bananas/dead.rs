@@ -1,7 +1,7 @@
 //! `meshwork bananas dead`.
 
 use meshwork::model::name::JobId;
-use meshwork::source::bananas::Client;
+use meshwork::protocol::bananas::Client;
 use meshwork_broker::bananas::Replayed;
 use serde::Serialize;
 use serde_json::value::RawValue;

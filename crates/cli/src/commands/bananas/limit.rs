@@ -3,7 +3,7 @@
 use clap::ArgGroup;
 use meshwork::model::name::RoutingKey;
 use meshwork::model::queue::{MAX_CONCURRENCY, QueueSettings, Rate};
-use meshwork::source::bananas::{Client, RouteLimit};
+use meshwork::protocol::bananas::{Client, RouteLimit};
 use serde::Serialize;
 
 use super::Side;

@@ -11,7 +11,7 @@ mod wait;
 use meshwork::model::bananas::{Outcome, Peer};
 use meshwork::model::keys::bananas::Bananas as Keys;
 use meshwork::model::name::Namespace;
-use meshwork::source::bananas::Client;
+use meshwork::protocol::bananas::Client;
 use meshwork::{Client as OurClient, Target};
 use meshwork_broker::bananas::Bananas;
 use serde::Serialize;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use meshwork::model::name::{JobId, RoutingKey};
 use meshwork::model::route::Priority;
-use meshwork::source::bananas::Request;
+use meshwork::protocol::bananas::Request;
 use serde::Serialize;
 
 use super::{Side, print};

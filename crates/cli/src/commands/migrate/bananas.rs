@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::model::name::{RoutingKey, ScriptType};
-use meshwork::source::bananas::over::{Left, Moved, Mover};
+use meshwork::protocol::bananas::over::{Left, Moved, Mover};
 use serde::Serialize;
 
 use crate::commands::bananas::Side;

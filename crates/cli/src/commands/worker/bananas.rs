@@ -9,7 +9,7 @@ use meshwork::metrics::Metrics;
 use meshwork::model::bananas::DEFAULT_MAX_RETRIES;
 use meshwork::model::name::RoutingKey;
 use meshwork::model::route::routes::Routes;
-use meshwork::source::bananas::{Foreign, JOB_TIMEOUT, MAX_CONCURRENCY, Worker, WorkerHandle};
+use meshwork::protocol::bananas::{Foreign, JOB_TIMEOUT, MAX_CONCURRENCY, Worker, WorkerHandle};
 use meshwork_broker::Broker;
 use serde::Serialize;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use meshwork::model::route::routes::Routes;
-use meshwork::source::bananas::MAX_CONCURRENCY;
+use meshwork::protocol::bananas::MAX_CONCURRENCY;
 use serde::Deserialize;
 
 use crate::value;

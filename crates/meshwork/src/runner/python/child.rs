@@ -14,8 +14,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tokio::process::{ChildStderr, ChildStdout, Command};
 use tokio::sync::oneshot;
 
+use super::super::workdir::Folder;
 use super::super::{Run, sandbox};
-use super::folder::Folder;
 use super::lifeline;
 
 /// What the interpreter runs; the script itself it reads from its folder.

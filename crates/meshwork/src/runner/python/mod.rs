@@ -21,7 +21,6 @@
 mod capture;
 mod check;
 mod child;
-mod folder;
 mod interpreter;
 mod lifeline;
 mod outcome;
@@ -43,12 +42,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::log::Stream;
+use super::workdir::{self, Folder};
 use super::{Run, Runner, StopReason};
 use capture::Capture;
 pub(super) use check::check;
 use child::Child;
-use folder::Folder;
-pub(super) use folder::remove_orphan;
 use progress::Reports;
 use requests::Requests;
 
@@ -161,7 +159,7 @@ async fn wait(child: &Child, run: &Run, dropped: &CancellationToken) -> io::Resu
 /// Finds the interpreter, and puts in order what killed workers left.
 async fn get_ready() -> Result<PathBuf, interpreter::InterpreterError> {
     let swept = blocking(|| {
-        folder::sweep(&std::env::temp_dir());
+        workdir::sweep(&std::env::temp_dir());
         Ok(())
     });
     let (found, _) = tokio::join!(interpreter::find(), swept);

@@ -17,7 +17,7 @@ use rustix::process::{
 
 use super::control::{Order, Worker};
 use super::{ENTER, again, argument, descriptors, tree, wait_for};
-use crate::runner::python::remove_orphan;
+use crate::runner::workdir::remove_orphan;
 
 /// How long killed processes may take to be gone. It takes milliseconds; one that is stuck in the kernel, or
 /// that belongs to another user, may not hold the run's end up.

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use super::held::Held;
 use crate::Error;
-use crate::source::thread::{Never, in_turn, within};
+use crate::worker::dedicated_thread::{Never, in_turn, within};
 
 pub(super) use dead::reclaim_dead;
 use process::Process;

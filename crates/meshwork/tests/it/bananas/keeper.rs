@@ -6,7 +6,7 @@ use meshwork::model::bananas::{Cron, NewJob};
 use meshwork::model::keys::bananas::Bananas as Keys;
 use meshwork::model::name::JobId;
 use meshwork::model::schedule::timing::Timing;
-use meshwork::source::bananas::{Client, Worker};
+use meshwork::protocol::bananas::{Client, Worker};
 use meshwork_broker::bananas::Bananas;
 use meshwork_broker::conn::Conn;
 use meshwork_conformance::moody::{Mood, Moody};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use meshwork::protocol::bananas::{Client, Request, Worker, WorkerHandle};
 use meshwork::runner::Context;
-use meshwork::source::bananas::{Client, Request, Worker, WorkerHandle};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 use meshwork_test_servers::stalling::Stalling;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use meshwork::model::bananas::Peer;
+use meshwork::protocol::bananas::{Request, RouteLimit, Worker, WorkerHandle};
 use meshwork::runner::Context;
-use meshwork::source::bananas::{Request, RouteLimit, Worker, WorkerHandle};
 use meshwork_test_servers::eventually;
 use tokio::sync::Semaphore;
 

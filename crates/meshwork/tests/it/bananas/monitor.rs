@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use meshwork::Unfit;
-use meshwork::source::bananas::{Client, Request, Worker};
+use meshwork::protocol::bananas::{Client, Request, Worker};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 use tokio::sync::{Notify, mpsc};

@@ -1,7 +1,7 @@
 //! Jobs that are taken over as jobs of ours: which of them are not.
 
 use meshwork::Client;
-use meshwork::source::bananas::over::Mover;
+use meshwork::protocol::bananas::over::Mover;
 
 use super::support::Ground;
 

@@ -2,8 +2,8 @@
 
 use meshwork::model::bananas::Peer;
 use meshwork::model::route::Priority;
+use meshwork::protocol::bananas::{Foreign, Request, Worker};
 use meshwork::runner::Context;
-use meshwork::source::bananas::{Foreign, Request, Worker};
 use meshwork_test_servers::eventually;
 use tokio::sync::mpsc;
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use meshwork::model::name::JobId;
+use meshwork::protocol::bananas::Request;
 use meshwork::runner::Context;
-use meshwork::source::bananas::Request;
 use meshwork_test_servers::eventually;
 use tokio::sync::mpsc;
 

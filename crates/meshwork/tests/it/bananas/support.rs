@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork::source::bananas::{Client, Worker};
+use meshwork::protocol::bananas::{Client, Worker};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{FreshDatabase, Tool, shared};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use meshwork::model::bananas::Peer;
+use meshwork::protocol::bananas::{Request, WorkerHandle};
 use meshwork::runner::Context;
-use meshwork::source::bananas::{Request, WorkerHandle};
 use meshwork_test_servers::eventually;
 use tokio::sync::Semaphore;
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use meshwork::model::bananas::Outcome;
 use meshwork::model::name::JobId;
-use meshwork::source::bananas::Request;
+use meshwork::protocol::bananas::Request;
 use meshwork_test_servers::eventually;
 use tokio::task::JoinHandle;
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use meshwork::model::bananas::{Cron, NewJob, Peer};
 use meshwork::model::name::JobId;
 use meshwork::model::schedule::timing::Timing;
+use meshwork::protocol::bananas::{Request, Worker};
 use meshwork::runner::Context;
-use meshwork::source::bananas::{Request, Worker};
 use meshwork_test_servers::eventually;
 use tokio::sync::{Notify, mpsc};
 

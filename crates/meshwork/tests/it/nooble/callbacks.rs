@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use meshwork::model::keys::nooble::Dialect;
 use meshwork::model::nooble::ErrorDetail;
-use meshwork::source::nooble::{ActionContext, Client, Request, Service};
+use meshwork::protocol::nooble::{ActionContext, Client, Request, Service};
 use meshwork_test_servers::eventually;
 use serde_json::{Value, json};
 
@@ -159,7 +159,7 @@ async fn a_callback_may_ask_for_a_callback() {
             context
                 .answer_expects("demo.confirmed", &json!({ "stage": 2 }))
                 .await?;
-            Ok::<_, meshwork::source::nooble::Error>(json!({ "draft": 1 }))
+            Ok::<_, meshwork::protocol::nooble::Error>(json!({ "draft": 1 }))
         };
         let confirmed = move |told: Result<Value, ErrorDetail>, context: ActionContext| {
             let told = told.map_err(|error| error.message);

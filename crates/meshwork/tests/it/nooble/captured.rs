@@ -3,7 +3,7 @@
 
 use meshwork::model::keys::nooble::Dialect;
 use meshwork::model::nooble::{Action, Fresh};
-use meshwork::source::nooble::{Client, Ids, Request};
+use meshwork::protocol::nooble::{Client, Ids, Request};
 use meshwork_test_servers::eventually;
 use serde::Deserialize;
 use serde_json::Value;

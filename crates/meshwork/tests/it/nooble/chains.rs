@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use meshwork::model::nooble::ErrorDetail;
-use meshwork::source::nooble::{ActionContext, Client, Service, ServiceHandle};
+use meshwork::protocol::nooble::{ActionContext, Client, Service, ServiceHandle};
 use meshwork_test_servers::eventually;
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ fn link(
 async fn beginner(ground: &Ground) -> ServiceHandle {
     let begin = async |data: Value, context: ActionContext| {
         context.answer_expects("demo.second", &data).await?;
-        Ok::<_, meshwork::source::nooble::Error>(data)
+        Ok::<_, meshwork::protocol::nooble::Error>(data)
     };
     let service = ground.service().handle("demo.begin", begin);
     service.start().await.unwrap()
@@ -180,7 +180,7 @@ async fn a_callback_without_an_id_may_ask_for_a_callback() {
             .await
             .unwrap();
         for n in [1, 2] {
-            let asks = meshwork::source::nooble::Ids::default();
+            let asks = meshwork::protocol::nooble::Ids::default();
             let action = json!({
                 "action_type": "demo.begin", "data": { "after": n }, "origin_service": "old",
                 "tenant_id": asks.tenant_id, "session_id": asks.session_id, "task_id": asks.task_id,

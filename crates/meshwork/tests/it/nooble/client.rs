@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use meshwork::model::nooble::{Data, Response};
-use meshwork::source::nooble::{ActionContext, Client, Error, Ids, Request};
+use meshwork::protocol::nooble::{ActionContext, Client, Error, Ids, Request};
 use meshwork_test_servers::eventually;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use meshwork::source::nooble::{ActionContext, Cycle, Error, Ids, Request, Service};
+use meshwork::protocol::nooble::{ActionContext, Cycle, Error, Ids, Request, Service};
 use meshwork_test_servers::eventually;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use meshwork::model::keys::nooble::{Dialect, QueueManager};
 use meshwork::model::name::Namespace;
-use meshwork::source::nooble::{Client, Request};
+use meshwork::protocol::nooble::{Client, Request};
 use meshwork_broker::nooble::Nooble;
 use meshwork_test_servers::eventually;
 use rustix::process::{Pid, Signal, kill_process};

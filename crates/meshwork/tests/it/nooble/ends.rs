@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use meshwork::model::keys::nooble::{Dialect, QueueManager};
 use meshwork::model::name::Namespace;
 use meshwork::model::nooble::Response;
-use meshwork::source::nooble::{Client, Error, Request};
+use meshwork::protocol::nooble::{Client, Error, Request};
 use meshwork::{Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
 use meshwork_test_servers::eventually;

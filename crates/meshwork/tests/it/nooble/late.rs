@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use meshwork::model::keys::nooble::{Dialect, QueueManager};
 use meshwork::model::name::Namespace;
-use meshwork::source::nooble::{ActionContext, Client, Service, ServiceHandle};
+use meshwork::protocol::nooble::{ActionContext, Client, Service, ServiceHandle};
 use meshwork::{Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
 use meshwork_test_servers::eventually;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use meshwork::model::keys::nooble::{Dialect, QueueManager};
 use meshwork::model::name::Namespace;
-use meshwork::source::nooble::{Client, Cycle, Error, Ids};
+use meshwork::protocol::nooble::{Client, Cycle, Error, Ids};
 use meshwork::{Target, TlsFiles};
 use meshwork_broker::nooble::{Nooble, Received, Source};
 use meshwork_test_servers::eventually;

@@ -1,6 +1,6 @@
 //! Notifications: who listens hears them, and is told of what it missed.
 
-use meshwork::source::nooble::{Client, Ids, MAX_UNREAD, Notice, Request, Subscription};
+use meshwork::protocol::nooble::{Client, Ids, MAX_UNREAD, Notice, Request, Subscription};
 use meshwork_test_servers::eventually;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::set_default;
 use tracing::{Event, Metadata, Subscriber};
 
-use meshwork::source::nooble::ActionContext;
+use meshwork::protocol::nooble::ActionContext;
 
 use super::support::{BOUND, Ground, request};
 

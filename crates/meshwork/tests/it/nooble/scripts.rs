@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use meshwork::model::nooble::Data;
-use meshwork::source::nooble::{ActionContext, Cycle, Error, Ids};
+use meshwork::protocol::nooble::{ActionContext, Cycle, Error, Ids};
 use serde_json::{Value, json};
 
 use super::support::{BOUND, Ground, request};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use meshwork::model::keys::nooble::Dialect;
 use meshwork::model::nooble::{Data, Ended};
-use meshwork::source::nooble::{ActionContext, ActionError, Ids, Service};
+use meshwork::protocol::nooble::{ActionContext, ActionError, Ids, Service};
 use meshwork_test_servers::eventually;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
@@ -213,7 +213,7 @@ async fn what_a_handler_sends_belongs_to_the_same_task() {
             let answer = context.call("demo.echo", &data, BOUND).await?;
             let action = context.action.action_id.clone();
             let inner = answer.data.map(|data| data.text().to_owned());
-            Ok::<_, meshwork::source::nooble::Error>(json!({ "inner": inner, "outer": action }))
+            Ok::<_, meshwork::protocol::nooble::Error>(json!({ "inner": inner, "outer": action }))
         };
         let service = ground
             .service()

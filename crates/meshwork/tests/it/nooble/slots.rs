@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::join_all;
-use meshwork::source::nooble::{ActionContext, Client, Service, ServiceHandle};
+use meshwork::protocol::nooble::{ActionContext, Client, Service, ServiceHandle};
 use meshwork_broker::conn::Conn;
 use meshwork_broker::nooble::Nooble;
 use meshwork_conformance::faulty::{Faulty, Moment};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use meshwork::source::nooble::{ActionContext, Client, Service};
+use meshwork::protocol::nooble::{ActionContext, Client, Service};
 use meshwork_test_servers::servers::RealServer;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;

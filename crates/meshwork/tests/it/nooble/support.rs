@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshwork::model::keys::nooble::{Dialect, QueueManager};
 use meshwork::model::name::Namespace;
 use meshwork::model::nooble::Traced;
-use meshwork::source::nooble::{ActionContext, Client, Request, Service, ServiceHandle};
+use meshwork::protocol::nooble::{ActionContext, Client, Request, Service, ServiceHandle};
 use meshwork::{Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
 use meshwork_test_servers::eventually;

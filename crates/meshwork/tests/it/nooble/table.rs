@@ -1,6 +1,6 @@
 //! The table of bad input in docs/actions.md: a test per row. After each, the service goes on.
 
-use meshwork::source::nooble::{Ids, ServiceHandle};
+use meshwork::protocol::nooble::{Ids, ServiceHandle};
 use meshwork_test_servers::eventually;
 use serde_json::{Value, json};
 
@@ -319,7 +319,7 @@ async fn five_megabytes() {
     for ground in Ground::both().await {
         let service = ground.started().await;
         let data = json!({ "text": "ñ".repeat(2_500_000) });
-        let request = meshwork::source::nooble::Request::new("demo.echo", &data).unwrap();
+        let request = meshwork::protocol::nooble::Request::new("demo.echo", &data).unwrap();
         let answer: Value = ground.tester.ask(request, BOUND).await.unwrap();
         assert_eq!(answer["echo"], data);
         ground.goes_on(service).await;

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use meshwork::model::nooble::{Data, Response as Answer, uuid};
 use meshwork::model::trace::TraceContext;
-use meshwork::source::nooble::{Error as ActionError, Ids, Request};
+use meshwork::protocol::nooble::{Error as ActionError, Ids, Request};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 

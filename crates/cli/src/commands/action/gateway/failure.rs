@@ -5,7 +5,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTIC
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use meshwork::model::nooble::ErrorDetail;
-use meshwork::source::nooble::Error;
+use meshwork::protocol::nooble::Error;
 
 use crate::http::guard::Refusal;
 

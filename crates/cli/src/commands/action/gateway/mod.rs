@@ -13,7 +13,7 @@ use axum::Router;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use clap::builder::NonEmptyStringValueParser;
-use meshwork::source::nooble::Client;
+use meshwork::protocol::nooble::Client;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;

@@ -8,7 +8,7 @@ use meshwork_broker::{Backoff, Error, MAX_ITEMS};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::state::{Queue, State};
-use crate::source::thread::{Thread, in_turn, within};
+use crate::worker::dedicated_thread::{Thread, in_turn, within};
 
 /// Starts it.
 pub(super) fn start(state: Arc<State>) -> std::io::Result<Thread> {

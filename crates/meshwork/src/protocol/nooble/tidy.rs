@@ -5,11 +5,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use meshwork_broker::nooble::Over;
+use meshwork_broker::nooble::{Nooble, Over};
 use tokio::sync::Notify;
 use tokio::time::sleep;
-
-use super::state::State;
 
 /// How long the first of those that are told together waits for the others.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -49,26 +47,24 @@ impl Ends {
     }
 }
 
-/// Tidies until the service has stopped and nothing runs any more.
-pub(super) async fn tidy(state: Arc<State>) {
-    let ended = state.ended();
+/// Tidies until the service has stopped and nothing runs any more, which `ended` tells.
+pub(super) async fn tidy(broker: Nooble, over: Arc<Ends>, ended: impl Future<Output = ()>) {
     tokio::pin!(ended);
     loop {
         tokio::select! {
-            () = state.over.came.notified() => {}
-            () = &mut ended => return flush(&state).await,
+            () = over.came.notified() => {}
+            () = &mut ended => return flush(&broker, &over).await,
         }
         tokio::select! {
-            () = sleep(PAUSE) => flush(&state).await,
-            () = &mut ended => return flush(&state).await,
+            () = sleep(PAUSE) => flush(&broker, &over).await,
+            () = &mut ended => return flush(&broker, &over).await,
         }
     }
 }
 
-async fn flush(state: &State) {
-    let over = std::mem::take(&mut *state.over.over()).runs;
+async fn flush(broker: &Nooble, over: &Ends) {
+    let over = std::mem::take(&mut *over.over()).runs;
     for part in over.chunks(AT_ONCE) {
-        let broker = &state.setup.broker;
         let told = broker.outages().told("tidy", broker.tidy(part).await);
         if told.is_err() {
             tracing::debug!(

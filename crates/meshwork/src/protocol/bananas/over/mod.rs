@@ -18,7 +18,7 @@ use meshwork_model::name::{RoutingKey, ScriptType};
 pub use told::{Left, MOST_TOLD, Moved};
 
 use super::JOB_TIMEOUT;
-use crate::source::handlers::{HandlerError, read_script};
+use crate::protocol::handlers::{HandlerError, read_script};
 use crate::{Client as OurClient, Error};
 
 /// What moves jobs over.

@@ -12,8 +12,8 @@ use super::pull::{promote, pull, take_over, trim};
 use super::run::release;
 use super::state::{Setup, State};
 use super::tidy::tidy;
-use crate::source::hand_back::{ENDED, ended_or_cut_off};
-use crate::source::thread::Thread;
+use crate::worker::dedicated_thread::Thread;
+use crate::worker::release::{ENDED, ended_or_cut_off};
 
 /// How long a stopping service waits for its parked connections to come back.
 const UNPARK: Duration = Duration::from_secs(2);
@@ -44,9 +44,13 @@ pub(super) fn start(state: Arc<State>) -> Result<ServiceHandle, Error> {
         let (shared, queue_of) = parts();
         tasks.push(tokio::spawn(trim(shared, queue_of)));
     }
+    let (broker, over) = (state.setup.broker.clone(), Arc::clone(&state.over));
+    let ended = Arc::clone(&state);
+    let ended = async move { ended.ended().await };
+    let tidies = tokio::spawn(tidy(broker, over, ended));
     Ok(ServiceHandle {
         tasks,
-        tidies: tokio::spawn(tidy(Arc::clone(&state))),
+        tidies,
         keeper,
         stop: state.stop.clone().drop_guard(),
         state,

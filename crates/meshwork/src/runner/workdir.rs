@@ -112,7 +112,7 @@ fn is_orphan(folder: &Path) -> bool {
 }
 
 /// Removes the folder of a run if its worker is gone. Returns false if the worker still holds it.
-pub(in super::super) fn remove_orphan(folder: &Path) -> bool {
+pub(super) fn remove_orphan(folder: &Path) -> bool {
     let lock = File::open(folder.join(LOCK));
     match lock.map(|lock| lock.try_lock().is_ok()) {
         Ok(false) => return false,

@@ -145,7 +145,7 @@ pub(super) struct State {
     /// The runs.
     pub(super) running: TaskTracker,
     /// Those that are over, as far as something is left to do for them.
-    pub(super) over: Ends,
+    pub(super) over: Arc<Ends>,
 }
 
 impl State {
@@ -157,7 +157,7 @@ impl State {
             numbers: AtomicU64::new(0),
             stop: CancellationToken::new(),
             running: TaskTracker::new(),
-            over: Ends::default(),
+            over: Arc::default(),
         }
     }
 

@@ -14,8 +14,8 @@ use super::keep;
 use super::pull::pull;
 use super::run::back;
 use super::state::State;
-use crate::source::hand_back::{ENDED, ended_or_cut_off};
-use crate::source::thread::Thread;
+use crate::worker::dedicated_thread::Thread;
+use crate::worker::release::{ENDED, ended_or_cut_off};
 use crate::{Error, Monitor};
 
 /// How long a stopping worker waits for its parked connections to come back.

@@ -14,10 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Foreign;
 use super::report::Reports;
-use crate::metrics::Meter;
+use crate::protocol::handlers::Handlers;
 use crate::runner::{StopReason, StopSignal};
-use crate::source::handlers::Handlers;
-use crate::worker::{Appetite, Identity, Watched};
+use crate::worker::{Appetite, Identity, Meter, Watched};
 
 /// So often a lease is renewed while it lasts.
 const RENEWALS: u32 = 3;

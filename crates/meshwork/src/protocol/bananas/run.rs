@@ -16,8 +16,8 @@ use tracing::Instrument;
 use super::Foreign;
 use super::state::{InHand, State};
 use crate::failure::Reason;
+use crate::protocol::handlers::Entry;
 use crate::runner::{Run, StopReason};
-use crate::source::handlers::Entry;
 use crate::span::{self, Subject};
 
 /// How long after its time a runner may take to return before it is cut off.

@@ -12,8 +12,8 @@ use tokio_util::task::TaskTracker;
 use super::left::Left;
 use super::run::run;
 use super::state::State;
-use crate::source::hand_back::hand_back;
 use crate::worker::Holds;
+use crate::worker::release::hand_back;
 
 /// Between two claims while nothing comes: what no connection told of is found then.
 const SAFETY: Duration = Duration::from_secs(1);

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use super::{END, Error, MAX_CALLS, Replies, Told, Waits, give_up};
 
 /// One call that waits. When this is dropped its id is free again, and an answer that comes later has an end.
-pub(in crate::source::nooble) struct Call<'a> {
+pub(in crate::protocol::nooble) struct Call<'a> {
     replies: &'a Replies,
     broker: &'a Nooble,
     id: &'a str,
@@ -31,7 +31,7 @@ enum Comes {
 
 impl Replies {
     /// Begins to wait for the answer to the call of this id on a list, which is of that call alone if it is `own`.
-    pub(in crate::source::nooble) fn begin<'a>(
+    pub(in crate::protocol::nooble) fn begin<'a>(
         &'a self,
         broker: &'a Nooble,
         (id, list): (&'a str, String),
@@ -70,7 +70,7 @@ impl Replies {
 
 impl Call<'_> {
     /// The answer; None if none comes in time.
-    pub(in crate::source::nooble) async fn answer(
+    pub(in crate::protocol::nooble) async fn answer(
         mut self,
         wait: Duration,
     ) -> Result<Option<Told>, Error> {

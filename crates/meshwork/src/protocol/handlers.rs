@@ -41,8 +41,8 @@ pub enum HandlerError {
 }
 
 /// What runs jobs of one name.
-pub(in crate::source) struct Entry {
-    pub(in crate::source) runner: AnyRunner,
+pub(super) struct Entry {
+    pub(super) runner: AnyRunner,
     /// The script; none for a function.
     script: Option<Vec<u8>>,
 }
@@ -50,7 +50,7 @@ pub(in crate::source) struct Entry {
 impl Entry {
     /// The job as its runtime takes it: a function finds the payload where scripts have their text, a script finds
     /// it where scripts find their input.
-    pub(in crate::source) fn job(&self, id: &str, payload: &str) -> Job {
+    pub(super) fn job(&self, id: &str, payload: &str) -> Job {
         let payload = payload.as_bytes().to_vec();
         let fields = match &self.script {
             None => vec![(field::SCRIPT.to_owned(), payload)],
@@ -63,33 +63,16 @@ impl Entry {
     }
 
     /// What a run gave, as JSON: a script may give any text.
-    pub(in crate::source) fn result(&self, output: Vec<u8>) -> Option<String> {
+    pub(super) fn result(&self, output: Vec<u8>) -> Option<String> {
         if self.script.is_none() {
             return String::from_utf8(output).ok();
         }
-        as_json(&output)
+        runner::as_json(&output)
     }
-}
-
-/// What a run gave, as JSON: text that is none becomes a string, and no text nothing.
-pub(crate) fn as_json(output: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(output);
-    let text = text.trim();
-    if text.is_empty() {
-        return None;
-    }
-    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-    Some(match is_json {
-        true => text.to_owned(),
-        false => serde_json::Value::from(text).to_string(),
-    })
 }
 
 /// The script of a handler, and the type whose runtime runs it.
-pub(in crate::source) fn read_script(
-    name: &str,
-    path: &Path,
-) -> Result<(&'static str, String), HandlerError> {
+pub(super) fn read_script(name: &str, path: &Path) -> Result<(&'static str, String), HandlerError> {
     let ending = path.extension().and_then(|ending| ending.to_str());
     let script_type = match ending {
         Some("py") => ScriptType::PYTHON,
@@ -115,19 +98,15 @@ fn unknown(name: &str, path: &Path) -> HandlerError {
 
 /// The handlers of a worker, by name.
 #[derive(Default)]
-pub(in crate::source) struct Handlers(HashMap<String, Entry>);
+pub(super) struct Handlers(HashMap<String, Entry>);
 
 impl Handlers {
-    pub(in crate::source) fn add(&mut self, name: &str, runner: AnyRunner) {
+    pub(super) fn add(&mut self, name: &str, runner: AnyRunner) {
         let script = None;
         self.0.insert(name.to_owned(), Entry { runner, script });
     }
 
-    pub(in crate::source) fn add_script(
-        &mut self,
-        name: &str,
-        path: &Path,
-    ) -> Result<(), HandlerError> {
+    pub(super) fn add_script(&mut self, name: &str, path: &Path) -> Result<(), HandlerError> {
         let (script_type, text) = read_script(name, path)?;
         let runner = runner::builtin(script_type).ok_or_else(|| unknown(name, path))?;
         let script = Some(text.into_bytes());
@@ -135,7 +114,7 @@ impl Handlers {
         Ok(())
     }
 
-    pub(in crate::source) fn get(&self, name: &str) -> Option<&Entry> {
+    pub(super) fn get(&self, name: &str) -> Option<&Entry> {
         self.0.get(name)
     }
 }

@@ -14,12 +14,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use super::answer::outcome;
 use super::context::ActionContext;
 use super::error::{ActionError, PROCESSING};
 use super::request::traceparent;
+use crate::protocol::handlers::{Entry, HandlerError, Handlers as Scripts};
 use crate::runner::{Run, StopReason, StopSignal};
-use crate::source::handlers::{Entry, HandlerError, Handlers as Scripts};
 
 /// What a handler gives: the data of the answer.
 pub(super) type Given = Result<Data, ActionError>;
@@ -139,6 +138,31 @@ impl<H: ActionHandler<S>, S: 'static> Act for Typed<H, S> {
 impl<H: CallbackHandler<S>, S: 'static> Act for TypedCallback<H, S> {
     fn act(&self, data: Data, context: ActionContext) -> BoxFuture<'static, Given> {
         self.0.call(outcome(data), context)
+    }
+}
+
+/// What a callback says: what was asked for went well, or it failed.
+fn outcome(data: Data) -> Result<Data, ErrorDetail> {
+    #[derive(serde::Deserialize)]
+    struct Failure {
+        status: String,
+        error: Detail,
+    }
+    #[derive(serde::Deserialize)]
+    struct Detail {
+        error_type: String,
+        error_code: Option<String>,
+        message: String,
+        details: Option<serde_json::Value>,
+    }
+    match data.read::<Failure>() {
+        Ok(failure) if failure.status == "failure" => Err(ErrorDetail {
+            error_type: failure.error.error_type,
+            error_code: failure.error.error_code,
+            message: failure.error.message,
+            details: failure.error.details.and_then(|it| Data::of(&it).ok()),
+        }),
+        _ => Ok(data),
     }
 }
 

@@ -23,8 +23,8 @@ use meshwork_model::keys::hero::Hero;
 use meshwork_model::route::routes::Routes;
 
 use super::handlers::Handlers;
-use crate::metrics::Meter;
 use crate::runner::{self, Handler};
+use crate::worker::Meter;
 use crate::{Error, local_name};
 
 pub use super::handlers::{HandlerError, UnknownScript};

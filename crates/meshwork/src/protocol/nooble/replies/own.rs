@@ -133,7 +133,7 @@ impl Replies {
     }
 
     /// Waits for the answer on a list of one call, and leaves it there. None if none came in time.
-    pub(in crate::source::nooble) async fn peek(
+    pub(in crate::protocol::nooble) async fn peek(
         &self,
         broker: &Nooble,
         list: &str,

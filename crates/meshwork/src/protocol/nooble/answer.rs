@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use meshwork_model::keys::nooble::{Dialect, QueueManager};
-use meshwork_model::nooble::{Action, Data, ErrorDetail, Response, uuid};
+use meshwork_model::nooble::{Action, Data, Response, uuid};
 
 use super::context::Expects;
 use super::handler::Given;
@@ -123,31 +123,6 @@ fn callback(
         metadata: Some(Data::empty()),
         extra: Vec::new(),
         ..action.clone()
-    }
-}
-
-/// What a callback says: what was asked for went well, or it failed.
-pub(super) fn outcome(data: Data) -> Result<Data, ErrorDetail> {
-    #[derive(serde::Deserialize)]
-    struct Failure {
-        status: String,
-        error: Detail,
-    }
-    #[derive(serde::Deserialize)]
-    struct Detail {
-        error_type: String,
-        error_code: Option<String>,
-        message: String,
-        details: Option<serde_json::Value>,
-    }
-    match data.read::<Failure>() {
-        Ok(failure) if failure.status == "failure" => Err(ErrorDetail {
-            error_type: failure.error.error_type,
-            error_code: failure.error.error_code,
-            message: failure.error.message,
-            details: failure.error.details.and_then(|it| Data::of(&it).ok()),
-        }),
-        _ => Ok(data),
     }
 }
 

@@ -1,10 +1,8 @@
 //! Workers for what other systems ask for, over the runtimes of ours: one folder for each system.
 
 pub mod bananas;
-pub(crate) mod hand_back;
-pub(crate) mod handlers;
+mod handlers;
 pub mod nooble;
-pub(crate) mod thread;
 
 use std::sync::Arc;
 

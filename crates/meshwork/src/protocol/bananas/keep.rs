@@ -10,7 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::client::new_id;
 use super::state::State;
-use crate::source::thread::{Never, Thread, in_turn, within};
+use crate::worker::dedicated_thread::{Never, Thread, in_turn, within};
 
 /// Between two looks at what has come due: clients of Bananas wake nobody.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -20,7 +20,7 @@ pub(super) const AHEAD: usize = 4;
 const OVER: usize = 2;
 
 /// Who reads the lists of answers, until this is dropped or ended.
-pub(in crate::source::nooble) struct Reader {
+pub(in crate::protocol::nooble) struct Reader {
     stop: CancellationToken,
     task: TaskTracker,
     _guard: DropGuard,
@@ -28,7 +28,7 @@ pub(in crate::source::nooble) struct Reader {
 
 impl Reader {
     /// Starts to read.
-    pub(in crate::source::nooble) fn start(broker: Nooble, replies: Arc<Replies>) -> Self {
+    pub(in crate::protocol::nooble) fn start(broker: Nooble, replies: Arc<Replies>) -> Self {
         let (stop, task) = (CancellationToken::new(), TaskTracker::new());
         let stopped = stop.clone();
         task.spawn(async move {
@@ -46,7 +46,7 @@ impl Reader {
     }
 
     /// Stops it, and returns when its lists are forgotten, or the server took too long for it.
-    pub(in crate::source::nooble) async fn end(&self) {
+    pub(in crate::protocol::nooble) async fn end(&self) {
         self.stop.cancel();
         if tokio::time::timeout(END, self.task.wait()).await.is_err() {
             tracing::debug!("late answers may stay");
