@@ -44,6 +44,7 @@ pub(crate) fn tidy(workspace: &Workspace) -> Result<(), Failure> {
     match findings.len() {
         0 => {
             eprintln!("tidy: {} files, all in order", tree.files().count());
+            eprintln!("tidy: {}", rules::summary(&tree));
             Ok(())
         }
         count => Err(Failure::new(format!("tidy: {count} places break a rule"))),

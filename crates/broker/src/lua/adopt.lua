@@ -31,7 +31,7 @@ for k = 1, #KEYS, 2 do
     local looked_after = script_type ~= '' and (has.mw_reply or phase or rescue)
     if looked_after and not known then redis.call('HSET', key, 'mw_queue', KEYS[k + 1]) end
     if not watched then
-      redis.call('ZADD', WATCH, whole(now + (phase and after or age)), id)
+      redis.call('ZADD', WATCH, int(now + (phase and after or age)), id)
       adopted = adopted + 1
     end
     if not (watched or phase) then

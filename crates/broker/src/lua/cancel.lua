@@ -1,4 +1,4 @@
---- @include stop, request
+--- @include cancel_waiting, cancel_requests
 --- @flags allow-oom
 -- Stops a job. One that waits ends in error at once. Of one that runs, its worker is told through the
 -- control queue, and ends it; `force` ends it here, and its worker learns so at its next renewal.
@@ -12,17 +12,17 @@
 --         4: reason
 --         5: 1 to force
 -- Returns 'cancelled', 'stopping', 'ended' if it had ended already, or 'missing'
-if not there(KEYS[1]) then return done('missing') end
+if not exists(KEYS[1]) then return respond('missing') end
 local now, id = clock(ARGV[1]), ARGV[3]
 local has = record(KEYS[1], 'mw_lock', 'mw_stop', 'mw_token', 'script_type', 'worker_id', 'actor_id')
-if final(has.status) then return done('ended') end
+if final(has.status) then return respond('ended') end
 if has.status == 'started' and ARGV[5] ~= '1' then
-  if has.mw_stop then return done('stopping') end
+  if has.mw_stop then return respond('stopping') end
   redis.call('HSET', KEYS[1], 'mw_stop', ARGV[4], 'mw_with', '1')
   ask_to_stop(id, has, KEYS[3], {unpack(KEYS, 4)})
   event(id, 'stop', ARGV[2], ARGV[4])
-  return done('stopping')
+  return respond('stopping')
 end
 unlease(id, KEYS[1], has)
-stop(id, KEYS[1], has, ARGV[4], KEYS[2], now, ARGV[2])
-return done('cancelled')
+cancel_waiting(id, KEYS[1], has, ARGV[4], KEYS[2], now, ARGV[2])
+return respond('cancelled')

@@ -1,4 +1,4 @@
---- @include walk
+--- @include batch_scan
 --- @flags allow-oom
 -- Cancels a batch: its callbacks end, and so do its jobs, a part of them in each call. Those that run are told
 -- through their workers. Where nobody asks again, tend goes on.
@@ -12,16 +12,16 @@
 local now, batch = clock(ARGV[1]), ARGV[3]
 local tools = batches()
 local has = tools.state(batch)
-if not has.total then return done('missing') end
-if has.ended then return done('ended') end
+if not has.total then return respond('missing') end
+if has.ended then return respond('ended') end
 if not has.cancelled then
   has.cancelled, has.scan = ARGV[4], '0'
-  redis.call('HSET', KEYS[1], 'cancelled', ARGV[4], 'sealed', whole(now))
+  redis.call('HSET', KEYS[1], 'cancelled', ARGV[4], 'sealed', int(now))
   event('batch ' .. batch, 'cancel', ARGV[2], ARGV[4])
   for _, kind in ipairs({'done', 'success', 'failure'}) do
     tools.drop(batch, has, kind, 'batch ' .. batch .. ' was cancelled', now)
   end
 end
-local _, all = walk(batch, has, now, tonumber(ARGV[5]), ARGV[2])
-redis.call('ZADD', BATCHES_OPEN, whole(now), batch)
-return done(all and 'cancelled' or 'going on')
+local _, all = scan_members(batch, has, now, tonumber(ARGV[5]), ARGV[2])
+redis.call('ZADD', BATCHES_OPEN, int(now), batch)
+return respond(all and 'cancelled' or 'going on')

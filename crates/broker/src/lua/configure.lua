@@ -1,4 +1,4 @@
---- @include ending, change, wake
+--- @include ending, update_settings, wake_scheduler
 --- @flags allow-oom
 -- Changes single settings of a queue, and brings what is under way in line with all that is set: jobs that run
 -- take their slots, and what is set aside is looked at again at once. The walks go on in further calls.
@@ -12,7 +12,7 @@ local now, base, n = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local seated, freed = 0, 0
 
 -- A page of a walk by score: what moves to a later one meanwhile is met there. Returns where to go on.
-local function walk(name, a, act)
+local function scan_members(name, a, act)
   local from, skip = ARGV[a], tonumber(ARGV[a + 1])
   if from == '' then return '', 0 end
   local found = redis.call('ZRANGEBYSCORE', name, from, '+inf', 'WITHSCORES', 'LIMIT', skip, PAGE)
@@ -30,9 +30,9 @@ local function seat(id)
   local set, has = settings(base), read(JOB .. id, 'status', 'mw_queue', 'mw_key')
   if has.status ~= 'started' or not has.mw_queue or base_of(has.mw_queue) ~= base then return end
   local took = 0
-  if set.concurrency then took = redis.call('ZADD', SLOTS .. base, 'NX', whole(now), id) end
+  if set.concurrency then took = redis.call('ZADD', SLOTS .. base, 'NX', int(now), id) end
   if set.key_concurrency and has.mw_key then
-    took = took + redis.call('ZADD', SLOTS .. member(base, has.mw_key), 'NX', whole(now), id)
+    took = took + redis.call('ZADD', SLOTS .. member(base, has.mw_key), 'NX', int(now), id)
   end
   if took == 0 then return end
   redis.call('HSET', JOB .. id, 'mw_slot', base, 'mw_with', '1')
@@ -44,13 +44,13 @@ local function hasten(name)
   local queue = string.match(name, '^(%S+) ')
   if not queue or base_of(queue) ~= base then return false end
   freed = freed + 1
-  return redis.call('ZADD', HELD, 'LT', 'CH', whole(now), name) == 1
+  return redis.call('ZADD', HELD, 'LT', 'CH', int(now), name) == 1
 end
 
 if n > 0 then change(base, 4, n) end
 local set, a = settings(base), 4 + 2 * n
 local leases, over = '', 0
-if set and (set.concurrency or set.key_concurrency) then leases, over = walk(LEASES, a, seat) end
-local held, above = walk(HELD, a + 2, hasten)
+if set and (set.concurrency or set.key_concurrency) then leases, over = scan_members(LEASES, a, seat) end
+local held, above = scan_members(HELD, a + 2, hasten)
 if freed > 0 then wake() end
-return done({seated, freed, leases, over, held, above})
+return respond({seated, freed, leases, over, held, above})

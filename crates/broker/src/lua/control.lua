@@ -1,4 +1,4 @@
---- @include ending, recheck, stop
+--- @include ending, fair_refill, cancel_waiting
 --- @flags allow-oom
 -- What a worker has to know once a second: which of its jobs are to stop, whether it is its turn to do the
 -- duties of all, and how the migration of its types stands. Waiting jobs are stopped right here. Requests
@@ -18,7 +18,7 @@ local function expires(id)
   local since = tonumber(redis.call('ZSCORE', STOPS, id) or '')
   if not since or since > now then
     since = now
-    redis.call('ZADD', STOPS, whole(now), id)
+    redis.call('ZADD', STOPS, int(now), id)
   end
   return since + STOP_TTL
 end
@@ -38,11 +38,11 @@ local function dealt(id)
       redis.call('HSET', key, 'mw_with', '1')
       event(id, 'stop', ARGV[2], 'stopped_by_request')
     end
-  elseif not final(has.status) and there(key) then
+  elseif not final(has.status) and exists(key) then
     if room <= 0 then return false end
     room = room - ((has.mw_lock or not (has.mw_reply or has.mw_queue)) and 50 or 1)
     local queue = has.mw_queue or (WORK .. string.lower(has.script_type or ''))
-    stop(id, key, has, 'stopped_by_request', queue, now, ARGV[2])
+    cancel_waiting(id, key, has, 'stopped_by_request', queue, now, ARGV[2])
   end
   return true
 end
@@ -62,12 +62,12 @@ for _, queue in ipairs(KEYS) do
   if #ids > 0 then redis.call('LTRIM', queue, 0, -#ids - 1) end
 end
 -- A request that went away with its queue says nothing of a later one.
-redis.call('ZREMRANGEBYSCORE', STOPS, '-inf', whole(now - 10 * STOP_TTL))
+redis.call('ZREMRANGEBYSCORE', STOPS, '-inf', int(now - 10 * STOP_TTL))
 local turn = tonumber(redis.call('GET', TURN) or '') or 0
 -- A turn that ends too late was given before the clock was set back.
 local mine = not (turn > now) or turn > now + 10 * every
-if mine then redis.call('SET', TURN, whole(now + every)) end
+if mine then redis.call('SET', TURN, int(now + every)) end
 for a = 5, 4 + types do
   answer[#answer + 1] = redis.call('HGET', CONFIG, 'migration:' .. ARGV[a]) or ''
 end
-return done({taken, mine and 1 or 0, soonest(now), answer})
+return respond({taken, mine and 1 or 0, soonest(now), answer})

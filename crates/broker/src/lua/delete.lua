@@ -1,4 +1,4 @@
---- @include ending, unlist
+--- @include ending, remove_from_lists
 --- @flags allow-oom
 -- Forgets a job that does not run.
 -- KEYS    1: the job's hash
@@ -8,20 +8,20 @@
 --         2: who
 --         3: id
 -- Returns 'deleted', 'running' if a worker holds it, or 'missing'
-if not there(KEYS[1]) then return done('missing') end
+if not exists(KEYS[1]) then return respond('missing') end
 local id = ARGV[3]
 local lease = redis.call('ZSCORE', LEASES, id)
-if lease and tonumber(lease) > clock(ARGV[1]) then return done('running') end
+if lease and tonumber(lease) > clock(ARGV[1]) then return respond('running') end
 local has = record(KEYS[1], 'mw_lock', 'script_type', 'worker_id', 'actor_id')
 unlease(id, KEYS[1], has)
-if has.mw_bananas and not final(has.status) then answer(id, KEYS[1], false, 'deleted', clock(ARGV[1])) end
+if has.mw_bananas and not final(has.status) then tell_bananas(id, KEYS[1], false, 'deleted', clock(ARGV[1])) end
 if has.mw_batch then leave(id, has.mw_batch, false, clock(ARGV[1])) end
-strike(has.mw_queue or KEYS[2], id, has)
+drop_slot(has.mw_queue or KEYS[2], id, has)
 unclaim(id, has)
 unqueue(KEYS[2], id)
 for k = 3, #KEYS do unqueue(KEYS[k], id) end
 unlock(has.mw_lock, id)
 unlist(id, has)
-forget(id)
+drop_job(id)
 event(id, 'delete', ARGV[2])
-return done('deleted')
+return respond('deleted')

@@ -8,7 +8,7 @@
 -- Returns the time, in how many ms the next one is due that is not told (-1: there is none), and per due
 --         schedule: its name, version, position, record, input (false: none)
 local now, most, room, due = clock(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), {}
-for _, name in ipairs(redis.call('ZRANGEBYSCORE', SCHEDULES, '-inf', whole(now), 'LIMIT', 0, most)) do
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', SCHEDULES, '-inf', int(now), 'LIMIT', 0, most)) do
   local has = read(SCHEDULE .. name, 'version', 'position', 'record', 'input')
   if not has.version then
     redis.call('ZREM', SCHEDULES, name)
@@ -19,5 +19,5 @@ for _, name in ipairs(redis.call('ZRANGEBYSCORE', SCHEDULES, '-inf', whole(now),
   end
 end
 local next = redis.call('ZRANGE', SCHEDULES, #due, #due, 'WITHSCORES')[2]
-local pause = next and next ~= 'inf' and whole(math.max(0, tonumber(next) - now)) or '-1'
-return {whole(now), pause, due}
+local pause = next and next ~= 'inf' and int(math.max(0, tonumber(next) - now)) or '-1'
+return {int(now), pause, due}

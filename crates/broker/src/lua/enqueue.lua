@@ -1,4 +1,4 @@
---- @include store
+--- @include enqueue_fast
 -- Stores jobs and pushes their ids. A job whose id exists is left as it is; one that waits for others, for
 -- its time or for the turn of its key is stored without being pushed.
 -- KEYS    per job: its hash, its queue
@@ -16,14 +16,14 @@ local now, who = clock(ARGV[1]), ARGV[2]
 local at, told, a = iso(now), {}, 3
 
 for k = 1, #KEYS, 2 do
-  local id, script_type, o, from, behind = asked(a)
+  local id, script_type, o, from, behind = read_args(a)
   local answer = store(id, KEYS[k], KEYS[k + 1], script_type, o, from, now, at, who)
   if type(answer) == 'table' then -- a queue that is no list: what is stored already stands
     push_all()
-    return done(answer)
+    return respond(answer)
   end
   told[#told + 1] = answer
   a = behind
 end
 push_all()
-return done(told)
+return respond(told)

@@ -20,9 +20,9 @@
 -- Returns 'requeued', 'failed', or 'stale' if the job is not this worker's any more
 local key, id = KEYS[1], ARGV[2]
 local has = record(key, 'mw_token', 'mw_worker', 'mw_attempt', 'retries', 'mw_stop', 'mw_started')
-if has.mw_token ~= ARGV[3] then return done('stale') end
-if has.status == 'error' then return done('failed') end
-if has.status ~= 'started' then return done('stale') end
+if has.mw_token ~= ARGV[3] then return respond('stale') end
+if has.status == 'error' then return respond('failed') end
+if has.status ~= 'started' then return respond('stale') end
 local now = clock(ARGV[1])
 local retries = math.min(tonumber(has.retries or '') or 0, tonumber(ARGV[9]))
 local again = ARGV[6] == '1' and (tonumber(has.mw_attempt or '') or 0) <= retries and not has.mw_stop
@@ -39,10 +39,10 @@ if again then
   event(id, 'retry', has.mw_worker, ARGV[4])
   count(queue, 'retried')
   local delay = tonumber(ARGV[10])
-  local put = delay > 0 and type(redis.pcall('ZADD', DELAYED, whole(now + delay), id)) == 'number'
-  return done((put or deliver('LPUSH', id, key, has, queue, now)) and 'requeued' or 'failed')
+  local put = delay > 0 and type(redis.pcall('ZADD', DELAYED, int(now + delay), id)) == 'number'
+  return respond((put or deliver('LPUSH', id, key, has, queue, now)) and 'requeued' or 'failed')
 end
 local dead = ARGV[11] ~= '' and not has.mw_stop and ARGV[11] or nil
 count(queue, 'error:' .. ARGV[12])
-close(id, key, has, 'error', ARGV[4], now, dead, has.mw_worker)
-return done('failed')
+finalize(id, key, has, 'error', ARGV[4], now, dead, has.mw_worker)
+return respond('failed')

@@ -1,4 +1,4 @@
---- @include ending, unlist, bananas_record
+--- @include ending, remove_from_lists, bananas_record
 -- Gives jobs that were taken over from Bananas back: each is forgotten here and waits there again, in one step. What a
 -- worker runs stays, and what is not as it was read.
 -- KEYS    per job: its hash, the queue it may wait in, its record there, where it waits there from now on
@@ -31,11 +31,11 @@ for k = 1, #KEYS, 4 do
   if not answer and not fits(KEYS[k + 2], KEYS[k + 3], kind) then answer = 'odd' end
   if not answer then
     local queue = has.mw_queue or KEYS[k + 1]
-    strike(queue, id, more(KEYS[k], has))
+    drop_slot(queue, id, more(KEYS[k], has))
     unclaim(id, has)
     unqueue(queue, id)
     unlock(has.mw_lock, id)
-    forget(id)
+    drop_job(id)
     redis.call('SET', KEYS[k + 2], text)
     if kind == 'dead' then redis.call('PEXPIRE', KEYS[k + 2], DEAD_FOR) end
     if kind == 'later' then redis.call('ZADD', KEYS[k + 3], time, id) else redis.call('LPUSH', KEYS[k + 3], id) end
@@ -45,4 +45,4 @@ for k = 1, #KEYS, 4 do
   told[#told + 1] = answer
   a = behind
 end
-return done(told)
+return respond(told)

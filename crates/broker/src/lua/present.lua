@@ -20,10 +20,10 @@ local now = clock(ARGV[1])
 local ends = now + 1000 * tonumber(ARGV[3])
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 -- Those that ended, and those that a clock put there that was ahead: who lives says so again.
-for _, span in ipairs({{'-inf', whole(now)}, {'(' .. whole(ends), '+inf'}}) do
+for _, span in ipairs({{'-inf', int(now)}, {'(' .. int(ends), '+inf'}}) do
   for _, key in ipairs(redis.call('ZRANGEBYSCORE', ACTORS, span[1], span[2], 'LIMIT', 0, MOST)) do
     redis.call('ZREM', ACTORS, key)
   end
 end
-redis.call('ZADD', ACTORS, whole(ends), KEYS[1])
+redis.call('ZADD', ACTORS, int(ends), KEYS[1])
 return ''

@@ -1,4 +1,4 @@
---- @include ending, recheck
+--- @include ending, fair_refill
 --- @flags allow-oom
 -- Puts jobs whose delay is over at the end of their queues, and those set aside for their key's sake where
 -- something may have come free without a word.
@@ -8,7 +8,7 @@
 -- Returns how many were looked at, and in how many ms the next one is due (-1: there is none)
 local now, most = clock(ARGV[1]), tonumber(ARGV[2])
 local at = iso(now)
-local due = redis.call('ZRANGEBYSCORE', DELAYED, '-inf', whole(now), 'LIMIT', 0, most)
+local due = redis.call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, most)
 for _, id in ipairs(due) do
   local key = JOB .. id
   redis.call('ZREM', DELAYED, id)
@@ -20,4 +20,4 @@ for _, id in ipairs(due) do
 end
 local looked = #due
 if looked < most then looked = looked + recheck(now, most - looked) end
-return done({looked, soonest(now)})
+return respond({looked, soonest(now)})

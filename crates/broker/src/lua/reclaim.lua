@@ -1,4 +1,4 @@
---- @include ending, feeds
+--- @include ending, prefetch_lists
 --- @flags allow-oom
 -- Takes back what workers that went away held: jobs whose lease has ended go first into their queue, the
 -- attempt not counted but the loss; a job that lost too many workers becomes a dead letter, and one that
@@ -13,7 +13,7 @@
 local now = clock(ARGV[1])
 local losses = tonumber(ARGV[3])
 local at, requeued, ended = iso(now), {}, {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'LIMIT', 0, ARGV[2])) do
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'LIMIT', 0, ARGV[2])) do
   local key = JOB .. id
   local has = record(key, 'mw_lost', 'mw_worker', 'mw_stop', 'mw_attempt')
   unlease(id, key, has)
@@ -26,9 +26,9 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'LIM
     count(has.mw_queue, 'lost')
     local poison = 'lost: ' .. lost .. ' workers went away while they ran this job'
     if has.mw_stop then
-      fault(id, key, has, has.mw_stop, now, nil, '', true)
+      fail_job(id, key, has, has.mw_stop, now, nil, '', true)
     elseif lost >= losses then
-      fault(id, key, has, poison, now, 'poison', '', true, 'lost')
+      fail_job(id, key, has, poison, now, 'poison', '', true, 'lost')
     else
       redis.call('HSET', key, 'status', 'dispatched')
       if deliver('RPUSH', id, key, has, has.mw_queue, now, true) then requeued[#requeued + 1] = id end
@@ -36,4 +36,4 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'LIM
     if requeued[#requeued] ~= id then ended[#ended + 1] = id end
   end
 end
-return done({requeued, ended, unfeed(now, ARGV[4], tonumber(ARGV[5]))})
+return respond({requeued, ended, unfeed(now, ARGV[4], tonumber(ARGV[5]))})

@@ -10,17 +10,17 @@
 -- Returns 'released', or 'stale' if the job is not this worker's any more
 local key, id = KEYS[1], ARGV[2]
 local has = record(key, 'mw_token', 'mw_worker', 'mw_stop', 'mw_attempt')
-if has.mw_token ~= ARGV[3] or has.status ~= 'started' then return done('stale') end
+if has.mw_token ~= ARGV[3] or has.status ~= 'started' then return respond('stale') end
 local now = clock(ARGV[1])
 unlease(id, key, has)
 redis.call('HSET', key, 'mw_attempt', math.max(0, (tonumber(has.mw_attempt or '') or 0) - 1))
 if has.mw_stop then
-  fault(id, key, has, has.mw_stop, now, nil, has.mw_worker)
-  return done('released')
+  fail_job(id, key, has, has.mw_stop, now, nil, has.mw_worker)
+  return respond('released')
 end
 redis.call('HDEL', key, 'mw_token')
 redis.call('HSET', key, 'status', 'dispatched', 'updated_at', iso(now))
 event(id, 'release', has.mw_worker)
 count(has.mw_queue, 'released')
 deliver('RPUSH', id, key, has, has.mw_queue or KEYS[2], now)
-return done('released')
+return respond('released')

@@ -6,7 +6,7 @@
 --         the entries; then per job: id, token
 -- Returns the ids that are no longer this worker's, and those that somebody wants stopped
 local now = clock(ARGV[1])
-local deadline, alive = whole(now + tonumber(ARGV[2])), whole(now + tonumber(ARGV[3]))
+local deadline, alive = int(now + tonumber(ARGV[2])), int(now + tonumber(ARGV[3]))
 local entries = tonumber(ARGV[4])
 local gone, stops, a = {}, {}, 5 + entries
 for k = 1, #KEYS do

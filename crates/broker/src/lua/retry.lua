@@ -1,4 +1,4 @@
---- @include ending, unlist, stale
+--- @include ending, remove_from_lists, stale
 -- Runs a job again that has ended, or that counts as stale, as if it had never run. What it waited for is not asked
 -- again. A batch that has not ended waits for it once more.
 -- KEYS    1: the job's hash
@@ -17,14 +17,14 @@ local function rejoin(id, batch, status)
   redis.call('HINCRBY', BATCHES .. batch, status == 'finished' and 'succeeded' or 'failed', -1)
 end
 
-if not there(KEYS[1]) then return done('missing') end
+if not exists(KEYS[1]) then return respond('missing') end
 local id, now = ARGV[3], clock(ARGV[1])
 local has = record(KEYS[1], 'script_type', 'worker_id', 'actor_id', 'mw_stop')
 local stale = not final(has.status)
 if stale and (not is_stale(id, now) or has.mw_stop or redis.call('ZSCORE', LEASES, id)
-  or redis.call('ZSCORE', DELAYED, id) or redis.call('LPOS', KEYS[2], id)) then return done('unfinished') end
+  or redis.call('ZSCORE', DELAYED, id) or redis.call('LPOS', KEYS[2], id)) then return respond('unfinished') end
 if not stale and has.mw_with and more(KEYS[1], has).mw_batch then rejoin(id, has.mw_batch, has.status) end
-local stands = not has.mw_with or enters(KEYS[2], id, more(KEYS[1], has), now)
+local stands = not has.mw_with or try_enter(KEYS[2], id, more(KEYS[1], has), now)
 if stands then redis.call('LPUSH', KEYS[2], id) end
 -- Where its client waits, nobody knows.
 if stale and not has.mw_reply then redis.call('HSETNX', KEYS[1], 'mw_legacy', 'both') end
@@ -37,11 +37,11 @@ redis.call('HDEL', KEYS[1], 'output', 'error', 'mw_traceback', 'mw_stdout', 'mw_
   'mw_waiting', 'mw_expires')
 redis.call('HSET', KEYS[1], 'status', 'dispatched', 'updated_at', iso(now))
 if stands then
-  double(id, KEYS[1], KEYS[2], has.script_type, worker_of(has), now)
-  mind(id, KEYS[1], now)
+  dual_write(id, KEYS[1], KEYS[2], has.script_type, worker_of(has), now)
+  track_fallback(id, KEYS[1], now)
 end
 local name = string.match(has.mw_unique or '', '^done (.+)$')
 if name then redis.call('SET', UNIQUE .. name, id, 'NX') end -- unless another has it by now
 event(id, 'requeue', ARGV[2])
 count(KEYS[2], 'requeued')
-return done('queued')
+return respond('queued')

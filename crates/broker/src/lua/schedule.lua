@@ -1,4 +1,4 @@
---- @include base, wake
+--- @include base, wake_scheduler
 -- Writes a schedule, or forgets it, unless somebody else has changed it meanwhile.
 -- KEYS    1: the schedule's hash
 -- ARGV    1: now

@@ -8,12 +8,12 @@
 -- Returns 'sealed', 'ended' if it had ended already, 'cancelled', or 'missing'
 local now, batch = clock(ARGV[1]), ARGV[3]
 local has = batches().state(batch)
-if not has.total then return done('missing') end
-if has.cancelled then return done('cancelled') end
-if has.ended then return done('ended') end
+if not has.total then return respond('missing') end
+if has.cancelled then return respond('cancelled') end
+if has.ended then return respond('ended') end
 if not has.sealed then
-  redis.call('HSET', KEYS[1], 'sealed', whole(now))
+  redis.call('HSET', KEYS[1], 'sealed', int(now))
   event('batch ' .. batch, 'seal', ARGV[2])
 end
-see_to(batch, now)
-return done('sealed')
+visit_batch(batch, now)
+return respond('sealed')

@@ -9,13 +9,13 @@
 local now, most, told = clock(ARGV[1]), tonumber(ARGV[2]), 0
 while told < most do
   local id = redis.call('LPOP', SETTLE)
-  if not id then return done({told, 0}) end
+  if not id then return respond({told, 0}) end
   -- A blank: it finished, which the record says no more if it is gone.
   local gone = string.match(id, '^ (.+)$')
   id = gone or id
   local status = read(JOB .. id, 'status').status or ''
-  if not there(JOB .. id) then status = gone and 'finished' or 'error' end
+  if not exists(JOB .. id) then status = gone and 'finished' or 'error' end
   told = told + 1
-  if final(status) then told = told + advance(id, status == 'finished', now, most - told + 1) end
+  if final(status) then told = told + notify_dependents(id, status == 'finished', now, most - told + 1) end
 end
-return done({told, redis.call('EXISTS', SETTLE)})
+return respond({told, redis.call('EXISTS', SETTLE)})

@@ -1,4 +1,4 @@
---- @include store, bananas_record
+--- @include enqueue_fast, bananas_record
 -- Takes jobs of Bananas over: each leaves the place where it waits there and is a job here, in one step. What a worker
 -- has in hand stays, what its scheduler may be moving right now too, and what is not as it was read. Its record there
 -- stays as it is, for clients that ask for it.
@@ -31,9 +31,9 @@ end
 -- Stores a job that has failed for good.
 local function store_dead(id, key, queue, script_type, from, died, why)
   if redis.call('EXISTS', key) == 1 then return 'exists' end
-  put(key, id, script_type, 'error', at, from)
+  write_record(key, id, script_type, 'error', at, from)
   redis.call('HSET', key, 'error', why, 'mw_dead', 'failed')
-  redis.pcall('ZADD', DEAD, whole(math.min(now, tonumber(died) or now)), id)
+  redis.pcall('ZADD', DEAD, int(math.min(now, tonumber(died) or now)), id)
   for _, what in ipairs({'created', 'failed', 'dead'}) do count(queue, what) end
   event(id, 'enqueue', who, script_type)
   return 'stored'
@@ -45,7 +45,7 @@ end
 
 for k = 5, #KEYS, 3 do
   local time, seen, why, key = ARGV[a], ARGV[a + 1], ARGV[a + 2], KEYS[k + 1]
-  local id, script_type, o, from, behind = asked(a + 3)
+  local id, script_type, o, from, behind = read_args(a + 3)
   local answer = stays(id, KEYS[k], time, seen)
   if not answer then
     if kind == 'dead' then answer = store_dead(id, key, KEYS[k + 2], script_type, from, time, why)
@@ -54,7 +54,7 @@ for k = 5, #KEYS, 3 do
     if answer == 'stored' then
       leave_place(id)
       local newest = redis.call('ZRANGE', TAKEN, -1, -1, 'WITHSCORES')[2]
-      redis.call('ZADD', TAKEN, whole((tonumber(newest or '') or 0) + 1), id)
+      redis.call('ZADD', TAKEN, int((tonumber(newest or '') or 0) + 1), id)
       event(id, 'take_over', who, place)
       answer = 'taken'
     elseif is and is.mw_bananas and not final(is.status) then
@@ -66,4 +66,4 @@ for k = 5, #KEYS, 3 do
   a = behind
 end
 push_all()
-return done(told)
+return respond(told)

@@ -1,4 +1,4 @@
---- @include walk
+--- @include batch_scan
 --- @flags allow-oom
 -- Looks after batches: seals those to which nobody adds any more, finds jobs that ended with nobody telling,
 -- goes on with what is cancelled, ends what an ending script had no room for, and forgets old ones.
@@ -18,7 +18,7 @@ local met, tools = 0, batches()
 
 -- The client that was to seal it is gone: what it meant to add is not there, so it counts as failed.
 local function expire(batch, has)
-  has.sealed, has.expired = whole(now), '1'
+  has.sealed, has.expired = int(now), '1'
   redis.call('HSET', BATCHES .. batch, 'sealed', has.sealed, 'expired', '1', 'failing', has.failing or '')
   event('batch ' .. batch, 'expire', 'tend')
   if not has.failing then tools.fire(batch, has, 'failure', now) end
@@ -34,20 +34,20 @@ local function tend(batch)
   local open_until = tonumber(has.open_until or '') or 0
   if not has.sealed and open_until <= now then expire(batch, has) end
   local stopping = has.cancelled ~= nil
-  local n, all = walk(batch, has, now, stopping and STOPS_AT_ONCE or PAGE, 'tend')
+  local n, all = scan_members(batch, has, now, stopping and STOPS_AT_ONCE or PAGE, 'tend')
   local pause = all and PAUSE or stopping and 0 or SOON
   local due = has.sealed and now + pause or math.min(now + pause, open_until)
-  redis.call('ZADD', BATCHES_OPEN, whole(due), batch)
+  redis.call('ZADD', BATCHES_OPEN, int(due), batch)
   return 1 + n * (stopping and STOP_COSTS or 1)
 end
 
-for _, span in ipairs({{'-inf', whole(now)}, {whole(now + 2 * PAUSE), '+inf'}}) do
+for _, span in ipairs({{'-inf', int(now)}, {int(now + 2 * PAUSE), '+inf'}}) do
   for _, batch in ipairs(redis.call('ZRANGEBYSCORE', BATCHES_OPEN, span[1], span[2], 'LIMIT', 0, most)) do
     if met >= most then break end
     met = met + tend(batch)
   end
 end
-local old = redis.call('ZRANGEBYSCORE', BATCHES_ENDED, '-inf', whole(now - tonumber(ARGV[3])), 'LIMIT', 0, most)
+local old = redis.call('ZRANGEBYSCORE', BATCHES_ENDED, '-inf', int(now - tonumber(ARGV[3])), 'LIMIT', 0, most)
 local over = redis.call('ZCARD', BATCHES_ENDED) - tonumber(ARGV[4])
 if over > #old then old = redis.call('ZRANGE', BATCHES_ENDED, 0, math.min(most, over) - 1) end
 for _, batch in ipairs(old) do
@@ -55,4 +55,4 @@ for _, batch in ipairs(old) do
   redis.call('ZREM', BATCHES_ENDED, batch)
 end
 met = met + #old
-return done({met, met >= most and 1 or 0})
+return respond({met, met >= most and 1 or 0})

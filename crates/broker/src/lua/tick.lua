@@ -1,4 +1,4 @@
---- @include store, replace
+--- @include enqueue_fast, overlap_replace
 -- Decides slots of schedules: moves each on to its next slot and stores the jobs of those between, in one
 -- step, unless somebody else has done so. A slot whose queue takes nothing now stays undecided, and those
 -- after it.
@@ -17,7 +17,7 @@ local counted = {stored = 'runs', skipped = 'skipped'}
 -- The job of the last slot, if it has not ended.
 local function last_of(key)
   local id = redis.call('HGET', key, 'last')
-  local has = id and rare().record(JOB .. id, 'mw_lock', 'mw_stop', 'mw_waiting', 'script_type', 'worker_id', 'actor_id')
+  local has = id and slow_path().record(JOB .. id, 'mw_lock', 'mw_stop', 'mw_waiting', 'script_type', 'worker_id', 'actor_id')
   if has and (has.status or '') ~= '' and not final(has.status) then return id, has end
 end
 
@@ -62,7 +62,7 @@ while a <= #ARGV do
   local told, stuck, decided = mine and {} or {'changed'}, trouble ~= '' and trouble, position
   k, a = k + 2, a + 9
   for _ = 1, n do
-    local slot, id, script_type, o, from, behind = ARGV[a], asked(a + 1)
+    local slot, id, script_type, o, from, behind = ARGV[a], read_args(a + 1)
     if mine and not stuck then
       local answer = decide(key, control, overlap, timeout, id, script_type, o, from)
       stuck = undecided(answer)
@@ -78,9 +78,9 @@ while a <= #ARGV do
     redis.call('HSET', key, 'position', stuck and decided or to)
     if stuck then redis.call('HSET', key, 'trouble', stuck) else redis.call('HDEL', key, 'trouble') end
     if next == '' then next = '+inf' end
-    if next ~= '=' then redis.call('ZADD', SCHEDULES, stuck and whole(now + AGAIN) or next, name) end
+    if next ~= '=' then redis.call('ZADD', SCHEDULES, stuck and int(now + AGAIN) or next, name) end
   end
   answers[#answers + 1] = told
 end
 push_all()
-return done(answers)
+return respond(answers)

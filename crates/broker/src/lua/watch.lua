@@ -1,4 +1,4 @@
---- @include old
+--- @include legacy_rescue
 --- @flags allow-oom
 -- Looks after jobs to which no other script comes back: those that wait for others, those that a worker
 -- without leases may have taken, and those whose worker may be away. One that stands on no list is pushed again
@@ -23,10 +23,10 @@ local function ended(id, key, has)
   unwatch(id)
   if redis.call('ZSCORE', ENDED, id) or redis.call('ZSCORE', DEAD, id) then return end
   redis.call('HDEL', key, 'mw_waiting', 'mw_expires', 'mw_token', 'mw_lock', 'mw_stop', 'mw_seen')
-  redis.call('ZADD', ENDED, whole(now), id)
+  redis.call('ZADD', ENDED, int(now), id)
   event(id, has.status, worker_of(has))
   if has.mw_with and more(key, has).mw_batch then leave(id, has.mw_batch, has.status == 'finished', now) end
-  if redis.call('EXISTS', NEXT .. id) == 1 then owe(id, has.status == 'finished') end
+  if redis.call('EXISTS', NEXT .. id) == 1 then defer_dependents(id, has.status == 'finished') end
 end
 
 -- A job of another client with which nobody here has anything to do: nothing is written into its record.
@@ -40,7 +40,7 @@ local function only_note(id, has, after, now)
   elseif whole_at() >= 0 then
     note_stale(id, 'away', now)
   end
-  later(id, now + after)
+  look_later(id, now + after)
 end
 
 -- Whether it is such a job.
@@ -55,16 +55,16 @@ local function see(id)
     'script_type', 'worker_id', 'actor_id', 'timeout', 'updated_at')
   local _, after, phase = old_list(type_of(has), worker_of(has))
   after, bounded, vague = phase and after or age, not phase, false
-  if not there(key) then unwatch(id)
+  if not exists(key) then unwatch(id)
   elseif anothers(has, phase) then only_note(id, has, after, now)
   elseif final(has.status) then ended(id, key, has)
   elseif has.status == 'started' then started(id, key, has, after, now, losses)
-  elseif (has.status or '') ~= '' and has.status ~= 'dispatched' then later(id, now + after)
+  elseif (has.status or '') ~= '' and has.status ~= 'dispatched' then look_later(id, now + after)
   elseif has.mw_waiting then walked = walked + READ * look(id, key, has, now)
   else dispatched(id, key, has, after, phase, now) end
 end
 
-for _, span in ipairs({{'-inf', whole(now)}, {whole(now + FAR), '+inf'}}) do
+for _, span in ipairs({{'-inf', int(now)}, {int(now + FAR), '+inf'}}) do
   local ids = redis.call('ZRANGEBYSCORE', WATCH, span[1], span[2], 'LIMIT', 0, most - looked)
   for _, id in ipairs(ids) do
     if walked >= budget then break end
@@ -72,4 +72,4 @@ for _, span in ipairs({{'-inf', whole(now)}, {whole(now + FAR), '+inf'}}) do
     see(id)
   end
 end
-return done({looked, again})
+return respond({looked, again})

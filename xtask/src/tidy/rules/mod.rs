@@ -11,6 +11,7 @@ mod links;
 mod lua;
 mod places;
 mod redis;
+mod scripts;
 mod sizes;
 mod sleeps;
 
@@ -19,7 +20,7 @@ use super::tree::Tree;
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 14] = [
     architecture::check,
     cycles::check,
     declared::check,
@@ -31,12 +32,18 @@ const RULES: [Rule; 13] = [
     lua::check,
     places::check,
     redis::check,
+    scripts::check,
     sizes::check,
     sleeps::check,
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     RULES.iter().flat_map(|rule| rule(tree)).collect()
+}
+
+/// What a run says beside its findings.
+pub(super) fn summary(tree: &Tree) -> String {
+    scripts::longest(tree)
 }
 
 fn finding(path: &str, line: usize, what: impl Into<String>, remedy: &'static str) -> Finding {

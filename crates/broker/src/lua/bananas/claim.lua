@@ -1,4 +1,4 @@
---- @include bananas, gate
+--- @include bananas, admission
 --- @flags allow-oom
 -- Takes ids off Bananas' lists, list by list, as many as the limits of their routes leave, each under a lease and a
 -- token of ours, and lists them among those that run. What the job is, the caller finds out: no script reads a record.
@@ -10,7 +10,7 @@
 local MOST = 1000 -- ids looked at in one call
 local MOST_BYTES = 8388608 -- of records in one answer
 local now, want = clock(ARGV[1]), tonumber(ARGV[2])
-local deadline = whole(now + tonumber(ARGV[3]))
+local deadline = int(now + tonumber(ARGV[3]))
 local taken, dropped, looked, bytes, started, gate_of, held = {}, 0, 0, 0, {}, {}, {}
 -- Should one be of another kind, the call ends here, before ids are taken.
 redis.call('ZCARD', LEASES)
@@ -25,7 +25,7 @@ local function admit(id, k)
   local state, record = look(id)
   redis.call('HSET', HELD, hold, ARGV[4] .. ' ' .. KEYS[k])
   redis.call('ZADD', LEASES, deadline, hold)
-  redis.pcall('ZADD', SLOTS .. route_of(KEYS[k]), whole(now), hold)
+  redis.pcall('ZADD', SLOTS .. route_of(KEYS[k]), int(now), hold)
   redis.pcall('LPUSH', PROCESSING, id)
   local g = gate_of[k]
   if g then g.left, g.spent = g.left - 1, g.spent + 1 end
@@ -63,10 +63,10 @@ for k = 1, #KEYS, 2 do
 end
 for k = 1, #KEYS, 2 do
   if started[k] then count(KEYS[k], 'started', started[k]) end
-  local ms = gate_of[k] and shut(gate_of[k], now) or 0
+  local ms = gate_of[k] and blocked_for(gate_of[k], now) or 0
   if ms > 0 then
     held[#held + 1] = (k + 1) / 2
     held[#held + 1] = ms
   end
 end
-return {taken, dropped, (looked >= MOST or bytes >= MOST_BYTES) and 1 or 0, whole(now), held}
+return {taken, dropped, (looked >= MOST or bytes >= MOST_BYTES) and 1 or 0, int(now), held}

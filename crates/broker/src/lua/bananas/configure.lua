@@ -1,4 +1,4 @@
---- @include base, change
+--- @include base, update_settings
 --- @flags allow-oom
 -- Changes single settings of a route of Bananas; the others stay. Which of its jobs ours run is always known, so what
 -- runs counts from this call on.

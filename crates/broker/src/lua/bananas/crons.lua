@@ -13,4 +13,4 @@ for i = 1, math.min(#all, 2 * MOST), 2 do
   local state = redis.pcall('HMGET', SCHEDULE .. all[i], 'next_run', 'last_run', 'run_count')
   found[#found + 1] = {all[i], all[i + 1], state[1] or '', state[2] or '', state[3] or ''}
 end
-return {whole(now), found}
+return {int(now), found}

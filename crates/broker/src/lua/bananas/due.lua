@@ -17,4 +17,4 @@ for i = 1, #due, 2 do
   if bytes >= MOST_BYTES then break end
 end
 local next = redis.call('ZRANGEBYSCORE', SCHEDULED, '(' .. at, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-return {found, next[2] and whole(math.min(2147483647, math.ceil(tonumber(next[2]) * 1000 - now))) or '-1'}
+return {found, next[2] and int(math.min(2147483647, math.ceil(tonumber(next[2]) * 1000 - now))) or '-1'}

@@ -31,6 +31,6 @@ for k = 1, tonumber(ARGV[2]) do
 end
 for list, n in pairs(ended_of) do
   count(list, 'finished', n)
-  count(list, 'run_ms', whole(ms_of[list]))
+  count(list, 'run_ms', int(ms_of[list]))
 end
 return told

@@ -1,4 +1,4 @@
---- @include bananas, feeds
+--- @include bananas, prefetch_lists
 --- @flags allow-oom
 -- Takes back what workers of ours held that went away: a job whose lease has ended goes first into the list that it
 -- came from, and the loss is counted. Ids in the feed lists of listeners that are gone go back too.
@@ -10,7 +10,7 @@
 --         5: how long a loss is remembered in ms
 -- Returns the ids that wait again, the number of ids taken out of feed lists
 local now, requeued = clock(ARGV[1]), {}
-for _, hold in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'LIMIT', 0, ARGV[2])) do
+for _, hold in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'LIMIT', 0, ARGV[2])) do
   local _, list, id = holder(hold)
   -- What is no list any more holds up no other job: it is tried again.
   local back = list and redis.pcall('RPUSH', list, id)
@@ -24,5 +24,5 @@ for _, hold in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'L
     end
   end
 end
-redis.call('ZREMRANGEBYSCORE', ROUTES, '-inf', whole(now))
+redis.call('ZREMRANGEBYSCORE', ROUTES, '-inf', int(now))
 return {requeued, unfeed(now, ARGV[3], tonumber(ARGV[4]))}

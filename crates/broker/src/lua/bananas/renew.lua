@@ -6,7 +6,7 @@
 --         routes, these; then per job: under what it is held, token
 -- Returns under what those were held that are no longer this worker's
 local now = clock(ARGV[1])
-local deadline, alive = whole(now + tonumber(ARGV[2])), whole(now + tonumber(ARGV[3]))
+local deadline, alive = int(now + tonumber(ARGV[2])), int(now + tonumber(ARGV[3]))
 local gone, a = {}, 5
 for _, key in ipairs({FEEDS, ROUTES}) do
   local n = tonumber(ARGV[a - 1])

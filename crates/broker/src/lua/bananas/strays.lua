@@ -16,7 +16,7 @@ for i = #ids, 1, -1 do
   if id ~= '' and not here[id] and redis.call('HEXISTS', HELD, id) == 0 then
     here[id] = true
     local since = tonumber(redis.call('ZSCORE', SEEN, id) or '')
-    if not since or since > now then redis.call('ZADD', SEEN, whole(now), id)
+    if not since or since > now then redis.call('ZADD', SEEN, int(now), id)
     elseif since + age <= now and bytes < MOST_BYTES then
       local state, record = look(id)
       found[#found + 1] = {id, state, record}

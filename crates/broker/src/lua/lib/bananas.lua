@@ -1,4 +1,4 @@
---- @include bananas_record, announce
+--- @include bananas_record, publish_result
 -- Bananas: whose a job is, where it belongs, and how it ends.
 
 -- The route of a list; those without one are for `default`.
@@ -36,7 +36,7 @@ local function done_at(id)
 end
 
 local function tell(id, now, duration, name, value)
-  announce(RESULT .. id, NOTIFY .. id, now, duration, name, value)
+  publish_result(RESULT .. id, NOTIFY .. id, now, duration, name, value)
 end
 
 -- Puts an id of that list among the dead letters, with the record that says why, if there is one.

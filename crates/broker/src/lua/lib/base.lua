@@ -11,7 +11,7 @@ local function clock(given)
 end
 
 -- A whole number as Redis takes it; `..` would print 1.7e+15.
-local function whole(n) return string.format('%.0f', n) end
+local function int(n) return string.format('%.0f', n) end
 
 -- Milliseconds since 1970 as ISO 8601 in UTC: the days counted in eras of 400 years that begin in March.
 local dates = {}
@@ -32,7 +32,7 @@ local function iso(ms)
 end
 
 -- Whether there is a job: a list of an old client may be called like one, and a hash without a status is none.
-local function there(key) return redis.pcall('HEXISTS', key, 'status') == 1 end
+local function exists(key) return redis.pcall('HEXISTS', key, 'status') == 1 end
 
 -- Fields of a record by name; of what is no record, none.
 local function read(key, ...)

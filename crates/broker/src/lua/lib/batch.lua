@@ -1,4 +1,4 @@
---- @include ends, leave
+--- @include finalize, batch_exit
 -- How batches stand, and the callbacks that wait for them to end. Who is still to end stands in a set, so that
 -- each is counted out once, whoever says it and however often.
 local MOST_CONCLUDED = 100 -- batches that end in one call; the rest is for tend
@@ -30,25 +30,25 @@ local function batches()
     redis.call('HSET', key, 'updated_at', iso(now), 'mw_input', input)
     event(id, 'ready', batch)
     local _, stands = deliver('LPUSH', id, key, is, is.mw_queue, now, true)
-    if stands then double(id, key, is.mw_queue, is.script_type, worker_of(is), now) end
+    if stands then dual_write(id, key, is.mw_queue, is.script_type, worker_of(is), now) end
   end
 
   -- Ends a callback that will not run: in error, or without a trace where nothing went wrong.
   local function drop(batch, has, kind, why, now)
     local id, key, is = callback(batch, has, kind)
     if not id then return end
-    if why then return fault(id, key, is, why, now, nil, batch, true, 'batch') end
+    if why then return fail_job(id, key, is, why, now, nil, batch, true, 'batch') end
     if is.mw_with and more(key, is).mw_batch then leave(id, is.mw_batch, true, now) end
-    forget(id)
+    drop_job(id)
     event(id, 'unneeded', batch)
   end
 
   -- All jobs of a sealed batch have ended.
   local function conclude(batch, has, now)
     concluded = concluded + 1
-    redis.call('HSET', BATCHES .. batch, 'ended', whole(now))
+    redis.call('HSET', BATCHES .. batch, 'ended', int(now))
     redis.call('ZREM', BATCHES_OPEN, batch)
-    redis.call('ZADD', BATCHES_ENDED, whole(now), batch)
+    redis.call('ZADD', BATCHES_ENDED, int(now), batch)
     if tonumber(has.failed) > 0 or has.expired then
       drop(batch, has, 'success', 'batch ' .. batch .. ' did not succeed', now)
     else
@@ -73,7 +73,7 @@ local function batches()
     end
     if not has.sealed or redis.call('EXISTS', MEMBERS .. batch) == 1 then return end
     if concluded < MOST_CONCLUDED then conclude(batch, has, of.now)
-    else redis.call('ZADD', BATCHES_OPEN, whole(of.now), batch) end
+    else redis.call('ZADD', BATCHES_OPEN, int(of.now), batch) end
   end
 
   return {state = state, fire = fire, drop = drop, count_out = count_out}

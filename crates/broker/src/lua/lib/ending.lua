@@ -1,2 +1,2 @@
---- @include ends, leave, batch
+--- @include finalize, batch_exit, batch
 -- For every script that ends jobs or hands them on: what follows from an end, for its batch too.

@@ -6,7 +6,7 @@
 local function holds()
   if ARGV[2] == '' then return redis.call('LPOS', KEYS[2], ARGV[6]) and true end
   local given = redis.pcall('XPENDING', KEYS[1], ARGV[2], ARGV[4], ARGV[4], 1, ARGV[3])
-  return not given.err and given[1] and whole(given[1][4]) == ARGV[5]
+  return not given.err and given[1] and int(given[1][4]) == ARGV[5]
 end
 
 -- By what it is known where it stands: the message by itself in a list, by its id in a stream.

@@ -6,7 +6,7 @@ local NEVER = 9e15
 -- A job is seen to be like this, and counts as stale from `ms` on, or from when on it did before.
 local function note_stale(id, how, ms)
   redis.pcall('ZREM', STALE, (how == 'away' and 'started ' or 'away ') .. id)
-  redis.pcall('ZADD', STALE, 'LT', whole(ms), how .. ' ' .. id)
+  redis.pcall('ZADD', STALE, 'LT', int(ms), how .. ' ' .. id)
 end
 
 -- Whether a job counts as stale.

@@ -1,9 +1,9 @@
---- @include ending, stop
+--- @include ending, cancel_waiting
 -- What a job wishes for may keep it from being stored: a place to wait in that is not there, or a unique name,
 -- which one job has until it is done, until it has started, or for a while.
 
 -- Whether what it is to wait in is there; an error if it is not, before anything of the job is written.
-local function fit(o)
+local function queues_usable(o)
   local fault = (o.due or o.delay) and redis.pcall('ZCARD', DELAYED)
   if type(fault) ~= 'table' and o.key then
     o.seq = redis.pcall('INCR', SEQ)
@@ -23,7 +23,7 @@ local function taken_by(id, o, now, who)
     if lives or o.window then
       if o.policy ~= 'replace' then return o.policy .. ' ' .. holder end
       if has.status == 'dispatched' then
-        stop(holder, key, has, 'replaced by ' .. id, has.mw_queue or '', now, who)
+        cancel_waiting(holder, key, has, 'replaced by ' .. id, has.mw_queue or '', now, who)
       end
     end
   end

@@ -29,13 +29,13 @@ local runs = redis.call('HINCRBY', KEYS[4], 'runs', 1)
 redis.call('PEXPIRE', KEYS[4], TRIES_FOR)
 if runs < tonumber(ARGV[9]) then
   local pause = math.min(tonumber(ARGV[10]) * 2 ^ (runs - 1), tonumber(ARGV[11]))
-  redis.call('ZADD', KEYS[5], whole(now + pause), ARGV[13] .. ' ' .. ARGV[6])
+  redis.call('ZADD', KEYS[5], int(now + pause), ARGV[13] .. ' ' .. ARGV[6])
   let_go(KEYS[2], ARGV[2], known_by())
   return {'again', runs}
 end
 if ARGV[12] ~= '' then
   redis.call('XADD', KEYS[6], 'MAXLEN', '~', MOST_DEAD, '*', 'data', ARGV[6], 'error', ARGV[12], 'runs', runs,
-    'at', whole(now), 'queue', KEYS[1])
+    'at', int(now), 'queue', KEYS[1])
 end
 local told = answer(KEYS[3], ARGV[7], ARGV[8])
 redis.call('DEL', KEYS[4])

@@ -16,7 +16,7 @@ local function has_something()
 end
 
 if has_something() then
-  redis.call('ZADD', KEYS[3], whole(clock(ARGV[1])), ARGV[3])
+  redis.call('ZADD', KEYS[3], int(clock(ARGV[1])), ARGV[3])
   redis.call('PEXPIRE', KEYS[3], ARGV[4])
   return 0
 end

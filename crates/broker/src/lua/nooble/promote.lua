@@ -8,7 +8,7 @@
 --         3: most
 -- Returns how many, and the ms until the next one is due (-1 if none waits)
 local now = clock(ARGV[1])
-local due = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', whole(now), 'LIMIT', 0, ARGV[3])
+local due = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', int(now), 'LIMIT', 0, ARGV[3])
 for _, member in ipairs(due) do
   put(KEYS[1], string.sub(member, string.find(member, ' ', 1, true) + 1))
   redis.call('ZREM', KEYS[2], member)

@@ -54,7 +54,7 @@ local function all_of_stream(worker)
 end
 
 local function of_gone(all_of)
-  local gone = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', whole(now), 'WITHSCORES', 'LIMIT', 0, MOST_WORKERS)
+  local gone = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, MOST_WORKERS)
   for i = 1, #gone, 2 do
     local is_all = all_of(gone[i])
     -- A process that hangs waits on in the server's eyes, and a message may still come to it.

@@ -16,7 +16,7 @@ local now = clock(ARGV[1])
 local function send(message)
   if ARGV[2] == '' then redis.call('LPUSH', KEYS[2], message)
   else redis.call('XADD', KEYS[2], '*', 'data', message) end
-  redis.call('HSET', KEYS[1], 'asked ' .. ARGV[3], whole(now))
+  redis.call('HSET', KEYS[1], 'asked ' .. ARGV[3], int(now))
   redis.call('PEXPIRE', KEYS[1], ARGV[6])
 end
 

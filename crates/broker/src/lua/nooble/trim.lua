@@ -50,7 +50,7 @@ local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if groups.err or #groups == 0 then return 0 end
 take_end_off()
 forget_gone()
-local from = whole(math.max(0, clock(ARGV[1]) - tonumber(ARGV[2]))) .. '-0'
+local from = int(math.max(0, clock(ARGV[1]) - tonumber(ARGV[2]))) .. '-0'
 for _, group in ipairs(groups) do
   local has = named(group)
   local reached = has['last-delivered-id']

@@ -1,7 +1,7 @@
---- @include told, put, asked
---- @lazy waits, unique, wake, join, accept gives accept, join_all, wake, record, stop, forget
+--- @include telemetry, write_record, enqueue_args
+--- @lazy dependencies, unique, wake_scheduler, batch_join, enqueue_slow gives enqueue_slow, join_all, wake, record, cancel_waiting, drop_job
 -- Storing jobs and pushing their ids: the short way, of those that wish for nothing, while nothing is set in the
--- namespace. For the rest see accept.lua. What is the same for all jobs of a call is written at the end.
+-- namespace. For the rest see enqueue_slow.lua. What is the same for all jobs of a call is written at the end.
 local ends, ready = {}, {}
 local set -- whether anything is
 
@@ -20,10 +20,10 @@ end
 local function store(id, key, queue, script_type, o, from, now, at, who)
   if redis.call('EXISTS', key) == 1 then return 'exists' end
   if set == nil then set = redis.call('EXISTS', CONFIG) == 1 end
-  if o or set then return rare().accept(id, key, queue, script_type, o or {}, from, now, at, who) end
+  if o or set then return slow_path().enqueue_slow(id, key, queue, script_type, o or {}, from, now, at, who) end
   local ids, fault = end_of(queue)
   if not ids then return fault end
-  put(key, id, script_type, 'dispatched', at, from)
+  write_record(key, id, script_type, 'dispatched', at, from)
   ids[#ids + 1] = id
   count(queue, 'created')
   event(id, 'enqueue', who, script_type)
@@ -36,5 +36,5 @@ local function push_all()
   for queue, ids in pairs(ends) do
     if #ids > 0 then redis.call('LPUSH', queue, unpack(ids)) end
   end
-  if ready.first then rare().wake() end
+  if ready.first then slow_path().wake() end
 end

@@ -1,4 +1,4 @@
---- @include settings
+--- @include queue_settings
 -- What a queue, or a route of Bananas, lets start: nothing while it is paused, else as many as its limits leave.
 local RECHECK = 200 -- ms until one looks again whether a slot is free: its end wakes nobody elsewhere
 local gates = {}
@@ -23,7 +23,7 @@ local function gate(queue, now)
 end
 
 -- Writes what the call has used, and tells for how many ms there is no use in asking again (0: none).
-local function shut(g, now)
+local function blocked_for(g, now)
   if g.state and g.spent > 0 then
     spend(g.set.base, g.state, g.spent)
     g.spent = 0

@@ -1,4 +1,4 @@
---- @include places
+--- @include legacy_lookup
 -- Canonical queues, as walks have met them: on which of them a job stands.
 local MOST_LISTS = 1000 -- canonical lists that are known; of more, none counts as looked through
 

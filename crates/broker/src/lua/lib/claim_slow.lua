@@ -1,11 +1,11 @@
---- @include take, waits, gate, free, foreign
+--- @include claim_fast, dependencies, admission, claimable, foreign_records
 -- Takes jobs the long way: those with options, of other clients, or that ran before; and off queues with settings.
 
--- Whether the claim has to write where it ends more than others do: see finish.lua.
+-- Whether the claim has to write where it ends more than others do: see complete_fast.lua.
 local function marked(is, attempt) return is.error or is.mw_stop or is.mw_lost or attempt ~= 1 end
 
 -- Whether a job may start, and the fields that note its slot; false if it was set aside for its key's sake.
-local function passes(g, queue, id, is, now)
+local function admit_job(g, queue, id, is, now)
   local set, key, name = g.set, is.mw_key, is.mw_key and member(g.set.base, is.mw_key)
   if key and set.fair then redis.call('ZREM', HEADS .. member(queue, key), id) end
   local left = INFINITE
@@ -21,28 +21,28 @@ local function passes(g, queue, id, is, now)
   g.left, g.spent = g.left - 1, g.spent + 1
   -- The last slot of a key passes its turn on when it is free again.
   if key and set.fair and left > 1 then forward('LPUSH', queue, key, turns(queue, key, set), set) end
-  if set.concurrency then redis.pcall('ZADD', SLOTS .. set.base, whole(now), id) end
-  if key and set.key_concurrency then redis.pcall('ZADD', SLOTS .. name, whole(now), id) end
+  if set.concurrency then redis.pcall('ZADD', SLOTS .. set.base, int(now), id) end
+  if key and set.key_concurrency then redis.pcall('ZADD', SLOTS .. name, int(now), id) end
   if set.concurrency or (key and set.key_concurrency) then return {'mw_slot', set.base, 'mw_with', '1'} end
   return {}
 end
 
-local function admit(id, k, g)
+local function claim_slow(id, k, g)
   local key, is = JOB .. id, {}
   local record, legacy = redis.pcall('HGETALL', key), ask.homes[k]
   for i = 1, #record, 2 do is[record[i]] = record[i + 1] end
-  local queue = legacy and (home(is) or legacy) or list(k)
-  if useless(id, key, is, list(k), queue, legacy) then
+  local queue = legacy and (canonical_queue(is) or legacy) or list(k)
+  if skip(id, key, is, list(k), queue, legacy) then
     dropped = dropped + 1
     return
   end
   local waiting, prerequisites = waits(id, key, is, queue, ask.now, legacy)
   looked = looked + prerequisites
-  if waiting or postpone(is, id, key, list(k), queue, legacy) then
+  if waiting or await_second_push(is, id, key, list(k), queue, legacy) then
     dropped = dropped + 1
     return
   end
-  local slot = g and passes(g, queue, id, is, ask.now)
+  local slot = g and admit_job(g, queue, id, is, ask.now)
   if slot == false then return end
   local attempt = (tonumber(is.mw_attempt or '') or 0) + 1
   lease(id, key, queue, attempt, slot)
@@ -54,7 +54,7 @@ local function admit(id, k, g)
   end
   -- A key that holds others back until this one has started.
   if is.mw_unique and string.find(is.mw_unique, '^started ') then unclaim(id, is) end
-  hand_out(id, queue, attempt, record)
+  respond_with(id, queue, attempt, record)
 end
 
 -- What came to this process meanwhile; what is more than wanted goes back to its queue.
@@ -64,7 +64,7 @@ local function from_feed(feed, k, g)
     if may then id = redis.call('RPOP', feed)
     else id = redis.pcall('LMOVE', feed, list(k), 'LEFT', 'RIGHT') end -- newest first
     if not id or id.err then break end
-    if may then consider({id}, feed, k, g) else looked = looked + 1 end
+    if may then claim_ids({id}, feed, k, g) else looked = looked + 1 end
   end
 end
 
@@ -73,13 +73,13 @@ local function from_queue(k, g)
     -- A key that is no list is passed over: an error would leave what is claimed already with nobody.
     local ids = redis.pcall('RPOP', list(k), math.min(ask.want, g and g.left or MOST, MOST - looked))
     if not ids or ids.err then break end
-    consider(ids, list(k), k, g)
+    claim_ids(ids, list(k), k, g)
   end
 end
 
 -- Takes off each list for itself, as far as its queue's gate lets. Returns the places of those that are held
 -- back, each with the ms for which there is no use in asking again.
-local function each()
+local function claim_each()
   local n, gates, held = #KEYS - ask.lists, {}, {}
   -- Should a key that is needed be of another kind, the call ends here, before ids are taken.
   for k = 1, n do
@@ -90,7 +90,7 @@ local function each()
   for i, k in ipairs(ask.places) do from_feed(KEYS[ask.feeds + i], k, gates[k]) end
   for k = 1, n do from_queue(k, gates[k]) end
   for k = 1, n do
-    local ms = gates[k] and shut(gates[k], ask.now) or 0
+    local ms = gates[k] and blocked_for(gates[k], ask.now) or 0
     if ms > 0 then
       held[#held + 1] = k
       held[#held + 1] = ms

@@ -1,4 +1,4 @@
---- @include store, settings, double, waits, unique, join
+--- @include enqueue_fast, queue_settings, dual_write, dependencies, unique, batch_join
 -- Storing jobs, the long way: those that wish for something, or whose queue is set to something.
 local limit_of = {}
 
@@ -36,9 +36,9 @@ local function refused(queue, id, script_type, from)
 end
 
 -- What a job wishes for, in its record.
-local function note(key, queue, o, now)
+local function note_options(key, queue, o, now)
   o.due = o.due and tonumber(o.due) or (o.delay and now + tonumber(o.delay))
-  if o.due then redis.call('HSET', key, 'mw_run_at', whole(o.due)) end
+  if o.due then redis.call('HSET', key, 'mw_run_at', int(o.due)) end
   if o.seq then redis.call('HSET', key, 'mw_seq', o.seq) end
   -- What others have to find it by.
   if o.key or o.due or o.unique or o.batch then redis.call('HSET', key, 'mw_queue', queue, 'mw_with', '1') end
@@ -47,28 +47,28 @@ end
 -- Queues a job that waits for no other: at once, at its time, or when it is the turn of its key.
 local function queue_up(id, key, queue, script_type, o, now)
   if o.due and o.due > now then
-    redis.call('ZADD', DELAYED, whole(o.due), id)
+    redis.call('ZADD', DELAYED, int(o.due), id)
     if redis.call('ZRANK', DELAYED, id) == 0 then ready.first = true end
     return
   end
-  if o.key and not enters(queue, id, {mw_key = o.key, mw_seq = o.seq}, now) then return end
+  if o.key and not try_enter(queue, id, {mw_key = o.key, mw_seq = o.seq}, now) then return end
   local ids = ends[queue]
   ids[#ids + 1] = id
-  double(id, key, queue, script_type, o.worker, now)
-  if o.presence then mind(id, key, now) end
+  dual_write(id, key, queue, script_type, o.worker, now)
+  if o.presence then track_fallback(id, key, now) end
 end
 
-local function accept(id, key, queue, script_type, o, from, now, at, who)
+local function enqueue_slow(id, key, queue, script_type, o, from, now, at, who)
   local open, why, unknown = {}
   if o.after then open, why, unknown = unmet(o.after, o.on_failure) end
   if unknown then return 'unknown ' .. unknown end
   local away = o.presence and redis.call('EXISTS', o.presence) == 0
   if away then queue = o.fallback end
-  local no = (o.batch and barred(o, now)) or refused(queue, id, script_type, from) or fit(o)
+  local no = (o.batch and batch_refuses(o, now)) or refused(queue, id, script_type, from) or queues_usable(o)
     or (o.unique and taken_by(id, o, now, who))
   if no then return no end
-  put(key, id, script_type, open and 'dispatched' or 'error', at, from)
-  note(key, queue, o, now)
+  write_record(key, id, script_type, open and 'dispatched' or 'error', at, from)
+  note_options(key, queue, o, now)
   -- Where it really goes: its route tells of the worker it was meant for.
   if o.presence then redis.call('HSET', key, 'mw_queue', queue) end
   if o.presence and not away then redis.call('HSET', key, 'mw_fallback', o.presence .. ' ' .. o.fallback) end
@@ -80,12 +80,12 @@ local function accept(id, key, queue, script_type, o, from, now, at, who)
     has.mw_queue = queue
     redis.call('HSET', key, 'error', why)
     count(queue, 'error:prerequisite')
-    close(id, key, has, 'error', why, now, nil, '')
+    finalize(id, key, has, 'error', why, now, nil, '')
   elseif o.callback then
     local batch = string.match(o.callback, ' (.*)$')
     redis.call('HSET', key, 'mw_queue', queue, 'mw_callback', o.callback, 'mw_waiting', '"batch ' .. batch .. '"')
   elseif #open > 0 then
-    hold(id, key, queue, open, now, tonumber(o.wait))
+    await_prerequisites(id, key, queue, open, now, tonumber(o.wait))
   else
     queue_up(id, key, queue, script_type, o, now)
   end

@@ -1,11 +1,11 @@
---- @include told, store
+--- @include telemetry, enqueue_fast
 -- Schedules with the overlap policy replace: the job of the next slot takes the place of the last one.
 
 -- Stops the last job; one that runs is stopped by its worker.
 local function displace(id, has, queue, control, by, now, who)
   local reason = 'replaced by ' .. by
   if has.status ~= 'started' then
-    return rare().stop(id, JOB .. id, has, reason, has.mw_queue or queue, now, who)
+    return slow_path().cancel_waiting(id, JOB .. id, has, reason, has.mw_queue or queue, now, who)
   end
   if has.mw_stop then return end
   redis.call('HSET', JOB .. id, 'mw_stop', reason, 'mw_with', '1')

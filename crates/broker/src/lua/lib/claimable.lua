@@ -1,18 +1,18 @@
---- @include take, double, wake
+--- @include claim_fast, dual_write, wake_scheduler
 -- Whether a job may be taken off the list on which its id was found.
 local NEAR = 1000
 
 -- Defers a job that is `started` without a lease: a worker without leases runs it, or left it, and somebody has
 -- pushed its id again. The watch runs it when its timeout and an age have passed. Returns false if it is no such job.
-local function defer(is, id, key, list, queue, legacy)
+local function defer_to_foreign(is, id, key, list, queue, legacy)
   if is.status ~= 'started' or (is.mw_lock and is.mw_lock ~= list) then return false end
   if redis.call('ZSCORE', LEASES, id) then return false end
   -- Where nobody could look after it, it runs at once.
-  if type(redis.pcall('ZADD', WATCH, 'NX', whole(ask.now), id)) ~= 'number' then
+  if type(redis.pcall('ZADD', WATCH, 'NX', int(ask.now), id)) ~= 'number' then
     is.status = 'dispatched'
     return false
   end
-  redis.call('HSETNX', key, 'mw_seen', whole(ask.now) .. ' started ' .. (is.updated_at or ''))
+  redis.call('HSETNX', key, 'mw_seen', int(ask.now) .. ' started ' .. (is.updated_at or ''))
   redis.call('HSETNX', key, 'mw_queue', queue)
   if legacy and not is.mw_reply then redis.call('HSET', key, 'mw_legacy', '1') end
   event(id, 'defer', '', 'another worker may run it')
@@ -43,7 +43,7 @@ end
 local GRACE = 200 -- ms: longer than between two commands of a client or worker that is not suspended
 local LONGEST_STROLL = 20000 -- entries of old lists walked over before the call ends: 0.2 ms
 local strolled = 0
-local function postpone(is, id, key, list, queue, legacy)
+local function await_second_push(is, id, key, list, queue, legacy)
   if is.mw_lock or is.mw_reply then return false end
   local script_type = (is.script_type or '') ~= '' and is.script_type or string.match(queue, '^[^:]+', #WORK + 1)
   local worker_id = worker_of(is)
@@ -62,14 +62,14 @@ local function postpone(is, id, key, list, queue, legacy)
   end
   walked = walked or strolled > LONGEST_STROLL
   if found or is.mw_attempt or string.find(is.mw_seen or '', ' new', 1, true) then return false end
-  if type(redis.pcall('ZADD', DELAYED, whole(ask.now + GRACE), id)) ~= 'number' then return false end
-  redis.call('HSET', key, 'mw_queue', queue, 'mw_seen', whole(ask.now) .. ' new')
+  if type(redis.pcall('ZADD', DELAYED, int(ask.now + GRACE), id)) ~= 'number' then return false end
+  redis.call('HSET', key, 'mw_queue', queue, 'mw_seen', int(ask.now) .. ' new')
   if redis.call('ZRANK', DELAYED, id) == 0 then wake() end
   return true
 end
 
 -- Where a job from an old list goes from now on: back there, both sides could take it.
-local function home(has)
+local function canonical_queue(has)
   local script_type = string.lower(has.script_type or '')
   return has.mw_queue or (script_type ~= '' and WORK .. script_type) or nil
 end

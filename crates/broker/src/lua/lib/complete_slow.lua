@@ -1,6 +1,6 @@
---- @include finish, ending
+--- @include complete_fast, ending
 -- Ending a run with its result, whatever there is to know of the job.
-local function end_run(id, token, output, stdout, stderr, now, at)
+local function complete_slow(id, token, output, stdout, stderr, now, at)
   local key = JOB .. id
   local has = record(key, 'mw_token', 'mw_worker', 'mw_attempt', 'error', 'mw_stop', 'mw_lost',
     'mw_started')
@@ -15,13 +15,13 @@ local function end_run(id, token, output, stdout, stderr, now, at)
   if stdout ~= '' then redis.call('HSET', key, 'mw_stdout', stdout) end
   if stderr ~= '' then redis.call('HSET', key, 'mw_stderr', stderr) end
   ran(has.mw_queue, has.mw_started, now)
-  close(id, key, has, 'finished', output, now, nil, has.mw_worker)
+  finalize(id, key, has, 'finished', output, now, nil, has.mw_worker)
   return true
 end
 
 -- Tells those that wait for jobs which have finished, of which these keys tell.
-local function tell_next(keys, now)
+local function notify_all(keys, now)
   for _, key in ipairs(keys) do
-    if redis.call('EXISTS', key) == 1 then advance(string.sub(key, #NEXT + 1), true, now, MOST_TOLD) end
+    if redis.call('EXISTS', key) == 1 then notify_dependents(string.sub(key, #NEXT + 1), true, now, MOST_TOLD) end
   end
 end

@@ -1,6 +1,6 @@
 -- Reading what is asked for: a job as enqueue takes it, from ARGV[a] on. Returns its id, its type, what it
--- wishes if anything, where its values begin (put.lua), and where what follows it does.
-local function asked(a)
+-- wishes if anything, where its values begin (write_record.lua), and where what follows it does.
+local function read_args(a)
   local id, script_type, n, o = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2])
   a = a + 3
   if n > 0 then o = {} end

@@ -1,21 +1,21 @@
---- @include told
---- @lazy end_run gives end_run, tell_next
+--- @include telemetry
+--- @lazy complete_slow gives complete_slow, notify_all
 -- Ending runs with their results, many in one call: the short way, of jobs of our clients of which nothing else
--- is to be seen to. For the rest see end_run.lua. What is the same for all is written at the end.
+-- is to be seen to. For the rest see complete_slow.lua. What is the same for all is written at the end.
 local over, next_of = {}, {}
 
 -- Ends one; false if it is not the worker's any more. Said twice, it changes nothing.
-local function finish(id, token, output, stdout, stderr, now, at)
+local function complete(id, token, output, stdout, stderr, now, at)
   local key = JOB .. id
   local has = redis.pcall('HMGET', key, 'status', 'mw_token', 'mw_with', 'mw_reply', 'mw_queue', 'mw_started',
     'mw_worker')
   if has[1] ~= 'started' or has[2] ~= token or has[3] or not has[4] or stdout ~= '' or stderr ~= '' then
-    return rare().end_run(id, token, output, stdout, stderr, now, at)
+    return slow_path().complete_slow(id, token, output, stdout, stderr, now, at)
   end
   redis.call('HSET', key, 'status', 'finished', 'output', output, 'updated_at', at)
   over[#over + 1] = id
   ran(has[5], has[6], now)
-  keep(id, now)
+  note_end(id, now)
   count(has[5], 'finished')
   if has[4] ~= '0' then reply({mw_reply = has[4]}, id, output) end
   event(id, 'finished', has[7])
@@ -25,16 +25,16 @@ end
 
 -- The jobs of a call, five arguments each from `a` on. Returns the places of those that were not the worker's.
 local FIELDS = 5
-local function finish_all(n, a, now)
+local function complete_all(n, a, now)
   local stale, at = {}, iso(now)
   redis.call('ZCARD', LEASES) -- should it be no such set, the call ends here, with nothing written
   for i = 1, n do
-    if not finish(ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], now, at) then
+    if not complete(ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], now, at) then
       stale[#stale + 1] = i
     end
     a = a + FIELDS
   end
   if #over > 0 then redis.call('ZREM', LEASES, unpack(over)) end
-  if #next_of > 0 and redis.call('EXISTS', unpack(next_of)) > 0 then rare().tell_next(next_of, now) end
+  if #next_of > 0 and redis.call('EXISTS', unpack(next_of)) > 0 then slow_path().notify_all(next_of, now) end
   return stale, a
 end

@@ -1,7 +1,7 @@
 --- @include base
 -- Leaves it to settle to tell those that wait for a job that has ended. The blank says that it finished,
 -- should its record be gone by then.
-local function owe(id, finished) redis.pcall('LPUSH', SETTLE, (finished and ' ' or '') .. id) end
+local function defer_dependents(id, finished) redis.pcall('LPUSH', SETTLE, (finished and ' ' or '') .. id) end
 
 -- A job is looked after no longer, and does not count as stale: see stale.lua.
 local function unwatch(id)
@@ -10,9 +10,9 @@ local function unwatch(id)
 end
 
 -- Everything that is kept of a job, gone. Those that wait for it learn so from settle.
-local function forget(id)
+local function drop_job(id)
   if redis.call('EXISTS', NEXT .. id) == 1 then
-    owe(id, read(JOB .. id, 'status').status == 'finished')
+    defer_dependents(id, read(JOB .. id, 'status').status == 'finished')
   end
   redis.call('DEL', JOB .. id, REPLY .. id, OLD_REPLY .. id, LOG .. id)
   for _, set in ipairs({ENDED, DEAD, DELAYED, TAKEN}) do redis.pcall('ZREM', set, id) end

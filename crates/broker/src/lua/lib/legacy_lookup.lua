@@ -1,4 +1,4 @@
---- @include told, double
+--- @include telemetry, dual_write
 -- Where the id of a job may stand that workers without leases take too.
 local MOST_LISTENERS = 10000
 local MOST_IN_FEED = 1000 -- a worker takes no more at once
@@ -68,6 +68,6 @@ local function since(key, has, how, now)
   local is = how .. ' ' .. (has.updated_at or '')
   local at, was = string.match(has.mw_seen or '', '^(%d+) (.*)$')
   if was == is and tonumber(at) <= now then return tonumber(at) end
-  redis.call('HSET', key, 'mw_seen', whole(now) .. ' ' .. is)
+  redis.call('HSET', key, 'mw_seen', int(now) .. ' ' .. is)
   return now
 end

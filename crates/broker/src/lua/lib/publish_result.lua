@@ -1,7 +1,7 @@
 --- @include base
 -- Writes how a job ended, and tells those who wait: Bananas' clients give up on any other word. A key of another
 -- kind is left alone, and holds up no job.
-local function announce(key, channel, now, duration, name, value)
+local function publish_result(key, channel, now, duration, name, value)
   local good = name ~= 'error'
   local at = string.sub(iso(now), 1, 19) .. 'Z'
   redis.pcall('HDEL', key, 'result', 'error')

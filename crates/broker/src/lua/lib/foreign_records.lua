@@ -1,4 +1,4 @@
---- @include take, free, waits
+--- @include claim_fast, claimable, dependencies
 -- Records of other clients, as the claim judges them: which are jobs, which can be read, and what they wait for.
 
 -- The ways to write a character in UTF-8 that is no ASCII.
@@ -28,23 +28,23 @@ local function unfit(id, is)
 end
 
 -- Makes a job that cannot be read a dead letter.
-local function bury(id, key, is, queue, why, now, legacy)
+local function reject_unreadable(id, key, is, queue, why, now, legacy)
   is.mw_queue = is.mw_queue or queue
   if legacy then is.mw_legacy = '1' end
   redis.call('HSET', key, 'mw_queue', is.mw_queue, unpack(legacy and {'mw_legacy', '1'} or {}))
-  fault(id, key, is, 'unreadable: ' .. why, now, 'unreadable', '', false, 'unreadable')
+  fail_job(id, key, is, 'unreadable: ' .. why, now, 'unreadable', '', false, 'unreadable')
 end
 
 -- Whether an id comes to nothing: it is that of no job, or of one that is not to be taken, or cannot be read.
-local function useless(id, key, is, from, queue, legacy)
+local function skip(id, key, is, from, queue, legacy)
   if not is.status then
     if next(is) then event(id, 'drop', ask.worker, 'no job: its hash has no status') end
     return true
   end
   local why = unfit(id, is)
-  if is.mw_waiting or given[id] or defer(is, id, key, from, queue, legacy) then return true end
+  if is.mw_waiting or given[id] or defer_to_foreign(is, id, key, from, queue, legacy) then return true end
   if not takeable(is, id, from) then return true end
-  if why then bury(id, key, is, queue, why, ask.now, legacy) end
+  if why then reject_unreadable(id, key, is, queue, why, ask.now, legacy) end
   return why
 end
 
@@ -79,7 +79,7 @@ local function waits(id, key, is, queue, now, legacy)
   for _, field in ipairs({'prerequisites', 'dependencies'}) do
     if not read_ids(seen, ids, is[field]) then
       local list = 'its field `' .. field .. '` is no list of job ids: ' .. quoted(is[field])
-      bury(id, key, is, queue, list, now, legacy)
+      reject_unreadable(id, key, is, queue, list, now, legacy)
       return true, #ids
     end
   end
@@ -94,7 +94,7 @@ local function waits(id, key, is, queue, now, legacy)
     redis.call('HSET', key, 'mw_legacy', '1')
     is.mw_legacy = '1'
   end
-  if not open then fault(id, key, is, why, now, nil, '', false, 'prerequisite')
-  else hold(id, key, queue, open, now, timeout_of(is)) end
+  if not open then fail_job(id, key, is, why, now, nil, '', false, 'prerequisite')
+  else await_prerequisites(id, key, queue, open, now, timeout_of(is)) end
   return true, #ids
 end

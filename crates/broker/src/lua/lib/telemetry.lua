@@ -40,15 +40,15 @@ local function ran(queue, since, now)
 end
 
 -- Notes that a job has ended, for retention.
-local function keep(id, now)
-  kept[#kept + 1] = whole(now)
+local function note_end(id, now)
+  kept[#kept + 1] = int(now)
   kept[#kept + 1] = id
 end
 
 -- What every script ends with: writes what was noted on the way, and gives back its answer.
 local last -- what has to be done before, if anything: see batch.lua
-local taken_at -- when this call took jobs, if it did: see take.lua
-local function done(answer)
+local taken_at -- when this call took jobs, if it did: see claim_fast.lua
+local function respond(answer)
   if last then last() end
   for _, line in ipairs(lines) do
     redis.pcall('XADD', EVENTS, 'MAXLEN', '~', MOST_EVENTS, '*', #line == 1 and 'job' or 'jobs',

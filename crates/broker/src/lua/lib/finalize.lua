@@ -1,7 +1,7 @@
---- @include told, keyed, double, forget, answer
+--- @include telemetry, fair_keys, dual_write, drop_job, bananas_result
 -- What follows when a job has ended, whichever verb ended it, and when it may run.
 local MOST_TOLD = 100 -- dependants told in the call that ends a job; the rest is for settle
-local advance, leave -- leave: a job ends for its batch
+local notify_dependents, leave -- leave: a job ends for its batch
 
 -- What every script reads of a job that it ends or hands on; `more` reads the rest.
 local function record(key, ...)
@@ -16,35 +16,35 @@ end
 
 -- What is common to all ends; status, error and output are in the record already. `dead` says why a job
 -- is a dead letter. The dependants of a job that ended with another are left to settle.
-local function close(id, key, has, status, payload, now, dead, by, later)
+local function finalize(id, key, has, status, payload, now, dead, by, later)
   if dead then
-    redis.pcall('ZADD', DEAD, whole(now), id)
+    redis.pcall('ZADD', DEAD, int(now), id)
     redis.call('HSET', key, 'mw_dead', dead)
     count(has.mw_queue, 'dead')
   else
-    keep(id, now)
+    note_end(id, now)
   end
   count(has.mw_queue, status == 'finished' and 'finished' or 'failed')
   if has.mw_with then
     unclaim(id, more(key, has))
     if has.mw_batch then leave(id, has.mw_batch, status == 'finished', now) end
-    if has.mw_bananas then answer(id, key, status == 'finished', payload, now) end
+    if has.mw_bananas then tell_bananas(id, key, status == 'finished', payload, now) end
   end
   reply(has, id, payload)
   event(id, status, by, dead)
   if redis.call('EXISTS', NEXT .. id) == 0 then return end
-  if later then owe(id, status == 'finished')
-  else advance(id, status == 'finished', now, MOST_TOLD) end
+  if later then defer_dependents(id, status == 'finished')
+  else notify_dependents(id, status == 'finished', now, MOST_TOLD) end
 end
 
 -- Ends a job that no worker holds in error; `kind` says of what sort, for the figures.
-local function fault(id, key, has, message, now, dead, by, later, kind)
+local function fail_job(id, key, has, message, now, dead, by, later, kind)
   unwatch(id)
   redis.call('HDEL', key, 'mw_waiting', 'mw_expires', 'mw_token', 'mw_lock', 'mw_stop', 'mw_seen')
   redis.call('HSET', key, 'status', 'error', 'error', message, 'updated_at', iso(now))
-  if has.mw_with then strike(has.mw_queue, id, more(key, has)) end
+  if has.mw_with then drop_slot(has.mw_queue, id, more(key, has)) end
   count(has.mw_queue, 'error:' .. (kind or 'stopped'))
-  close(id, key, has, 'error', message, now, dead, by, later)
+  finalize(id, key, has, 'error', message, now, dead, by, later)
 end
 
 -- Puts the id of a job that may run into its queue: `how` is LPUSH for the end, RPUSH for the front; or where
@@ -53,20 +53,20 @@ end
 local function deliver(how, id, key, has, queue, now, later)
   if has.mw_with then
     local due = tonumber(more(key, has).mw_run_at or '')
-    if due and due > now then return type(redis.pcall('ZADD', DELAYED, whole(due), id)) == 'number' end
-    if how == 'LPUSH' and not enters(queue, id, has, now) then return true end
+    if due and due > now then return type(redis.pcall('ZADD', DELAYED, int(due), id)) == 'number' end
+    if how == 'LPUSH' and not try_enter(queue, id, has, now) then return true end
   end
   if (queue or '') ~= '' and pushed(how, queue, id) then
-    mind(id, key, now)
+    track_fallback(id, key, now)
     return true, true
   end
   local why = 'the key of its queue, ' .. (queue or '') .. ', is no list'
-  fault(id, key, has, why, now, 'queue', '', later, 'queue')
+  fail_job(id, key, has, why, now, 'queue', '', later, 'queue')
 end
 
 -- Tells up to `most` of the jobs that wait for `id` whether it finished. Returns how many it told. One that
 -- does not wait for it any more, since it was stopped or is another by now, is left alone.
-advance = function(id, finished, now, most)
+notify_dependents = function(id, finished, now, most)
   local children = redis.pcall('LPOP', NEXT .. id, most) or {}
   if children.err then return 0 end
   for _, child in ipairs(children) do
@@ -76,7 +76,7 @@ advance = function(id, finished, now, most)
     if has.status == 'dispatched' and from then
       local left = string.sub(has.mw_waiting, 1, from - 1) .. string.sub(has.mw_waiting, to + 1)
       if not finished and has.mw_on_failure ~= 'continue' then
-        fault(child, key, has, 'prerequisite ' .. id .. ' did not finish', now, nil, id, true, 'prerequisite')
+        fail_job(child, key, has, 'prerequisite ' .. id .. ' did not finish', now, nil, id, true, 'prerequisite')
       elseif string.find(left, '"', 1, true) then
         redis.call('HSET', key, 'mw_waiting', left)
       else
@@ -86,11 +86,11 @@ advance = function(id, finished, now, most)
         event(child, 'ready', id)
         local _, stands = deliver('LPUSH', child, key, has, has.mw_queue, now, true)
         if stands then
-          double(child, key, has.mw_queue, has.script_type, worker_of(has), now)
+          dual_write(child, key, has.mw_queue, has.script_type, worker_of(has), now)
         end
       end
     end
   end
-  if redis.call('EXISTS', NEXT .. id) == 1 then owe(id, finished) end
+  if redis.call('EXISTS', NEXT .. id) == 1 then defer_dependents(id, finished) end
   return #children
 end

@@ -1,6 +1,6 @@
---- @include ending, unlist
+--- @include ending, remove_from_lists
 -- Stopping a job that no worker runs.
-local function stop(id, key, has, reason, queue, now, by)
+local function cancel_waiting(id, key, has, reason, queue, now, by)
   redis.pcall('ZREM', DELAYED, id)
   unqueue(queue, id)
   unlock(has.mw_lock, id)
@@ -9,5 +9,5 @@ local function stop(id, key, has, reason, queue, now, by)
     has.mw_legacy = '1'
   end
   has.mw_queue = has.mw_queue or queue
-  fault(id, key, has, reason, now, nil, by)
+  fail_job(id, key, has, reason, now, nil, by)
 end

@@ -1,4 +1,4 @@
---- @include keyed, settings
+--- @include fair_keys, queue_settings
 -- Looking again after jobs that were set aside for their key's sake, and when something is due.
 local MOST_AT_ONCE = 100 -- of one key
 
@@ -7,7 +7,7 @@ local MOST_AT_ONCE = 100 -- of one key
 local WALKS = 100 -- walks through lists in one call
 local LONGEST = 10000 -- entries of such a list
 local walks = 0
-local function lost(queue, name)
+local function lost_heads(queue, name)
   local length, free = redis.pcall('LLEN', queue), 0
   if type(length) ~= 'number' or length > LONGEST then return 0 end
   for _, id in ipairs(redis.call('ZRANGE', HEADS .. name, 0, -1)) do
@@ -38,7 +38,7 @@ local function may(set, queue, key, now)
   end
   if set.fair then
     local free = turns(queue, key, set)
-    if free <= 0 then free = lost(queue, member(queue, key)) end
+    if free <= 0 then free = lost_heads(queue, member(queue, key)) end
     n, pause = math.min(n, free), math.max(pause, LOOK_EVERY)
   end
   return n, pause
@@ -47,7 +47,7 @@ end
 -- Of up to `most` keys. Returns how many keys and jobs it had to do with.
 local function recheck(now, most)
   local looked = 0
-  for _, name in ipairs(redis.call('ZRANGEBYSCORE', HELD, '-inf', whole(now), 'LIMIT', 0, most)) do
+  for _, name in ipairs(redis.call('ZRANGEBYSCORE', HELD, '-inf', int(now), 'LIMIT', 0, most)) do
     if looked >= most then break end
     local queue, key = string.match(name, '^(%S+) (.*)$')
     local set = queue and settings(queue)
@@ -58,7 +58,7 @@ local function recheck(now, most)
       -- To the front, since they are older than what stands there; in a fair queue each waits for its turn.
       looked = looked + 1 + (n > 0 and forward(set and set.fair and 'LPUSH' or 'RPUSH', queue, key, n, set) or 0)
     end
-    if redis.call('EXISTS', BACKLOG .. name) == 1 then redis.call('ZADD', HELD, whole(now + pause), name)
+    if redis.call('EXISTS', BACKLOG .. name) == 1 then redis.call('ZADD', HELD, int(now + pause), name)
     else redis.call('ZREM', HELD, name) end
   end
   return looked
@@ -72,5 +72,5 @@ local function soonest(now)
     -- One that is never due stands at infinity.
     if first and first < INFINITE and not (at and at < first) then at = first end
   end
-  return at and whole(math.max(0, at - now)) or '-1'
+  return at and int(math.max(0, at - now)) or '-1'
 end

@@ -1,7 +1,7 @@
---- @include told
---- @lazy admit gives admit, each
+--- @include telemetry
+--- @lazy claim_slow gives claim_slow, claim_each
 -- Taking jobs off queues, each under a lease: the short way, of jobs that wish for nothing, off queues of a
--- namespace in which nothing is set. For the rest see admit.lua.
+-- namespace in which nothing is set. For the rest see claim_slow.lua.
 local MOST = 1000 -- ids looked at in one call
 local looked, dropped, taken, leases, walked = 0, 0, {}, {}, false
 local given = {} -- what this call has leased: an id may stand in two places
@@ -20,14 +20,14 @@ local function lease(id, key, queue, attempt, slot)
 end
 
 -- Answers with a job that is leased now.
-local function hand_out(id, queue, attempt, record)
+local function respond_with(id, queue, attempt, record)
   count(queue, 'started')
   event(id, 'claim', ask.worker)
   ask.want = ask.want - 1
   taken[#taken + 1] = {id, queue, attempt, record}
 end
 
--- Takes a job whose record has the fields of those that our clients store (put.lua) and no other: it wishes for
+-- Takes a job whose record has the fields of those that our clients store (write_record.lua) and no other: it wishes for
 -- nothing and has never run. Its values are told without names. Whether it was one.
 local PLAIN = 13 -- fields
 local function plain(id, queue)
@@ -40,19 +40,19 @@ local function plain(id, queue)
     if not record[i] then return end
   end
   lease(id, key, queue, 1)
-  hand_out(id, queue, 1, record)
+  respond_with(id, queue, 1, record)
   return true
 end
 
 -- Looks at ids that were popped off `from`, which is list k or the feed for it.
-local function consider(ids, from, k, g)
+local function claim_ids(ids, from, k, g)
   looked = looked + #ids
   for i = 1, #ids do
     if walked or looked > MOST then -- the rest goes back as it lay
       for j = #ids, i, -1 do redis.call('RPUSH', from, ids[j]) end
       break
     end
-    if g or ask.homes[k] or not plain(ids[i], list(k)) then rare().admit(ids[i], k, g) end
+    if g or ask.homes[k] or not plain(ids[i], list(k)) then slow_path().claim_slow(ids[i], k, g) end
   end
 end
 
@@ -68,18 +68,18 @@ local function sweep(from, n, places)
     if popped.err then return false end
     local k = 1
     while call[k] ~= popped[1] do k = k + 1 end
-    consider(popped[2], popped[1], places and places[k] or k)
+    claim_ids(popped[2], popped[1], places and places[k] or k)
   end
   return true
 end
 
 -- Takes for what is asked from ARGV[a] on, off the queues that KEYS[first] and those behind it tell of.
-local function take(first, a, now)
+local function claim(first, a, now)
   local n, places, homes = tonumber(ARGV[a + 4]), {}, {}
   for i = 1, n do places[i] = tonumber(ARGV[a + 4 + i]) end
   for i = a + 5 + n, #ARGV, 2 do homes[tonumber(ARGV[i])] = ARGV[i + 1] end
-  ask = {now = now, at = iso(now), since = whole(now), want = tonumber(ARGV[a]),
-    deadline = whole(now + tonumber(ARGV[a + 1])), token = ARGV[a + 2], worker = ARGV[a + 3],
+  ask = {now = now, at = iso(now), since = int(now), want = tonumber(ARGV[a]),
+    deadline = int(now + tonumber(ARGV[a + 1])), token = ARGV[a + 2], worker = ARGV[a + 3],
     feeds = first - 1, places = places, lists = first - 1 + n, homes = homes}
   taken_at = ask.since
   redis.call('ZCARD', LEASES) -- should it be no such set, the call ends here, before ids are taken
@@ -87,7 +87,7 @@ local function take(first, a, now)
   -- What came to this process and is more than wanted goes back to its queue.
   local back = free and ask.want == 0 and n > 0 and redis.call('EXISTS', unpack(KEYS, first, first + n - 1)) > 0
   local held = {}
-  if not free or back or not sweep(first + n, #KEYS - ask.lists) then held = rare().each() end
+  if not free or back or not sweep(first + n, #KEYS - ask.lists) then held = slow_path().claim_each() end
   if #leases > 0 then redis.call('ZADD', LEASES, unpack(leases)) end
   return {dropped, (walked or looked >= MOST) and 1 or 0, taken, held, ask.since}
 end

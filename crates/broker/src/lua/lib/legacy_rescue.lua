@@ -1,17 +1,17 @@
---- @include ending, waits, unlist, stale, places, canonical
+--- @include ending, dependencies, remove_from_lists, stale, legacy_lookup, canonical_lists
 -- Jobs that a worker without leases may have taken off a list, and what becomes of them when it is gone.
 local again = {} -- the ids that were pushed again
 
-local function later(id, ms) redis.call('ZADD', WATCH, whole(ms), id) end
+local function look_later(id, ms) redis.call('ZADD', WATCH, int(ms), id) end
 
-local function told(id)
+local function mark_requeued(id)
   again[#again + 1] = id
   event(id, 'requeue', 'watch')
 end
 
 local function push_again(id, key, has, now)
   unwatch(id)
-  if has.mw_stop then return fault(id, key, has, has.mw_stop, now, nil, '', true) end
+  if has.mw_stop then return fail_job(id, key, has, has.mw_stop, now, nil, '', true) end
   redis.call('HDEL', key, 'mw_lock', 'mw_seen', 'mw_token')
   redis.call('HSET', key, 'status', 'dispatched', 'updated_at', iso(now))
   -- Where it stood before, nobody has seen: its client waits on either reply list.
@@ -22,10 +22,10 @@ local function push_again(id, key, has, now)
   local there, stands = holds(has.mw_queue, id), true
   if not there then there, stands = deliver('LPUSH', id, key, has, has.mw_queue, now, true) end
   if not there then return end
-  told(id)
+  mark_requeued(id)
   if not stands then return end
-  double(id, key, has.mw_queue, type_of(has), worker_of(has), now)
-  mind(id, key, now)
+  dual_write(id, key, has.mw_queue, type_of(has), worker_of(has), now)
+  track_fallback(id, key, now)
 end
 
 -- Run by a worker that may be gone.
@@ -34,15 +34,15 @@ local function started(id, key, has, after, now, losses)
   local timeout, from = timeout_of(has), since(key, has, 'started', now)
   note_stale(id, 'started', from + timeout)
   local left = timeout + after - (now - from)
-  if left > 0 then return later(id, now + math.min(after, left)) end
-  if old_place(id, has) then return later(id, now + after) end
+  if left > 0 then return look_later(id, now + math.min(after, left)) end
+  if old_place(id, has) then return look_later(id, now + after) end
   local lost = (tonumber(has.mw_lost or '') or 0) + 1
   redis.call('HSET', key, 'mw_lost', lost)
   event(id, 'lost', worker_of(has))
   count(has.mw_queue, 'lost')
   if lost < losses then return push_again(id, key, has, now) end
   unwatch(id)
-  fault(id, key, has, 'lost: ' .. lost .. ' workers went away while they ran this job', now, 'poison', '', true,
+  fail_job(id, key, has, 'lost: ' .. lost .. ' workers went away while they ran this job', now, 'poison', '', true,
     'lost')
 end
 
@@ -54,11 +54,11 @@ local function targeted(id, key, has, after, now)
   has.mw_fallback = nil
   if not presence then return false end
   unqueue(has.mw_queue or '', id)
-  if has.mw_with then strike(has.mw_queue, id, more(key, has)) end
+  if has.mw_with then drop_slot(has.mw_queue, id, more(key, has)) end
   redis.call('HSET', key, 'mw_queue', fallback)
   if not deliver('LPUSH', id, key, has, fallback, now, true) then return true end
-  told(id)
-  if has.mw_lock then later(id, now + after) else unwatch(id) end
+  mark_requeued(id)
+  if has.mw_lock then look_later(id, now + after) else unwatch(id) end
   return true
 end
 
@@ -72,7 +72,7 @@ end
 local function dispatched(id, key, has, after, phase, now)
   if has.mw_fallback and targeted(id, key, has, after, now) then return end
   local pause = has.mw_fallback and LOOK_EVERY or after
-  if has.mw_fallback and not has.mw_lock then return later(id, now + pause) end
+  if has.mw_fallback and not has.mw_lock then return look_later(id, now + pause) end
   if not has.mw_queue or redis.call('ZSCORE', DELAYED, id) or in_backlog(id, key, has) then return unwatch(id) end
   local list = (not has.mw_reply or has.mw_lock) and old_place(id, has)
   local both = (phase or 'dual') ~= 'dual' and not has.mw_reply
@@ -84,11 +84,11 @@ local function dispatched(id, key, has, after, phase, now)
     redis.call('HDEL', key, 'mw_seen')
     if not (phase or has.mw_lock or has.mw_fallback) then return unwatch(id) end -- the next walk finds it
     unwatch(id)
-    return later(id, now + pause)
+    return look_later(id, now + pause)
   end
   local from = since(key, has, 'away', now)
   note_stale(id, 'away', from)
   local unknown = not has.mw_reply and not has.mw_lock and from > whole_at()
-  if now - from < after or unknown then return later(id, now + math.min(pause, after)) end
+  if now - from < after or unknown then return look_later(id, now + math.min(pause, after)) end
   push_again(id, key, has, now)
 end

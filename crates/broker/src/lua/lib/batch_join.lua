@@ -10,7 +10,7 @@ local function of_its_own(o)
 end
 
 -- Why a batch does not take a job.
-local function barred(o, now)
+local function batch_refuses(o, now)
   local has = joining[o.batch]
   if not has then
     has = batches().state(o.batch)
@@ -31,7 +31,7 @@ local function join_all()
     if #has.ids > 0 then
       redis.call('SADD', MEMBERS .. batch, unpack(has.ids))
       redis.call('HINCRBY', BATCHES .. batch, 'total', #has.ids)
-      redis.call('HSET', BATCHES .. batch, 'open_until', whole(has.now + tonumber(has.open_for)))
+      redis.call('HSET', BATCHES .. batch, 'open_until', int(has.now + tonumber(has.open_for)))
     end
   end
 end

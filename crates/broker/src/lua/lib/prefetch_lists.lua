@@ -6,7 +6,7 @@ local MOST_MOVED = 1000 -- ids in one call
 -- moved.
 local function unfeed(now, listeners, outlast)
   local moved = 0
-  local gone = redis.call('ZRANGEBYSCORE', FEEDS, '-inf', whole(now), 'WITHSCORES', 'LIMIT', 0, listeners)
+  local gone = redis.call('ZRANGEBYSCORE', FEEDS, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, listeners)
   for i = 1, #gone, 2 do
     local member, queue = gone[i], string.match(gone[i], '^%S+ (.*)$')
     local feed = FEED .. member

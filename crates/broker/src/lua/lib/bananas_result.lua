@@ -1,4 +1,4 @@
---- @include announce
+--- @include publish_result
 -- Jobs that were taken over from Bananas (take_over.lua): who waits for one there is told of its end, and its record
 -- there says it. Where the fields stand in the record was found when it was taken over.
 
@@ -21,13 +21,13 @@ local function spliced(record, places, values)
 end
 
 -- What is not let in there, or is of another kind, holds up no end here.
-local function answer(id, key, good, payload, now)
+local function tell_bananas(id, key, good, payload, now)
   local has = read(key, 'mw_bananas', 'mw_record', 'mw_places', 'mw_started', 'mw_attempt')
   local record, result, channel = string.match(has.mw_bananas or '', '^(%S+) (%S+) (%S+)')
   if not record then return end
-  local took = whole(math.max(0, now - (tonumber(has.mw_started or '') or now)))
+  local took = int(math.max(0, now - (tonumber(has.mw_started or '') or now)))
   local name = not good and 'error' or payload ~= '' and 'result' or nil
-  pcall(announce, result, channel, now, took, name, payload)
+  pcall(publish_result, result, channel, now, took, name, payload)
   local kind = redis.pcall('TYPE', record).ok
   if not has.mw_record or not (kind == 'string' or kind == 'none') then return end
   local values = {updated_at = '"' .. string.sub(iso(now), 1, 23) .. '000Z"', scheduled_for = ''}

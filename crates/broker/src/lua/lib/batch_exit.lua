@@ -1,9 +1,9 @@
---- @include ends
+--- @include finalize
 -- Batches: which of their jobs end in this call. They are counted out at its end, those of a batch together.
 local leaving = {}
 
 -- Notes that a batch is to be seen to at the end of this call.
-local function see_to(batch, now)
+local function visit_batch(batch, now)
   local of = leaving[batch]
   if not of then
     of = {batch = batch, now = now, succeeded = {}, failed = {}}
@@ -13,6 +13,6 @@ local function see_to(batch, now)
 end
 
 leave = function(id, batch, finished, now)
-  local ids = see_to(batch, now)[finished and 'succeeded' or 'failed']
+  local ids = visit_batch(batch, now)[finished and 'succeeded' or 'failed']
   ids[#ids + 1] = id
 end

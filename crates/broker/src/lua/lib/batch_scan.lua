@@ -1,9 +1,9 @@
---- @include ending, stop, request
+--- @include ending, cancel_waiting, cancel_requests
 -- Looking after the jobs of a batch that are still to end.
 
 -- Stops one, for its batch is cancelled: at once, or through its worker.
-local function halt(id, key, is, why, now, by)
-  if is.status ~= 'started' then return stop(id, key, is, why, is.mw_queue or '', now, by) end
+local function cancel_member(id, key, is, why, now, by)
+  if is.status ~= 'started' then return cancel_waiting(id, key, is, why, is.mw_queue or '', now, by) end
   if is.mw_stop then return end
   redis.call('HSET', key, 'mw_stop', why, 'mw_with', '1')
   ask_to_stop(id, is, CONTROL .. (is.script_type or ''), {})
@@ -12,15 +12,15 @@ end
 
 -- Goes on with the walk through those that are still to end: counts out those of which nobody said that they
 -- have, and stops the rest of a cancelled batch. Returns how many it met, and whether those were the last.
-local function walk(batch, has, now, most, by)
+local function scan_members(batch, has, now, most, by)
   local page = redis.call('SSCAN', MEMBERS .. batch, has.scan or '0', 'COUNT', most)
   for _, id in ipairs(page[2]) do
     local key = JOB .. id
     local is = record(key, 'mw_lock', 'mw_stop', 'mw_token', 'script_type', 'worker_id', 'actor_id')
-    if final(is.status) or not there(key) then leave(id, batch, is.status == 'finished', now)
-    elseif has.cancelled then halt(id, key, is, has.cancelled, now, by) end
+    if final(is.status) or not exists(key) then leave(id, batch, is.status == 'finished', now)
+    elseif has.cancelled then cancel_member(id, key, is, has.cancelled, now, by) end
   end
   redis.call('HSET', BATCHES .. batch, 'scan', page[1])
-  see_to(batch, now)
+  visit_batch(batch, now)
   return #page[2], page[1] == '0'
 end

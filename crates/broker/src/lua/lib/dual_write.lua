@@ -1,4 +1,4 @@
---- @include base, told
+--- @include base, telemetry
 -- Where else the id of a job stands: on an old list while its type migrates, and under watch while it is for
 -- one worker.
 
@@ -25,18 +25,18 @@ end
 -- During a migration, pushes the id to the old list of its type too. The old list is then the lock: who
 -- takes the id off it has the job. Where any worker of the type takes from that list, a job for a group or
 -- an instance is not for it.
-local function double(id, key, queue, script_type, worker_id, now)
+local function dual_write(id, key, queue, script_type, worker_id, now)
   local list, after, phase, named = old_list(script_type, worker_id)
   local own = ':' .. (worker_id or '')
   local pinned = string.find(queue or '', ':group:', 1, true)
   if pinned and not named and (own == ':' or string.sub(list or '', -#own) ~= own) then return end
   if not list or list == queue or phase == 'closing' or not pushed('LPUSH', list, id) then return end
   redis.call('HSET', key, 'mw_lock', list, 'mw_queue', queue)
-  redis.pcall('ZADD', WATCH, 'LT', whole(now + after), id)
+  redis.pcall('ZADD', WATCH, 'LT', int(now + after), id)
 end
 
 -- A job for one worker that may fall back to others is looked at while it stands in that worker's queue.
-local function mind(id, key, now)
+local function track_fallback(id, key, now)
   if redis.call('HEXISTS', key, 'mw_fallback') == 0 then return end
-  redis.pcall('ZADD', WATCH, whole(now + LOOK_EVERY), id)
+  redis.pcall('ZADD', WATCH, int(now + LOOK_EVERY), id)
 end

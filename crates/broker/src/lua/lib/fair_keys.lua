@@ -1,4 +1,4 @@
---- @include base, settings
+--- @include base, queue_settings
 -- Jobs with a key (a tenant, say) whose queue is fair, or limits each key. Those whose turn has not come are
 -- set aside, in the order in which they were submitted. A fair queue holds as many of a key as its weight
 -- says, its heads; a turn is passed on when one is taken.
@@ -19,7 +19,7 @@ local function member(queue, key) return queue .. ' ' .. key end
 -- Until `due` nobody looks, unless a turn comes before.
 local function set_aside(queue, key, id, has, due)
   redis.call('ZADD', BACKLOG .. member(queue, key), tonumber(has.mw_seq or '') or 0, id)
-  redis.call('ZADD', HELD, 'LT', whole(due), member(queue, key))
+  redis.call('ZADD', HELD, 'LT', int(due), member(queue, key))
 end
 
 -- How many of a key may still come into a fair queue. Others that take from it pass no turn on: heads that
@@ -55,7 +55,7 @@ local function forward(how, queue, key, most, set)
 end
 
 -- Whether a job that comes to the end of its queue may stand there; it is set aside if not.
-local function enters(queue, id, has, now)
+local function try_enter(queue, id, has, now)
   local set = has.mw_key and settings(queue)
   if not (set and set.fair) then return true end
   local name = member(queue, has.mw_key)
@@ -68,7 +68,7 @@ local function enters(queue, id, has, now)
 end
 
 -- A job stands nowhere any more: its turn is passed on.
-local function strike(queue, id, has)
+local function drop_slot(queue, id, has)
   if not has.mw_key or not queue then return end
   redis.call('ZREM', BACKLOG .. member(queue, has.mw_key), id)
   if redis.call('ZREM', HEADS .. member(queue, has.mw_key), id) == 1 then

@@ -60,7 +60,7 @@ local function spend(name, state, n)
   if not state then return end
   state.used = state.used + n
   local ms = state.ms or math.ceil(state.used * state.each)
-  redis.call('SET', RATES .. name, string.format('%.6f %.0f', state.used, state.at), 'PX', whole(math.max(1, ms)))
+  redis.call('SET', RATES .. name, string.format('%.6f %.0f', state.used, state.at), 'PX', int(math.max(1, ms)))
 end
 
 -- Slots: the jobs of a queue, or of one key in it, that run. One whose lease is gone has left none behind.
