@@ -1,6 +1,6 @@
 //! What is asked for besides the script: the options that `run`, `job submit` and `schedule add` share.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use meshwork::JobRequest;
@@ -10,9 +10,10 @@ use meshwork::model::name::{Group, Instance, JobId, RoutingKey, ScriptType};
 use meshwork::model::route::{Fallback, Priority};
 
 use crate::error::Error;
+use crate::input::InputArg;
 use crate::script::Script;
 use crate::trace::Trace;
-use crate::{input, value};
+use crate::value;
 
 /// Options of a job.
 #[derive(Debug, Clone, clap::Args)]
@@ -86,9 +87,9 @@ pub(crate) struct Given {
     /// Where it goes if that worker is not there: to its group, or to any of its type (group or type)
     #[arg(long, value_name = "WHERE", value_parser = value::fallback, requires = "instance")]
     fallback: Option<Fallback>,
-    /// A file with input for the script: INPUT in Rhai, stdin in Python. At most 16 MiB
-    #[arg(long, value_name = "FILE")]
-    input: Option<PathBuf>,
+    /// Input for the script: INPUT in Rhai, stdin in others; JSON, the content of a file, or - for stdin. At most 16 MiB
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    input: Option<InputArg>,
     /// Who asks: CALLER_ID of the script
     #[arg(
         long,
@@ -112,8 +113,8 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// The job with what is given.
-    pub(crate) fn add_to(self, request: JobRequest) -> Result<JobRequest, Error> {
+    /// The job with what is given, its script being at `script`.
+    pub(crate) fn add_to(self, request: JobRequest, script: &Path) -> Result<JobRequest, Error> {
         let mut request = request.caller(self.caller, self.context);
         if let Some(instance) = self.instance {
             request = request.instance(instance);
@@ -124,8 +125,8 @@ impl Given {
         if let Some(fallback) = self.fallback {
             request = request.fallback(fallback);
         }
-        if let Some(path) = self.input {
-            request = request.input(input::read(&path)?);
+        if let Some(input) = self.input {
+            request = request.input(input.read(script)?);
         }
         Ok(request)
     }

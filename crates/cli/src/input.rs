@@ -1,25 +1,40 @@
-//! Input files: bytes for a script, regular files of a bounded size.
+//! Input of jobs: bytes for a script, of a bounded size, from an option, a regular file or stdin.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
 
 use meshwork::model::job::limits::MAX_INPUT;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
+use rustix::io::Errno;
+use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
+
+use crate::out::note;
 
 /// Read at once while a file is looked at.
 const BLOCK: usize = 64 * 1024;
+/// How long `meshwork run` waits for the first byte of a pipe that no option names. Programs often start others with
+/// a pipe that they never close; a pipeline that needs longer says `--input -`.
+const FIRST_BYTE: Duration = Duration::from_secs(5);
+/// The name of stdin in messages.
+const STDIN: &str = "on stdin";
 
 /// What is wrong with an input.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InputError {
-    #[error("stdin cannot be an input: write it to a file first")]
+    #[error("stdin cannot be an input file of --each: write it to a file first")]
     Stdin,
+    #[error("the script comes on stdin, and so cannot its input: name a file for one of them")]
+    StdinTwice,
     #[error("cannot read the input {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("the input {} is no regular file: give files, no folders, pipes or devices", .0.display())]
     NoFile(PathBuf),
-    #[error("the input {} is larger than {MAX_INPUT} bytes (16 MiB): split it, or hand over its path", .0.display())]
+    #[error("the input {} is larger than {MAX_INPUT} bytes (16 MiB): split it, or hand over the path of a file", .0.display())]
     TooLarge(PathBuf),
     #[error("the input {} changed while it was read: say the same command again", .0.display())]
     Changed(PathBuf),
@@ -70,7 +85,98 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, InputError> {
 
 /// What comes on stdin, to its end.
 pub(crate) fn read_stdin() -> Result<Vec<u8>, InputError> {
-    bounded(io::stdin().lock(), Path::new("-"))
+    bounded(Stdin, Path::new(STDIN))
+}
+
+/// The input that an option gives: JSON as it is written, `@FILE` or `-` for stdin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum InputArg {
+    Json(String),
+    File(PathBuf),
+    Stdin,
+}
+
+impl FromStr for InputArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix('@') {
+            Some("") => return Err("no file is named after the @".to_owned()),
+            Some(file) => return Ok(Self::File(file.into())),
+            None if text == "-" => return Ok(Self::Stdin),
+            None => {}
+        }
+        match serde_json::from_str::<IgnoredAny>(text) {
+            Ok(_) => Ok(Self::Json(text.to_owned())),
+            Err(error) => Err(format!(
+                "it is no JSON ({error}): write @FILE for the content of a file, - for stdin, and text in double quotes"
+            )),
+        }
+    }
+}
+
+impl InputArg {
+    /// The bytes, for a job whose script is at `script`.
+    pub(crate) fn read(self, script: &Path) -> Result<Vec<u8>, InputError> {
+        match self {
+            Self::Json(text) => Ok(text.into_bytes()),
+            Self::File(path) => read(&path),
+            Self::Stdin if script == Path::new("-") => Err(InputError::StdinTwice),
+            Self::Stdin => read_stdin(),
+        }
+    }
+}
+
+/// The input on a stdin that no option names: of a pipe, a socket or a file, if a byte comes within [`FIRST_BYTE`].
+/// None from a terminal or another device, and where nothing comes.
+pub(crate) fn piped() -> Result<Option<Vec<u8>>, InputError> {
+    let Ok(about) = fstat(io::stdin()) else {
+        return Ok(None);
+    };
+    let kinds = [FileType::RegularFile, FileType::Fifo, FileType::Socket];
+    if !kinds.contains(&FileType::from_raw_mode(about.st_mode)) {
+        return Ok(None);
+    }
+    if !Stdin::is_ready(Some(FIRST_BYTE)).map_err(failed(Path::new(STDIN)))? {
+        note(format_args!(
+            "nothing came on stdin for {FIRST_BYTE:?}: it runs without input (--input - waits for it, < /dev/null does not)"
+        ));
+        return Ok(None);
+    }
+    let bytes = read_stdin()?;
+    Ok((!bytes.is_empty()).then_some(bytes))
+}
+
+/// Stdin, unbuffered; waits for it also where whoever shares it does not.
+struct Stdin;
+
+impl Stdin {
+    /// Waits until there is something to read, or the end. Returns false if there is neither within the time.
+    fn is_ready(within: Option<Duration>) -> io::Result<bool> {
+        let within = within.and_then(|within| Timespec::try_from(within).ok());
+        let stdin = io::stdin();
+        let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+        loop {
+            match poll(&mut ready, within.as_ref()) {
+                Ok(ready) => return Ok(ready > 0),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Read for Stdin {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match rustix::io::read(io::stdin(), &mut *into) {
+                Ok(read) => return Ok(read),
+                Err(Errno::AGAIN) => drop(Self::is_ready(None)?),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
 }
 
 fn bounded(from: impl Read, path: &Path) -> Result<Vec<u8>, InputError> {
@@ -101,5 +207,25 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> InputError {
     |source| InputError::Read {
         path: path.to_owned(),
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_is_json_a_file_or_stdin() {
+        let read = |text: &str| text.parse::<InputArg>();
+        assert_eq!(read("-"), Ok(InputArg::Stdin));
+        assert_eq!(read("@-"), Ok(InputArg::File("-".into())));
+        assert_eq!(read("@a b"), Ok(InputArg::File("a b".into())));
+        for json in ["{}", "7", "\"text\"", " [1] ", "null"] {
+            assert_eq!(read(json), Ok(InputArg::Json(json.to_owned())));
+        }
+        for bad in ["data.txt", "", "{", "@", "--", "[1]x"] {
+            let said = read(bad).unwrap_err();
+            assert!(said.contains("no JSON") || bad == "@", "{bad}: {said}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! `meshwork run`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::asked::Asked;
@@ -9,6 +9,7 @@ use crate::each::{self, Task};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::hands::Effort;
+use crate::input::{self, InputArg};
 use crate::script::Script;
 use crate::{single, value};
 
@@ -22,11 +23,19 @@ const HERE: &str = "Where no worker claims the job";
 /// again after a crash or a failure, the same command goes on where it was.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
-    /// The script's file; - is stdin
+    /// The script's file; - is stdin. Otherwise what is piped to stdin is the script's input
     script: PathBuf,
     /// The input files: one job each. A script reads its input as INPUT (Rhai) or from stdin (Python)
     #[arg(long, value_name = "FILE", num_args = 1..)]
     each: Option<Vec<PathBuf>>,
+    /// Input for the script: JSON, the content of a file, or - for stdin. At most 16 MiB [default: what is piped to stdin]
+    #[arg(
+        long,
+        value_name = "JSON|@FILE|-",
+        allow_hyphen_values = true,
+        conflicts_with = "each"
+    )]
+    input: Option<InputArg>,
     /// Begin anew, even if an earlier run of the same command has not ended
     #[arg(long, requires = "each")]
     fresh: bool,
@@ -63,7 +72,16 @@ impl Run {
                 Box::pin(each::run(context, task)).await
             }
             None => {
-                let request = self.asked.checked(&script).await?;
+                let input = match self.input {
+                    Some(input) => Some(input.read(&self.script)?),
+                    // The script has taken it.
+                    None if self.script == Path::new("-") => None,
+                    None => input::piped()?,
+                };
+                let mut request = self.asked.checked(&script).await?;
+                if let Some(input) = input {
+                    request = request.input(input);
+                }
                 Box::pin(single::run(context, request, effort)).await
             }
         }

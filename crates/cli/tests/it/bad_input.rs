@@ -4,7 +4,7 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
-use crate::common::{Done, Ground, bare, on_all_data};
+use crate::common::{Done, Ground, Running, bare, on_all_data};
 use meshwork_test_servers::fakes::FakeRedis6;
 use meshwork_test_servers::servers::RealServer;
 
@@ -197,10 +197,36 @@ on_all_data! {
         ] {
             let named = if bad == "-" { "stdin" } else { bad };
             refused(ground, &["run", "a.rhai", "--each", "good", bad], USAGE, &[named, word]);
-            refused(ground, &["job", "submit", "a.rhai", "--input", bad], USAGE, &[named, word]);
+            if bad != "-" {
+                let file = format!("@{bad}");
+                for command in [&["job", "submit", "a.rhai"][..], &["run", "a.rhai"]] {
+                    let args = [command, &["--input", &file]].concat();
+                    refused(ground, &args, USAGE, &[named, word]);
+                }
+            }
         }
         refused(ground, &["run", "a.rhai", "--each"], USAGE, &["--each"]);
         refused(ground, &["run", "a.rhai", "--fresh"], USAGE, &["--each"]);
+    }
+
+    fn inputs_that_are_no_json(ground: &Ground) {
+        ground.file("a.rhai", "1");
+        ground.file("data.txt", "1");
+        for (bad, word) in [("data.txt", "@FILE"), ("{a: 1}", "no JSON"), ("", "no JSON"), ("@", "no file")] {
+            let add = ["schedule", "add", "s", "--every", "1h", "a.rhai"];
+            for command in [&["run", "a.rhai"][..], &["job", "submit", "a.rhai"], &add] {
+                let args = [command, &["--input", bad]].concat();
+                refused(ground, &args, USAGE, &["--input", word]);
+            }
+        }
+        refused(ground, &["run", "a.rhai", "--input", "1", "--each", "data.txt"], USAGE, &["--input", "--each"]);
+        for command in [&["run", "-", "--type", "osis"][..], &["job", "submit", "-", "--type", "osis"]] {
+            let args = [command, &["--input", "-"]].concat();
+            let script = File::open(ground.path("a.rhai")).unwrap();
+            let done = Running::with_stdin(ground.command(&args), script).ended();
+            says(&done, USAGE, &["stdin", "script"]);
+            assert_eq!(ground.stored(), "");
+        }
     }
 
     fn unreadable_inputs(ground: &Ground) {

@@ -125,7 +125,7 @@ on_all_data! {
             "fair": true, "weights": {"a b": 3},
         }));
         let input = ground.file("large", [b'x'; 2000]);
-        let args = ["job", "submit", "a.rhai", "--input", input.to_str().unwrap()];
+        let args = ["job", "submit", "a.rhai", "--input", &format!("@{}", input.display())];
         ground.file("a.rhai", "1");
         refused(ground, &args, 1, &["bytes, more than", "limit show"]);
         let done = ground.run(&["queue", "limit", "remove", "osis", "--rate", "--fair"]).ok();

@@ -25,6 +25,7 @@ mod footprint;
 mod full_disk;
 mod gateway;
 mod gateway_hostile;
+mod input;
 mod job;
 mod limits;
 mod metrics;

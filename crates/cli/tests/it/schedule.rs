@@ -20,7 +20,7 @@ on_all_data! {
     fn a_schedule_is_added_shown_and_listed(ground: &Ground) {
         ground.file("in", "x");
         let added = add(ground, &["--cron", "30 2 * * MON-FRI", "--tz", "europe/brussels", "--end", "2100-01-01",
-            "--overlap", "replace", "--input", "in", "--env", "TOKEN=secret", "--env", "A=b", "--retries", "2",
+            "--overlap", "replace", "--input", "@in", "--env", "TOKEN=secret", "--env", "A=b", "--retries", "2",
             "--group", "io", "--caller", "me"]);
         assert_eq!(names(&added), ["name", "next_at", "replaced"]);
         let shown = show(ground, "s");

@@ -309,7 +309,7 @@ impl All {
         let mut request = self.wishes.add_to(self.asked.request(&script));
         request = wishes.add_to(request);
         // It reads no file: an input for all is refused.
-        let given = self.given.clone().add_to(request);
+        let given = self.given.clone().add_to(request, Path::new(""));
         request = given.map_err(|error| error.to_string())?;
         request = places(request, &line)?;
         if let Some(id) = &line.id {

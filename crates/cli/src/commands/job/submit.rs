@@ -98,7 +98,8 @@ impl Submit {
 
     async fn request(self, script: &Script) -> Result<JobRequest, Error> {
         let request = self.wishes.add_to(self.asked.checked(script).await?);
-        let mut request = self.given.add_to(request)?;
+        let path = self.script.unwrap_or_default();
+        let mut request = self.given.add_to(request, &path)?;
         if let Some(batch) = self.batch {
             request = request.batch(batch);
         }

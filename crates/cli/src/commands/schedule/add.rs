@@ -90,7 +90,7 @@ impl Add {
         let rhythm = self.cron.or(every).expect("one of them is required");
         let script = Script::read(&self.script, self.asked.script_type.clone())?;
         let job = self.wishes.add_to(self.asked.checked(&script).await?);
-        let job = self.given.add_to(job)?;
+        let job = self.given.add_to(job, &self.script)?;
         let route = job.clone().build().map_err(meshwork::Error::from)?.route;
         let mut request = ScheduleRequest::new(rhythm, job)
             .in_zone(self.tz)

@@ -32,9 +32,14 @@ pub(crate) struct Done {
 }
 
 impl Running {
-    pub(crate) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(command: Command) -> Self {
+        Self::with_stdin(command, Stdio::null())
+    }
+
+    /// With this as its stdin.
+    pub(crate) fn with_stdin(mut command: Command, stdin: impl Into<Stdio>) -> Self {
         let mut child = command
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
