@@ -9,7 +9,7 @@ use meshwork::model::job::limits::MAX_RETRIES;
 use meshwork::model::name::{Group, Instance, JobId, RoutingKey, ScriptType};
 use meshwork::model::route::{Fallback, Priority};
 
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::input::InputArg;
 use crate::script::Script;
 use crate::trace::Trace;
@@ -114,7 +114,11 @@ pub(crate) struct Given {
 
 impl Given {
     /// The job with what is given, its script being at `script`.
-    pub(crate) fn add_to(self, request: JobRequest, script: &Path) -> Result<JobRequest, Error> {
+    pub(crate) fn add_to(
+        self,
+        request: JobRequest,
+        script: &Path,
+    ) -> Result<JobRequest, CommandError> {
         let mut request = request.caller(self.caller, self.context);
         if let Some(instance) = self.instance {
             request = request.instance(instance);
@@ -166,7 +170,7 @@ impl Asked {
     }
 
     /// The job, after a look at the script if that is asked for.
-    pub(crate) async fn checked(&self, script: &Script) -> Result<JobRequest, Error> {
+    pub(crate) async fn checked(&self, script: &Script) -> Result<JobRequest, CommandError> {
         let request = self.request(script);
         if self.check {
             request.check_syntax().await?;

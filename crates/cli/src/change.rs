@@ -5,7 +5,7 @@ use meshwork::{Client, Error as MeshworkError};
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, note};
 
@@ -29,7 +29,7 @@ pub(crate) async fn change(
     context: &mut Context,
     ids: &[JobId],
     act: impl AsyncFn(&Client, &JobId) -> Result<Change, MeshworkError>,
-) -> Result<Exit, Error> {
+) -> Result<Exit, CommandError> {
     let client = context.client().await?;
     let mut exit = Exit::DONE;
     for id in ids {
@@ -44,7 +44,7 @@ pub(crate) fn tell(
     out: &mut Out,
     id: &str,
     changed: Result<Change, MeshworkError>,
-) -> Result<Exit, Error> {
+) -> Result<Exit, CommandError> {
     let (word, trouble, exit) = match changed {
         Ok(Change::Done(word)) => (word, None, Exit::DONE),
         Ok(Change::Refused(word, why)) => {

@@ -10,7 +10,7 @@ use meshwork::model::name::Namespace;
 use crate::commands::Command;
 use crate::context::Context;
 use crate::environment;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::{self, Exit};
 use crate::logging::{self, LogFormat, Logging};
 use crate::out::{Out, OutError, note};
@@ -74,7 +74,7 @@ impl Cli {
     }
 
     /// Runs the command.
-    pub(crate) async fn run(self) -> Result<Exit, Error> {
+    pub(crate) async fn run(self) -> Result<Exit, CommandError> {
         if self.url_is_visible && self.place.has_password() {
             note("warning: others see the password on the command line; set REDIS_URL instead");
         }
@@ -83,11 +83,24 @@ impl Cli {
             place: self.place,
             namespace: self.namespace,
             out,
+            command_line: Self::command,
         };
         let exit = Box::pin(self.command.run(&mut context)).await?;
         context.out.flush()?;
         Ok(exit)
     }
+}
+
+/// Prints an error on stderr. Returns the exit code.
+pub(crate) fn report(error: &CommandError) -> Exit {
+    // The reader left on purpose, as `head` does.
+    if error.exit != Exit::NO_READER {
+        note(format_args!("error: {error}"));
+        if let Some(hint) = error.hint() {
+            note(format_args!("hint: {hint}"));
+        }
+    }
+    error.exit
 }
 
 /// Prints what clap says: help on stdout, of which it is to be known whether it could be written, or what is wrong.
@@ -96,11 +109,7 @@ fn tell(said: &clap::Error) -> Exit {
     match printed {
         _ if said.use_stderr() => Exit::USAGE,
         Ok(()) => Exit::DONE,
-        Err(error) => {
-            let error = Error::from(OutError::from(error));
-            error.tell();
-            error.exit()
-        }
+        Err(error) => report(&OutError::from(error).into()),
     }
 }
 

@@ -2,26 +2,19 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use crate::error::Error;
+use crate::error::CommandError;
+use crate::exit::Exit;
 use crate::out::note;
 
-/// Why something was not done.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfirmError {
-    #[error("{what} needs a confirmation, and this is no terminal: say it with --yes")]
-    NoTerminal { what: String },
-    #[error("nothing was done")]
-    Declined,
-}
-
 /// Whether `what` may be done: somebody said so before, or says so now.
-pub(crate) fn confirm(what: &str, yes: bool) -> Result<(), Error> {
+pub(crate) fn confirm(what: &str, yes: bool) -> Result<(), CommandError> {
     if yes {
         return Ok(());
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        let what = what.to_owned();
-        return Err(ConfirmError::NoTerminal { what }.into());
+        return Err(CommandError::usage(format_args!(
+            "{what} needs a confirmation, and this is no terminal: say it with --yes"
+        )));
     }
     note(format_args!("{what}: are you sure? [y/N]"));
     let mut answer = String::new();
@@ -29,6 +22,6 @@ pub(crate) fn confirm(what: &str, yes: bool) -> Result<(), Error> {
     io::stdin().lock().read_line(&mut answer).ok();
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(ConfirmError::Declined.into()),
+        _ => Err(CommandError::new(Exit::FAILED, "nothing was done")),
     }
 }

@@ -7,7 +7,7 @@ use meshwork_broker::conn::ConnectError;
 use meshwork_broker::{Backoff, Broker};
 use tokio::time::Instant;
 
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::out::{Out, note};
 use crate::target::Place;
 
@@ -16,6 +16,8 @@ pub(crate) struct Context {
     pub(crate) place: Place,
     pub(crate) namespace: Namespace,
     pub(crate) out: Out,
+    /// The whole command line, for completions.
+    pub(crate) command_line: fn() -> clap::Command,
 }
 
 impl Context {
@@ -25,7 +27,7 @@ impl Context {
     }
 
     /// A client, connected.
-    pub(crate) async fn client(&self) -> Result<Client, Error> {
+    pub(crate) async fn client(&self) -> Result<Client, CommandError> {
         let connect = async |target: &Target| Broker::connect(target, self.keys()).await;
         let broker = self.connected(connect).await?;
         Ok(Client::new(broker.acting_as(&local_name("cli"))))
@@ -36,7 +38,7 @@ impl Context {
     pub(crate) async fn connected<T>(
         &self,
         connect: impl AsyncFn(&Target) -> Result<T, ConnectError>,
-    ) -> Result<T, Error> {
+    ) -> Result<T, CommandError> {
         let (target, patience) = (self.place.target()?, self.place.connect_timeout);
         let (until, mut backoff, mut said) = (Instant::now() + patience, Backoff::new(), false);
         loop {

@@ -8,7 +8,7 @@ use meshwork::model::time;
 use meshwork::{Client, LogLine};
 use serde::Serialize;
 
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::log_file::LogDirs;
 use crate::logs::Which;
@@ -30,7 +30,7 @@ pub(crate) async fn follow(
     which: Which,
     dirs: &LogDirs,
     out: &mut Out,
-) -> Result<Exit, Error> {
+) -> Result<Exit, CommandError> {
     let secrets = client.status(id).await?.env_vars.secrets();
     let mut follower = client.follow_log(id).await?;
     let mut any = false;

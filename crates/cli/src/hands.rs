@@ -8,7 +8,8 @@ use meshwork::runner;
 use meshwork::{Client, Worker, WorkerHandle};
 use tokio::time::Instant;
 
-use crate::error::Error;
+use crate::error::CommandError;
+use crate::exit::Exit;
 
 /// Between two looks whether the others are still there.
 const LOOK: Duration = Duration::from_secs(1);
@@ -48,6 +49,16 @@ pub(crate) enum HandsError {
     Gone { script_type: String, queue: String },
 }
 
+impl From<HandsError> for CommandError {
+    fn from(error: HandsError) -> Self {
+        let exit = match error {
+            HandsError::Nobody { .. } => Exit::USAGE,
+            HandsError::Gone { .. } => Exit::SERVER,
+        };
+        Self::new(exit, error)
+    }
+}
+
 /// What runs a command's jobs.
 pub(crate) struct Hands {
     client: Client,
@@ -68,7 +79,7 @@ impl Hands {
         client: &Client,
         route: &Route,
         effort: Effort,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, CommandError> {
         let hands = Self {
             client: client.clone(),
             route: route.clone(),
@@ -110,7 +121,7 @@ impl Hands {
     }
 
     /// Sees to it that somebody runs the jobs. To be called again and again; it looks every [`LOOK`].
-    pub(crate) async fn look(&mut self) -> Result<(), Error> {
+    pub(crate) async fn look(&mut self) -> Result<(), CommandError> {
         let unclaimed = self.can_run() && self.is_unclaimed();
         let looked = self.looked.is_some_and(|looked| looked.elapsed() < LOOK);
         if self.own.is_some() || (looked && !unclaimed) {
@@ -140,7 +151,7 @@ impl Hands {
         self.client.has_worker(&self.route).await
     }
 
-    async fn start(&self, listened: bool) -> Result<WorkerHandle, Error> {
+    async fn start(&self, listened: bool) -> Result<WorkerHandle, CommandError> {
         // What others queued goes back at once when one's own jobs have ended.
         let mut worker = Worker::new(&self.client)
             .script_type(&self.route.script_type)?
@@ -172,7 +183,7 @@ impl Hands {
 
 /// Refuses a type that neither the seeds nor anybody who listens knows: most likely a misprint, and the job
 /// would wait for ever.
-pub(crate) async fn check_known(client: &Client, route: &Route) -> Result<(), Error> {
+pub(crate) async fn check_known(client: &Client, route: &Route) -> Result<(), CommandError> {
     let name = route.script_type.as_str();
     let known = ScriptType::KNOWN.contains(&name) || runner::runtimes().any(|known| known == name);
     if known || client.has_worker(route).await? {

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
 
+use crate::error::CommandError;
 use crate::out::note;
 
 /// Read at once while a file is looked at.
@@ -38,6 +39,12 @@ pub(crate) enum InputError {
     TooLarge(PathBuf),
     #[error("the input {} changed while it was read: say the same command again", .0.display())]
     Changed(PathBuf),
+}
+
+impl From<InputError> for CommandError {
+    fn from(error: InputError) -> Self {
+        Self::usage(error)
+    }
 }
 
 /// An input file and the hash of what is in it.

@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
 
@@ -36,18 +36,24 @@ impl Interrupted {
     }
 }
 
+impl From<Interrupted> for CommandError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::new(interrupted.exit(), interrupted)
+    }
+}
+
 impl Interrupt {
     /// Listens from now on. Says at the first signal that a second one ends the command at once.
-    pub(crate) fn listen() -> Result<Self, Error> {
+    pub(crate) fn listen() -> Result<Self, CommandError> {
         Self::start(|| note("stopping; once more to stop at once"))
     }
 
     /// The same for a command that ends at once anyway: it says nothing.
-    pub(crate) fn listen_quietly() -> Result<Self, Error> {
+    pub(crate) fn listen_quietly() -> Result<Self, CommandError> {
         Self::start(|| {})
     }
 
-    fn start(say: fn()) -> Result<Self, Error> {
+    fn start(say: fn()) -> Result<Self, CommandError> {
         let interrupt = Self {
             token: CancellationToken::new(),
             number: Arc::default(),
@@ -68,10 +74,7 @@ impl Interrupt {
             .spawn(listening);
         let gone = |_| Err(io::Error::other("its thread is gone"));
         let heard = started.and_then(|_| is_ready.recv().unwrap_or_else(gone));
-        heard.map_err(|source| Error::System {
-            what: "signal handler",
-            source,
-        })?;
+        heard.map_err(|source| CommandError::system("signal handler", &source))?;
         Ok(interrupt)
     }
 
@@ -107,9 +110,9 @@ impl Interrupt {
     pub(crate) async fn or<T, E>(
         &self,
         call: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, Error>
+    ) -> Result<T, CommandError>
     where
-        Error: From<E>,
+        CommandError: From<E>,
     {
         tokio::select! {
             biased;

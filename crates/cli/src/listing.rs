@@ -7,7 +7,7 @@ use meshwork::model::job::Job;
 use meshwork::model::name::{JobId, ScriptType};
 use meshwork::model::state::Status;
 
-use crate::error::Error;
+use crate::error::CommandError;
 
 /// Stale jobs in one page.
 const STALE_PAGE: usize = 1000;
@@ -47,7 +47,7 @@ pub(crate) async fn newest_children(
     client: &Client,
     parent: &JobId,
     wanted: &Wanted,
-) -> Result<Newest, Error> {
+) -> Result<Newest, CommandError> {
     let children = client.children(parent).await?.into_iter().rev();
     let mut jobs: Vec<_> = children.filter(|job| wanted.includes(job)).collect();
     let cut = jobs.len() > wanted.limit;
@@ -56,7 +56,7 @@ pub(crate) async fn newest_children(
 }
 
 /// Returns the newest of the wanted stale jobs.
-pub(crate) async fn stale(client: &Client, wanted: &Wanted) -> Result<Newest, Error> {
+pub(crate) async fn stale(client: &Client, wanted: &Wanted) -> Result<Newest, CommandError> {
     let (mut jobs, mut from) = (Vec::new(), 0);
     loop {
         let page = client.stale(from).await?;
@@ -74,7 +74,7 @@ pub(crate) async fn stale(client: &Client, wanted: &Wanted) -> Result<Newest, Er
 }
 
 /// Goes through all jobs, page by page.
-pub(crate) async fn newest(client: &Client, wanted: &Wanted) -> Result<Newest, Error> {
+pub(crate) async fn newest(client: &Client, wanted: &Wanted) -> Result<Newest, CommandError> {
     // By time and id: a page may bring a job again.
     let mut newest = BTreeMap::new();
     let (mut from, mut cut) = (0, false);

@@ -1,5 +1,5 @@
 //! The `meshwork` command. What each command does is in [`commands`], one file per command; errors become
-//! messages and exit codes in [`error`].
+//! messages and exit codes in [`cli::report`].
 
 mod asked;
 mod board;
@@ -39,8 +39,7 @@ mod yaml;
 use std::process::ExitCode;
 
 use crate::cli::Cli;
-use crate::error::Error;
-use crate::exit::Exit;
+use crate::error::CommandError;
 
 fn main() -> ExitCode {
     // First: where this process is the launcher of a script, it is nothing else.
@@ -54,22 +53,19 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
-    let runtime = runtime.map_err(|source| Error::System {
-        what: "thread",
-        source,
-    });
-    let exit = runtime.map_or_else(failed, |runtime| {
-        let exit = runtime.block_on(cli.run()).unwrap_or_else(failed);
-        // A script that does not let go of its thread may not hold up the end.
-        runtime.shutdown_background();
-        exit
-    });
+    let runtime = runtime.map_err(|source| CommandError::system("thread", &source));
+    let exit = runtime.map_or_else(
+        |error| cli::report(&error),
+        |runtime| {
+            let exit = runtime
+                .block_on(cli.run())
+                .unwrap_or_else(|error| cli::report(&error));
+            // A script that does not let go of its thread may not hold up the end.
+            runtime.shutdown_background();
+            exit
+        },
+    );
     // Only what was handed over by now is told elsewhere.
     logging.end();
     exit.into()
-}
-
-fn failed(error: Error) -> Exit {
-    error.tell();
-    error.exit()
 }

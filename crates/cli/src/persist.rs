@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshwork_broker::Outages;
 use tokio::time::Instant;
 
-use crate::error::Error;
+use crate::error::CommandError;
 
 /// How long a call is said again: a server that is restarted is back within it.
 const FOR: Duration = Duration::from_secs(60);
@@ -17,7 +17,7 @@ pub(crate) async fn persist<T>(
     outages: &Outages,
     operation: &'static str,
     call: impl AsyncFn() -> Result<T, meshwork_broker::Error>,
-) -> Result<T, Error> {
+) -> Result<T, CommandError> {
     let (until, mut pause) = (Instant::now() + FOR, PAUSE.0);
     loop {
         match call().await {

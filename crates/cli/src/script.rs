@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use meshwork::model::job::limits::MAX_SCRIPT;
 use meshwork::model::name::ScriptType;
 
+use crate::error::CommandError;
+
 /// The types of scripts by the extensions of their files.
 const EXTENSIONS: [(&str, &str); 3] = [
     ("rhai", ScriptType::OSIS),
@@ -36,6 +38,12 @@ pub(crate) enum ScriptError {
     NotText(String),
     #[error("the script {place} does not tell its type by its name ({known}): name it with --type")]
     NoType { place: String, known: String },
+}
+
+impl From<ScriptError> for CommandError {
+    fn from(error: ScriptError) -> Self {
+        Self::usage(error)
+    }
 }
 
 impl Script {

@@ -11,7 +11,7 @@ use meshwork::model::state::Status;
 use meshwork::{Client, JobRequest};
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::hands::{self, Effort, Hands};
 use crate::interrupt::Interrupt;
@@ -28,7 +28,7 @@ pub(crate) async fn run(
     context: &mut Context,
     request: JobRequest,
     effort: Effort,
-) -> Result<Exit, Error> {
+) -> Result<Exit, CommandError> {
     let interrupt = Interrupt::listen()?;
     let request = request.reply(true);
     let job = request.clone().build().map_err(meshwork::Error::from)?;
@@ -40,7 +40,7 @@ pub(crate) async fn run(
     match ended {
         Ok(ended) => print(&ended, &mut context.out),
         Err(error) => {
-            if !matches!(error, Error::Meshwork(meshwork::Error::NotEnded { .. })) {
+            if error.exit != Exit::NOT_ENDED {
                 stop(&client, &job.id).await;
             }
             Err(error)
@@ -54,7 +54,7 @@ async fn work(
     hands: &mut Hands,
     request: JobRequest,
     job: &NewJob,
-) -> Result<Job, Error> {
+) -> Result<Job, CommandError> {
     let patience = request.patience();
     client.submit(request).await?;
     let wheel = wheel(job);
@@ -118,7 +118,7 @@ async fn stop(client: &Client, id: &JobId) {
 }
 
 /// Prints how a job ended: its result on stdout, its troubles on stderr.
-pub(crate) fn print(job: &Job, out: &mut Out) -> Result<Exit, Error> {
+pub(crate) fn print(job: &Job, out: &mut Out) -> Result<Exit, CommandError> {
     let finished = job.status() == Some(Status::Finished);
     if out.is_json() {
         out.json(&Record::from(job))?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use meshwork::{Target, TlsFiles};
 
+use crate::error::CommandError;
 use crate::value;
 
 /// Options and variables that say where the data is.
@@ -67,6 +68,15 @@ pub(crate) enum TargetError {
          REDIS_URL or MESHWORK_DATA", job.as_ref().map(|id| format!(" ({id})")).unwrap_or_default(), path.display()
     )]
     InsideJob { job: Option<String>, path: PathBuf },
+}
+
+impl From<TargetError> for CommandError {
+    fn from(error: TargetError) -> Self {
+        match error {
+            TargetError::Meshwork(error) => error.into(),
+            _ => Self::usage(error),
+        }
+    }
 }
 
 impl Place {

@@ -1,12 +1,10 @@
 //! `meshwork completions`.
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::cli::Cli;
-use crate::error::Error;
+use crate::context::Context;
+use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::Out;
 
 /// Print a script that completes commands and options in a shell
 ///
@@ -18,10 +16,15 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(self, out: &mut Out) -> Result<Exit, Error> {
+    pub(crate) fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "meshwork", &mut script);
-        out.raw(&script)?;
+        clap_complete::generate(
+            self.shell,
+            &mut (context.command_line)(),
+            "meshwork",
+            &mut script,
+        );
+        context.out.raw(&script)?;
         Ok(Exit::DONE)
     }
 }

@@ -3,7 +3,7 @@
 use meshwork_broker::doctor::{Finding, Level, examine};
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::Out;
 
@@ -12,7 +12,7 @@ use crate::out::Out;
 pub(crate) struct Doctor {}
 
 impl Doctor {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let target = context.place.target()?;
         let findings = examine(&target, &context.namespace).await;
         let findings = findings.map_err(meshwork::Error::from)?;
@@ -30,7 +30,7 @@ impl Doctor {
     }
 }
 
-fn say(out: &mut Out, finding: &Finding) -> Result<(), Error> {
+fn say(out: &mut Out, finding: &Finding) -> Result<(), CommandError> {
     let level = match finding.level {
         Level::Ok => "ok",
         Level::Hint => "hint",

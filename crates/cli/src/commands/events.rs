@@ -6,7 +6,7 @@ use meshwork::{EventFilter, JobEvent};
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, OutError, note, one_line};
 use crate::value::{self, Moment};
@@ -45,7 +45,7 @@ struct Line<'a> {
 }
 
 impl Events {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let since_ms = match self.since {
             Some(moment) => moment.ms(client.broker().now().await?),

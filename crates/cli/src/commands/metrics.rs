@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::commands::bananas::beside;
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Served};
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::out::note;
@@ -44,7 +44,7 @@ struct Sample<'a> {
 }
 
 impl MetricsCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
         let mut metrics = Metrics::new(&client);
@@ -64,7 +64,7 @@ impl MetricsCommand {
     }
 }
 
-fn tell(served: &Served, context: &mut Context) -> Result<(), Error> {
+fn tell(served: &Served, context: &mut Context) -> Result<(), CommandError> {
     let metrics = served.url();
     if context.out.is_json() {
         let event = "listening";
@@ -78,7 +78,7 @@ fn tell(served: &Served, context: &mut Context) -> Result<(), Error> {
     Ok(())
 }
 
-async fn print(metrics: &Metrics, context: &mut Context) -> Result<Exit, Error> {
+async fn print(metrics: &Metrics, context: &mut Context) -> Result<Exit, CommandError> {
     let text = metrics.text(Format::OpenMetrics).await;
     // The page itself says it too, to machines.
     let exit = match metrics.shared().is_up().await {

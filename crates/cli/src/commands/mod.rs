@@ -17,14 +17,8 @@ mod service;
 mod worker;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
-
-pub(crate) use job::JsonlError;
-pub(crate) use migrate::exit_of as exit_of_migration;
-pub(crate) use queue::UsageError;
-pub(crate) use service::ServiceError;
-pub(crate) use worker::ConfigError;
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
@@ -60,7 +54,7 @@ impl Command {
         matches!(self, Self::Run(_))
     }
 
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
             Self::Run(run) => Box::pin(run.run(context)).await,
             Self::Worker(worker) => Box::pin(worker.run(context)).await,
@@ -76,7 +70,7 @@ impl Command {
             Self::Events(events) => events.run(context).await,
             Self::Metrics(metrics) => Box::pin(metrics.run(context)).await,
             Self::Doctor(doctor) => Box::pin(doctor.run(context)).await,
-            Self::Completions(completions) => completions.run(&mut context.out),
+            Self::Completions(completions) => completions.run(context),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::asked::Asked;
 use crate::context::Context;
 use crate::each::{self, Task};
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::hands::Effort;
 use crate::input::{self, InputArg};
@@ -53,7 +53,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let script = Script::read(&self.script, self.asked.script_type.clone())?;
         let effort = Effort {
             concurrency: concurrency(self.concurrency),

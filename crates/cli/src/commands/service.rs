@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::action::{self, Side};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::out::note;
@@ -80,6 +80,15 @@ pub(crate) enum ServiceError {
     NothingToAdopt,
 }
 
+impl From<ServiceError> for CommandError {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::Denied { .. } => Self::new(Exit::SERVER, error),
+            _ => Self::usage(error),
+        }
+    }
+}
+
 /// What is printed as JSON.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -95,7 +104,7 @@ enum Event<'a> {
 }
 
 impl ServiceCommand {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         self.check()?;
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(self.side.client(&self.name, context)).await?;
@@ -189,7 +198,7 @@ impl ServiceCommand {
     }
 
     /// Says that it listens.
-    fn tell(&self, service: &ServiceHandle, context: &mut Context) -> Result<(), Error> {
+    fn tell(&self, service: &ServiceHandle, context: &mut Context) -> Result<(), CommandError> {
         let queues: Vec<_> = service.queues().collect();
         if context.out.is_json() {
             context.out.json(&Event::Listening {

@@ -15,12 +15,11 @@ use meshwork::{Client, Worker};
 use serde::Serialize;
 
 use bananas::{Bananas, Schema};
-pub(crate) use config::ConfigError;
 use hero::Hero;
 
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Served};
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::out::note;
@@ -46,7 +45,7 @@ enum Other {
 }
 
 impl WorkerCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         if let Some(Other::List(list)) = self.command {
             return list.run(context).await;
         }
@@ -56,8 +55,12 @@ impl WorkerCommand {
             listen.routes = bananas::said("WORKER_ROUTING_KEYS", read)?;
         }
         match (listen.schema, listen.hero.given(), listen.bananas.given()) {
-            (Schema::Hero, _, Some(option)) => Err(Error::OnlyBananas(option)),
-            (Schema::Bananas, Some(option), _) => Err(Error::OnlyOurs(option)),
+            (Schema::Hero, _, Some(option)) => Err(CommandError::usage(format_args!(
+                "{option} is for jobs of Bananas: give --schema bananas too, or leave it out"
+            ))),
+            (Schema::Bananas, Some(option), _) => Err(CommandError::usage(format_args!(
+                "{option} is for jobs of ours: leave it out with --schema bananas"
+            ))),
             (Schema::Hero, ..) => listen.run(context).await,
             (Schema::Bananas, ..) => listen.bananas.run(&listen, context).await,
         }
@@ -127,7 +130,7 @@ enum Event<'a> {
 }
 
 impl Listen {
-    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
         let endpoint = Endpoint::bind(self.metrics_addr).await?;
@@ -154,7 +157,7 @@ impl Listen {
         Ok(Exit::DONE)
     }
 
-    fn worker(&self, client: &Client) -> Result<Worker, Error> {
+    fn worker(&self, client: &Client) -> Result<Worker, CommandError> {
         let worker = Worker::new(client);
         let worker = match &self.routes {
             Some(routes) => worker.routes(routes.clone()),
@@ -173,7 +176,7 @@ impl Listen {
         worker: &str,
         metrics: Option<&str>,
         context: &mut Context,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CommandError> {
         let types: Vec<_> = self.hero.types.iter().map(ScriptType::as_str).collect();
         let routes = self.routes.as_ref().map(Routes::to_string);
         let of_group = self.hero.group();

@@ -13,7 +13,8 @@ use tokio::time::Instant;
 
 use super::Work;
 use super::results::Results;
-use crate::error::Error;
+use crate::error::CommandError;
+use crate::exit::Exit;
 use crate::hands::Hands;
 use crate::input::Input;
 use crate::out::{Out, Progress};
@@ -75,7 +76,7 @@ impl<'a> Collection<'a> {
         hands: &mut Hands,
         results: &mut Results,
         out: &mut Out,
-    ) -> Result<Tally, Error> {
+    ) -> Result<Tally, CommandError> {
         let mut progress = Progress::new(self.ids.len());
         let (mut last, mut pause) = (Instant::now(), PAUSE.0);
         loop {
@@ -91,10 +92,7 @@ impl<'a> Collection<'a> {
             if self.pending.len() < before {
                 (last, pause) = (looking, PAUSE.0);
             } else if last.elapsed() > self.patience {
-                return Err(Error::NothingEnds {
-                    of: before,
-                    waited: self.patience,
-                });
+                return Err(nothing_ends(before, self.patience));
             }
             tokio::time::sleep(pause.max(looking.elapsed() * REST)).await;
             pause = PAUSE.1.min(pause * 2);
@@ -102,7 +100,7 @@ impl<'a> Collection<'a> {
     }
 
     /// Finds out which jobs have ended. One that is not there has, too: somebody deleted it.
-    async fn look(&mut self, hands: &mut Hands) -> Result<(), Error> {
+    async fn look(&mut self, hands: &mut Hands) -> Result<(), CommandError> {
         let mut waiting = 0;
         for chunk in self.pending.chunks(MAX_ITEMS) {
             let ids: Vec<_> = chunk.iter().map(|at| self.ids[*at].clone()).collect();
@@ -130,7 +128,7 @@ impl<'a> Collection<'a> {
         results: &mut Results,
         progress: &Progress,
         out: &mut Out,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CommandError> {
         while let Some(range) = self.due() {
             let ids = &self.ids[range.clone()];
             let broker = self.client.broker();
@@ -179,4 +177,11 @@ fn gone(id: &JobId) -> Job {
     ];
     let owned = fields.map(|(name, value)| (name.to_owned(), value.into()));
     Job::from_fields(id.as_str(), owned)
+}
+
+/// No job of so many has ended for so long.
+fn nothing_ends(of: usize, waited: Duration) -> CommandError {
+    let message = format!("no job of {of} has ended for {waited:?}; they go on");
+    CommandError::new(Exit::NOT_ENDED, message)
+        .with_hint("say the same command again to go on waiting")
 }

@@ -18,12 +18,12 @@ use meshwork::{Client, JobRequest};
 
 use crate::asked::Asked;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::hands::{Effort, Hands};
 use crate::input::Input;
 use crate::interrupt::Interrupt;
-use crate::out::{OutError, note};
+use crate::out::note;
 use crate::persist::persist;
 use crate::script::Script;
 use collect::{Collection, Tally};
@@ -48,7 +48,7 @@ pub(crate) struct Task {
 }
 
 /// Runs the script on each file and prints the results.
-pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, Error> {
+pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, CommandError> {
     let interrupt = Interrupt::listen()?;
     let request = task.asked.checked(&task.script).await?;
     let queued = task.asked.depends_on.is_empty();
@@ -82,7 +82,7 @@ pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, Error
     match worked {
         Ok(tally) => conclude(&client, &series, tally).await,
         Err(error) => {
-            if !matches!(error, Error::NothingEnds { .. }) {
+            if error.exit != Exit::NOT_ENDED {
                 abandon(&client, &series, &route, &error).await;
             }
             Err(error)
@@ -91,7 +91,7 @@ pub(crate) async fn run(context: &mut Context, task: Task) -> Result<Exit, Error
 }
 
 /// Looks at all files, before anything is written.
-fn look_at(files: &[PathBuf], interrupt: &Interrupt) -> Result<Vec<Input>, Error> {
+fn look_at(files: &[PathBuf], interrupt: &Interrupt) -> Result<Vec<Input>, CommandError> {
     let look = |path: &PathBuf| {
         interrupt.check()?;
         Ok(Input::look_at(path)?)
@@ -112,7 +112,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Submits what is to be run, and collects all results.
-    async fn run(self, context: &mut Context, hands: &mut Hands) -> Result<Tally, Error> {
+    async fn run(self, context: &mut Context, hands: &mut Hands) -> Result<Tally, CommandError> {
         let before = submit::look_back(self.client, self.series).await?;
         if self.series.resumed {
             let (finished, all) = (before.finished, self.inputs.len());
@@ -133,7 +133,7 @@ impl Work<'_> {
 }
 
 /// All jobs have ended: says how, and ends the series unless somebody may want to repeat its failures.
-async fn conclude(client: &Client, series: &Series, tally: Tally) -> Result<Exit, Error> {
+async fn conclude(client: &Client, series: &Series, tally: Tally) -> Result<Exit, CommandError> {
     if tally.failed == 0 {
         let broker = client.broker();
         persist(broker.outages(), "each", async || {
@@ -156,7 +156,7 @@ async fn forget(
     digest: &str,
     inputs: &[Input],
     route: &Route,
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     let broker = client.broker();
     let outages = broker.outages();
     let Some(seed) = persist(outages, "each", async || broker.each(digest).await).await? else {
@@ -167,11 +167,11 @@ async fn forget(
 }
 
 /// The command gives up: what has not ended would lie in the queues with nobody waiting for it.
-async fn abandon(client: &Client, series: &Series, route: &Route, why: &Error) {
+async fn abandon(client: &Client, series: &Series, route: &Route, why: &CommandError) {
     let all = series.ids.len();
     match tokio::time::timeout(STOPPING_TIME, stop_all(client, &series.ids, route)).await {
         // The reader has seen what it wanted to see.
-        Ok(Ok(finished)) if finished == all && matches!(why, Error::Out(OutError::NoReader)) => {}
+        Ok(Ok(finished)) if finished == all && why.exit == Exit::NO_READER => {}
         Ok(Ok(finished)) => note(format_args!(
             "{finished} of {all} finished; the same command goes on from there"
         )),
@@ -181,7 +181,7 @@ async fn abandon(client: &Client, series: &Series, route: &Route, why: &Error) {
 }
 
 /// Stops all jobs that have not ended. Returns how many have finished.
-async fn stop_all(client: &Client, ids: &[JobId], route: &Route) -> Result<usize, Error> {
+async fn stop_all(client: &Client, ids: &[JobId], route: &Route) -> Result<usize, CommandError> {
     let broker = client.broker();
     let before = submit::statuses(client, ids).await?;
     let unfinished = ids

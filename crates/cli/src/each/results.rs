@@ -8,7 +8,7 @@ use meshwork::model::state::Status;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::out::{Column, Out, Table, note, one_line};
 use crate::record::Record;
 use crate::single::tell_failure;
@@ -61,7 +61,12 @@ impl Results {
     }
 
     /// The job of the next input has ended.
-    pub(super) fn take(&mut self, path: &Path, job: &Job, out: &mut Out) -> Result<(), Error> {
+    pub(super) fn take(
+        &mut self,
+        path: &Path,
+        job: &Job,
+        out: &mut Out,
+    ) -> Result<(), CommandError> {
         let file = path.to_string_lossy();
         match self {
             Self::Lines => out.json(&Line {
@@ -88,7 +93,7 @@ impl Results {
     }
 
     /// All have: prints the table.
-    pub(super) fn conclude(self, out: &mut Out) -> Result<(), Error> {
+    pub(super) fn conclude(self, out: &mut Out) -> Result<(), CommandError> {
         let Self::Rows { rows, failed } = self else {
             return Ok(());
         };

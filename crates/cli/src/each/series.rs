@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
 use crate::asked::Asked;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::input::Input;
 use crate::persist::persist;
 use crate::script::{Script, absolute};
@@ -32,7 +32,7 @@ impl Series {
         client: &Client,
         digest: String,
         inputs: &[Input],
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, CommandError> {
         let fresh = Uuid::new_v4().to_string();
         let broker = client.broker();
         let begin = async || broker.begin_each(&digest, &fresh).await;

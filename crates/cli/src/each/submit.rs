@@ -9,7 +9,7 @@ use meshwork_broker::{MAX_ITEMS, Retried};
 
 use super::Work;
 use super::series::Series;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::persist::persist;
 
 /// Jobs are read and sent in pieces of so many bytes, unless a single one is larger: the inputs are never
@@ -25,7 +25,7 @@ pub(super) struct Before {
 }
 
 /// Looks at what an earlier run of the series has left.
-pub(super) async fn look_back(client: &Client, series: &Series) -> Result<Before, Error> {
+pub(super) async fn look_back(client: &Client, series: &Series) -> Result<Before, CommandError> {
     let statuses = statuses(client, &series.ids).await?;
     Ok(Before {
         finished: finished(&statuses),
@@ -34,7 +34,7 @@ pub(super) async fn look_back(client: &Client, series: &Series) -> Result<Before
 }
 
 /// Submits the jobs that are not there, and queues those again that failed before.
-pub(super) async fn submit(work: &Work<'_>, before: Before) -> Result<(), Error> {
+pub(super) async fn submit(work: &Work<'_>, before: Before) -> Result<(), CommandError> {
     let (mut piece, mut size) = (Vec::new(), 0);
     for ((id, input), status) in work.series.ids.iter().zip(work.inputs).zip(before.statuses) {
         match status {
@@ -60,7 +60,7 @@ fn weight(job: &NewJob) -> usize {
 }
 
 /// Queues a job again that failed, unless somebody else does it at the same time.
-async fn retry(client: &Client, id: &JobId, route: &Route) -> Result<(), Error> {
+async fn retry(client: &Client, id: &JobId, route: &Route) -> Result<(), CommandError> {
     let job = minimal(id, route);
     let broker = client.broker();
     persist(broker.outages(), "retry", async || {
@@ -94,7 +94,10 @@ pub(super) fn minimal(id: &JobId, route: &Route) -> Job {
 }
 
 /// The statuses of any number of jobs, in order.
-pub(super) async fn statuses(client: &Client, ids: &[JobId]) -> Result<Vec<Option<Status>>, Error> {
+pub(super) async fn statuses(
+    client: &Client,
+    ids: &[JobId],
+) -> Result<Vec<Option<Status>>, CommandError> {
     let mut statuses = Vec::with_capacity(ids.len());
     for chunk in ids.chunks(MAX_ITEMS) {
         let broker = client.broker();

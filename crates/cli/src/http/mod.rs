@@ -17,6 +17,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::error::CommandError;
+use crate::exit::Exit;
 /// The longest head of a request in bytes: a browser's is shorter.
 const HEAD: usize = 16 * 1024;
 /// Between two attempts to take a connection while the system has no room for one.
@@ -38,6 +40,12 @@ pub(crate) enum BindError {
         address: SocketAddr,
         source: io::Error,
     },
+}
+
+impl From<BindError> for CommandError {
+    fn from(error: BindError) -> Self {
+        Self::new(Exit::SYSTEM, error)
+    }
 }
 
 /// Limits on clients.

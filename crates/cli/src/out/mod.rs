@@ -11,6 +11,9 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use serde::Serialize;
 
+use crate::error::CommandError;
+use crate::exit::Exit;
+
 pub(crate) use json::value_of;
 pub(crate) use note::{note, notes_as_json};
 pub(crate) use progress::Progress;
@@ -32,6 +35,17 @@ impl From<io::Error> for OutError {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::NoReader,
             _ => Self::Write(error),
+        }
+    }
+}
+
+impl From<OutError> for CommandError {
+    fn from(error: OutError) -> Self {
+        match &error {
+            OutError::NoReader => Self::new(Exit::NO_READER, error),
+            OutError::Write(_) => {
+                Self::new(Exit::SYSTEM, error).with_hint("look whether the disk is full")
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{Asked, Side, action_type, warn_of};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::out::note;
@@ -47,7 +47,7 @@ struct Answered<'a> {
 }
 
 impl Call {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         warn_of(&self.action_type);
         let mut request = self.asked.request(&self.action_type, self.side.dialect)?;
         if self.own_list {
@@ -69,7 +69,7 @@ impl Call {
     }
 }
 
-fn print(response: &Response, context: &mut Context) -> Result<(), Error> {
+fn print(response: &Response, context: &mut Context) -> Result<(), CommandError> {
     let raw = |text: String| RawValue::from_string(text).ok();
     let data = response.data.as_ref().map(|data| data.text().to_owned());
     if context.out.is_json() {

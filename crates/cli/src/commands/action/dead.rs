@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{Side, part};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Table};
 
@@ -99,13 +99,20 @@ struct Back<'a> {
 }
 
 impl DeadCommand {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
             Self::List(list) => list.run(context).await,
             Self::Show(one) => one.show(context).await,
             Self::Replay(one) => one.replay(context).await,
         }
     }
+}
+
+fn absent(id: &str) -> CommandError {
+    let message = format!(
+        "there is no dead letter {id}: `meshwork action dead list` shows those that there are"
+    );
+    CommandError::new(Exit::NO_JOB, message)
 }
 
 fn letter(of: &DeadAction) -> Letter<'_> {
@@ -120,7 +127,7 @@ fn letter(of: &DeadAction) -> Letter<'_> {
 }
 
 impl List {
-    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let broker = self.of.side.broker(context).await?;
         let source = self.of.source(&broker);
         let dead = broker.dead(&source, None, self.limit.into()).await?;
@@ -146,11 +153,11 @@ impl List {
 }
 
 impl One {
-    async fn show(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn show(self, context: &mut Context) -> Result<Exit, CommandError> {
         let broker = self.of.side.broker(context).await?;
         let source = self.of.source(&broker);
         let Some(dead) = broker.dead_letter(&source, &self.id).await? else {
-            return Err(Error::NoDeadAction(self.id));
+            return Err(absent(&self.id));
         };
         if context.out.is_json() {
             context.out.json(&letter(&dead))?;
@@ -160,16 +167,19 @@ impl One {
         Ok(Exit::DONE)
     }
 
-    async fn replay(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn replay(self, context: &mut Context) -> Result<Exit, CommandError> {
         let broker = self.of.side.broker(context).await?;
         let source = self.of.source(&broker);
         match broker.replay(&source, &self.id).await? {
             Replayed::Back => {}
-            Replayed::Absent => return Err(Error::NoDeadAction(self.id)),
+            Replayed::Absent => return Err(absent(&self.id)),
             Replayed::Elsewhere(queue) => {
                 let dialect = broker.names().dialect().other().as_str();
                 let id = self.id;
-                return Err(Error::OtherDialect { id, queue, dialect });
+                return Err(CommandError::usage(format_args!(
+                    "the dead letter {id} came from the queue {queue}, of the other dialect, and stays where it is: say \
+                     --dialect {dialect}"
+                )));
             }
         }
         if context.out.is_json() {

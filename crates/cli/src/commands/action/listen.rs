@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{Side, part, uuid};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::out::{Out, note, printable};
@@ -111,7 +111,7 @@ struct Ids<'a> {
 }
 
 impl Listen {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen()?;
         let client = interrupt
             .or(self.side.client(&self.origin, context))
@@ -160,7 +160,10 @@ impl Listen {
         )
     }
 
-    async fn subscribed(&self, client: &Client) -> Result<Option<Subscription<Data>>, Error> {
+    async fn subscribed(
+        &self,
+        client: &Client,
+    ) -> Result<Option<Subscription<Data>>, CommandError> {
         if self.events.is_empty() {
             return Ok(None);
         }
@@ -174,7 +177,7 @@ impl Listen {
         &self,
         client: &Client,
         to: mpsc::Sender<Came>,
-    ) -> Result<Option<ServiceHandle>, Error> {
+    ) -> Result<Option<ServiceHandle>, CommandError> {
         if self.callbacks.is_empty() {
             return Ok(None);
         }
@@ -235,7 +238,7 @@ fn ids(action: &meshwork::model::nooble::Action) -> Ids<'_> {
 }
 
 /// Prints what was heard. True if it is a notification.
-fn tell(notice: &Notice<Data>, out: &mut Out) -> Result<bool, Error> {
+fn tell(notice: &Notice<Data>, out: &mut Out) -> Result<bool, CommandError> {
     let (line, words) = match notice {
         Notice::Told(told) => {
             notification(told, out)?;
@@ -279,7 +282,7 @@ fn tell(notice: &Notice<Data>, out: &mut Out) -> Result<bool, Error> {
     Ok(false)
 }
 
-fn notification(told: &Notification<Data>, out: &mut Out) -> Result<(), Error> {
+fn notification(told: &Notification<Data>, out: &mut Out) -> Result<(), CommandError> {
     if out.is_json() {
         out.json(&Line::Notification {
             event: &told.event,
@@ -297,7 +300,7 @@ fn notification(told: &Notification<Data>, out: &mut Out) -> Result<(), Error> {
     Ok(out.flush()?)
 }
 
-fn callback(came: &Came, out: &mut Out) -> Result<(), Error> {
+fn callback(came: &Came, out: &mut Out) -> Result<(), CommandError> {
     let action = &came.context.action;
     let event = action.action_type.as_str();
     let (data, error) = match &came.told {

@@ -21,7 +21,7 @@ use meshwork_broker::nooble::Nooble;
 use serde::de::IgnoredAny;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::input;
 use crate::out::note;
@@ -41,7 +41,7 @@ pub(crate) enum ActionCommand {
 }
 
 impl ActionCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
             Self::Call(call) => Box::pin(call.run(context)).await,
             Self::Send(send) => Box::pin(send.run(context)).await,
@@ -86,7 +86,7 @@ impl Side {
     }
 
     /// The verbs, connected.
-    pub(crate) async fn broker(&self, context: &Context) -> Result<Nooble, Error> {
+    pub(crate) async fn broker(&self, context: &Context) -> Result<Nooble, CommandError> {
         let environment = Some(self.environment.as_str());
         let names = || QueueManager::new(self.prefix.clone(), environment, self.dialect);
         let connect = async |target: &Target| Nooble::connect(target, names()).await;
@@ -94,7 +94,11 @@ impl Side {
     }
 
     /// A client of this name, connected.
-    pub(crate) async fn client(&self, name: &str, context: &Context) -> Result<Client, Error> {
+    pub(crate) async fn client(
+        &self,
+        name: &str,
+        context: &Context,
+    ) -> Result<Client, CommandError> {
         Ok(Client::new(self.broker(context).await?, name))
     }
 }
@@ -169,7 +173,7 @@ pub(crate) fn service(text: &str) -> Result<String, String> {
 }
 
 /// The data that is written so on a command line.
-fn data(written: &str) -> Result<Data, Error> {
+fn data(written: &str) -> Result<Data, CommandError> {
     let (text, place) = match written.strip_prefix('@') {
         Some(file) => (input::read(Path::new(file))?, format!("the data in {file}")),
         None if written == "-" => (input::read_stdin()?, "the data on stdin".to_owned()),
@@ -180,13 +184,17 @@ fn data(written: &str) -> Result<Data, Error> {
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
             let why = format!("it is not UTF-8 from byte {at} on");
-            return Err(Error::NoJson { place, why });
+            return Err(CommandError::usage(format_args!(
+                "{place} is no JSON: {why}"
+            )));
         }
     };
     match Data::parse(text.trim()) {
         Err(InvalidData::NoJson) => {
             let why = no_json(&text);
-            Err(Error::NoJson { place, why })
+            Err(CommandError::usage(format_args!(
+                "{place} is no JSON: {why}"
+            )))
         }
         data => Ok(data.map_err(meshwork::protocol::nooble::Error::from)?),
     }
@@ -216,7 +224,7 @@ fn uuid(text: &str) -> Result<String, String> {
 }
 
 impl Asked {
-    fn request(&self, action_type: &str, dialect: Dialect) -> Result<Request, Error> {
+    fn request(&self, action_type: &str, dialect: Dialect) -> Result<Request, CommandError> {
         let mut ids = Ids::default();
         for (id, given) in [
             (&mut ids.task_id, &self.task),

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Asked, Side};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 // What the options that it has in common with `call` and `send` mean here.
@@ -35,7 +35,7 @@ struct Heard {
 }
 
 impl Notify {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let request = self.asked.request(&self.event, self.side.dialect)?;
         let client = self.side.client(&self.asked.origin, context).await?;
         let heard = client.notify(&self.event, request).await?;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Asked, Side, action_type, warn_of};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Send an action that nobody waits for, and print its id
@@ -46,7 +46,7 @@ fn json(text: &str) -> Result<Value, String> {
 }
 
 impl Send {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         warn_of(&self.action_type);
         let mut request = self.asked.request(&self.action_type, self.side.dialect)?;
         if self.own_list {

@@ -8,7 +8,7 @@ use meshwork_broker::nooble::Nooble;
 
 use super::Side;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::printable;
 
@@ -27,13 +27,19 @@ pub(crate) struct Trace {
 type Told = Traced<'static>;
 
 impl Trace {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let broker = self.side.broker(context).await?;
         // However it is written, it stands there in one form.
         let id = meshwork::model::nooble::uuid(&self.id).unwrap_or(self.id);
         let told = told(&broker, &id).await?;
         if told.is_empty() {
-            return Err(Error::NoTrace(id));
+            return Err(CommandError::new(
+                Exit::NO_JOB,
+                format_args!(
+                    "nothing is known of the task or trace {id}: services of ours tell of the actions that they ended in \
+                     the last day, the latest 50,000"
+                ),
+            ));
         }
         if context.out.is_json() {
             for one in &told {
@@ -50,7 +56,7 @@ impl Trace {
 }
 
 /// What the trace tells of a task, or of all with a trace's id, the earliest first.
-async fn told(broker: &Nooble, id: &str) -> Result<Vec<Told>, Error> {
+async fn told(broker: &Nooble, id: &str) -> Result<Vec<Told>, CommandError> {
     let (mut told, mut before) = (Vec::new(), None::<String>);
     loop {
         let page = broker.traced(before.as_deref(), MAX_ITEMS).await?;

@@ -6,10 +6,10 @@ use meshwork_broker::bananas::Replayed;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::Side;
+use super::{Side, of_bananas};
 use crate::change::{Change, tell};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Table};
 use crate::value;
@@ -75,7 +75,7 @@ struct Letter {
 }
 
 impl Dead {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self.command {
             None => self.list.run(context).await,
             Some(DeadCommand::List(list)) => list.run(context).await,
@@ -87,7 +87,7 @@ impl Dead {
 }
 
 impl List {
-    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
         let mut letters = Vec::new();
         for id in client.dead(0).await?.into_iter().take(self.limit.into()) {
@@ -124,9 +124,9 @@ impl List {
 }
 
 impl One {
-    async fn show(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn show(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
-        let record = client.dead_letter(&self.id).await?;
+        let record = client.dead_letter(&self.id).await.map_err(of_bananas)?;
         // As it stands, large numbers too: it was read as JSON.
         match RawValue::from_string(record.text().to_owned()) {
             Ok(record) if context.out.is_json() => context.out.json(&record)?,
@@ -142,7 +142,7 @@ impl Several {
         self,
         context: &mut Context,
         act: impl AsyncFn(&Client, &JobId) -> Result<Change, meshwork::Error>,
-    ) -> Result<Exit, Error> {
+    ) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
         let mut exit = Exit::DONE;
         for id in &self.ids {

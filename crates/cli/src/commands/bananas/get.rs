@@ -3,9 +3,9 @@
 use meshwork::model::name::JobId;
 use serde_json::value::RawValue;
 
-use super::Side;
+use super::{Side, of_bananas};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::value;
 
@@ -20,9 +20,9 @@ pub(crate) struct Get {
 }
 
 impl Get {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
-        let record = client.get(&self.id).await?;
+        let record = client.get(&self.id).await.map_err(of_bananas)?;
         // As it stands, large numbers too: it was read as JSON.
         match RawValue::from_string(record.text().to_owned()) {
             Ok(record) if context.out.is_json() => context.out.json(&record)?,

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Side;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Table};
 
@@ -77,7 +77,7 @@ struct Line<'a> {
 }
 
 impl LimitCommand {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
             Self::Show(show) => show.run(context).await,
             Self::Set(set) => set.run(context).await,
@@ -87,7 +87,7 @@ impl LimitCommand {
 }
 
 impl Show {
-    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
         if let Some(route) = &self.route {
             return print(&client, route, context).await;
@@ -109,7 +109,7 @@ impl Show {
 }
 
 impl Set {
-    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let concurrency = self
             .concurrency
             .map(|most| RouteLimit::Concurrency(Some(most)));
@@ -120,7 +120,7 @@ impl Set {
 }
 
 impl Remove {
-    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let all = !self.concurrency && !self.rate;
         let named = [
             (self.concurrency, RouteLimit::Concurrency(None)),
@@ -138,14 +138,18 @@ async fn change(
     route: &RoutingKey,
     limits: &[RouteLimit],
     context: &mut Context,
-) -> Result<Exit, Error> {
+) -> Result<Exit, CommandError> {
     let client = side.client(context).await?;
     client.limit_route(route, limits).await?;
     print(&client, route, context).await
 }
 
 /// Prints what is set for a route.
-async fn print(client: &Client, route: &RoutingKey, context: &mut Context) -> Result<Exit, Error> {
+async fn print(
+    client: &Client,
+    route: &RoutingKey,
+    context: &mut Context,
+) -> Result<Exit, CommandError> {
     let limits = client.limits().await?;
     let set = limits.get(route).cloned().unwrap_or_default();
     if context.out.is_json() {

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
 
@@ -38,8 +38,8 @@ pub(crate) enum BananasCommand {
 }
 
 impl BananasCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
-        let told = match self {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        match self {
             Self::Submit(submit) => Box::pin(submit.run(context)).await,
             Self::Wait(wait) => wait.run(context).await,
             Self::Get(get) => get.run(context).await,
@@ -47,23 +47,27 @@ impl BananasCommand {
             Self::Dead(dead) => dead.run(context).await,
             Self::Limit(limit) => Box::pin(limit.run(context)).await,
             Self::Schedule(schedule) => Box::pin(schedule.run(context)).await,
-        };
-        told.map_err(of_bananas)
+        }
     }
 }
 
-/// Marks what other commands show than those for jobs of ours.
-fn of_bananas(error: Error) -> Error {
+/// An error about a job or a schedule of Bananas, with a hint at the commands that show those.
+fn of_bananas(error: meshwork::Error) -> CommandError {
     use meshwork::Error as E;
-    match error {
-        Error::Meshwork(
-            error @ (E::NoJob { .. }
-            | E::NoSchedule { .. }
-            | E::NotDead { .. }
-            | E::ScheduleExists { .. }),
-        ) => Error::OfBananas(error),
-        other => other,
-    }
+    let hint = match &error {
+        E::NoJob { .. } => {
+            "`meshwork bananas queues` tells what waits, `meshwork bananas dead` shows dead letters"
+        }
+        E::NotDead { .. } => "`meshwork bananas dead` shows the dead letters",
+        E::NoSchedule { .. } => {
+            "`meshwork bananas schedule list` shows the schedules that there are"
+        }
+        E::ScheduleExists { .. } => {
+            "`--replace` makes another one of it, `meshwork bananas schedule list` shows it"
+        }
+        _ => return error.into(),
+    };
+    CommandError::from(error).with_hint(hint)
 }
 
 /// Whose jobs, and how.
@@ -86,7 +90,7 @@ pub(crate) struct Side {
 
 impl Side {
     /// A client, connected.
-    pub(crate) async fn client(&self, context: &Context) -> Result<Client, Error> {
+    pub(crate) async fn client(&self, context: &Context) -> Result<Client, CommandError> {
         let keys = || Keys::new(self.prefix.clone());
         let connect = async |target: &Target| Bananas::connect(target, keys()).await;
         let broker = context.connected(connect).await?;
@@ -120,7 +124,7 @@ struct Ended<'a> {
 }
 
 /// Prints how a job ended: its result on stdout, its error on stderr.
-fn print(id: &str, outcome: &Outcome, context: &mut Context) -> Result<Exit, Error> {
+fn print(id: &str, outcome: &Outcome, context: &mut Context) -> Result<Exit, CommandError> {
     let status = if outcome.succeeded {
         "completed"
     } else {

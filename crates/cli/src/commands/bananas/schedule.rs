@@ -8,9 +8,9 @@ use meshwork::model::schedule::timing::{Rhythm, Timing};
 use meshwork::model::schedule::zone::Zone;
 use serde::Serialize;
 
-use super::Side;
+use super::{Side, of_bananas};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Table, note};
 
@@ -22,7 +22,7 @@ pub(crate) enum ScheduleCommand {
 }
 
 impl ScheduleCommand {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
             Self::Add(add) => add.run(context).await,
             Self::List(list) => list.run(context).await,
@@ -76,7 +76,7 @@ struct Added<'a> {
 }
 
 impl Add {
-    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let id = JobId::foreign(String::new());
         let mut job = NewJob::new(id, self.name, self.payload);
         job.priority = self.priority;
@@ -90,7 +90,8 @@ impl Add {
         let name = self.schedule;
         let cron = Cron { name, timing, job };
         let client = self.side.client(context).await?;
-        let replaced = client.keep_schedule(&cron, self.replace).await?;
+        let replaced = client.keep_schedule(&cron, self.replace).await;
+        let replaced = replaced.map_err(of_bananas)?;
         let name = cron.name.as_str();
         if context.out.is_json() {
             context.out.json(&Added { name, replaced })?;
@@ -123,7 +124,7 @@ struct Line {
 }
 
 impl List {
-    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
         let columns = [
             "schedule", "cron", "zone", "job", "next", "last", "runs", "",
@@ -183,7 +184,7 @@ struct Removed<'a> {
 }
 
 impl Remove {
-    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
         let mut exit = Exit::DONE;
         for name in &self.schedules {

@@ -7,9 +7,9 @@ use meshwork::model::route::Priority;
 use meshwork::protocol::bananas::Request;
 use serde::Serialize;
 
-use super::{Side, print};
+use super::{Side, of_bananas, print};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::routing::Routing;
 use crate::value;
@@ -55,9 +55,11 @@ struct Submitted<'a> {
 }
 
 impl Submit {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         if self.routing.has_unread_topic() {
-            return Err(Error::TopicUnread);
+            return Err(CommandError::usage(
+                "--topic says nothing without bindings: give --bindings FILE, or --route",
+            ));
         }
         let mut request = Request::raw(&self.name, &self.payload)
             .priority(self.priority)
@@ -74,9 +76,9 @@ impl Submit {
         }
         let request = self.routing.bind_bananas(request);
         let client = self.side.client(context).await?;
-        let id = client.submit(request).await?;
+        let id = client.submit(request).await.map_err(of_bananas)?;
         if let Some(patience) = self.wait {
-            let outcome = client.wait(&id, patience).await?;
+            let outcome = client.wait(&id, patience).await.map_err(of_bananas)?;
             return print(id.as_str(), &outcome, context);
         }
         if context.out.is_json() {

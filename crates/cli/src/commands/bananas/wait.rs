@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use meshwork::model::name::JobId;
 
-use super::{Side, print};
+use super::{Side, of_bananas, print};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::value;
 
@@ -24,9 +24,10 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
-        let outcome = client.wait(&self.id, self.timeout).await?;
+        let outcome = client.wait(&self.id, self.timeout).await;
+        let outcome = outcome.map_err(of_bananas)?;
         print(self.id.as_str(), &outcome, context)
     }
 }

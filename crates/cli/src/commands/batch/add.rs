@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::asked::Asked;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::script::Script;
 use crate::{hands, input};
@@ -37,7 +37,7 @@ struct Added<'a> {
 }
 
 impl Add {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let mut requests = Vec::new();
         for file in &self.files {
             let script = Script::read(file, self.asked.script_type.clone())?;

@@ -4,7 +4,7 @@ use meshwork::model::name::BatchId;
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Cancel a batch: its jobs are stopped, and its scripts never run
@@ -28,7 +28,7 @@ struct Cancelled<'a> {
 }
 
 impl Cancel {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let batch = client.batch_of(self.batch);
         let cancelled = batch.cancel(&self.reason).await?;

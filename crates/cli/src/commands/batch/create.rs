@@ -9,7 +9,7 @@ use meshwork::model::name::{BatchId, ScriptType};
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::script::Script;
 use crate::value;
@@ -58,7 +58,7 @@ struct Created<'a> {
 }
 
 impl Create {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let mut callbacks = Vec::new();
         for (kind, file) in [
             (Callback::Done, &self.on_done),

@@ -4,7 +4,7 @@ use meshwork::model::time;
 
 use super::shown::Shown;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Table, note};
 
@@ -18,7 +18,7 @@ pub(crate) struct List {
 }
 
 impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let limit = self.limit as usize;
         let mut batches = client.batches(limit + 1).await?;

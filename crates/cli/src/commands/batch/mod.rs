@@ -9,7 +9,7 @@ mod shown;
 mod status;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Jobs that belong together, with scripts that run when all of them have ended
@@ -24,7 +24,7 @@ pub(crate) enum BatchCommand {
 }
 
 impl BatchCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
             Self::Create(create) => create.run(context).await,
             Self::Add(add) => add.run(context).await,

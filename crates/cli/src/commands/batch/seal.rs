@@ -4,7 +4,7 @@ use meshwork::model::name::BatchId;
 
 use super::shown::Shown;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Seal a batch: no more jobs come, so it ends with the last of those that it has
@@ -18,7 +18,7 @@ pub(crate) struct Seal {
 }
 
 impl Seal {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let batch = client.batch_of(self.batch);
         batch.seal().await?;

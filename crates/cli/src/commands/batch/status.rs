@@ -10,7 +10,7 @@ use meshwork::{BatchState, BatchStatus, Client};
 
 use super::shown::Shown;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, Progress};
 use crate::{record, value};
@@ -31,7 +31,7 @@ pub(crate) struct StatusOf {
 }
 
 impl StatusOf {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let batch = client.batch_of(self.batch.clone());
         let status = if self.watch {
@@ -64,7 +64,7 @@ impl StatusOf {
 }
 
 /// For people, a line per thing that there is.
-async fn describe(client: &Client, batch: &BatchStatus, out: &mut Out) -> Result<(), Error> {
+async fn describe(client: &Client, batch: &BatchStatus, out: &mut Out) -> Result<(), CommandError> {
     let numbers = [batch.total, batch.pending(), batch.succeeded, batch.failed];
     let [total, pending, succeeded, failed] = numbers.map(|n| n.to_string());
     let [created, open_until, ended] =

@@ -8,7 +8,7 @@ use super::filter::Filter;
 use crate::change::{Change, tell};
 use crate::confirm::confirm;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Progress, note};
 use crate::value;
@@ -42,7 +42,7 @@ impl Bulk {
         context: &mut Context,
         verb: &str,
         act: impl AsyncFn(&Client, &DeadLetter) -> Result<Change, MeshworkError>,
-    ) -> Result<Exit, Error> {
+    ) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         if self.ids.is_empty() {
             return self.many(&client, context, verb, act).await;
@@ -64,7 +64,7 @@ impl Bulk {
         context: &mut Context,
         verb: &str,
         act: impl AsyncFn(&Client, &DeadLetter) -> Result<Change, MeshworkError>,
-    ) -> Result<Exit, Error> {
+    ) -> Result<Exit, CommandError> {
         let mut filter = self.filter.resolve(client).await?;
         // What dies from now on was not meant.
         let from_now_on = client.broker().now().await? + 1;
@@ -101,7 +101,7 @@ impl Bulk {
 }
 
 /// How many are meant.
-async fn count(client: &Client, filter: &DeadFilter) -> Result<usize, Error> {
+async fn count(client: &Client, filter: &DeadFilter) -> Result<usize, CommandError> {
     let (mut count, mut cursor) = (0, None);
     loop {
         let page = client.dead_letters(filter, cursor.as_ref()).await?;

@@ -5,7 +5,7 @@ use meshwork::Deleted;
 use super::bulk::Bulk;
 use crate::change::Change;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Forget dead letters, with all that is kept of the jobs
@@ -16,7 +16,7 @@ pub(crate) struct Delete {
 }
 
 impl Delete {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let delete = async |client: &meshwork::Client, letter: &meshwork::DeadLetter| {
             Ok(match client.delete_dead(letter).await? {
                 Deleted::Deleted | Deleted::Missing => Change::Done("deleted"),

@@ -3,7 +3,7 @@
 use meshwork::model::name::{Group, ScriptType};
 use meshwork::{Client, DeadFilter};
 
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::value::{self, Moment};
 
 /// Why a job is a dead letter.
@@ -46,7 +46,7 @@ pub(super) const OPTIONS: [&str; 6] = [
 
 impl Filter {
     /// As the library knows it. Ages are counted by the server's clock.
-    pub(super) async fn resolve(&self, client: &Client) -> Result<DeadFilter, Error> {
+    pub(super) async fn resolve(&self, client: &Client) -> Result<DeadFilter, CommandError> {
         let now = match (self.older_than, self.newer_than) {
             (None, None) => 0,
             _ => client.broker().now().await?,

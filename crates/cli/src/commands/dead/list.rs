@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::filter::Filter;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Table, note};
 use crate::record::Summary;
@@ -30,7 +30,7 @@ struct Line<'a> {
 }
 
 impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let filter = self.filter.resolve(&client).await?;
         let limit = self.limit as usize;
@@ -75,7 +75,7 @@ async fn newest(
     client: &Client,
     filter: &DeadFilter,
     most: usize,
-) -> Result<Vec<DeadLetter>, Error> {
+) -> Result<Vec<DeadLetter>, CommandError> {
     let (mut letters, mut cursor) = (Vec::new(), None);
     loop {
         let page = client.dead_letters(filter, cursor.as_ref()).await?;

@@ -8,7 +8,7 @@ mod replay;
 mod show;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Look at dead letters, the jobs that failed for good, run them again or forget them
@@ -21,7 +21,7 @@ pub(crate) enum DeadCommand {
 }
 
 impl DeadCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
             Self::List(list) => list.run(context).await,
             Self::Show(show) => show.run(context).await,

@@ -5,7 +5,7 @@ use meshwork::Retried;
 use super::bulk::Bulk;
 use crate::change::Change;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Queue dead letters again, as if they had never run: all their attempts are before them
@@ -16,7 +16,7 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let replay = async |client: &meshwork::Client, letter: &meshwork::DeadLetter| {
             Ok(match client.replay(letter).await? {
                 Retried::Queued => Change::Done("queued"),

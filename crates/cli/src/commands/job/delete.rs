@@ -5,7 +5,7 @@ use meshwork::{Deleted, Error as MeshworkError};
 
 use crate::change::{Change, change};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::value;
 
@@ -18,7 +18,7 @@ pub(crate) struct Delete {
 }
 
 impl Delete {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         change(context, &self.ids, async |client, id| {
             match client.delete(id).await? {
                 Deleted::Deleted => Ok(Change::Done("deleted")),

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::asked::{Asked, Given};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
 use crate::routing::Routing;
@@ -63,6 +63,15 @@ pub(crate) enum JsonlError {
     },
 }
 
+impl From<JsonlError> for CommandError {
+    fn from(error: JsonlError) -> Self {
+        match error {
+            JsonlError::Changed { .. } => Self::new(Exit::FAILED, error),
+            _ => Self::usage(error),
+        }
+    }
+}
+
 /// A line.
 #[derive(Debug, Deserialize)]
 struct Line {
@@ -108,7 +117,11 @@ struct Answer<'a> {
 }
 
 /// Submits the jobs of a file, `-` being stdin.
-pub(super) async fn submit(context: &mut Context, path: &Path, all: All) -> Result<Exit, Error> {
+pub(super) async fn submit(
+    context: &mut Context,
+    path: &Path,
+    all: All,
+) -> Result<Exit, CommandError> {
     let source = Source::open(path)?;
     let mut types = HashSet::new();
     let mut routes = Vec::new();
@@ -162,7 +175,12 @@ struct Sender {
 }
 
 impl Sender {
-    async fn add(&mut self, context: &mut Context, line: usize, job: NewJob) -> Result<(), Error> {
+    async fn add(
+        &mut self,
+        context: &mut Context,
+        line: usize,
+        job: NewJob,
+    ) -> Result<(), CommandError> {
         self.bytes += job.script.len() + job.input.as_ref().map_or(0, Vec::len);
         self.batch.push((line, job));
         if self.batch.len() >= BATCH || self.bytes >= BATCH_BYTES {
@@ -171,7 +189,7 @@ impl Sender {
         Ok(())
     }
 
-    async fn send(&mut self, context: &mut Context) -> Result<(), Error> {
+    async fn send(&mut self, context: &mut Context) -> Result<(), CommandError> {
         let (lines, jobs): (Vec<_>, Vec<_>) = self.batch.drain(..).unzip();
         self.bytes = 0;
         let answers = self.client.submit_each(&jobs).await?;

@@ -6,7 +6,7 @@ use meshwork::model::name::{JobId, ScriptType};
 use meshwork::model::state::Status;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::listing::{self, Wanted};
 use crate::out::{Column, Table, note};
@@ -51,7 +51,7 @@ impl FromStr for Which {
 }
 
 impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let Self {
             status,

@@ -13,10 +13,8 @@ mod submit;
 mod wait;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
-
-pub(crate) use jsonl::JsonlError;
 
 /// Submit jobs, look at them and change them
 #[derive(Debug, clap::Subcommand)]
@@ -33,7 +31,7 @@ pub(crate) enum JobCommand {
 }
 
 impl JobCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
             Self::Submit(submit) => Box::pin(submit.run(context)).await,
             Self::Wait(wait) => Box::pin(wait.run(context)).await,

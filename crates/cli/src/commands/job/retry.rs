@@ -5,7 +5,7 @@ use meshwork::model::name::JobId;
 
 use crate::change::{Change, change};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::value;
 
@@ -18,7 +18,7 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         change(context, &self.ids, async |client, id| {
             Ok(match client.retry(id).await? {
                 Retried::Queued => Change::Done("queued"),

@@ -5,7 +5,7 @@ use meshwork::model::name::JobId;
 
 use crate::change::{Change, change};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::value;
 
@@ -18,7 +18,7 @@ pub(crate) struct RunNow {
 }
 
 impl RunNow {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         change(context, &self.ids, async |client, id| {
             Ok(match client.run_now(id).await? {
                 Became::Queued => Change::Done("queued"),

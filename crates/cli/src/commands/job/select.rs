@@ -5,7 +5,7 @@ use meshwork::model::name::{Group, ScriptType};
 use meshwork::model::state::Status;
 use meshwork::{Client, JobFilter};
 
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::value::{self, Moment};
 
 /// Options that choose.
@@ -44,7 +44,7 @@ pub(super) const OPTIONS: [&str; 6] = [
 
 impl Select {
     /// As the library knows it, but for the time.
-    pub(super) fn filter(&self, keys: &Hero) -> Result<JobFilter, Error> {
+    pub(super) fn filter(&self, keys: &Hero) -> Result<JobFilter, CommandError> {
         let queue = self.queue.as_deref();
         let queue = queue.map(|text| keys.parse_work_queue(text)).transpose()?;
         Ok(JobFilter {
@@ -62,7 +62,7 @@ impl Select {
         &self,
         filter: JobFilter,
         client: &Client,
-    ) -> Result<JobFilter, Error> {
+    ) -> Result<JobFilter, CommandError> {
         let now = client.broker().now().await?;
         let until = self.older_than.map_or(now + 1, |moment| moment.ms(now));
         Ok(JobFilter {

@@ -8,7 +8,7 @@ use meshwork::{Client, Waits};
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::record::{self, Record};
 use crate::value;
@@ -47,7 +47,7 @@ struct Awaited {
 }
 
 impl StatusOf {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let job = client.status(&self.id).await?;
         let waits_for = waits_for(&client, &job).await?;
@@ -116,7 +116,7 @@ fn words(reason: &Waits) -> String {
 }
 
 /// What a waiting job waits for: those of its prerequisites that have not ended.
-async fn waits_for(client: &Client, job: &Job) -> Result<Vec<Awaited>, Error> {
+async fn waits_for(client: &Client, job: &Job) -> Result<Vec<Awaited>, CommandError> {
     if job.status() != Some(Status::WaitingForPrerequisites) {
         return Ok(Vec::new());
     }

@@ -11,7 +11,7 @@ use super::select;
 use crate::change::{Change, tell};
 use crate::confirm::confirm;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, Progress, note};
 use crate::value;
@@ -57,7 +57,7 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         if self.ids.is_empty() {
             return self.many(context).await;
         }
@@ -102,7 +102,7 @@ impl Stop {
         client: &Client,
         id: &JobId,
         out: &mut Out,
-    ) -> Result<Vec<JobId>, Error> {
+    ) -> Result<Vec<JobId>, CommandError> {
         let (mut running, mut failed) = (Vec::new(), None);
         let told = |job: &Job, became| match became {
             Cancelled::Stopping if !self.no_wait => running.push(job.job_id()),
@@ -121,7 +121,7 @@ impl Stop {
     }
 
     /// All that are meant. What comes from now on is not.
-    async fn many(&self, context: &mut Context) -> Result<Exit, Error> {
+    async fn many(&self, context: &mut Context) -> Result<Exit, CommandError> {
         let filter = self.select.filter(&context.keys())?;
         let client = context.client().await?;
         let filter = self.select.bounded(filter, &client).await?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::jsonl;
 use crate::asked::{Asked, Given};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::hands;
 use crate::out::note;
@@ -57,7 +57,7 @@ struct Submitted<'a> {
 }
 
 impl Submit {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let script_type = self.asked.script_type.clone();
         let script = self.script.as_deref();
         let script = script
@@ -96,7 +96,7 @@ impl Submit {
         }
     }
 
-    async fn request(self, script: &Script) -> Result<JobRequest, Error> {
+    async fn request(self, script: &Script) -> Result<JobRequest, CommandError> {
         let request = self.wishes.add_to(self.asked.checked(script).await?);
         let path = self.script.unwrap_or_default();
         let mut request = self.given.add_to(request, &path)?;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::commands::bananas::Side;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Progress, Table, note};
 use crate::value;
@@ -81,7 +81,7 @@ struct Job<'a> {
 const MOST_SHOWN: usize = 20;
 
 impl OfBananas {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let ours = context.client().await?;
         let theirs = self.side.beside(&ours);
         let mut mover = Mover::new(&theirs, &ours)
@@ -112,7 +112,7 @@ impl OfBananas {
         self.tell(&moved?, context)
     }
 
-    fn tell(&self, moved: &Moved, context: &mut Context) -> Result<Exit, Error> {
+    fn tell(&self, moved: &Moved, context: &mut Context) -> Result<Exit, CommandError> {
         let mut reasons = BTreeMap::new();
         for left in &moved.left {
             *reasons.entry(left.reason.as_str()).or_insert(0) += 1;

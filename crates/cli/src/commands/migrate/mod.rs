@@ -7,11 +7,10 @@ mod status;
 
 use meshwork::model::migration::Migration;
 use meshwork::model::name::ScriptType;
-use meshwork_broker::MigrateError;
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
 
@@ -30,7 +29,7 @@ pub(crate) enum MigrateCommand {
 }
 
 impl MigrateCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
             Self::Status(status) => Box::pin(status.run(context)).await,
             Self::Start(start) => start.run(context).await,
@@ -72,7 +71,7 @@ fn tell(
     migration: Option<&Migration>,
     left: &[String],
     words: &str,
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     if context.out.is_json() {
         context.out.json(&Told {
             script_type: script_type.as_str(),
@@ -88,13 +87,4 @@ fn tell(
         }
     }
     Ok(())
-}
-
-/// The exit code of a step that was not taken.
-pub(crate) fn exit_of(error: &MigrateError) -> Exit {
-    match error {
-        MigrateError::Broker(_) => Exit::SERVER,
-        MigrateError::Shared { .. } => Exit::USAGE,
-        _ => Exit::FAILED,
-    }
 }

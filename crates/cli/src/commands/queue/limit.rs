@@ -7,7 +7,7 @@ use meshwork_broker::MAX_QUEUE_LIMIT;
 use super::line::{Line, number, print};
 use super::{Queue, UsageError};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Table};
 
@@ -93,7 +93,7 @@ pub(crate) struct Remove {
 }
 
 impl LimitCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
             Self::Show { queue } => show(context, queue.map(|name| Queue { name })).await,
             Self::Set(set) => set.run(context).await,
@@ -103,7 +103,7 @@ impl LimitCommand {
 }
 
 impl Set {
-    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let some = |set: bool, setting| set.then_some(setting);
         let settings: Vec<_> = [
             self.concurrency.map(|n| QueueSetting::Concurrency(Some(n))),
@@ -125,7 +125,7 @@ impl Set {
 }
 
 impl Remove {
-    async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let named = [
             (self.concurrency, QueueSetting::Concurrency(None)),
             (self.rate, QueueSetting::Rate(None)),
@@ -152,7 +152,7 @@ async fn change(
     queue: &Queue,
     length: Option<Option<u64>>,
     settings: &[QueueSetting],
-) -> Result<Exit, Error> {
+) -> Result<Exit, CommandError> {
     let list = match queue.name.as_str() {
         DEFAULT if !settings.is_empty() => return Err(UsageError::Default.into()),
         DEFAULT => None,
@@ -178,7 +178,7 @@ fn line<'a>(set: &'a Settings, list: Option<&'a str>) -> Line<'a> {
     Line::new(list, own, set.of(list))
 }
 
-async fn show(context: &mut Context, queue: Option<Queue>) -> Result<Exit, Error> {
+async fn show(context: &mut Context, queue: Option<Queue>) -> Result<Exit, CommandError> {
     let list = match &queue {
         Some(queue) if queue.name != DEFAULT => Some(queue.list(&context.keys())?),
         _ => None,

@@ -7,7 +7,7 @@ use meshwork::model::queue::QueueSettings;
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// A list and what is set for it. All but its limit holds for the whole queue, and is said of its list without
@@ -90,7 +90,7 @@ pub(super) fn number(limit: Option<u64>) -> String {
 }
 
 /// Prints how one queue is set now.
-pub(super) fn print(context: &mut Context, line: &Line<'_>) -> Result<Exit, Error> {
+pub(super) fn print(context: &mut Context, line: &Line<'_>) -> Result<Exit, CommandError> {
     if context.out.is_json() {
         context.out.json(line)?;
         return Ok(Exit::DONE);

@@ -10,7 +10,7 @@ mod weight;
 use meshwork::model::keys::hero::{Hero, NoWorkQueue};
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Look at queues, pause, drain and limit them
@@ -52,8 +52,14 @@ pub(crate) enum UsageError {
     Default,
 }
 
+impl From<UsageError> for CommandError {
+    fn from(error: UsageError) -> Self {
+        Self::usage(error)
+    }
+}
+
 impl QueueCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
             Self::List(list) => list.run(context).await,
             Self::Stats(stats) => Box::pin(stats.run(context)).await,

@@ -9,7 +9,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::board::{Board, Screen};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::out::note;
@@ -31,7 +31,7 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let default = if self.watch { 2 } else { 1 };
         let every = self.interval.unwrap_or(Duration::from_secs(default));

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Queue;
 use super::line::{Line, print};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
 use crate::value;
@@ -57,7 +57,7 @@ struct Depth<'a> {
 }
 
 impl Pause {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let list = self.queue.list(&context.keys())?;
         let client = context.client().await?;
         client.pause(&list).await?;
@@ -66,7 +66,7 @@ impl Pause {
 }
 
 impl Resume {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let list = self.queue.list(&context.keys())?;
         let client = context.client().await?;
         client.resume(&list).await?;
@@ -75,7 +75,7 @@ impl Resume {
 }
 
 impl Drain {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let list = self.queue.list(&context.keys())?;
         let client = context.client().await?;
         let depth = if self.no_wait {
@@ -139,7 +139,7 @@ fn words(depth: &QueueDepth) -> String {
 }
 
 /// Prints how the queue is set now.
-async fn tell(context: &mut Context, client: &Client, list: &str) -> Result<Exit, Error> {
+async fn tell(context: &mut Context, client: &Client, list: &str) -> Result<Exit, CommandError> {
     let set = client.settings().await?;
     let list = meshwork::model::keys::hero::Hero::without_priority(list);
     let limit = set.limits.queues.get(list).copied();

@@ -6,7 +6,7 @@ use meshwork::model::queue::{MAX_WEIGHT, QueueSetting};
 use super::Queue;
 use super::line::{Line, print};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Give a key more turns than others in a fair queue
@@ -27,7 +27,7 @@ pub(crate) struct Weight {
 }
 
 impl Weight {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let list = self.queue.list(&context.keys())?;
         let list = Hero::without_priority(&list);
         let weight = Some(self.weight).filter(|weight| *weight > 1);

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::asked::{Asked, Given};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::hands;
 use crate::script::Script;
@@ -85,7 +85,7 @@ struct Line<'a> {
 }
 
 impl Add {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let every = self.every.map(Rhythm::Every);
         let rhythm = self.cron.or(every).expect("one of them is required");
         let script = Script::read(&self.script, self.asked.script_type.clone())?;

@@ -4,7 +4,7 @@ use meshwork::ScheduleHandle;
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
 
@@ -29,7 +29,7 @@ impl Names {
         context: &mut Context,
         word: &'static str,
         act: impl AsyncFn(&ScheduleHandle) -> Result<(), meshwork::Error>,
-    ) -> Result<Exit, Error> {
+    ) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let mut exit = Exit::DONE;
         for name in &self.names {

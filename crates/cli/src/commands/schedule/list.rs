@@ -2,7 +2,7 @@
 
 use super::view::View;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Table};
 
@@ -11,7 +11,7 @@ use crate::out::{Column, Table};
 pub(crate) struct List {}
 
 impl List {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         // By name: a page may bring a schedule again.
         let (mut all, mut from) = (std::collections::BTreeMap::new(), 0);

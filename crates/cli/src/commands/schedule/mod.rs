@@ -9,7 +9,7 @@ mod show;
 mod view;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Run jobs again and again: by cron expressions, or every so often
@@ -32,7 +32,7 @@ pub(crate) enum ScheduleCommand {
 }
 
 impl ScheduleCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
             Self::Add(add) => add.run(context).await,
             Self::List(list) => list.run(context).await,

@@ -6,7 +6,7 @@ use meshwork::model::time::iso;
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::value;
 
@@ -44,7 +44,7 @@ struct Line {
 }
 
 impl Next {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let (timing, now) = match (self.name, self.cron) {
             (None, Some(rhythm)) => {
                 let mut timing = Timing::new(rhythm);

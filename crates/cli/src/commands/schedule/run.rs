@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Run a schedule's job now, beside its slots, and print the job's id; what it says of overlapping holds
@@ -21,7 +21,7 @@ struct Line<'a> {
 }
 
 impl Run {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let id = client.schedule(&self.name)?.run().await?;
         if context.out.is_json() {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::view::{JobView, View};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 
 /// Show what a schedule is, when it is due and what it has done
@@ -23,7 +23,7 @@ struct Line<'a> {
 }
 
 impl Show {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let there = client.schedule(&self.name)?.show().await?;
         let view = View::from(&there);

@@ -18,7 +18,7 @@ use super::{Listen, given};
 use crate::commands::bananas::Side;
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Served};
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::out::note;
@@ -91,14 +91,16 @@ const UNREAD: [&str; 7] = [
 pub(super) fn said<T>(
     name: &'static str,
     read: impl Fn(&str) -> Result<T, String>,
-) -> Result<Option<T>, Error> {
+) -> Result<Option<T>, CommandError> {
     let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) else {
         return Ok(None);
     };
     let value = value.to_string_lossy().into_owned();
     match read(&value) {
         Ok(read) => Ok(Some(read)),
-        Err(why) => Err(Error::Variable { name, value, why }),
+        Err(why) => Err(CommandError::usage(format_args!(
+            "{name} is {value:?}: {why}"
+        ))),
     }
 }
 
@@ -157,7 +159,11 @@ impl Bananas {
     }
 
     /// Runs the worker until it is told to stop.
-    pub(super) async fn run(&self, listen: &Listen, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(
+        &self,
+        listen: &Listen,
+        context: &mut Context,
+    ) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen()?;
         let settings = self.settings(listen)?;
         let client = interrupt.or(self.side.client(context)).await?;
@@ -212,7 +218,7 @@ impl Bananas {
     }
 
     /// What the command line says, else the environment, else the file, else Bananas.
-    fn settings(&self, listen: &Listen) -> Result<Settings, Error> {
+    fn settings(&self, listen: &Listen) -> Result<Settings, CommandError> {
         let given: Vec<&str> = self.handlers.iter().map(|(name, _)| &**name).collect();
         let config = match &self.config {
             Some(path) => Config::read(path, &given)?,
@@ -220,7 +226,9 @@ impl Bananas {
         };
         let mut named = BTreeSet::new();
         if let Some((twice, _)) = self.handlers.iter().find(|(name, _)| !named.insert(name)) {
-            return Err(Error::HandlerTwice(twice.clone()));
+            return Err(CommandError::usage(format_args!(
+                "the handler {twice} is given twice: say which file it is"
+            )));
         }
         let mut handlers = config.handlers;
         handlers.extend(self.handlers.iter().cloned());
@@ -263,7 +271,7 @@ impl Settings {
         worker: &WorkerHandle,
         metrics: Option<&str>,
         context: &mut Context,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CommandError> {
         let keys = self.routes.keys().iter();
         let routes: Vec<_> = keys.map(RoutingKey::as_str).collect();
         if context.out.is_json() {

@@ -8,6 +8,7 @@ use meshwork::model::route::routes::Routes;
 use meshwork::protocol::bananas::MAX_CONCURRENCY;
 use serde::Deserialize;
 
+use crate::error::CommandError;
 use crate::value;
 use crate::yaml::{self, YamlError};
 
@@ -43,6 +44,12 @@ pub(crate) enum ConfigError {
         name: String,
         folder: PathBuf,
     },
+}
+
+impl From<ConfigError> for CommandError {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error)
+    }
 }
 
 #[derive(Deserialize)]

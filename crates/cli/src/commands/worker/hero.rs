@@ -8,7 +8,7 @@ use meshwork::model::retry::RetryBackoff;
 use meshwork::{Retention, Worker};
 
 use super::given;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::value;
 
 /// What a worker for jobs of ours is started with besides. What is not said is left to the library, whose defaults the
@@ -94,7 +94,7 @@ impl Hero {
     }
 
     /// Sets what was said.
-    pub(super) fn set(&self, mut worker: Worker) -> Result<Worker, Error> {
+    pub(super) fn set(&self, mut worker: Worker) -> Result<Worker, CommandError> {
         let (backoff, retention) = (RetryBackoff::default(), Retention::default());
         worker = worker
             .legacy_ids(self.legacy_ids.iter().cloned())

@@ -3,7 +3,7 @@
 use meshwork::WorkerInfo;
 
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Table};
 
@@ -12,7 +12,7 @@ use crate::out::{Column, Table};
 pub(crate) struct List {}
 
 impl List {
-    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, Error> {
+    pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let workers = context.client().await?.workers().await?;
         if context.out.is_json() {
             for worker in &workers {

@@ -29,7 +29,6 @@ pub(crate) use connections::{Connections, Limits, Permit, TOKEN_GRACE};
 use host::Authority;
 use origin::Origin;
 use token::Token;
-pub(crate) use token::TokenError;
 
 /// The properties of the server behind the guard.
 #[derive(Debug, Clone, Copy)]

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::environment;
+use crate::error::CommandError;
 use crate::input::{self, InputError};
 
 /// The longest token in bytes: the head of a request has room for it.
@@ -29,6 +30,12 @@ pub(crate) enum TokenError {
     Invalid { place: String },
     #[error(transparent)]
     Input(#[from] InputError),
+}
+
+impl From<TokenError> for CommandError {
+    fn from(error: TokenError) -> Self {
+        Self::usage(error)
+    }
 }
 
 /// A token that clients have to give.

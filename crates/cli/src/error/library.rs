@@ -1,0 +1,136 @@
+//! Errors of the library and the broker as errors of a command.
+
+use meshwork::model::keys::hero::{LegacyListError, NoWorkQueue};
+use meshwork::protocol::bananas::HandlerError;
+use meshwork::protocol::nooble::Error as ActionError;
+use meshwork_broker::conn::ConnectError;
+use meshwork_broker::{Error as BrokerError, MigrateError};
+
+use super::CommandError;
+use crate::exit::Exit;
+
+impl From<meshwork::Error> for CommandError {
+    fn from(error: meshwork::Error) -> Self {
+        let made = Self::new(exit_of(&error), &error);
+        match hint_of(&error) {
+            Some(hint) => made.with_hint(hint),
+            None => made,
+        }
+    }
+}
+
+impl From<BrokerError> for CommandError {
+    fn from(error: BrokerError) -> Self {
+        meshwork::Error::from(error).into()
+    }
+}
+
+impl From<NoWorkQueue> for CommandError {
+    fn from(error: NoWorkQueue) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<LegacyListError> for CommandError {
+    fn from(error: LegacyListError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<HandlerError> for CommandError {
+    fn from(error: HandlerError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl From<MigrateError> for CommandError {
+    fn from(error: MigrateError) -> Self {
+        let exit = match error {
+            MigrateError::Broker(_) => Exit::SERVER,
+            MigrateError::Shared { .. } => Exit::USAGE,
+            _ => Exit::FAILED,
+        };
+        Self::new(exit, error)
+    }
+}
+
+impl From<ActionError> for CommandError {
+    fn from(error: ActionError) -> Self {
+        use ActionError as E;
+        let exit = match error {
+            E::Target(_) | E::Data(_) | E::Invalid(_) => Exit::USAGE,
+            E::Connect(_) | E::Broker(_) => Exit::SERVER,
+            E::NoAnswer { .. } => Exit::NOT_ENDED,
+            E::Failed { .. } | E::Answer { .. } | E::Unreadable { .. } => Exit::FAILED,
+            _ => Exit::SYSTEM,
+        };
+        Self::new(exit, error)
+    }
+}
+
+fn exit_of(error: &meshwork::Error) -> Exit {
+    use meshwork::Error as E;
+    match error {
+        E::Target(_)
+        | E::Connect(ConnectError::Target(_))
+        | E::Name(_)
+        | E::Invalid(_)
+        | E::InvalidBatch(_)
+        | E::Script { .. }
+        | E::LogDir(_)
+        | E::Exists { .. }
+        | E::UnknownType { .. }
+        | E::NameTaken { .. }
+        | E::Rhythm(_)
+        | E::Zone(_)
+        | E::ScheduleExists { .. }
+        | E::NothingToRun => Exit::USAGE,
+        E::Broker(BrokerError::Schedule(_) | BrokerError::ScheduleOver { .. }) => Exit::USAGE,
+        E::Broker(BrokerError::ScheduleBusy { .. }) => Exit::FAILED,
+        E::Overlaps { .. } | E::ScheduleRefused { .. } | E::Unreadable(_) => Exit::FAILED,
+        E::Broker(
+            BrokerError::Setting(_) | BrokerError::InvalidBananas(_) | BrokerError::InvalidCron(_),
+        ) => Exit::USAGE,
+        E::Failed { .. }
+        | E::Payload { .. }
+        | E::QueueFull { .. }
+        | E::NotUnique { .. }
+        | E::Draining { .. }
+        | E::TooLarge { .. }
+        | E::NotDead { .. }
+        | E::BatchClosed { .. } => Exit::FAILED,
+        E::Connect(_) | E::Broker(_) => Exit::SERVER,
+        E::NotEnded { .. }
+        | E::NotStopped { .. }
+        | E::NotDrained { .. }
+        | E::BatchNotEnded { .. } => Exit::NOT_ENDED,
+        E::NoJob { .. } | E::NoPrerequisite { .. } | E::NoSchedule { .. } | E::NoBatch { .. } => {
+            Exit::NO_JOB
+        }
+        _ => Exit::SYSTEM,
+    }
+}
+
+/// What can be done, where the message does not say it.
+fn hint_of(error: &meshwork::Error) -> Option<&'static str> {
+    use meshwork::Error as E;
+    Some(match error {
+        E::NoJob { .. } => "`meshwork job list` shows the jobs that there are",
+        E::NoSchedule { .. } => "`meshwork schedule list` shows the schedules that there are",
+        E::ScheduleExists { .. } => {
+            "`--replace` makes another one of it, `meshwork schedule show` shows it"
+        }
+        E::QueueFull { .. } => {
+            "`meshwork queue list` shows the limits, `meshwork queue limit set` changes one"
+        }
+        E::NoBatch { .. } => "`meshwork batch list` shows the batches that there are",
+        E::Draining { .. } => "`meshwork queue resume` lets it take jobs again",
+        E::TooLarge { .. } => "`meshwork queue limit show` says how much it takes",
+        E::NotDead { .. } => "`meshwork dead list` shows the dead letters",
+        // One that is up and refuses has said what to do.
+        E::Broker(error) if error.is_temporary() && !error.says_what_to_do() => {
+            "look whether the server is up, and say the same command again"
+        }
+        _ => return None,
+    })
+}

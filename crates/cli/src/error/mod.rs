@@ -1,0 +1,59 @@
+//! The error of a command: the exit code, a message that names the thing, and a hint where one helps. Each module turns
+//! its own errors into a [`CommandError`]; those of the library are turned in [`library`].
+
+mod library;
+
+use std::fmt::{self, Display};
+
+use crate::exit::Exit;
+
+/// The reason for which a command gave up.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    pub(crate) exit: Exit,
+    message: String,
+    hint: Option<&'static str>,
+}
+
+impl CommandError {
+    /// An error that ends the command with this exit code.
+    pub(crate) fn new(exit: Exit, message: impl Display) -> Self {
+        Self {
+            exit,
+            message: message.to_string(),
+            hint: None,
+        }
+    }
+
+    /// Bad usage or bad input; nothing was changed.
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self::new(Exit::USAGE, message)
+    }
+
+    /// The system has no `what`.
+    pub(crate) fn system(what: &str, source: &std::io::Error) -> Self {
+        Self::new(
+            Exit::SYSTEM,
+            format_args!("the system gives no {what}: {source}"),
+        )
+    }
+
+    /// The same error with what can be done about it.
+    pub(crate) fn with_hint(self, hint: &'static str) -> Self {
+        Self {
+            hint: Some(hint),
+            ..self
+        }
+    }
+
+    /// What can be done, where the message does not say it.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        self.hint
+    }
+}
+
+impl Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
