@@ -193,33 +193,10 @@ fn instant(text: &str) -> Option<u64> {
 /// How long: `500ms`, `90s`, `10m`, `2h`, `7d`, and several of them together, as Go writes `1m30s`; a number alone is
 /// seconds. More than nothing.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
-    let ms = match text.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => text.parse().ok().and_then(|n: u64| n.checked_mul(1000)),
-        false => parts_ms(text),
-    };
+    let ms = time::parse_span(text);
     ms.filter(|ms| (1..=limits::MAX_DELAY_MS).contains(ms))
         .map(Duration::from_millis)
         .ok_or_else(|| "give how long: 500ms, 90s, 10m, 1h30m, 7d, at most ten years".to_owned())
-}
-
-/// Numbers and their units, in milliseconds together.
-fn parts_ms(mut text: &str) -> Option<u64> {
-    let mut sum: u64 = 0;
-    while !text.is_empty() {
-        let end = text.find(|c: char| !c.is_ascii_digit())?;
-        let (number, rest) = text.split_at(end);
-        let (unit, rest) = match rest.strip_prefix("ms") {
-            Some(rest) => (1, rest),
-            None => {
-                let (_, seconds) = UNITS.iter().find(|(unit, _)| rest.starts_with(*unit))?;
-                (1000 * seconds, &rest[1..])
-            }
-        };
-        let part = number.parse().ok().and_then(|n: u64| n.checked_mul(unit))?;
-        sum = sum.checked_add(part)?;
-        text = rest;
-    }
-    Some(sum)
 }
 
 /// A name, and for how long it counts.

@@ -4,6 +4,7 @@ mod client;
 mod clock;
 mod error;
 mod failure;
+pub mod flow;
 mod lot;
 pub mod metrics;
 pub mod protocol;

@@ -66,6 +66,34 @@ pub fn parse_iso(text: &str) -> Option<u64> {
     u64::try_from(ms).ok()
 }
 
+/// Units of a span, in milliseconds. `ms` is looked for first, since `m` begins it.
+const UNITS: [(&str, u64); 5] = [
+    ("ms", 1),
+    ("s", 1000),
+    ("m", 60_000),
+    ("h", 3_600_000),
+    ("d", DAY_MS as u64),
+];
+
+/// A span in milliseconds: `500ms`, `90s`, `10m`, `2h`, `7d`, and several of them together, as `1m30s`; a number alone
+/// is seconds. Nothing for what is no such span, or does not fit.
+#[must_use]
+pub fn parse_span(mut text: &str) -> Option<u64> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.parse::<u64>().ok()?.checked_mul(1000);
+    }
+    let mut sum: u64 = 0;
+    while !text.is_empty() {
+        let end = text.find(|c: char| !c.is_ascii_digit())?;
+        let (number, rest) = text.split_at(end);
+        let unit = |(unit, ms): &(&str, u64)| Some((*ms, rest.strip_prefix(unit)?));
+        let (ms, rest) = UNITS.iter().find_map(unit)?;
+        sum = sum.checked_add(number.parse::<u64>().ok()?.checked_mul(ms)?)?;
+        text = rest;
+    }
+    Some(sum)
+}
+
 /// The days from 1970 to a date as `2026-01-31`.
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let [year, month, of_month] = numbers(text, '-', [4, 2, 2])?;
@@ -127,6 +155,36 @@ mod tests {
         assert_eq!(parse_iso("1970-01-01T00:00:01Z"), Some(1000));
         assert_eq!(parse_iso("1970-01-01T00:00:00.25Z"), Some(250));
         assert_eq!(parse_iso("1970-01-01T00:00:00.123456Z"), Some(123));
+    }
+
+    #[test]
+    fn spans_have_units() {
+        for (text, ms) in [
+            ("0", 0),
+            ("90", 90_000),
+            ("500ms", 500),
+            ("1m30s", 90_000),
+            ("2h", 7_200_000),
+            ("7d", 604_800_000),
+            ("1d1ms", 86_400_001),
+        ] {
+            assert_eq!(parse_span(text), Some(ms), "{text}");
+        }
+        let long = "9".repeat(20);
+        for bad in [
+            "",
+            "s",
+            "1x",
+            "1.5h",
+            "-1s",
+            "1h 1m",
+            "1e3",
+            "1ä",
+            &long,
+            "99999999999999999d",
+        ] {
+            assert_eq!(parse_span(bad), None, "{bad}");
+        }
     }
 
     #[test]

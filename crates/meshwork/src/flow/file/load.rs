@@ -1,0 +1,164 @@
+//! The files of a flow: its own, its scripts, and those of nested flows, all read within their bounds.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use meshwork_model::flow::limits::{MAX_DEPTH, MAX_FILE, MAX_JOBS};
+use meshwork_model::flow::{self, Plan};
+use meshwork_model::job::limits::MAX_SCRIPT;
+
+use super::super::fault::{FlowFault, FlowFaults};
+use super::fields::Faults;
+use super::tree::{SyntaxError, Tree};
+use super::{read, toml, yaml};
+
+/// Where a flow's scripts and nested flows are looked for, and what was read on the way to it.
+pub(super) struct Sources<'a> {
+    folder: PathBuf,
+    /// The files that contain each other, the outermost first.
+    within: Vec<PathBuf>,
+    /// The jobs of all files so far.
+    jobs: &'a mut usize,
+    /// Faults of nested flows.
+    faults: &'a mut Vec<FlowFault>,
+}
+
+impl Sources<'_> {
+    /// The text of a script. An error is a sentence without the place.
+    pub(super) fn script(&self, path: &str) -> Result<String, String> {
+        let full = self.folder.join(path);
+        let text =
+            bounded(&full, MAX_SCRIPT).map_err(|error| format!("the script {path}: {error}"))?;
+        match text.trim().is_empty() {
+            true => Err(format!(
+                "the script {path} is empty: there is nothing to run"
+            )),
+            false => Ok(text),
+        }
+    }
+
+    /// A nested flow, and its key.
+    pub(super) fn flow(&mut self, path: &str) -> Result<(String, Plan), String> {
+        let full = self.folder.join(path);
+        let known = full
+            .canonicalize()
+            .map_err(|error| format!("the flow {path}: {error}"))?;
+        if self.within.contains(&known) {
+            return Err(format!(
+                "the flow {path} contains this one: a flow cannot run itself"
+            ));
+        }
+        if self.within.len() >= MAX_DEPTH {
+            return Err(format!(
+                "flows are nested more than {MAX_DEPTH} levels deep: make them flatter"
+            ));
+        }
+        let text = bounded(&full, MAX_FILE).map_err(|error| format!("the flow {path}: {error}"))?;
+        let mut within = self.within.clone();
+        within.push(known);
+        let name = full.display().to_string();
+        let plan = plan_of(&name, &text, &full, within, self.jobs, self.faults);
+        let plan = plan.ok_or_else(|| format!("the flow {path} has faults of its own"))?;
+        // The same text in another folder may name other scripts.
+        let key = super::digest(&format!("{name}\n{text}"));
+        Ok((key, plan))
+    }
+}
+
+/// Reads the flow of a file with its scripts and nested flows, and checks all but its expressions.
+pub(super) fn load(path: &Path) -> Result<Plan, FlowFaults> {
+    let name = path.display().to_string();
+    let whole = |message: String| {
+        let (file, at) = (Some(name.clone()), None);
+        FlowFaults(vec![FlowFault { file, at, message }])
+    };
+    let known = path
+        .canonicalize()
+        .map_err(|error| whole(error.to_string()))?;
+    let text = bounded(path, MAX_FILE).map_err(whole)?;
+    let (mut jobs, mut faults) = (0, Vec::new());
+    let plan = plan_of(&name, &text, path, vec![known], &mut jobs, &mut faults);
+    match plan {
+        Some(plan) if faults.is_empty() => Ok(plan),
+        _ => Err(FlowFaults(faults)),
+    }
+}
+
+fn plan_of(
+    name: &str,
+    text: &str,
+    path: &Path,
+    within: Vec<PathBuf>,
+    jobs: &mut usize,
+    faults: &mut Vec<FlowFault>,
+) -> Option<Plan> {
+    let mut found = Faults::default();
+    let before = faults.len();
+    let fault = |at, message| FlowFault {
+        file: Some(name.to_owned()),
+        at,
+        message,
+    };
+    let tree = match tree(path, text) {
+        Ok(tree) => tree,
+        Err(SyntaxError { at, message }) => {
+            faults.push(fault(at, message));
+            return None;
+        }
+    };
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let mut sources = Sources {
+        folder,
+        within,
+        jobs,
+        faults,
+    };
+    let plan = read::flow(tree, &mut sources, &mut found);
+    *jobs = jobs.saturating_add(plan.jobs.len());
+    if *jobs > MAX_JOBS {
+        let message = format!("the flow has more than {MAX_JOBS} jobs, with those of nested flows");
+        faults.push(fault(None, message));
+        return None;
+    }
+    faults.extend(
+        found
+            .0
+            .into_iter()
+            .map(|(at, message)| fault(Some(at), message)),
+    );
+    if faults.len() == before {
+        // Nested flows were checked as they were read.
+        let own = flow::check(&plan).into_iter();
+        faults.extend(own.map(|own| fault(own.at, own.to_string())));
+    }
+    (faults.len() == before).then_some(plan)
+}
+
+/// YAML, unless the name ends with `.toml`.
+fn tree(path: &Path, text: &str) -> Result<Tree, SyntaxError> {
+    match path.extension().is_some_and(|ending| ending == "toml") {
+        true => toml::parse(text),
+        false => yaml::parse(text),
+    }
+}
+
+/// The text of a file of at most so many bytes.
+fn bounded(path: &Path, most: usize) -> Result<String, String> {
+    // Opened, a folder could still be mistaken for an empty file.
+    if path.is_dir() {
+        return Err("this is a folder, not a file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    file.take(most as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| error.to_string())?;
+    if bytes.len() > most {
+        return Err(format!("larger than {most} bytes, which is the limit"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let before = error.utf8_error().valid_up_to();
+        format!("no UTF-8 text: byte {} is wrong", before + 1)
+    })
+}

@@ -1,0 +1,51 @@
+//! The file of a flow: YAML 1.2 (core schema) or TOML, read into a plan with the place of everything in it.
+//!
+//! [`load`] reads it, with the scripts and nested flows that it names. YAML is read from the parser's events, so that
+//! each value has its place, and what surprises is refused: [`yaml`].
+
+mod fields;
+mod load;
+mod read;
+mod toml;
+mod tree;
+mod work;
+mod yaml;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use meshwork_model::flow::Plan;
+use meshwork_model::name::ScriptType;
+use sha2::{Digest, Sha256};
+
+use super::fault::FlowFaults;
+
+/// The types of scripts by the endings of their files.
+const ENDINGS: [(&str, &str); 3] = [
+    ("rhai", ScriptType::OSIS),
+    ("py", ScriptType::PYTHON),
+    ("v", ScriptType::V),
+];
+
+/// Reads and checks the flow of a file, with the scripts and nested flows that it names, relative to the file.
+///
+/// # Errors
+///
+/// All faults that were found, each with its place.
+pub fn load(path: &Path) -> Result<Plan, FlowFaults> {
+    load::load(path)
+}
+
+/// The type of a script by the ending of its file's name.
+fn script_type(path: &str) -> Option<&'static str> {
+    let ending = Path::new(path).extension()?;
+    let known = ENDINGS.iter().find(|(known, _)| ending == *known);
+    known.map(|(_, script_type)| *script_type)
+}
+
+/// The SHA-256 of a text, in hexadecimal digits.
+pub(super) fn digest(text: &str) -> String {
+    data_encoding::HEXLOWER.encode(&Sha256::digest(text))
+}

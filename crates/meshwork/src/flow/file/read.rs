@@ -1,0 +1,131 @@
+//! The flow of a file: its options, and those of each job.
+
+use meshwork_model::flow::{Input, Node, NodeName, Plan, Work};
+
+use super::fields::{Faults, Fields};
+use super::load::Sources;
+use super::tree::{Data, Key, Tree};
+use super::work;
+
+/// The options of a flow.
+pub(super) const FLOW: &[&str] = &[
+    "flow",
+    "env",
+    "inputs",
+    "timeout",
+    "fail_fast",
+    "jobs",
+    "outputs",
+];
+/// The options of a job.
+pub(super) const JOB: &[&str] = &[
+    "run",
+    "script",
+    "type",
+    "approve",
+    "wait",
+    "flow",
+    "needs",
+    "if",
+    "foreach",
+    "concurrency",
+    "retries",
+    "backoff",
+    "timeout",
+    "continue",
+    "compensates",
+    "env",
+    "with",
+    "group",
+    "route",
+    "priority",
+    "context",
+    "approvers",
+    "four_eyes",
+];
+/// The plan of a file.
+pub(super) fn flow(tree: Tree, sources: &mut Sources<'_>, faults: &mut Faults) -> Plan {
+    let mut plan = Plan::new("");
+    let mut names = Vec::new();
+    if let Some(mut fields) = Fields::new("the flow", tree, FLOW, faults) {
+        let at = fields.at;
+        if !fields.has("flow") {
+            fields.add(at, "`flow` is missing: give the name of the flow");
+        }
+        plan.name = fields
+            .text("flow")
+            .map_or_else(String::new, |name| name.text);
+        plan.env = fields.texts("env").into_iter().collect();
+        let inputs = fields.map("inputs").into_iter();
+        plan.inputs = inputs.map(|(key, tree)| (key.text, tree.json())).collect();
+        plan.timeout_ms = fields.span("timeout");
+        plan.fail_fast = fields.flag("fail_fast").unwrap_or(true);
+        plan.outputs = fields.texts("outputs").into_iter().collect();
+        names = fields.map("jobs");
+        fields.finish();
+    }
+    for (key, tree) in names {
+        if let Some(node) = job(key, tree, &mut plan, sources, faults) {
+            plan.jobs.push(node);
+        }
+    }
+    plan
+}
+
+fn job(
+    key: Key,
+    tree: Tree,
+    plan: &mut Plan,
+    sources: &mut Sources<'_>,
+    faults: &mut Faults,
+) -> Option<Node> {
+    let name = match key.text.parse::<NodeName>() {
+        Ok(name) => name,
+        Err(error) => {
+            faults.add(key.at, error.to_string());
+            return None;
+        }
+    };
+    let mut fields = Fields::new(format!("job `{name}`"), tree, JOB, faults)?;
+    let work = work::read(&mut fields, key.at, plan, sources);
+    let mut node = Node::new(name, Work::Flow(String::new()));
+    node.at = Some(key.at);
+    for tree in fields.list("needs") {
+        node.needs.extend(need(&tree, "needs", &mut fields));
+    }
+    node.condition = fields.expression("if");
+    node.foreach = fields.expression("foreach");
+    node.concurrency = fields.number("concurrency");
+    node.retries = fields.number("retries").unwrap_or(0);
+    node.backoff_ms = fields.span("backoff");
+    node.timeout_ms = fields.span("timeout");
+    node.continue_on_failure = fields.flag("continue").unwrap_or(false);
+    if let Some(tree) = fields.take("compensates") {
+        node.compensates = need(&tree, "compensates", &mut fields);
+    }
+    node.env = fields.texts("env").into_iter().collect();
+    let with = fields.map("with").into_iter();
+    let input = |tree: Tree| Input {
+        value: tree.json(),
+        at: Some(tree.at),
+    };
+    node.inputs = with.map(|(key, tree)| (key.text, input(tree))).collect();
+    fields.finish();
+    node.work = work?;
+    Some(node)
+}
+
+/// The name of another job.
+fn need(tree: &Tree, option: &str, fields: &mut Fields<'_>) -> Option<NodeName> {
+    let read = match &tree.data {
+        Data::Text(text) => text.parse::<NodeName>().map_err(|error| error.to_string()),
+        _ => Err(format!("a job is named by a text, not {}", tree.shown())),
+    };
+    match read {
+        Ok(name) => Some(name),
+        Err(error) => {
+            fields.add(tree.at, format!("`{option}`: {error}"));
+            None
+        }
+    }
+}

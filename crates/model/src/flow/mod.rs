@@ -1,0 +1,20 @@
+//! Flows: jobs that depend on each other, in one plan. Pure data and checks; no expressions are evaluated here.
+//!
+//! [`Plan`] is what a file or the builder says, [`check`](fn@check) finds its faults, [`Graph`] orders its jobs, and
+//! [`Dag`] shows them. The bounds are in [`limits`].
+
+mod check;
+mod dag;
+mod graph;
+pub mod limits;
+mod name;
+mod plan;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::{Fault, FaultKind, Problem, check, unused};
+pub use dag::{Dag, DagNode, JobState};
+pub use graph::{Ancestors, Cycle, Graph};
+pub use name::{NodeName, NodeNameError, Position, RESERVED};
+pub use plan::{Approve, Input, Node, Plan, Run, Text, Wait, Work};
