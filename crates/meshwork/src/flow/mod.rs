@@ -2,6 +2,7 @@
 //!
 //! [`load`] reads a file into a [`Plan`], which is checked then. Running flows is not there yet.
 
+pub mod expr;
 mod fault;
 mod file;
 

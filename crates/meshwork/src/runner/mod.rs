@@ -6,7 +6,7 @@ mod handler;
 pub mod log;
 mod many;
 mod python;
-mod rhai;
+pub(crate) mod rhai;
 mod sandbox;
 mod stop;
 mod submit;

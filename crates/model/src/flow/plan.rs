@@ -36,7 +36,7 @@ pub struct Plan {
     pub scripts: BTreeMap<String, String>,
     /// The plans of nested flows by the key that [`Work::Flow`] names. Each plan holds those that it names itself.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub flows: BTreeMap<String, Plan>,
+    pub flows: BTreeMap<String, Self>,
 }
 
 /// An expression or a template, and where the file has it.

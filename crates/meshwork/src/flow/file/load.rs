@@ -8,13 +8,15 @@ use meshwork_model::flow::limits::{MAX_DEPTH, MAX_FILE, MAX_JOBS};
 use meshwork_model::flow::{self, Plan};
 use meshwork_model::job::limits::MAX_SCRIPT;
 
+use super::super::expr;
 use super::super::fault::{FlowFault, FlowFaults};
 use super::fields::Faults;
+use super::sources::Sources;
 use super::tree::{SyntaxError, Tree};
 use super::{read, toml, yaml};
 
-/// Where a flow's scripts and nested flows are looked for, and what was read on the way to it.
-pub(super) struct Sources<'a> {
+/// The files beside a flow's file, and what was read on the way to it.
+struct Folder<'a> {
     folder: PathBuf,
     /// The files that contain each other, the outermost first.
     within: Vec<PathBuf>,
@@ -24,9 +26,8 @@ pub(super) struct Sources<'a> {
     faults: &'a mut Vec<FlowFault>,
 }
 
-impl Sources<'_> {
-    /// The text of a script. An error is a sentence without the place.
-    pub(super) fn script(&self, path: &str) -> Result<String, String> {
+impl Sources for Folder<'_> {
+    fn script(&self, path: &str) -> Result<String, String> {
         let full = self.folder.join(path);
         let text =
             bounded(&full, MAX_SCRIPT).map_err(|error| format!("the script {path}: {error}"))?;
@@ -38,8 +39,7 @@ impl Sources<'_> {
         }
     }
 
-    /// A nested flow, and its key.
-    pub(super) fn flow(&mut self, path: &str) -> Result<(String, Plan), String> {
+    fn flow(&mut self, path: &str) -> Result<(String, Plan), String> {
         let full = self.folder.join(path);
         let known = full
             .canonicalize()
@@ -108,7 +108,7 @@ fn plan_of(
         }
     };
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    let mut sources = Sources {
+    let mut sources = Folder {
         folder,
         within,
         jobs,
@@ -131,6 +131,10 @@ fn plan_of(
         // Nested flows were checked as they were read.
         let own = flow::check(&plan).into_iter();
         faults.extend(own.map(|own| fault(own.at, own.to_string())));
+    }
+    if faults.len() == before {
+        let own = expr::check(&plan).into_iter();
+        faults.extend(own.map(|own| fault(own.at, own.message)));
     }
     (faults.len() == before).then_some(plan)
 }

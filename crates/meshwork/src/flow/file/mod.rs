@@ -6,6 +6,7 @@
 mod fields;
 mod load;
 mod read;
+mod sources;
 mod toml;
 mod tree;
 mod work;

@@ -3,7 +3,7 @@
 use meshwork_model::flow::{Input, Node, NodeName, Plan, Work};
 
 use super::fields::{Faults, Fields};
-use super::load::Sources;
+use super::sources::Sources;
 use super::tree::{Data, Key, Tree};
 use super::work;
 
@@ -44,7 +44,7 @@ pub(super) const JOB: &[&str] = &[
     "four_eyes",
 ];
 /// The plan of a file.
-pub(super) fn flow(tree: Tree, sources: &mut Sources<'_>, faults: &mut Faults) -> Plan {
+pub(super) fn flow(tree: Tree, sources: &mut dyn Sources, faults: &mut Faults) -> Plan {
     let mut plan = Plan::new("");
     let mut names = Vec::new();
     if let Some(mut fields) = Fields::new("the flow", tree, FLOW, faults) {
@@ -76,7 +76,7 @@ fn job(
     key: Key,
     tree: Tree,
     plan: &mut Plan,
-    sources: &mut Sources<'_>,
+    sources: &mut dyn Sources,
     faults: &mut Faults,
 ) -> Option<Node> {
     let name = match key.text.parse::<NodeName>() {

@@ -416,7 +416,10 @@ fn nested_flows_are_read_with_their_scripts() {
     let folder = Folder::new();
     fs::create_dir(folder.0.path().join("sub")).unwrap();
     folder.put("sub/own.py", "result = 2\n");
-    folder.put("sub/inner.yaml", "flow: inner\njobs: {b: {run: own.py}}\n");
+    folder.put(
+        "sub/inner.yaml",
+        "flow: inner\ninputs: {x: 0}\njobs: {b: {run: own.py}}\n",
+    );
     let outer = "flow: outer\njobs:\n  a: {flow: sub/inner.yaml, with: {x: 1}}\n  c: {flow: sub/inner.yaml}\n";
     let plan = folder.yaml(outer).unwrap();
     assert_eq!(
@@ -462,4 +465,12 @@ fn flows_are_nested_eight_levels_deep() {
             _ => assert_eq!(plan.unwrap().depth(), depth),
         }
     }
+}
+
+#[test]
+fn expressions_are_checked_at_their_place() {
+    let text = "flow: f\njobs:\n  a: {run: fetch.py}\n  b: {run: fetch.py, if: a.failed == 0}\n";
+    let said = Folder::new().yaml(text).unwrap_err();
+    let says = "f.yaml:4:26: job `b`: `if`: `a` may not have ended before: add it to `needs`";
+    assert_eq!(said, says);
 }

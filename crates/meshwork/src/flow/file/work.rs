@@ -5,7 +5,7 @@ use meshwork_model::keys::context::ContextId;
 use meshwork_model::time;
 
 use super::fields::Fields;
-use super::load::Sources;
+use super::sources::Sources;
 use super::tree::{Data, Tree};
 
 /// The options of a wait.
@@ -18,7 +18,7 @@ pub(super) fn read(
     fields: &mut Fields<'_>,
     at: Position,
     plan: &mut Plan,
-    sources: &mut Sources<'_>,
+    sources: &mut dyn Sources,
 ) -> Option<Work> {
     let given = WORK
         .into_iter()
@@ -69,7 +69,7 @@ fn script(
     tree: Tree,
     fields: &mut Fields<'_>,
     plan: &mut Plan,
-    sources: &mut Sources<'_>,
+    sources: &mut dyn Sources,
 ) -> Option<Run> {
     let type_at = fields.text("type");
     let [group, route, priority] =
@@ -209,7 +209,7 @@ fn nested(
     tree: Tree,
     fields: &mut Fields<'_>,
     plan: &mut Plan,
-    sources: &mut Sources<'_>,
+    sources: &mut dyn Sources,
 ) -> Option<Work> {
     let Data::Text(path) = &tree.data else {
         let message = format!(

@@ -10,7 +10,7 @@ type Context<'a> = NativeCallContext<'a>;
 type Result<T> = std::result::Result<T, Box<EvalAltResult>>;
 
 /// The functions, as a module that hides the standard ones.
-pub(super) fn functions() -> Module {
+pub(crate) fn functions() -> Module {
     let mut module = Module::new();
     function("sleep").set_into_module(&mut module, |_: i64| no_sleep());
     function("sleep").set_into_module(&mut module, |_: f64| no_sleep());

@@ -12,13 +12,13 @@
 //! `curry` (both nest without a bound), and closures that use variables from around them (they chain and
 //! form cycles without a bound): hand over what a function needs as parameters.
 
-mod bounded;
+pub(crate) mod bounded;
 mod check;
 mod engine;
 mod error;
 mod memory;
 mod submit;
-mod value;
+pub(crate) mod value;
 
 #[cfg(test)]
 mod tests;
@@ -44,7 +44,7 @@ use submit::Asker;
 /// The stack of a script's thread. Rhai walks values by recursion, and bounds how deep they nest only by
 /// their size ([`Limits`]): a level takes up to 2.2 KiB, without optimisation 8.4 KiB. Only what is used
 /// takes memory. A unit test fills it.
-const STACK: usize = if cfg!(debug_assertions) {
+pub(crate) const STACK: usize = if cfg!(debug_assertions) {
     1536 << 20
 } else {
     512 << 20

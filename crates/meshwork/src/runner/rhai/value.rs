@@ -8,7 +8,7 @@ const MAX_DEPTH: usize = 100;
 
 /// Why a value cannot be a result.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum OutputError {
+pub(crate) enum OutputError {
     #[error("the result contains a {0}, which JSON has no form for: return text, numbers or maps")]
     NoForm(String),
     #[error("the result contains {0}, which is no number in JSON")]
@@ -30,6 +30,13 @@ pub(super) fn output(value: Dynamic) -> Result<Vec<u8>, OutputError> {
         json(&value, 0, &mut out)?;
     }
     fits(&out)?;
+    Ok(out)
+}
+
+/// A value as JSON, texts included.
+pub(crate) fn json_text(value: &Dynamic) -> Result<Vec<u8>, OutputError> {
+    let mut out = Vec::new();
+    json(value, 0, &mut out)?;
     Ok(out)
 }
 
