@@ -25,7 +25,7 @@ pub(crate) struct Asked {
     /// Only workers of this group
     #[arg(long)]
     pub(crate) group: Option<Group>,
-    /// Only workers of this route (seed 4): those of the group that is called so; `default` means what names no group
+    /// Run only on workers with this routing key. `default`: workers without a group
     #[arg(long, value_name = "KEY", conflicts_with = "group")]
     pub(crate) route: Option<RoutingKey>,
     /// An environment variable of the script; may be given several times. NAME alone takes the value that
@@ -93,19 +93,21 @@ pub(crate) struct Given {
     /// Who asks: CALLER_ID of the script
     #[arg(
         long,
+        alias = "caller",
         value_name = "TEXT",
         default_value = "",
         hide_default_value = true
     )]
-    caller: String,
+    caller_id: String,
     /// In which context: CONTEXT_ID of the script
     #[arg(
         long,
+        alias = "context",
         value_name = "TEXT",
         default_value = "",
         hide_default_value = true
     )]
-    context: String,
+    context_id: String,
     /// A log file on the worker's host, in a folder that the worker allows (its --log-dir); a relative path
     /// is relative to the first of these
     #[arg(long, value_name = "FILE")]
@@ -119,7 +121,7 @@ impl Given {
         request: JobRequest,
         script: &Path,
     ) -> Result<JobRequest, CommandError> {
-        let mut request = request.caller(self.caller, self.context);
+        let mut request = request.caller(self.caller_id, self.context_id);
         if let Some(instance) = self.instance {
             request = request.instance(instance);
         }

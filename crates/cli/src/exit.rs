@@ -60,5 +60,7 @@ Exit codes:
   130  interrupted by SIGINT (128 and the number of the signal; 143 for SIGTERM)
   141  nobody reads the output any more
 
+A duration is seconds (10, 0.5) or has units (500ms, 10s, 5m, 1h30m, 7d).
+
 Data goes to stdout, all else to stderr. With --json, commands that list something print a line
 of JSON each, all others one object.";

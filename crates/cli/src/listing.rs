@@ -1,96 +1,105 @@
 //! The newest jobs among all, with no more of them in memory than are asked for.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
-use meshwork::Client;
 use meshwork::model::job::Job;
-use meshwork::model::name::{JobId, ScriptType};
-use meshwork::model::state::Status;
+use meshwork::{Client, JobFilter};
 
+use crate::bulk::{Pages, Source};
 use crate::error::CommandError;
+use crate::out::Progress;
 
-/// Stale jobs in one page.
-const STALE_PAGE: usize = 1000;
-/// The most stale jobs that are read: workers note about 10,000.
-const MAX_STALE: usize = 100_000;
-
-/// Which jobs are wanted.
-#[derive(Debug)]
-pub(crate) struct Wanted {
-    pub(crate) status: Option<Status>,
-    pub(crate) script_type: Option<ScriptType>,
-    /// Only its children.
-    pub(crate) parent: Option<JobId>,
-    pub(crate) limit: usize,
+/// The place in a list at which a job stands: the time of its creation, as its record has it, and its id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Cursor {
+    created_at: String,
+    /// Of jobs of one time, `j.9` comes before `j.10`.
+    length: usize,
+    id: String,
 }
 
-/// The newest of the wanted ones, first the newest.
+impl Cursor {
+    fn of(job: &Job) -> Self {
+        Self {
+            created_at: job.created_at.clone(),
+            length: job.id.len(),
+            id: job.id.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.created_at, self.id)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/').filter(|(_, id)| !id.is_empty());
+        let (created_at, id) = parts
+            .ok_or("it is no cursor: give the word that `job list` names where there are more")?;
+        Ok(Self {
+            created_at: created_at.to_owned(),
+            length: id.len(),
+            id: id.to_owned(),
+        })
+    }
+}
+
+/// The newest of those that a filter includes, first the newest.
 pub(crate) struct Newest {
     pub(crate) jobs: Vec<Job>,
-    /// Whether there are more.
-    pub(crate) cut: bool,
+    /// There are more.
+    cut: bool,
+    /// A search for a text ended at its bound.
+    pub(crate) incomplete: bool,
 }
 
-impl Wanted {
-    fn includes(&self, job: &Job) -> bool {
-        let script_type = self.script_type.as_ref().map(ScriptType::as_str);
-        let parent = self.parent.as_ref().map(JobId::as_str);
-        self.status
-            .is_none_or(|status| job.status() == Some(status))
-            && script_type.is_none_or(|name| job.script_type.as_deref() == Some(name))
-            && parent.is_none_or(|id| job.parent.as_deref() == Some(id))
-    }
-}
-
-/// Among the children of a job: the last is the newest.
-pub(crate) async fn newest_children(
-    client: &Client,
-    parent: &JobId,
-    wanted: &Wanted,
-) -> Result<Newest, CommandError> {
-    let children = client.children(parent).await?.into_iter().rev();
-    let mut jobs: Vec<_> = children.filter(|job| wanted.includes(job)).collect();
-    let cut = jobs.len() > wanted.limit;
-    jobs.truncate(wanted.limit);
-    Ok(Newest { jobs, cut })
-}
-
-/// Returns the newest of the wanted stale jobs.
-pub(crate) async fn stale(client: &Client, wanted: &Wanted) -> Result<Newest, CommandError> {
-    let (mut jobs, mut from) = (Vec::new(), 0);
-    loop {
-        let page = client.stale(from).await?;
-        let last = page.is_empty();
-        from += STALE_PAGE;
-        jobs.extend(page.into_iter().filter(|job| wanted.includes(job)));
-        if last || jobs.len() > MAX_STALE {
-            break;
-        }
-    }
-    jobs.sort_by(|a, b| (&b.created_at, &b.id).cmp(&(&a.created_at, &a.id)));
-    let cut = jobs.len() > wanted.limit;
-    jobs.truncate(wanted.limit);
-    Ok(Newest { jobs, cut })
-}
-
-/// Goes through all jobs, page by page.
-pub(crate) async fn newest(client: &Client, wanted: &Wanted) -> Result<Newest, CommandError> {
-    // By time and id: a page may bring a job again.
-    let mut newest = BTreeMap::new();
-    let (mut from, mut cut) = (0, false);
-    loop {
-        let page = client.list(from).await?;
-        for job in page.jobs.into_iter().filter(|job| wanted.includes(job)) {
-            newest.insert((job.created_at.clone(), job.id.clone()), job);
-            if newest.len() > wanted.limit {
-                newest.pop_first();
-                cut = true;
+impl Newest {
+    /// Goes through all jobs, page by page. With a cursor, only those after it.
+    pub(crate) async fn find(
+        client: &Client,
+        filter: &JobFilter,
+        limit: usize,
+        after: Option<Cursor>,
+    ) -> Result<Self, CommandError> {
+        // By place: a page may bring a job again.
+        let (mut newest, mut cut, mut incomplete) = (BTreeMap::new(), false, false);
+        let mut pages = Pages::new(client, filter, Source::Jobs);
+        let mut progress = Progress::scan();
+        while let Some(page) = pages.next().await? {
+            for job in page {
+                let place = Cursor::of(&job);
+                if after.as_ref().is_some_and(|after| place >= *after) {
+                    continue;
+                }
+                newest.insert(place, job);
+                if newest.len() > limit {
+                    newest.pop_first();
+                    cut = true;
+                }
+            }
+            progress.show(pages.looked_at);
+            if pages.is_text_bound() {
+                incomplete = true;
+                break;
             }
         }
-        from = page.next;
-        if from == 0 {
-            let jobs = newest.into_values().rev().collect();
-            return Ok(Newest { jobs, cut });
-        }
+        let jobs = newest.into_values().rev().collect();
+        Ok(Self {
+            jobs,
+            cut,
+            incomplete,
+        })
+    }
+
+    /// The cursor of the next part, where there are more.
+    pub(crate) fn next(&self) -> Option<Cursor> {
+        self.jobs.last().filter(|_| self.cut).map(Cursor::of)
     }
 }

@@ -3,6 +3,7 @@
 
 mod asked;
 mod board;
+mod bulk;
 mod change;
 mod cli;
 mod commands;
@@ -29,6 +30,7 @@ mod persist;
 mod record;
 mod routing;
 mod script;
+mod select;
 mod single;
 mod target;
 mod trace;

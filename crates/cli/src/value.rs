@@ -36,18 +36,19 @@ const MAX_BACKOFF: f64 = limits::MAX_BACKOFF_MS as f64 / 1000.0;
 const MIN_INTERVAL: f64 = 0.5;
 /// The longest of them, in seconds.
 const MAX_INTERVAL: f64 = 3600.0;
-/// Units of an age, in seconds.
-const UNITS: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 24 * 3600)];
+/// The longest wait, as text.
+pub(crate) const LONGEST_WAIT: &str = "7d";
+/// What messages say of units.
+const OR_UNITS: &str = ", or has units: 500ms, 10s, 5m, 1h30m";
 /// The longest ago, in seconds: a hundred years.
 const MAX_AGO: u64 = 100 * 365 * 24 * 3600;
 
 /// How long one run of a job may take: the record has whole seconds.
 pub(crate) fn job_timeout(text: &str) -> Result<Duration, String> {
-    let range = 1..=limits::MAX_TIMEOUT;
-    let seconds = text.parse().ok().filter(|seconds| range.contains(seconds));
-    seconds.map(Duration::from_secs).ok_or_else(|| {
+    let read = within(text, 1.0, limits::MAX_TIMEOUT as f64);
+    read.filter(|read| read.subsec_nanos() == 0).ok_or_else(|| {
         format!(
-            "a timeout is a whole number of seconds from 1 to {} (7 days)",
+            "a timeout is a whole number of seconds from 1 to {} (7 days){OR_UNITS}",
             limits::MAX_TIMEOUT
         )
     })
@@ -55,53 +56,60 @@ pub(crate) fn job_timeout(text: &str) -> Result<Duration, String> {
 
 /// How long a job is a worker's without a renewal.
 pub(crate) fn lease(text: &str) -> Result<Duration, String> {
-    seconds(text, MIN_LEASE, MAX_LEASE)
-        .ok_or_else(|| format!("a lease is a number of seconds from {MIN_LEASE} to {MAX_LEASE}"))
+    within(text, MIN_LEASE, MAX_LEASE).ok_or_else(|| {
+        format!("a lease is a number of seconds from {MIN_LEASE} to {MAX_LEASE}{OR_UNITS}")
+    })
 }
 
 /// How long a client may take over what it sends.
 pub(crate) fn read_timeout(text: &str) -> Result<Duration, String> {
-    seconds(text, MIN_READ, MAX_READ).ok_or_else(|| {
-        format!("a time to read is a number of seconds from {MIN_READ} to {MAX_READ}")
+    within(text, MIN_READ, MAX_READ).ok_or_else(|| {
+        format!("a time to read is a number of seconds from {MIN_READ} to {MAX_READ}{OR_UNITS}")
     })
 }
 
 /// How long a job may be in the hands of an old worker without a word.
 pub(crate) fn age(text: &str) -> Result<Duration, String> {
-    seconds(text, MIN_AGE, MAX_AGE)
-        .ok_or_else(|| format!("an age is a number of seconds from {MIN_AGE} to {MAX_AGE}"))
+    within(text, MIN_AGE, MAX_AGE).ok_or_else(|| {
+        format!("an age is a number of seconds from {MIN_AGE} to {MAX_AGE}{OR_UNITS}")
+    })
 }
 
 /// For how long a job looks like an orphan before it is pushed again.
 pub(crate) fn orphan_age(text: &str) -> Result<Duration, String> {
-    seconds(text, MIN_AGE, MAX_ORPHAN_AGE).ok_or_else(|| {
-        format!("an age of orphans is a number of seconds from {MIN_AGE} to {MAX_ORPHAN_AGE}")
+    within(text, MIN_AGE, MAX_ORPHAN_AGE).ok_or_else(|| {
+        format!(
+            "an age of orphans is a number of seconds from {MIN_AGE} to {MAX_ORPHAN_AGE}{OR_UNITS}"
+        )
     })
 }
 
 /// Between two looks at figures.
 pub(crate) fn interval(text: &str) -> Result<Duration, String> {
-    seconds(text, MIN_INTERVAL, MAX_INTERVAL).ok_or_else(|| {
-        format!("an interval is a number of seconds from {MIN_INTERVAL} to {MAX_INTERVAL}")
+    within(text, MIN_INTERVAL, MAX_INTERVAL).ok_or_else(|| {
+        format!(
+            "an interval is a number of seconds from {MIN_INTERVAL} to {MAX_INTERVAL}{OR_UNITS}"
+        )
     })
 }
 
 /// How long to wait for something; 0 is not to wait.
 pub(crate) fn wait(text: &str) -> Result<Duration, String> {
-    seconds(text, 0.0, MAX_WAIT)
-        .ok_or_else(|| format!("give a number of seconds from 0 to {MAX_WAIT} (7 days)"))
+    within(text, 0.0, MAX_WAIT)
+        .ok_or_else(|| format!("give a number of seconds from 0 to {MAX_WAIT} (7 days){OR_UNITS}"))
 }
 
 /// Returns the time for which a command tries to reach the server; 0: once.
 pub(crate) fn connect_timeout(text: &str) -> Result<Duration, String> {
-    seconds(text, 0.0, MAX_CONNECT)
-        .ok_or_else(|| format!("give a number of seconds from 0 (once) to {MAX_CONNECT}"))
+    within(text, 0.0, MAX_CONNECT)
+        .ok_or_else(|| format!("give a number of seconds from 0 (once) to {MAX_CONNECT}{OR_UNITS}"))
 }
 
 /// The pause before the first retry.
 pub(crate) fn backoff(text: &str) -> Result<Duration, String> {
-    seconds(text, 0.0, MAX_BACKOFF)
-        .ok_or_else(|| format!("give a number of seconds from 0 to {MAX_BACKOFF} (one hour)"))
+    within(text, 0.0, MAX_BACKOFF).ok_or_else(|| {
+        format!("give a number of seconds from 0 to {MAX_BACKOFF} (one hour){OR_UNITS}")
+    })
 }
 
 /// Where a job for one worker goes if that worker is not there.
@@ -133,14 +141,8 @@ impl Moment {
 
 /// `90s`, `15m`, `2h`, `7d`, or a time in UTC.
 pub(crate) fn moment(text: &str) -> Result<Moment, String> {
-    let (number, unit) = match UNITS.iter().find(|(unit, _)| text.ends_with(*unit)) {
-        Some((_, seconds)) => (&text[..text.len() - 1], *seconds),
-        None => (text, 1),
-    };
-    let age = number.parse().ok().and_then(|n: u64| n.checked_mul(unit));
-    let age = age
-        .filter(|seconds| *seconds <= MAX_AGO && number.starts_with(|c: char| c.is_ascii_digit()));
-    age.map(|seconds| Moment::Ago(Duration::from_secs(seconds)))
+    let age = duration(text).filter(|age| age.as_secs() <= MAX_AGO);
+    age.map(Moment::Ago)
         .or_else(|| time::parse_iso(text).map(Moment::At))
         .ok_or_else(|| {
             "give an age (90s, 15m, 2h, 7d) or a time in UTC (2026-01-31, 2026-01-31T12:00:00Z)"
@@ -193,9 +195,9 @@ fn instant(text: &str) -> Option<u64> {
 /// How long: `500ms`, `90s`, `10m`, `2h`, `7d`, and several of them together, as Go writes `1m30s`; a number alone is
 /// seconds. More than nothing.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
-    let ms = time::parse_span(text);
-    ms.filter(|ms| (1..=limits::MAX_DELAY_MS).contains(ms))
-        .map(Duration::from_millis)
+    let most = Duration::from_millis(limits::MAX_DELAY_MS);
+    duration(text)
+        .filter(|read| (Duration::from_millis(1)..=most).contains(read))
         .ok_or_else(|| "give how long: 500ms, 90s, 10m, 1h30m, 7d, at most ten years".to_owned())
 }
 
@@ -227,12 +229,17 @@ pub(crate) fn until(text: &str) -> Result<Until, String> {
     }
 }
 
-fn seconds(text: &str, least: f64, most: f64) -> Option<Duration> {
-    // NaN is in no range.
-    let seconds: f64 = text.parse().ok()?;
-    (least..=most)
-        .contains(&seconds)
-        .then(|| Duration::from_secs_f64(seconds))
+/// A duration within these bounds, in seconds: `10`, `0.5`, `10s`, `500ms`, `1h30m`.
+fn within(text: &str, least: f64, most: f64) -> Option<Duration> {
+    duration(text).filter(|read| (least..=most).contains(&read.as_secs_f64()))
+}
+
+/// The one way in which durations are written: seconds as a number alone, or whole numbers with units.
+fn duration(text: &str) -> Option<Duration> {
+    if !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit() || c == b'.') {
+        return Duration::try_from_secs_f64(text.parse().ok()?).ok();
+    }
+    time::parse_span(text).map(Duration::from_millis)
 }
 
 /// `NAME=VALUE`, or `NAME` alone for the value that it has here, which others do not see then in the list of
@@ -296,6 +303,8 @@ mod tests {
             "0",
             "-5",
             "0.5",
+            "1500ms",
+            "8d",
             "NaN",
             "inf",
             "1e3",
@@ -314,6 +323,38 @@ mod tests {
             assert!(wait(bad).is_err() && lease(bad).is_err(), "{bad}");
         }
         assert!(lease("0").is_err());
+    }
+
+    type Read = fn(&str) -> Result<Duration, String>;
+
+    #[test]
+    fn durations_are_written_alike_everywhere() {
+        let readers: [Read; 10] = [
+            span,
+            job_timeout,
+            lease,
+            read_timeout,
+            age,
+            orphan_age,
+            interval,
+            wait,
+            connect_timeout,
+            backoff,
+        ];
+        for read in readers {
+            for text in ["10", "10s", "10000ms"] {
+                assert_eq!(read(text), Ok(Duration::from_secs(10)), "{text}");
+            }
+            assert_eq!(read("5m"), Ok(Duration::from_secs(300)));
+            assert_eq!(read("1m30s"), Ok(Duration::from_secs(90)));
+            for bad in [
+                "", "s", "-1", "+1", "1.5h", "5 m", "5M", "1e1", "ten", "1..2",
+            ] {
+                assert!(read(bad).is_err(), "{bad}");
+            }
+        }
+        assert_eq!(moment("10s"), Ok(Moment::Ago(Duration::from_secs(10))));
+        assert_eq!(moment("1h30m"), Ok(Moment::Ago(Duration::from_secs(5400))));
     }
 
     #[test]

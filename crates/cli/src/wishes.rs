@@ -15,7 +15,7 @@ pub(crate) struct Wishes {
     #[arg(long, value_name = "TIME", value_parser = value::when)]
     at: Option<When>,
     /// Not before so long from now: 500ms, 90s, 10m, 2h, 7d
-    #[arg(long = "in", value_name = "TIME", value_parser = value::span, conflicts_with = "at",
+    #[arg(long, alias = "in", value_name = "TIME", value_parser = value::span, conflicts_with = "at",
           allow_hyphen_values = true)]
     delay: Option<Duration>,
     /// Whose job it is (a tenant, say): keys take turns in a fair queue, and have limits of their own

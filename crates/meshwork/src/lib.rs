@@ -21,8 +21,9 @@ pub use meshwork_broker::{
 pub use meshwork_model as model;
 
 pub use client::{
-    Batch, BatchRequest, BulkStop, Client, DeadFilter, EventFilter, EventFollower, EventPage,
-    JobFilter, JobRequest, LogFollower, ScheduleHandle, ScheduleRequest, local_name,
+    Batch, BatchRequest, BulkCancel, Client, EventFilter, EventFollower, EventPage, FoundJobs,
+    JobFilter, JobRequest, JobState, LogFollower, MAX_TEXT_SCAN, ScheduleHandle, ScheduleRequest,
+    local_name,
 };
 pub use clock::host_ms;
 pub use error::Error;

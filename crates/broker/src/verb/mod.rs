@@ -46,6 +46,7 @@ mod stream;
 mod submit;
 mod sweep;
 mod tick;
+mod waiting;
 mod waits;
 mod watch;
 

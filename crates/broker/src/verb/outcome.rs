@@ -10,7 +10,7 @@ use super::{MAX_ITEMS, at_most};
 use crate::{Broker, Error};
 
 /// What a list of jobs shows: where each goes and how it went, in a few short fields.
-const SUMMARY: [&str; 34] = [
+const SUMMARY: [&str; 35] = [
     field::ID,
     field::STATUS,
     field::CALLER_ID,
@@ -42,6 +42,7 @@ const SUMMARY: [&str; 34] = [
     field::RUN_AT,
     field::KEY,
     field::UNIQUE,
+    field::BATCH,
     field::PARENT,
     field::CHILDREN,
     field::CALLS,

@@ -6,6 +6,7 @@ mod batch;
 mod completions;
 mod dead;
 mod doctor;
+mod elsewhere;
 mod events;
 mod job;
 mod metrics;
@@ -31,7 +32,7 @@ pub(crate) enum Command {
     Batch(batch::BatchCommand),
     #[command(subcommand)]
     Queue(queue::QueueCommand),
-    #[command(subcommand)]
+    #[command(subcommand, alias = "cron")]
     Schedule(schedule::ScheduleCommand),
     #[command(subcommand)]
     Dead(dead::DeadCommand),
@@ -42,6 +43,13 @@ pub(crate) enum Command {
     Action(action::ActionCommand),
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
+    /// Print what a job wrote, as `job logs` does
+    #[command(hide = true)]
+    Logs(job::Logs),
+    #[command(hide = true)]
+    Dashboard(elsewhere::Elsewhere),
+    #[command(hide = true)]
+    Config(elsewhere::Elsewhere),
     Events(events::Events),
     Metrics(metrics::MetricsCommand),
     Doctor(doctor::Doctor),
@@ -67,6 +75,9 @@ impl Command {
             Self::Service(service) => Box::pin(service.run(context)).await,
             Self::Action(action) => Box::pin(action.run(context)).await,
             Self::Dead(dead) => Box::pin(dead.run(context)).await,
+            Self::Logs(logs) => Box::pin(logs.run(context)).await,
+            Self::Dashboard(_) => Err(elsewhere::dashboard()),
+            Self::Config(_) => Err(elsewhere::config()),
             Self::Events(events) => events.run(context).await,
             Self::Metrics(metrics) => Box::pin(metrics.run(context)).await,
             Self::Doctor(doctor) => Box::pin(doctor.run(context)).await,

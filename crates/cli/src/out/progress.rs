@@ -17,6 +17,11 @@ const TICK: Duration = Duration::from_millis(200);
 /// In one colour: what it says does not depend on any.
 const BAR: &str = "{elapsed_precise} [{bar:40}] {pos}/{len}";
 
+/// The same, where nobody knows how much there is.
+const SCAN: &str = "{elapsed_precise} looked at {pos} jobs";
+/// Jobs looked at between two lines at least.
+const SCAN_LINE: usize = 10_000;
+
 /// Shows how far it is, until it is dropped.
 pub(crate) struct Progress {
     all: usize,
@@ -35,6 +40,16 @@ impl Progress {
         }
     }
 
+    /// A count of what was looked at, where nobody knows how much there is.
+    pub(crate) fn scan() -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        Self {
+            all: 0,
+            bar: terminal.then(spinner),
+            said: (Instant::now(), 0),
+        }
+    }
+
     /// So many have ended.
     pub(crate) fn show(&mut self, ended: usize) {
         if let Some(bar) = &self.bar {
@@ -42,6 +57,13 @@ impl Progress {
             return;
         }
         let (when, before) = self.said;
+        if self.all == 0 {
+            if ended >= before + SCAN_LINE && when.elapsed() >= LINE_EVERY {
+                note(format_args!("looked at {ended} jobs"));
+                self.said = (Instant::now(), ended);
+            }
+            return;
+        }
         let step = ended.saturating_sub(before) * LINES >= self.all;
         if step && ended < self.all && when.elapsed() >= LINE_EVERY {
             note(format_args!("{ended} of {}", self.all));
@@ -56,6 +78,11 @@ impl Progress {
             None => print(),
         }
     }
+}
+
+fn spinner() -> ProgressBar {
+    let style = ProgressStyle::with_template(SCAN).expect("the template is valid");
+    ProgressBar::new_spinner().with_style(style)
 }
 
 fn bar_of(all: usize) -> ProgressBar {

@@ -89,7 +89,7 @@ on_all_data! {
             (&["worker", "--type", "osis", "--concurrency", "1001"], "1..=1000"),
             (&["job", "wait", "j", "--timeout", "-1"], "0 to 604800"),
             (&["job", "list", "--limit", "0"], "1..=100000"),
-            (&["job", "list", "--status", "running"], "`running` is no status"),
+            (&["job", "list", "--status", "lost"], "\"lost\" is no state of a job"),
             (&["run", "a.rhai", "--backoff", "-1"], "0 to 3600"),
             (&["run", "a.rhai", "--backoff", "3600.5"], "0 to 3600"),
             (&["job", "stop", "j", "--timeout", "NaN"], "0 to 604800"),
@@ -132,7 +132,7 @@ on_all_data! {
 
     fn moments_and_reasons(ground: &Ground) {
         for bad in ["", "soon", "-1", "1.5h", "2026-02-30", "2026-01-01T00:00:00"] {
-            for args in [&["events", "--since"][..], &["dead", "list", "--older-than"], &["dead", "list", "--newer-than"]] {
+            for args in [&["events", "--since"][..], &["dead", "list", "--until"], &["dead", "list", "--since"]] {
                 refused(ground, &[args, &[bad]].concat(), USAGE, &[args[args.len() - 1], "90s, 15m, 2h, 7d"]);
             }
         }

@@ -84,7 +84,7 @@ on_all_data! {
             fails(ground, id, if id == "d2" { "no net" } else { "no disk" });
         }
         let before = ground.stored();
-        for verb in ["replay", "delete"] {
+        for verb in ["retry", "delete"] {
             for which in [&["--all"][..], &["--error", "disk"], &["--reason", "failed"]] {
                 let done = ground.run(&[&["dead", verb], which].concat()).exits(2);
                 assert!(done.stderr.contains("--yes") && done.stderr.contains(verb), "{}", done.stderr);

@@ -185,7 +185,7 @@ on_all_data! {
         let runs = submitted(ground, &["endless.rhai"]);
         ground.job_that_is("started");
         let done = ground.run(&["job", "delete", &runs, &over]).exits(1);
-        assert!(done.stderr.contains("stop it first"), "{}", done.stderr);
+        assert!(done.stderr.contains("cancel it first"), "{}", done.stderr);
         assert_eq!(done.stdout, format!("{over} deleted\n"));
         ground.run(&["job", "status", &over]).exits(5);
         worker.stop();

@@ -37,7 +37,7 @@ on_all_data! {
         assert!(text.contains("\nnot before ") && text.contains("\nnext run "), "{text}");
         let done = ground.run(&["job", "run-now", "j1"]).ok();
         assert_eq!(done.stdout, "j1 queued\n");
-        refused(ground, &["job", "run-now", "j1"], 1, &["job status"]);
+        refused(ground, &["job", "run-now", "j1"], 1, &["job show"]);
         refused(ground, &["job", "run-now", "nobody"], 5, &["no job nobody"]);
         for (args, word) in [
             (&["--in", "soon"][..], "10m"),
@@ -76,7 +76,8 @@ on_all_data! {
     }
 
     fn a_paused_queue_says_so(ground: &Ground) {
-        let done = ground.run(&["queue", "pause", "osis"]).ok();
+        refused(ground, &["queue", "pause", "osis"], 2, &["nobody has used", OSIS, "--create"]);
+        let done = ground.run(&["queue", "pause", "osis", "--create"]).ok();
         assert_eq!(done.stdout, format!("{OSIS} paused\n"));
         submit(ground, &["--id", "j1"]);
         let worker = ground.worker(&["--type", "osis"]);
@@ -87,6 +88,9 @@ on_all_data! {
         assert!(ground.run(&["queue", "list"]).ok().stdout.contains("paused"));
         let done = ground.run(&["queue", "resume", "osis", "--json"]).ok();
         assert_eq!(done.json()["paused"], false);
+        assert!(done.stderr.contains("its pause has ended"), "{}", done.stderr);
+        let again = ground.run(&["queue", "resume", "osis"]).ok();
+        assert!(again.stderr.contains("neither paused nor draining"), "{}", again.stderr);
         ground.run(&["job", "wait", "j1"]).ok();
         drop(worker);
     }

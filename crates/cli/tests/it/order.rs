@@ -67,7 +67,7 @@ on_all_data! {
     }
 
     fn waiting_has_a_bound_of_its_own(ground: &Ground) {
-        ground.run(&["queue", "pause", "osis"]).ok();
+        ground.run(&["queue", "pause", "osis", "--create"]).ok();
         submit(ground, "first", &[]);
         submit(ground, "patient", &["--depends-on", "first", "--timeout", "1"]);
         submit(ground, "short", &["--depends-on", "first", "--prerequisite-timeout", "1"]);

@@ -1,16 +1,18 @@
 //! The client: submit jobs, wait for them, look at them, stop them.
 
 mod batch;
+mod bulk;
 mod children;
 mod dead;
 mod events;
+mod filter;
 mod follow;
 mod logs;
 mod name;
+mod purge;
 mod queue;
 mod request;
 mod schedule;
-mod select;
 mod stop;
 mod submit;
 mod wait;
@@ -31,13 +33,13 @@ use serde::de::DeserializeOwned;
 use crate::Error;
 use crate::lot::Lot;
 pub use batch::{Batch, BatchRequest};
-pub use dead::DeadFilter;
+pub use bulk::BulkCancel;
 pub use events::{EventFilter, EventFollower, EventPage};
+pub use filter::{FoundJobs, JobFilter, JobState, MAX_TEXT_SCAN};
 pub use logs::LogFollower;
 pub use name::local_name;
 pub use request::JobRequest;
 pub use schedule::{ScheduleHandle, ScheduleRequest};
-pub use select::{BulkStop, JobFilter};
 
 /// How long a call is repeated while the server is away or the connection breaks.
 const REPEAT_FOR: Duration = Duration::from_secs(15);
@@ -148,8 +150,11 @@ impl Client {
             .ok_or_else(|| Error::NoJob { id: id.clone() })
     }
 
-    /// Where a job goes and how it goes, without what may be large.
-    async fn summary(&self, id: &JobId) -> Result<Job, Error> {
+    /// A job without script, input, result and logs.
+    ///
+    /// # Errors
+    /// If there is no such job, or the server does not take the call.
+    pub async fn summary(&self, id: &JobId) -> Result<Job, Error> {
         let summaries = self.broker.summaries(std::slice::from_ref(id)).await?;
         let summary = summaries.into_iter().next().flatten();
         summary.ok_or_else(|| Error::NoJob { id: id.clone() })

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use meshwork_broker::{Configured, Limits, QueueDepth, QueueInfo, Settings};
+use meshwork_model::keys::hero::Hero;
 use meshwork_model::queue::QueueSetting;
 use tokio::time::Instant;
 
@@ -61,6 +62,20 @@ impl Client {
         settings: &[QueueSetting],
     ) -> Result<Configured, Error> {
         Ok(self.broker.configure(queue, settings).await?)
+    }
+
+    /// Whether somebody has used a queue: a job was enqueued to it, a worker has listened to it, or something is set
+    /// for it.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn is_used(&self, queue: &str) -> Result<bool, Error> {
+        let queue = Hero::without_priority(queue);
+        let is = |name: &str| Hero::without_priority(name) == queue;
+        if self.queues().await?.iter().any(|info| is(&info.queue)) {
+            return Ok(true);
+        }
+        Ok(self.broker.has_figures(queue).await?)
     }
 
     /// Lets nothing of a queue start, until it is resumed; what runs goes on, and new jobs are taken.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use meshwork_broker::Cancelled;
+use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 
@@ -32,6 +33,14 @@ impl Client {
     pub async fn stop_by_force(&self, id: &JobId) -> Result<Cancelled, Error> {
         let job = self.summary(id).await?;
         Ok(self.broker.cancel(&job, STOPPED, true).await?)
+    }
+
+    /// Stops a job that a filter found: as [`Client::stop`], or with `force` as [`Client::stop_by_force`].
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn stop_found(&self, job: &Job, force: bool) -> Result<Cancelled, Error> {
+        Ok(self.broker.cancel(job, STOPPED, force).await?)
     }
 
     /// Stops a job, and returns when it has ended: [`Cancelled::Ended`] if it did so by itself.

@@ -8,7 +8,7 @@ use meshwork::model::name::JobId;
 use meshwork::model::outcome::{Failure, FailureKind};
 use meshwork::model::route::Priority;
 use meshwork::model::state::Status;
-use meshwork::{Cancelled, Client, DeadFilter, Deleted, Error, EventFilter, JobRequest, Retried};
+use meshwork::{Cancelled, Client, Deleted, Error, EventFilter, JobFilter, JobRequest, Retried};
 use meshwork_broker::{Claim, Claimed, Failed, Feeds};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
@@ -213,10 +213,10 @@ async fn dead_letters_are_read_replayed_and_deleted(client: Client) {
     for (id, message) in [("d1", "no disk"), ("d2", "no net"), ("d3", "no disk")] {
         dies(&client, id, message).await;
     }
-    let filter = DeadFilter {
+    let filter = JobFilter {
         error_contains: Some("disk".to_owned()),
         reason: Some("permanent".to_owned()),
-        ..DeadFilter::default()
+        ..JobFilter::default()
     };
     let page = client.dead_letters(&filter, None).await.unwrap();
     let ids: Vec<_> = page
@@ -227,13 +227,25 @@ async fn dead_letters_are_read_replayed_and_deleted(client: Client) {
     assert_eq!((ids, page.next), (vec!["d3", "d1"], None));
     let letter = client.dead_letter(&named("d1")).await.unwrap();
     assert_eq!(letter.job.script, b"1", "the whole record");
-    assert_eq!(client.replay(&letter).await.unwrap(), Retried::Queued);
-    assert_eq!(client.replay(&letter).await.unwrap(), Retried::Unfinished);
+    assert_eq!(
+        client.retry_dead_letter(&letter.job).await.unwrap(),
+        Retried::Queued
+    );
+    assert_eq!(
+        client.retry_dead_letter(&letter.job).await.unwrap(),
+        Retried::Unfinished
+    );
     let error = client.dead_letter(&named("d1")).await.unwrap_err();
     assert!(matches!(error, Error::NotDead { .. }), "{error}");
     let letter = client.dead_letter(&named("d2")).await.unwrap();
-    assert_eq!(client.delete_dead(&letter).await.unwrap(), Deleted::Deleted);
-    assert_eq!(client.delete_dead(&letter).await.unwrap(), Deleted::Missing);
+    assert_eq!(
+        client.delete_dead_letter(&letter.job).await.unwrap(),
+        Deleted::Deleted
+    );
+    assert_eq!(
+        client.delete_dead_letter(&letter.job).await.unwrap(),
+        Deleted::Missing
+    );
     assert_eq!(client.broker().dead_count().await.unwrap(), 1);
 }
 
@@ -248,12 +260,12 @@ async fn dead_letters_of_one_time_come_in_pages(client: Client) {
             .await
             .unwrap();
     }
-    let filter = DeadFilter::default();
+    let filter = JobFilter::default();
     let (mut seen, mut cursor) = (Vec::new(), None);
     loop {
         let page = client.dead_letters(&filter, cursor.as_ref()).await.unwrap();
         for letter in &page.letters {
-            client.delete_dead(letter).await.unwrap();
+            client.delete_dead_letter(&letter.job).await.unwrap();
         }
         seen.extend(page.letters.into_iter().map(|letter| letter.job.id));
         cursor = page.next;

@@ -9,7 +9,8 @@ use meshwork::model::name::JobId;
 use meshwork::model::queue::QueueSetting as Set;
 use meshwork::model::route::Priority;
 use meshwork::{
-    BulkStop, Cancelled, Client, Enqueued, Error, JobFilter, JobRequest, QueueDepth, RunNow, Waits,
+    BulkCancel, Cancelled, Client, Enqueued, Error, JobFilter, JobRequest, QueueDepth, RunNow,
+    Waits,
 };
 use meshwork_broker::{Claim, Claimed, Feeds, Finished};
 
@@ -359,13 +360,13 @@ async fn many_jobs_are_stopped_by_what_they_are(client: Client) {
         ..JobFilter::default()
     };
     let mut told = 0;
-    let dry = client.stop_all(&even, BulkStop::DryRun, |_, became| {
+    let dry = client.cancel_all(&even, BulkCancel::DryRun, |_, became| {
         told += usize::from(became.is_none());
     });
     assert_eq!(dry.await.unwrap(), 550);
     assert_eq!(told, 550);
     let mut ended = 0;
-    let stop = client.stop_all(&even, BulkStop::Stop, |job, became| {
+    let stop = client.cancel_all(&even, BulkCancel::Cancel, |job, became| {
         assert_eq!(job.key.as_deref(), Some("even"));
         ended += usize::from(became == Some(Cancelled::Cancelled));
     });
@@ -376,7 +377,7 @@ async fn many_jobs_are_stopped_by_what_they_are(client: Client) {
         ..JobFilter::default()
     };
     let mut became = Vec::new();
-    let stop = client.stop_all(&normal, BulkStop::Stop, |job, what| {
+    let stop = client.cancel_all(&normal, BulkCancel::Cancel, |job, what| {
         became.push((job.id.clone(), what.unwrap()));
     });
     stop.await.unwrap();
@@ -392,7 +393,7 @@ async fn many_jobs_are_stopped_by_what_they_are(client: Client) {
         ..JobFilter::default()
     };
     for (filter, left) in [(&normal, 0), (&old, 0), (&JobFilter::default(), 550)] {
-        let dry = client.stop_all(filter, BulkStop::DryRun, |_, _| ());
+        let dry = client.cancel_all(filter, BulkCancel::DryRun, |_, _| ());
         assert_eq!(dry.await.unwrap(), left);
     }
 }

@@ -2,7 +2,7 @@
 
 use meshwork::Deleted;
 
-use super::bulk::Bulk;
+use crate::bulk::{Chosen, Source, Verb};
 use crate::change::Change;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -12,20 +12,26 @@ use crate::exit::Exit;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
     #[command(flatten)]
-    which: Bulk,
+    chosen: Chosen,
 }
 
 impl Delete {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let delete = async |client: &meshwork::Client, letter: &meshwork::DeadLetter| {
-            Ok(match client.delete_dead(letter).await? {
+        let verb = Verb {
+            source: Source::DeadLetters,
+            verb: "delete",
+            done: "deleted",
+            fits: |_| true,
+        };
+        let delete = self.chosen.run(context, verb, async |client, job| {
+            Ok(match client.delete_dead_letter(job).await? {
                 Deleted::Deleted | Deleted::Missing => Change::Done("deleted"),
                 Deleted::Running => Change::Refused(
                     "running",
                     "is no dead letter any more: it was queued again, and runs",
                 ),
             })
-        };
-        self.which.run(context, "delete", delete).await
+        });
+        Box::pin(delete).await
     }
 }

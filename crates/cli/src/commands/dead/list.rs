@@ -1,21 +1,21 @@
 //! `meshwork dead list`.
 
 use meshwork::model::time;
-use meshwork::{Client, DeadFilter, DeadLetter};
+use meshwork::{Client, DeadLetter, JobFilter};
 use serde::Serialize;
 
-use super::filter::Filter;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Table, note};
 use crate::record::Summary;
+use crate::select::Select;
 
 /// List dead letters, the newest first
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     #[command(flatten)]
-    filter: Filter,
+    select: Select,
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -31,8 +31,9 @@ struct Line<'a> {
 
 impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let filter = self.select.filter(&context.keys())?;
         let client = context.client().await?;
-        let filter = self.filter.resolve(&client).await?;
+        let filter = self.select.timed(filter, &client, false).await?;
         let limit = self.limit as usize;
         let mut letters = newest(&client, &filter, limit + 1).await?;
         if letters.len() > limit {
@@ -73,7 +74,7 @@ impl List {
 /// Up to `most` of those that are meant.
 async fn newest(
     client: &Client,
-    filter: &DeadFilter,
+    filter: &JobFilter,
     most: usize,
 ) -> Result<Vec<DeadLetter>, CommandError> {
     let (mut letters, mut cursor) = (Vec::new(), None);

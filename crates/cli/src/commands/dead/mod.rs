@@ -1,10 +1,8 @@
 //! `meshwork dead`.
 
-mod bulk;
 mod delete;
-mod filter;
 mod list;
-mod replay;
+mod retry;
 mod show;
 
 use crate::context::Context;
@@ -16,7 +14,8 @@ use crate::exit::Exit;
 pub(crate) enum DeadCommand {
     List(list::List),
     Show(show::Show),
-    Replay(replay::Replay),
+    #[command(alias = "replay")]
+    Retry(retry::Retry),
     Delete(delete::Delete),
 }
 
@@ -25,7 +24,7 @@ impl DeadCommand {
         match self {
             Self::List(list) => list.run(context).await,
             Self::Show(show) => show.run(context).await,
-            Self::Replay(replay) => Box::pin(replay.run(context)).await,
+            Self::Retry(retry) => Box::pin(retry.run(context)).await,
             Self::Delete(delete) => Box::pin(delete.run(context)).await,
         }
     }

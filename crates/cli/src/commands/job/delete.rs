@@ -1,31 +1,36 @@
 //! `meshwork job delete`.
 
-use meshwork::model::name::JobId;
+use meshwork::model::state::Status;
 use meshwork::{Deleted, Error as MeshworkError};
 
-use crate::change::{Change, change};
+use crate::bulk::{Chosen, Source, Verb};
+use crate::change::Change;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::value;
 
 /// Forget jobs that do not run, with their results; one that waits will not run
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
-    /// The jobs' ids
-    #[arg(required = true, value_name = "ID", value_parser = value::job_id)]
-    ids: Vec<JobId>,
+    #[command(flatten)]
+    chosen: Chosen,
 }
 
 impl Delete {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        change(context, &self.ids, async |client, id| {
-            match client.delete(id).await? {
+        let verb = Verb {
+            source: Source::Jobs,
+            verb: "delete",
+            done: "deleted",
+            fits: |job| job.status() != Some(Status::Started),
+        };
+        let delete = self.chosen.run(context, verb, async |client, job| {
+            match client.broker().delete(job).await? {
                 Deleted::Deleted => Ok(Change::Done("deleted")),
-                Deleted::Running => Ok(Change::Refused("running", "runs: stop it first")),
-                Deleted::Missing => Err(MeshworkError::NoJob { id: id.clone() }),
+                Deleted::Running => Ok(Change::Refused("running", "runs: cancel it first")),
+                Deleted::Missing => Err(MeshworkError::NoJob { id: job.job_id() }),
             }
-        })
-        .await
+        });
+        Box::pin(delete).await
     }
 }

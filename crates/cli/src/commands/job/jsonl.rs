@@ -419,8 +419,9 @@ fn places(mut request: JobRequest, line: &Line) -> Result<JobRequest, String> {
 
 /// Time, key and unique name, read as if they stood on the command line.
 fn wishes(given: &BTreeMap<String, serde_json::Value>) -> Result<Wishes, String> {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
         "at",
+        "delay",
         "in",
         "key",
         "unique",

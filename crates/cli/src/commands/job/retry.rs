@@ -1,36 +1,51 @@
 //! `meshwork job retry`.
 
 use meshwork::Retried;
-use meshwork::model::name::JobId;
+use meshwork::model::job::Job;
+use meshwork::model::state::Status;
 
-use crate::change::{Change, change};
+use crate::bulk::{Chosen, Source, Verb};
+use crate::change::Change;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::value;
 
 /// Run jobs again that have ended, well or not
+///
+/// With --all, or with options that choose, only jobs that failed; those that are done with --status done.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Retry {
-    /// The jobs' ids
-    #[arg(required = true, value_name = "ID", value_parser = value::job_id)]
-    ids: Vec<JobId>,
+    #[command(flatten)]
+    chosen: Chosen,
 }
 
 impl Retry {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        change(context, &self.ids, async |client, id| {
-            Ok(match client.retry(id).await? {
+        let failed: fn(&Job) -> bool = |job| job.status() == Some(Status::Error);
+        let ended: fn(&Job) -> bool = |job| job.status().is_some_and(Status::is_final);
+        let verb = Verb {
+            source: Source::Jobs,
+            verb: "retry",
+            done: "queued",
+            fits: if self.chosen.select.has_status() {
+                ended
+            } else {
+                failed
+            },
+        };
+        let retry = self.chosen.run(context, verb, async |client, job| {
+            Ok(match client.broker().retry(job).await? {
                 Retried::Queued => Change::Done("queued"),
-                Retried::Unfinished => {
-                    Change::Refused("unfinished", "has not ended: wait for it, or stop it first")
-                }
+                Retried::Unfinished => Change::Refused(
+                    "unfinished",
+                    "has not ended: wait for it, or cancel it first",
+                ),
                 Retried::Missing => Change::Refused(
                     "missing",
                     "does not say which queue it belongs to: submit it anew",
                 ),
             })
-        })
-        .await
+        });
+        Box::pin(retry).await
     }
 }

@@ -25,7 +25,7 @@ impl RunNow {
                 Became::Waiting => Change::Done("waiting"),
                 Became::Ready => Change::Refused(
                     "ready",
-                    "waits for no time: `job status` says what it waits for",
+                    "waits for no time: `job show` says what it waits for",
                 ),
                 Became::Running => Change::Refused("running", "runs already"),
                 Became::Ended => {

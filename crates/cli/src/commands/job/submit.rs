@@ -1,6 +1,7 @@
-//! `meshwork job submit`.
+//! `meshwork job enqueue`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use meshwork::JobRequest;
 use meshwork::model::name::{BatchId, JobId};
@@ -16,12 +17,13 @@ use crate::out::note;
 use crate::routing::Routing;
 use crate::script::Script;
 use crate::wishes::Wishes;
+use crate::{single, value};
 
-/// Submit a job and print its id, or many at once
+/// Enqueue a job and print its id, or many at once
 ///
 /// With --jsonl, each line of a file is a job, an object of JSON: script or payload (any JSON, for a handler),
 /// and type, id, group, route, topic, instance, priority, input, env, timeout, retries, backoff, depends_on,
-/// prerequisite_timeout, exclusive, caller, context, key, at, in, unique, unique_for, unique_until, on_duplicate, debounce and throttle as the
+/// prerequisite_timeout, exclusive, caller, context, key, at, delay, unique, unique_for, unique_until, on_duplicate, debounce and throttle as the
 /// options of these names. What a line does not say, the command line says for all. All lines are checked
 /// before the first job is stored; then each has a line in answer.
 #[derive(Debug, clap::Args)]
@@ -43,6 +45,10 @@ pub(crate) struct Submit {
     /// The open batch that it belongs to
     #[arg(long, value_name = "BATCH", help_heading = "The job")]
     batch: Option<BatchId>,
+    /// Wait until it has ended, for so long at most [default: 7 days], and print its result
+    #[arg(long, value_name = "TIME", value_parser = value::wait, num_args = 0..=1, require_equals = true,
+          default_missing_value = value::LONGEST_WAIT, conflicts_with = "jsonl", help_heading = "The job")]
+    wait: Option<Duration>,
     /// The job's id, a new one otherwise
     #[arg(long, help_heading = "The job")]
     id: Option<JobId>,
@@ -67,12 +73,17 @@ impl Submit {
             let file = self.jsonl.clone().unwrap_or_default();
             return jsonl::submit(context, &file, self.all(script)).await;
         };
+        let patience = self.wait;
         let request = self.request(script).await?;
         let job = request.clone().build().map_err(meshwork::Error::from)?;
         let client = context.client().await?;
         hands::check_known(&client, &job.route).await?;
         let id = client.submit(request).await?;
         let kept = id != job.id;
+        if let Some(patience) = patience {
+            let ended = client.wait(&id, patience).await?;
+            return single::print(&ended, &mut context.out);
+        }
         if context.out.is_json() {
             let id = id.as_str();
             context.out.json(&Submitted { id, kept })?;

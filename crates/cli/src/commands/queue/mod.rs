@@ -3,8 +3,9 @@
 mod limit;
 mod line;
 mod list;
+mod pause;
+mod purge;
 mod stats;
-mod switch;
 mod weight;
 
 use meshwork::model::keys::hero::{Hero, NoWorkQueue};
@@ -13,14 +14,15 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Look at queues, pause, drain and limit them
+/// Look at queues, pause, drain, purge and limit them
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum QueueCommand {
     List(list::List),
     Stats(stats::Stats),
-    Pause(switch::Pause),
-    Resume(switch::Resume),
-    Drain(switch::Drain),
+    Pause(pause::Pause),
+    Resume(pause::Resume),
+    Drain(pause::Drain),
+    Purge(purge::Purge),
     #[command(subcommand)]
     Limit(limit::LimitCommand),
     Weight(weight::Weight),
@@ -66,6 +68,7 @@ impl QueueCommand {
             Self::Pause(pause) => pause.run(context).await,
             Self::Resume(resume) => resume.run(context).await,
             Self::Drain(drain) => Box::pin(drain.run(context)).await,
+            Self::Purge(purge) => Box::pin(purge.run(context)).await,
             Self::Limit(limit) => Box::pin(limit.run(context)).await,
             Self::Weight(weight) => weight.run(context).await,
         }

@@ -1,8 +1,8 @@
-//! `meshwork dead replay`.
+//! `meshwork dead retry`.
 
 use meshwork::Retried;
 
-use super::bulk::Bulk;
+use crate::bulk::{Chosen, Source, Verb};
 use crate::change::Change;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -10,15 +10,21 @@ use crate::exit::Exit;
 
 /// Queue dead letters again, as if they had never run: all their attempts are before them
 #[derive(Debug, clap::Args)]
-pub(crate) struct Replay {
+pub(crate) struct Retry {
     #[command(flatten)]
-    which: Bulk,
+    chosen: Chosen,
 }
 
-impl Replay {
+impl Retry {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let replay = async |client: &meshwork::Client, letter: &meshwork::DeadLetter| {
-            Ok(match client.replay(letter).await? {
+        let verb = Verb {
+            source: Source::DeadLetters,
+            verb: "retry",
+            done: "queued",
+            fits: |_| true,
+        };
+        let retry = self.chosen.run(context, verb, async |client, job| {
+            Ok(match client.retry_dead_letter(job).await? {
                 Retried::Queued => Change::Done("queued"),
                 Retried::Unfinished => Change::Refused(
                     "unfinished",
@@ -29,7 +35,7 @@ impl Replay {
                     "has no record any more that says which queue it belongs to: submit it anew",
                 ),
             })
-        };
-        self.which.run(context, "replay", replay).await
+        });
+        Box::pin(retry).await
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use meshwork::model::keys::hero::Hero;
 use meshwork::{Client, QueueDepth};
 use serde::Serialize;
 
@@ -20,6 +21,9 @@ use crate::value;
 pub(crate) struct Pause {
     #[command(flatten)]
     queue: Queue,
+    /// Pause it although nobody has used a queue of this name yet
+    #[arg(long)]
+    create: bool,
 }
 
 /// End a pause, and a drain
@@ -40,8 +44,8 @@ pub(crate) struct Drain {
     /// Do not wait until it is empty
     #[arg(long)]
     no_wait: bool,
-    /// How long to wait until it is empty, in seconds
-    #[arg(long, value_name = "S", default_value = "3600", value_parser = value::wait,
+    /// Longest wait until it is empty
+    #[arg(long, value_name = "TIME", default_value = "3600", value_parser = value::wait,
           allow_hyphen_values = true, conflicts_with = "no_wait")]
     timeout: Duration,
 }
@@ -60,6 +64,12 @@ impl Pause {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let list = self.queue.list(&context.keys())?;
         let client = context.client().await?;
+        if !self.create && !client.is_used(&list).await? {
+            return Err(CommandError::usage(format_args!(
+                "nobody has used the queue {list} yet; nothing was changed: correct its name, or say --create"
+            ))
+            .with_hint("`meshwork queue list` shows the queues that there are"));
+        }
         client.pause(&list).await?;
         tell(context, &client, &list).await
     }
@@ -69,7 +79,19 @@ impl Resume {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let list = self.queue.list(&context.keys())?;
         let client = context.client().await?;
+        let before = client.settings().await?;
+        let before = before.of(&list);
+        let (paused, draining) = before.map_or((false, false), |set| (set.paused, set.draining));
         client.resume(&list).await?;
+        let queue = Hero::without_priority(&list);
+        note(match (paused, draining) {
+            (true, true) => format!("resumed {queue}: its pause and its drain have ended"),
+            (true, false) => format!("resumed {queue}: its pause has ended"),
+            (false, true) => format!("resumed {queue}: its drain has ended, it takes jobs again"),
+            (false, false) => {
+                format!("{queue} was neither paused nor draining; nothing was changed")
+            }
+        });
         tell(context, &client, &list).await
     }
 }
@@ -141,7 +163,7 @@ fn words(depth: &QueueDepth) -> String {
 /// Prints how the queue is set now.
 async fn tell(context: &mut Context, client: &Client, list: &str) -> Result<Exit, CommandError> {
     let set = client.settings().await?;
-    let list = meshwork::model::keys::hero::Hero::without_priority(list);
+    let list = Hero::without_priority(list);
     let limit = set.limits.queues.get(list).copied();
     print(context, &Line::new(list, limit, set.of(list)))
 }

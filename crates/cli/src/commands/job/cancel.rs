@@ -1,46 +1,30 @@
-//! `meshwork job stop`.
+//! `meshwork job cancel`.
 
 use std::time::Duration;
 
 use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
-use meshwork::{BulkStop, Cancelled, Client, Error as MeshworkError};
+use meshwork::{Cancelled, Client, Error as MeshworkError};
 use tokio::time::Instant;
 
-use super::select;
+use crate::bulk::{Chosen, Source, Verb};
 use crate::change::{Change, tell};
-use crate::confirm::confirm;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::{Out, Progress, note};
+use crate::out::Out;
 use crate::value;
 
-/// Stop jobs that wait or run; they end in error
+/// Cancel jobs that wait or run; they end in error
 ///
 /// Of a job that runs, its worker is told; it lets the script put things in order, kills it after a grace
 /// period, and then the job has ended. A worker that is gone is found out when its lease ends. With --all, or
 /// with options that choose, all jobs that are there now and fit are stopped; those that run are told, and not
 /// waited for.
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("which").required(true).multiple(true)
-    .args(["ids", "all"]).args(select::OPTIONS))]
-pub(crate) struct Stop {
-    /// The jobs' ids; or choose with --all or the options below
-    #[arg(value_name = "ID", value_parser = value::job_id, conflicts_with = "all",
-          conflicts_with_all = select::OPTIONS)]
-    ids: Vec<JobId>,
-    /// All jobs that have not ended
-    #[arg(long, conflicts_with_all = select::OPTIONS)]
-    all: bool,
+pub(crate) struct Cancel {
     #[command(flatten)]
-    select: select::Select,
-    /// Do not ask, where many are meant
-    #[arg(short, long)]
-    yes: bool,
-    /// Only say which are meant
-    #[arg(long, conflicts_with = "ids")]
-    dry_run: bool,
+    chosen: Chosen,
     /// End them at once, whatever their workers say; a script goes on until its worker learns of it
     #[arg(long)]
     force: bool,
@@ -50,33 +34,39 @@ pub(crate) struct Stop {
     /// Do not wait until they have ended
     #[arg(long)]
     no_wait: bool,
-    /// How long to wait until all of them have ended, in seconds
-    #[arg(long, value_name = "S", default_value = "60", value_parser = value::wait,
+    /// Longest wait until all of them have ended
+    #[arg(long, value_name = "TIME", default_value = "60", value_parser = value::wait,
           allow_hyphen_values = true, conflicts_with = "no_wait")]
     timeout: Duration,
 }
 
-impl Stop {
+impl Cancel {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        if self.ids.is_empty() {
+        if self.chosen.ids.is_empty() {
             return self.many(context).await;
         }
         let client = context.client().await?;
         // First all are told, so that all their workers stop at the same time.
-        let mut told = Vec::with_capacity(self.ids.len());
-        for id in &self.ids {
+        let mut told = Vec::with_capacity(self.chosen.ids.len());
+        for id in &self.chosen.ids {
             told.push(self.stop(&client, id).await);
         }
         let (mut running, mut exit) = (Vec::new(), Exit::DONE);
         if self.children {
             // A job that is told to stop submits no more.
-            for (id, _) in self.ids.iter().zip(&told).filter(|(_, told)| told.is_ok()) {
+            for (id, _) in self
+                .chosen
+                .ids
+                .iter()
+                .zip(&told)
+                .filter(|(_, told)| told.is_ok())
+            {
                 running.extend(self.children(&client, id, &mut context.out).await?);
             }
         }
         let until = Instant::now() + self.timeout;
         let running = running.into_iter().map(|id| (id, Ok(Cancelled::Stopping)));
-        for (id, mut stopped) in self.ids.iter().cloned().zip(told).chain(running) {
+        for (id, mut stopped) in self.chosen.ids.iter().cloned().zip(told).chain(running) {
             if matches!(stopped, Ok(Cancelled::Stopping)) && !self.no_wait {
                 let left = until.saturating_duration_since(Instant::now());
                 stopped = client
@@ -120,44 +110,20 @@ impl Stop {
         }
     }
 
-    /// All that are meant. What comes from now on is not.
+    /// All that are chosen. What comes from now on is not.
     async fn many(&self, context: &mut Context) -> Result<Exit, CommandError> {
-        let filter = self.select.filter(&context.keys())?;
-        let client = context.client().await?;
-        let filter = self.select.bounded(filter, &client).await?;
-        let count = client
-            .stop_all(&filter, BulkStop::DryRun, |_, _| ())
-            .await?;
-        let how = match (self.dry_run, self.force) {
-            (true, _) => BulkStop::DryRun,
-            (false, true) => BulkStop::Force,
-            (false, false) => BulkStop::Stop,
+        let verb = Verb {
+            source: Source::Jobs,
+            verb: "stop",
+            done: "stopped",
+            fits: |job| job.status().is_some_and(|status| !status.is_final()) && job.stop.is_none(),
         };
-        if count == 0 {
-            note("there is no such job");
-            return Ok(Exit::DONE);
-        }
-        if how != BulkStop::DryRun {
-            confirm(&format!("to stop {count} jobs"), self.yes)?;
-        }
-        let mut progress = Progress::new(count);
-        let (mut seen, mut failed) = (0, None);
-        let told = |job: &Job, became: Option<Cancelled>| {
-            let word = Ok(Change::Done(became.map_or("meant", word)));
-            let line = || tell(&mut context.out, &job.id, word);
-            let said = progress.aside(line);
-            failed = failed.take().or(said.err());
-            seen += 1;
-            progress.show(seen);
+        let stop = async |client: &Client, job: &Job| {
+            Ok(Change::Done(word(
+                client.stop_found(job, self.force).await?,
+            )))
         };
-        client.stop_all(&filter, how, told).await?;
-        drop(progress);
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        let done = if self.dry_run { "meant" } else { "stopped" };
-        note(format_args!("{seen} jobs {done}"));
-        Ok(Exit::DONE)
+        Box::pin(self.chosen.many(context, verb, stop)).await
     }
 
     async fn stop(&self, client: &Client, id: &JobId) -> Result<Cancelled, MeshworkError> {

@@ -1,4 +1,4 @@
-//! `meshwork job status`.
+//! `meshwork job show`.
 
 use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
@@ -10,22 +10,30 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::out::{Out, OutError, printable};
 use crate::record::{self, Record};
 use crate::value;
 
-/// Show where a job goes and how it goes
+/// Show a job: its state, times and attempts, why it waits, its script, input and result
+///
+/// Of script, input and result the first 4 KiB; with --json all of them.
 #[derive(Debug, clap::Args)]
-pub(crate) struct StatusOf {
+pub(crate) struct Show {
     /// The job's id
     #[arg(value_parser = value::job_id)]
     id: JobId,
 }
+
+/// Bytes of a script, an input or a result that people are shown: a screen or two.
+const MAX_SECTION: usize = 4096;
 
 /// A job, and what only its status tells.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
     job: Record<'a>,
+    script: String,
+    input: Option<String>,
     depends_on: &'a [String],
     on_failure: Option<&'a str>,
     waits_for: &'a [Awaited],
@@ -46,7 +54,7 @@ struct Awaited {
     status: Option<&'static str>,
 }
 
-impl StatusOf {
+impl Show {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = context.client().await?;
         let job = client.status(&self.id).await?;
@@ -62,6 +70,8 @@ impl StatusOf {
         if out.is_json() {
             out.json(&Line {
                 job: Record::from(&job),
+                script: shown(&job, &job.script),
+                input: job.input.as_deref().map(|input| shown(&job, input)),
                 depends_on: &job.depends_on,
                 on_failure: job.on_failure.as_deref(),
                 waits_for: &waits_for,
@@ -90,7 +100,31 @@ impl StatusOf {
         for reason in &held_by {
             record::line("held by", reason, out)?;
         }
+        let input = job.input.as_deref().unwrap_or_default();
+        section("script", &shown(&job, &job.script), out)?;
+        section("input", &shown(&job, input), out)?;
+        let output = job.output.as_deref().unwrap_or_default();
+        section("result", &String::from_utf8_lossy(output), out)?;
         Ok(Exit::DONE)
+    }
+}
+
+/// Bytes as text, without secrets of the job's environment.
+fn shown(job: &Job, bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&job.env_vars.secrets().mask_bytes(bytes)).into_owned()
+}
+
+/// The beginning of a text below its name, where there is one.
+fn section(name: &str, text: &str, out: &mut Out) -> Result<(), OutError> {
+    let text = text.trim_end();
+    if text.is_empty() {
+        return Ok(());
+    }
+    let end = text.floor_char_boundary(MAX_SECTION);
+    out.line(format_args!("\n{name}:\n{}", printable(&text[..end])))?;
+    match text.len() - end {
+        0 => Ok(()),
+        left => out.line(format_args!("({left} bytes more: --json has them)")),
     }
 }
 

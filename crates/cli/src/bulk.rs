@@ -1,0 +1,218 @@
+//! Changes of many jobs or dead letters: some by their ids, or all that a filter includes, counted before anything is
+//! changed.
+
+use futures_util::StreamExt;
+use meshwork::model::job::Job;
+use meshwork::model::name::JobId;
+use meshwork::{Client, DeadCursor, Error as MeshworkError, JobFilter, MAX_TEXT_SCAN};
+
+use crate::change::{Change, tell};
+use crate::confirm::confirm;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::out::{Progress, note};
+use crate::select::{self, Select};
+use crate::value;
+
+/// Calls under way at the same time.
+const AT_ONCE: usize = 64;
+/// Dead letters that a page of them looks at.
+const DEAD_PAGE: usize = 1000;
+
+/// Jobs by their ids, or by what they are.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("which").required(true).multiple(true)
+    .args(["ids", "all"]).args(select::OPTIONS))]
+pub(crate) struct Chosen {
+    /// The jobs' ids; or choose with --all or the options below
+    #[arg(value_name = "ID", value_parser = value::job_id, conflicts_with = "all",
+          conflicts_with_all = select::OPTIONS)]
+    pub(crate) ids: Vec<JobId>,
+    /// All of them
+    #[arg(long, conflicts_with_all = select::OPTIONS)]
+    all: bool,
+    #[command(flatten)]
+    pub(crate) select: Select,
+    /// Do not ask, where many are chosen
+    #[arg(short, long)]
+    yes: bool,
+    /// Only list those that are chosen
+    #[arg(long, conflicts_with = "ids")]
+    pub(crate) dry_run: bool,
+}
+
+/// Where the jobs are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    Jobs,
+    DeadLetters,
+}
+
+/// A change of jobs, in words.
+#[derive(Clone, Copy)]
+pub(crate) struct Verb {
+    pub(crate) source: Source,
+    /// As `retry`.
+    pub(crate) verb: &'static str,
+    /// As `retried`.
+    pub(crate) done: &'static str,
+    /// Whether a job that the filter includes can be changed so.
+    pub(crate) fits: fn(&Job) -> bool,
+}
+
+impl Source {
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Jobs => "job",
+            Self::DeadLetters => "dead letter",
+        }
+    }
+
+    async fn one(self, client: &Client, id: &JobId) -> Result<Job, MeshworkError> {
+        match self {
+            Self::Jobs => client.summary(id).await,
+            Self::DeadLetters => Ok(client.dead_letter(id).await?.job),
+        }
+    }
+}
+
+/// A walk through all that a filter includes, page by page.
+pub(crate) struct Pages<'a> {
+    client: &'a Client,
+    filter: &'a JobFilter,
+    from: Option<From>,
+    pub(crate) looked_at: usize,
+}
+
+enum From {
+    Job(u64),
+    Dead(Option<DeadCursor>),
+}
+
+impl<'a> Pages<'a> {
+    pub(crate) fn new(client: &'a Client, filter: &'a JobFilter, source: Source) -> Self {
+        let from = Some(match source {
+            Source::Jobs => From::Job(0),
+            Source::DeadLetters => From::Dead(None),
+        });
+        Self {
+            client,
+            filter,
+            from,
+            looked_at: 0,
+        }
+    }
+
+    /// The next page; none at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Job>>, CommandError> {
+        Ok(match self.from.take() {
+            None => None,
+            Some(From::Job(from)) => {
+                let page = self.client.find(self.filter, from).await?;
+                self.from = (page.next != 0).then_some(From::Job(page.next));
+                self.looked_at += page.looked_at;
+                Some(page.jobs)
+            }
+            Some(From::Dead(from)) => {
+                let page = self.client.dead_letters(self.filter, from.as_ref()).await?;
+                self.from = page.next.map(|next| From::Dead(Some(next)));
+                self.looked_at += DEAD_PAGE;
+                Some(page.letters.into_iter().map(|letter| letter.job).collect())
+            }
+        })
+    }
+
+    /// Whether a search for a text has looked at as many jobs as it may.
+    pub(crate) fn is_text_bound(&self) -> bool {
+        self.filter.text.is_some() && self.from.is_some() && self.looked_at >= MAX_TEXT_SCAN
+    }
+}
+
+impl Chosen {
+    /// Applies `act` to each job. One that is refused does not hold up the others.
+    pub(crate) async fn run(
+        &self,
+        context: &mut Context,
+        verb: Verb,
+        act: impl AsyncFn(&Client, &Job) -> Result<Change, MeshworkError>,
+    ) -> Result<Exit, CommandError> {
+        if self.ids.is_empty() {
+            return self.many(context, verb, act).await;
+        }
+        let client = context.client().await?;
+        let mut exit = Exit::DONE;
+        for id in &self.ids {
+            let changed = match verb.source.one(&client, id).await {
+                Ok(job) => act(&client, &job).await,
+                Err(error) => Err(error),
+            };
+            exit = exit.or(tell(&mut context.out, id.as_str(), changed)?);
+        }
+        Ok(exit)
+    }
+
+    /// Applies `act` to all that are there now and that the options choose.
+    pub(crate) async fn many(
+        &self,
+        context: &mut Context,
+        verb: Verb,
+        act: impl AsyncFn(&Client, &Job) -> Result<Change, MeshworkError>,
+    ) -> Result<Exit, CommandError> {
+        let filter = self.select.filter(&context.keys())?;
+        let client = context.client().await?;
+        let filter = self.select.timed(filter, &client, true).await?;
+        let noun = verb.source.noun();
+        let count = count(&client, &filter, verb).await?;
+        if count == 0 {
+            note(format_args!("there is no such {noun}"));
+            return Ok(Exit::DONE);
+        }
+        if !self.dry_run {
+            confirm(&format!("to {} {count} {noun}s", verb.verb), self.yes)?;
+        }
+        let mut progress = Progress::new(count);
+        let (mut exit, mut seen, mut done) = (Exit::DONE, 0, 0);
+        let mut pages = Pages::new(&client, &filter, verb.source);
+        while let Some(page) = pages.next().await? {
+            let fitting = page.iter().filter(|job| (verb.fits)(job));
+            let mut changes = futures_util::stream::iter(fitting)
+                .map(async |job| match self.dry_run {
+                    true => (job, Ok(Change::Done("meant"))),
+                    false => (job, act(&client, job).await),
+                })
+                .buffered(AT_ONCE);
+            while let Some((job, changed)) = changes.next().await {
+                let one = progress.aside(|| tell(&mut context.out, &job.id, changed))?;
+                (exit, seen) = (exit.or(one), seen + 1);
+                done += usize::from(one == Exit::DONE);
+                progress.show(seen);
+            }
+        }
+        drop(progress);
+        let word = if self.dry_run { "meant" } else { verb.done };
+        if verb.source == Source::Jobs && done == seen {
+            note(format_args!("{done} {noun}s {word}"));
+        } else {
+            note(format_args!("{done} of {seen} {noun}s {word}"));
+        }
+        Ok(exit)
+    }
+}
+
+/// The number of those that are chosen. A search for a text that would look at too many changes nothing.
+async fn count(client: &Client, filter: &JobFilter, verb: Verb) -> Result<usize, CommandError> {
+    let (mut count, mut pages) = (0, Pages::new(client, filter, verb.source));
+    let mut progress = Progress::scan();
+    while let Some(page) = pages.next().await? {
+        count += page.iter().filter(|job| (verb.fits)(job)).count();
+        progress.show(pages.looked_at);
+        if pages.is_text_bound() {
+            return Err(CommandError::usage(format_args!(
+                "--text looks at {MAX_TEXT_SCAN} jobs at most, and there are more; nothing was changed: choose fewer \
+                 by another option"
+            )));
+        }
+    }
+    Ok(count)
+}

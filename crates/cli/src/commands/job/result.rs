@@ -1,0 +1,45 @@
+//! `meshwork job result`.
+
+use std::time::Duration;
+
+use meshwork::model::name::JobId;
+use meshwork::model::state::Status;
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::record::status_of;
+use crate::{single, value};
+
+/// Print the result of a job that has ended; the exit code says how it did
+#[derive(Debug, clap::Args)]
+pub(crate) struct ResultOf {
+    /// The job's id
+    #[arg(value_parser = value::job_id)]
+    id: JobId,
+    /// Wait until it has ended, for so long at most [default: 7 days]
+    #[arg(long, value_name = "TIME", value_parser = value::wait, num_args = 0..=1, require_equals = true,
+          default_missing_value = value::LONGEST_WAIT)]
+    wait: Option<Duration>,
+}
+
+impl ResultOf {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let client = context.client().await?;
+        let job = match self.wait {
+            Some(patience) => client.wait(&self.id, patience).await?,
+            None => client.status(&self.id).await?,
+        };
+        if job.status().is_some_and(Status::is_final) {
+            return single::print(&job, &mut context.out);
+        }
+        let message = format!(
+            "job {} has no result yet: it is {}",
+            job.id,
+            status_of(&job)
+        );
+        let error = CommandError::new(Exit::NOT_ENDED, message);
+        Err(error
+            .with_hint("--wait waits until it has ended, `meshwork job show` says why it waits"))
+    }
+}

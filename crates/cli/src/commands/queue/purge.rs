@@ -1,0 +1,74 @@
+//! `meshwork queue purge`.
+
+use meshwork::model::name::JobId;
+use serde::Serialize;
+
+use super::Queue;
+use crate::change::{Change, tell};
+use crate::confirm::confirm;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::out::{Progress, note};
+
+/// Delete the jobs that wait in a queue
+///
+/// They are counted first. What runs, waits for its time, or waits for other jobs stays; so does what comes meanwhile.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Purge {
+    #[command(flatten)]
+    queue: Queue,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// Only say how many there are
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Purgeable<'a> {
+    queue: &'a str,
+    purgeable: usize,
+}
+
+impl Purge {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let queue = self.queue.list(&context.keys())?;
+        let client = context.client().await?;
+        let count = client.purgeable(&queue).await?;
+        if self.dry_run {
+            match context.out.is_json() {
+                true => context.out.json(&Purgeable {
+                    queue: &queue,
+                    purgeable: count,
+                })?,
+                false => context.out.line(format_args!("{queue} {count} jobs"))?,
+            }
+            return Ok(Exit::DONE);
+        }
+        if count == 0 {
+            note(format_args!("nothing waits in {queue}"));
+            return Ok(Exit::DONE);
+        }
+        confirm(
+            &format!("to delete {count} jobs that wait in {queue}"),
+            self.yes,
+        )?;
+        let mut progress = Progress::new(count);
+        let (mut seen, mut failed) = (0, None);
+        let report = |id: &JobId| {
+            let line = || tell(&mut context.out, id.as_str(), Ok(Change::Done("deleted")));
+            failed = failed.take().or(progress.aside(line).err());
+            seen += 1;
+            progress.show(seen);
+        };
+        let deleted = client.purge(&queue, count, report).await?;
+        drop(progress);
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        note(format_args!("{deleted} jobs deleted"));
+        Ok(Exit::DONE)
+    }
+}

@@ -1,0 +1,127 @@
+//! Options that choose among jobs or dead letters, the same for every command that takes many.
+
+use meshwork::model::keys::hero::Hero;
+use meshwork::model::name::{BatchId, Group, RoutingKey, ScriptType};
+use meshwork::{Client, JobFilter, JobState};
+
+use crate::error::CommandError;
+use crate::value::{self, Moment};
+
+/// Reasons of dead letters.
+const REASONS: [&str; 5] = ["failed", "timeout", "permanent", "poison", "queue"];
+
+/// Options that choose.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Which")]
+pub(crate) struct Select {
+    /// Only those of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    script_type: Option<ScriptType>,
+    /// Only those that were sent to this group
+    #[arg(long)]
+    group: Option<Group>,
+    /// Only those of this route; `default` are those without a group
+    #[arg(long, value_name = "KEY")]
+    route: Option<RoutingKey>,
+    /// Only those of this queue, as `queue list` shows it; that of a priority is another one
+    #[arg(long)]
+    queue: Option<String>,
+    /// Only those in this state: queued, delayed, waiting (for other jobs), running, failed or done; stale are open jobs
+    /// on no list, or started without a lease longer ago than their timeout. The record's words too: dispatched,
+    /// waiting_for_prerequisites, started, finished, error
+    #[arg(long)]
+    status: Option<JobState>,
+    /// Only those of this key
+    #[arg(long)]
+    key: Option<String>,
+    /// Only members of this batch
+    #[arg(long, value_name = "BATCH")]
+    batch: Option<BatchId>,
+    /// Only dead letters of this reason: no retry was left (failed, timeout), no retry could help (permanent), it killed
+    /// its workers (poison), or its queue is no list (queue)
+    #[arg(long, value_name = "WORD", value_parser = REASONS)]
+    reason: Option<String>,
+    /// Only those whose error contains this text
+    #[arg(long, value_name = "TEXT", value_parser = text)]
+    error: Option<String>,
+    /// Only those that contain this text in their id, script, input, result or error; reads up to 100,000 whole records
+    #[arg(long, value_name = "TEXT", value_parser = text)]
+    text: Option<String>,
+    /// Only those that were created, or died, since: an age (90s, 15m, 2h, 7d) or a time in UTC
+    #[arg(long, alias = "newer-than", value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
+    since: Option<Moment>,
+    /// Only those that were created, or died, before: an age (90s, 15m, 2h, 7d) or a time in UTC
+    #[arg(long, alias = "older-than", value_name = "WHEN", value_parser = value::moment, allow_hyphen_values = true)]
+    until: Option<Moment>,
+}
+
+/// The names of all these options, for rules about them.
+pub(crate) const OPTIONS: [&str; 12] = [
+    "script_type",
+    "group",
+    "route",
+    "queue",
+    "status",
+    "key",
+    "batch",
+    "reason",
+    "error",
+    "text",
+    "since",
+    "until",
+];
+
+/// A text that is looked for.
+fn text(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("it is empty: give a text to look for".to_owned()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+impl Select {
+    /// Whether a state is chosen.
+    pub(crate) fn has_status(&self) -> bool {
+        self.status.is_some()
+    }
+
+    /// The filter without its times; it needs no server.
+    pub(crate) fn filter(&self, keys: &Hero) -> Result<JobFilter, CommandError> {
+        let queue = self.queue.as_deref();
+        let queue = queue.map(|text| keys.parse_work_queue(text)).transpose()?;
+        Ok(JobFilter {
+            script_type: self.script_type.clone(),
+            group: self.group.clone(),
+            route: self.route.clone(),
+            queue,
+            status: self.status,
+            key: self.key.clone(),
+            batch: self.batch.clone(),
+            parent: None,
+            reason: self.reason.clone(),
+            error_contains: self.error.clone(),
+            text: self.text.clone(),
+            since_ms: None,
+            until_ms: None,
+        })
+    }
+
+    /// The filter with its times, by the server's clock. With `bounded`, what comes from now on is not included.
+    pub(crate) async fn timed(
+        &self,
+        filter: JobFilter,
+        client: &Client,
+        bounded: bool,
+    ) -> Result<JobFilter, CommandError> {
+        let now = match (bounded, self.since, self.until) {
+            (false, None, None) => return Ok(filter),
+            _ => client.broker().now().await?,
+        };
+        let until = self.until.map(|moment| moment.ms(now));
+        Ok(JobFilter {
+            since_ms: self.since.map(|moment| moment.ms(now)),
+            until_ms: until.or(bounded.then_some(now + 1)),
+            ..filter
+        })
+    }
+}

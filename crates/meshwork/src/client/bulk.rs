@@ -1,0 +1,65 @@
+//! Changes of many jobs at once.
+
+use futures_util::StreamExt;
+use meshwork_broker::Cancelled;
+use meshwork_model::job::Job;
+
+use super::{Client, JobFilter};
+use crate::Error;
+
+/// Calls under way at the same time.
+const AT_ONCE: usize = 64;
+
+/// The way in which many jobs are cancelled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BulkCancel {
+    /// Changes nothing; only reports the jobs.
+    #[default]
+    DryRun,
+    /// As [`Client::stop`] does.
+    Cancel,
+    /// As [`Client::stop_by_force`] does.
+    Force,
+}
+
+/// Whether a job can be cancelled: it has not ended, and nobody has cancelled it.
+fn is_cancellable(job: &Job) -> bool {
+    job.status().is_some_and(|status| !status.is_final()) && job.stop.is_none()
+}
+
+impl Client {
+    /// Cancels all jobs that `filter` includes and that have not ended, in pages of some hundred, and reports each with
+    /// its new state: none in a dry run. Returns their number. A job that comes meanwhile may be included: bound the
+    /// filter's time where that matters. A job that runs ends later, as with [`Client::stop`].
+    ///
+    /// # Errors
+    /// If the server does not take a call: some may be cancelled then; repeat the call.
+    pub async fn cancel_all(
+        &self,
+        filter: &JobFilter,
+        how: BulkCancel,
+        mut report: impl FnMut(&Job, Option<Cancelled>),
+    ) -> Result<usize, Error> {
+        let (mut meant, mut from) = (0, 0);
+        loop {
+            let mut page = self.find(filter, from).await?;
+            page.jobs.retain(is_cancellable);
+            meant += page.jobs.len();
+            if how == BulkCancel::DryRun {
+                page.jobs.iter().for_each(|job| report(job, None));
+            } else {
+                let force = how == BulkCancel::Force;
+                let mut stops = futures_util::stream::iter(&page.jobs)
+                    .map(async |job| (job, self.stop_found(job, force).await))
+                    .buffer_unordered(AT_ONCE);
+                while let Some((job, stopped)) = stops.next().await {
+                    report(job, Some(stopped?));
+                }
+            }
+            from = page.next;
+            if from == 0 {
+                return Ok(meant);
+            }
+        }
+    }
+}

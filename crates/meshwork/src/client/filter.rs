@@ -1,0 +1,316 @@
+//! Filters over jobs, for lists and for changes of many jobs at once.
+
+use std::str::FromStr;
+
+use meshwork_broker::{DeadLetter, MAX_ITEMS};
+use meshwork_model::job::Job;
+use meshwork_model::name::{BatchId, Group, JobId, RoutingKey, ScriptType};
+use meshwork_model::state::Status;
+use meshwork_model::time;
+
+use super::Client;
+use crate::Error;
+
+/// Whole records in memory at once while a text is looked for: each may have an input of 16 MiB.
+const TEXT_RECORDS: usize = 8;
+
+/// The state of a job in the words of people, beside the statuses of its record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobState {
+    /// This status is in its record.
+    Is(Status),
+    /// It waits in its queue, for no time and no other job.
+    Queued,
+    /// It waits for its time, or for its next run after a failure.
+    Delayed,
+    /// It is open and on no list, or was started without a lease longer ago than its timeout; see [`Client::stale`].
+    Stale,
+}
+
+/// The words of [`JobState`], for messages.
+const STATES: &str = "queued, delayed, waiting, running, failed, done or stale, or a status of the record: dispatched, \
+                      waiting_for_prerequisites, started, finished or error";
+
+impl JobState {
+    /// The status that the record has.
+    fn status(self) -> Option<Status> {
+        match self {
+            Self::Is(status) => Some(status),
+            Self::Queued | Self::Delayed => Some(Status::Dispatched),
+            Self::Stale => None,
+        }
+    }
+}
+
+impl FromStr for JobState {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "queued" => Self::Queued,
+            "delayed" => Self::Delayed,
+            "waiting" => Self::Is(Status::WaitingForPrerequisites),
+            "running" => Self::Is(Status::Started),
+            "failed" => Self::Is(Status::Error),
+            "done" => Self::Is(Status::Finished),
+            "stale" => Self::Stale,
+            _ => Self::Is(
+                text.parse()
+                    .map_err(|_| format!("{text:?} is no state of a job: give {STATES}"))?,
+            ),
+        })
+    }
+}
+
+/// A choice among jobs or dead letters. By default, all.
+#[derive(Debug, Clone, Default)]
+pub struct JobFilter {
+    /// Only jobs of this type.
+    pub script_type: Option<ScriptType>,
+    /// Only jobs that were sent to this group.
+    pub group: Option<Group>,
+    /// Only jobs of this route: those of the group of this name; `default` are those without a group.
+    pub route: Option<RoutingKey>,
+    /// Only jobs of this queue, by its whole name, with its priority where it has one.
+    pub queue: Option<String>,
+    /// Only jobs in this state.
+    pub status: Option<JobState>,
+    /// Only jobs of this key.
+    pub key: Option<String>,
+    /// Only members of this batch.
+    pub batch: Option<BatchId>,
+    /// Only children of this job.
+    pub parent: Option<JobId>,
+    /// Only dead letters of this reason: `failed` (no retry was left), `timeout`, `permanent` (no retry could help),
+    /// `poison` (its workers died) or `queue` (its queue is no list).
+    pub reason: Option<String>,
+    /// Only jobs whose error contains this text.
+    pub error_contains: Option<String>,
+    /// Only jobs that contain this text in their id, script, input, result or error. It reads whole records: bound the
+    /// number of jobs with [`MAX_TEXT_SCAN`].
+    pub text: Option<String>,
+    /// Only jobs that were created, or died, at this time or later, in milliseconds since 1970. A job whose record has
+    /// no readable time of creation is not included.
+    pub since_ms: Option<u64>,
+    /// Only jobs that were created, or died, before this time, in milliseconds since 1970. A job whose record has no
+    /// readable time of creation is not included.
+    pub until_ms: Option<u64>,
+}
+
+/// The most jobs that a search for a text should look at: each costs a read of its whole record.
+pub const MAX_TEXT_SCAN: usize = 100_000;
+
+/// A part of the jobs that a filter includes.
+#[derive(Debug, Clone, Default)]
+pub struct FoundJobs {
+    /// The jobs, in no order, each without script, input, result and logs.
+    pub jobs: Vec<Job>,
+    /// The number of jobs that were looked at.
+    pub looked_at: usize,
+    /// The cursor of the next part; 0 if this was the last.
+    pub next: u64,
+}
+
+fn is(wanted: Option<&str>, is: Option<&str>) -> bool {
+    wanted.is_none() || wanted == is
+}
+
+impl JobFilter {
+    /// Whether a record is included, but for the text, a delay and the time.
+    fn includes_record(&self, job: &Job, list: &str) -> bool {
+        let status = self.status.and_then(JobState::status);
+        status.is_none_or(|status| job.status() == Some(status))
+            && is(
+                self.script_type.as_ref().map(ScriptType::as_str),
+                job.script_type.as_deref(),
+            )
+            && is(self.group.as_ref().map(Group::as_str), job.group.as_deref())
+            && self.includes_route(job)
+            && is(self.key.as_deref(), job.key.as_deref())
+            && is(
+                self.batch.as_ref().map(BatchId::as_str),
+                job.batch.as_deref(),
+            )
+            && is(
+                self.parent.as_ref().map(JobId::as_str),
+                job.parent.as_deref(),
+            )
+            && is(self.reason.as_deref(), job.dead.as_deref())
+            && is(self.queue.as_deref(), Some(list))
+            && self.error_contains.as_ref().is_none_or(|text| {
+                let error = job.error.as_deref().unwrap_or_default();
+                error.contains(text)
+            })
+    }
+
+    fn includes_route(&self, job: &Job) -> bool {
+        let group = job.group.as_deref().filter(|group| *group != "default");
+        match &self.route {
+            None => true,
+            Some(route) if route.is_default() => group.is_none(),
+            Some(route) => group == Some(route.as_str()),
+        }
+    }
+
+    /// Whether a job of this time is included.
+    fn includes_time(&self, at_ms: Option<u64>) -> bool {
+        (self.since_ms.is_none() && self.until_ms.is_none())
+            || at_ms.is_some_and(|at| {
+                self.since_ms.is_none_or(|since| at >= since)
+                    && self.until_ms.is_none_or(|until| at < until)
+            })
+    }
+}
+
+/// Whether a whole record contains a text.
+fn contains(job: &Job, text: &str) -> bool {
+    let in_bytes = |bytes: &[u8]| {
+        let text = text.as_bytes();
+        text.is_empty() || bytes.windows(text.len()).any(|part| part == text)
+    };
+    job.id.contains(text)
+        || in_bytes(&job.script)
+        || in_bytes(job.input.as_deref().unwrap_or_default())
+        || in_bytes(job.output.as_deref().unwrap_or_default())
+        || job.error.as_deref().unwrap_or_default().contains(text)
+}
+
+impl Client {
+    /// A part of the jobs that `filter` includes: begin at 0, go on at `next` until it is 0. A part in between may be
+    /// empty, and a job may come twice.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn find(&self, filter: &JobFilter, from: u64) -> Result<FoundJobs, Error> {
+        let (mut jobs, next) = match (filter.status, &filter.parent) {
+            (Some(JobState::Stale), _) => {
+                let jobs = self.stale(from as usize).await?;
+                // A page may lack jobs that were forgotten meanwhile: only an empty one is the last.
+                let next = if jobs.is_empty() {
+                    0
+                } else {
+                    from + MAX_ITEMS as u64
+                };
+                (jobs, next)
+            }
+            (_, Some(parent)) => (self.children(parent).await?, 0),
+            _ => {
+                let page = self.list(from).await?;
+                (page.jobs, page.next)
+            }
+        };
+        let looked_at = jobs.len();
+        jobs.retain(|job| {
+            filter.includes_record(job, &self.broker.queue_of(job))
+                && filter.includes_time(time::parse_iso(&job.created_at))
+        });
+        self.keep_delayed(filter, &mut jobs).await?;
+        self.keep_text(filter, &mut jobs, |job| job).await?;
+        Ok(FoundJobs {
+            jobs,
+            looked_at,
+            next,
+        })
+    }
+
+    /// Keeps those dead letters that `filter` includes, but for their time.
+    pub(super) async fn keep_letters(
+        &self,
+        filter: &JobFilter,
+        letters: &mut Vec<DeadLetter>,
+    ) -> Result<(), Error> {
+        letters.retain(|letter| {
+            filter.includes_record(&letter.job, &self.broker.queue_of(&letter.job))
+        });
+        self.keep_text(filter, letters, |letter| &letter.job).await
+    }
+
+    /// Of dispatched jobs, those that wait for a time or those that do not, where the filter says which.
+    async fn keep_delayed(&self, filter: &JobFilter, jobs: &mut Vec<Job>) -> Result<(), Error> {
+        let delayed = match filter.status {
+            Some(JobState::Delayed) => true,
+            Some(JobState::Queued) => false,
+            _ => return Ok(()),
+        };
+        let ids: Vec<_> = jobs.iter().map(Job::job_id).collect();
+        let mut wanted = Vec::with_capacity(ids.len());
+        for chunk in ids.chunks(MAX_ITEMS) {
+            let times = self.broker.next_runs(chunk).await?.into_iter();
+            wanted.extend(times.map(|time| time.is_some() == delayed));
+        }
+        let mut wanted = wanted.into_iter();
+        jobs.retain(|_| wanted.next().unwrap_or(false));
+        Ok(())
+    }
+
+    /// Those whose whole records contain the filter's text.
+    async fn keep_text<T>(
+        &self,
+        filter: &JobFilter,
+        found: &mut Vec<T>,
+        job: impl Fn(&T) -> &Job,
+    ) -> Result<(), Error> {
+        let Some(text) = &filter.text else {
+            return Ok(());
+        };
+        let ids: Vec<_> = found.iter().map(|one| job(one).job_id()).collect();
+        let mut wanted = Vec::with_capacity(ids.len());
+        for chunk in ids.chunks(TEXT_RECORDS) {
+            let records = self.broker.inspect_many(chunk).await?.into_iter();
+            wanted.extend(records.map(|record| record.is_some_and(|job| contains(&job, text))));
+        }
+        let mut wanted = wanted.into_iter();
+        found.retain(|_| wanted.next().unwrap_or(false));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_have_the_words_of_people_and_of_records() {
+        let state = |text: &str| text.parse::<JobState>();
+        assert_eq!(state("failed"), state("error"));
+        assert_eq!(state("done"), state("finished"));
+        assert_eq!(state("running"), state("started"));
+        assert_eq!(state("waiting"), state("waiting_for_prerequisites"));
+        assert_ne!(state("queued"), state("delayed"));
+        let error = state("lost").unwrap_err();
+        assert!(
+            error.contains("\"lost\"") && error.contains("queued") && error.contains("dispatched"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_route_is_a_group_and_default_is_none() {
+        let routed = |route: &str| JobFilter {
+            route: Some(route.parse().unwrap()),
+            ..JobFilter::default()
+        };
+        let mut one = Job::from_fields("j", []);
+        one.group = Some("gpu".to_owned());
+        assert!(routed("gpu").includes_record(&one, "l"));
+        assert!(!routed("cpu").includes_record(&one, "l"));
+        assert!(!routed("default").includes_record(&one, "l"));
+        one.group = None;
+        assert!(routed("default").includes_record(&one, "l"));
+        assert!(!routed("gpu").includes_record(&one, "l"));
+    }
+
+    #[test]
+    fn times_are_from_since_until_before_until() {
+        let filter = JobFilter {
+            since_ms: Some(10),
+            until_ms: Some(20),
+            ..JobFilter::default()
+        };
+        let included: Vec<_> = [9, 10, 19, 20]
+            .map(|at| filter.includes_time(Some(at)))
+            .into();
+        assert_eq!(included, [false, true, true, false]);
+        assert!(!filter.includes_time(None) && JobFilter::default().includes_time(None));
+    }
+}
