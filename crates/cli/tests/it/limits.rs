@@ -44,7 +44,7 @@ on_all_data! {
             (&["--at", "10m"], "+10m"),
             (&["--in", "1h", "--at", "2999-01-01"], "--at"),
             (&["--debounce", "x"], "save=5s"),
-            (&["--debounce", "x=5s", "--in", "1s"], "--in"),
+            (&["--debounce", "x=5s", "--in", "1s"], "--delay"),
             (&["--unique-for", "1h"], "--unique"),
             (&["--unique", "x", "--on-duplicate", "drop"], "keep, refuse or replace"),
             (&["--key", ""], "1 to 256 bytes"),
