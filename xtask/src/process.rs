@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -47,6 +47,38 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), Failure>
         in_words(command),
         output.status
     )))
+}
+
+/// As [`run`]; the error says too what stands on stderr from the first line on that tells of an error.
+pub(crate) fn run_quoting(command: &mut Command, limit: Duration) -> Result<(), Failure> {
+    let mut child = spawn(command.stderr(Stdio::piped()))?;
+    let stream = child.stderr.take().expect("stderr is piped");
+    let quote = thread::spawn(move || quote(stream));
+    let output = wait(child, command, limit)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let quoted = quote.join().unwrap_or_default();
+    let (words, status) = (in_words(command), output.status);
+    Err(Failure::new(format!("`{words}` failed: {status}{quoted}")))
+}
+
+/// Lines of an error that are told again.
+const QUOTED: usize = 40;
+
+/// Passes lines on to our stderr.
+fn quote(stream: impl Read) -> String {
+    let mut quoted = String::new();
+    let mut room = QUOTED;
+    for line in BufReader::new(stream).lines().map_while(Result::ok) {
+        eprintln!("{line}");
+        if room > 0 && (room < QUOTED || line.contains("error")) {
+            room -= 1;
+            quoted.push_str("\n    ");
+            quoted.push_str(&line);
+        }
+    }
+    quoted
 }
 
 /// Runs to the end and returns what it said; an error if it fails or takes too long.
@@ -226,6 +258,18 @@ mod tests {
             PATIENCE,
         );
         assert!(state.is_err() || state.is_ok_and(|state| state.starts_with('Z')));
+    }
+
+    #[test]
+    fn a_failure_quotes_its_error() {
+        let script = "echo warning >&2; echo error: bad >&2; echo here >&2; exit 1";
+        let failure = run_quoting(&mut shell(script), PATIENCE).unwrap_err();
+        let said = failure.to_string();
+        assert!(
+            said.ends_with("exit status: 1\n    error: bad\n    here"),
+            "{said}"
+        );
+        run_quoting(&mut shell("echo error >&2"), PATIENCE).unwrap();
     }
 
     #[test]

@@ -29,7 +29,10 @@ use expand::{Top, expand};
 use files::text;
 pub use verb::{Schema, Verb};
 
-/// How a script begins that runs although the server's memory is full.
+/// How each script begins: by this line a node of a cluster refuses keys of two slots, and a server without memory
+/// refuses the call before it has written anything.
+const CHECKED: &str = "#!lua\n";
+/// How one begins that runs although the server's memory is full.
 const ALLOW_OOM: &str = "#!lua flags=allow-oom\n";
 
 /// How long a reply waits to be fetched, in milliseconds (one hour): long enough for a client that
@@ -62,7 +65,7 @@ impl Verb {
         })
     }
 
-    /// The line that stands before all others, if there is one.
+    /// The line that stands before all others.
     fn flags(self) -> &'static str {
         let file = self.file();
         let top = text(&file).map(|text| Top::read(&file, text));
@@ -70,7 +73,7 @@ impl Verb {
             Some(Ok(Top {
                 allow_oom: true, ..
             })) => ALLOW_OOM,
-            _ => "",
+            _ => CHECKED,
         }
     }
 }

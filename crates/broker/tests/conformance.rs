@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use meshwork_broker::script::Scripts;
-use meshwork_conformance::cases::{Case, Engine, GROUPS, LIMIT};
+use meshwork_conformance::cases::{Bounds, Case, Engine, GROUPS, Group};
 use meshwork_conformance::full_log::refused_scripts;
 use meshwork_conformance::mutation::touched::Touched;
+use meshwork_conformance::trials::{Slowest, at_once};
 use tokio::runtime::{Builder, Runtime};
 
 /// The embedded engine works on these, for seconds where a case is heavy, and so do the connections to servers, which
@@ -18,22 +19,23 @@ const THREADS: usize = 16;
 const SCRIPTS_THAT_WRITE: usize = 60;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert_with(at_once);
     let runtime = Builder::new_multi_thread()
         .worker_threads(THREADS)
         .enable_all()
         .build();
-    let runtime = Arc::new(runtime.expect("threads can be started"));
+    let shared = Shared {
+        runtime: runtime.expect("threads can be started"),
+        slowest: Slowest::default(),
+    };
+    let shared = Arc::new(shared);
     let touched = Touched::from_environment().unwrap_or_else(|why| panic!("{why}"));
-    let engines = engines();
+    let named = named_engines().unwrap_or_else(|why| panic!("{why}"));
+    let engines = named.as_deref().unwrap_or(&USUAL);
     let mut trials = Vec::new();
-    for engine in Engine::ALL
-        .into_iter()
-        .chain([Engine::Cluster, Engine::Rights, Engine::FullLog])
-        .filter(|engine| engines.is_empty() || engines.iter().any(|name| name == engine.name()))
-    {
-        // What is heavy is tried on each of the others, which these are.
-        let heavy = Engine::ALL.contains(&engine);
+    for &engine in engines {
+        let heavy = engine.takes_heavy();
         let groups = GROUPS.iter().filter(|group| heavy || !group.heavy);
         for group in groups {
             for case in group.cases {
@@ -45,17 +47,18 @@ fn main() -> ExitCode {
                     continue;
                 }
                 let name = format!("{}::{short}", engine.name());
-                trials.push(trial(name, engine, case, Arc::clone(&runtime)));
+                trials.push(trial(name, engine, group, case, Arc::clone(&shared)));
             }
         }
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
+    shared.slowest.say();
     let filter = arguments.filter.as_deref().unwrap_or("full-log");
     let all = filter == "full-log"
         && arguments.skip.is_empty()
         && !arguments.list
         && touched.is_none()
-        && engines.is_empty();
+        && engines.contains(&Engine::FullLog);
     let refused = refused_scripts();
     assert!(
         !all || refused >= SCRIPTS_THAT_WRITE,
@@ -64,29 +67,63 @@ fn main() -> ExitCode {
     conclusion.exit_code()
 }
 
-/// Names the engines to run on, as `redis,embedded`; all of them where it is not set.
+/// The engines of a usual run: three for each case, and the full disk.
+const USUAL: [Engine; 4] = [
+    Engine::Redis,
+    Engine::Valkey,
+    Engine::Embedded,
+    Engine::FullLog,
+];
+
+/// Names the engines to run on, as `redis,embedded`, or `all` there are. The usual ones where it is not set.
 const ENGINES: &str = "MESHWORK_ENGINES";
 
-fn engines() -> Vec<String> {
+fn named_engines() -> Result<Option<Vec<Engine>>, String> {
     let named = std::env::var(ENGINES).unwrap_or_default();
-    let names = named.split(',').filter(|name| !name.is_empty());
-    names.map(str::to_owned).collect()
+    if named.is_empty() {
+        return Ok(None);
+    }
+    if named == "all" {
+        return Ok(Some(Engine::EVERY.to_vec()));
+    }
+    let engine = |name: &str| {
+        let mut every = Engine::EVERY.into_iter();
+        let found = every.find(|engine| engine.name() == name);
+        let known = || Engine::EVERY.map(Engine::name).join(", ");
+        found.ok_or_else(|| format!("{ENGINES} names `{name}`: use all, or some of {}", known()))
+    };
+    named
+        .split(',')
+        .map(engine)
+        .collect::<Result<_, _>>()
+        .map(Some)
 }
 
-fn trial(name: String, engine: Engine, case: &'static Case, runtime: Arc<Runtime>) -> Trial {
+/// What all trials use.
+struct Shared {
+    runtime: Runtime,
+    slowest: Slowest,
+}
+
+fn trial(
+    name: String,
+    engine: Engine,
+    group: &'static Group,
+    case: &'static Case,
+    shared: Arc<Shared>,
+) -> Trial {
+    let bounds = Bounds::of(group.heavy, engine);
+    let run = async move |name: &str| {
+        let place = engine.place(name).await;
+        let Some(place) = place.map_err(|why| Failed::from(&why))? else {
+            return Ok(Completion::ignored_with(format!("no {}", engine.program())));
+        };
+        let outcome = case.run_on(&place, Scripts::default(), bounds).await;
+        outcome.map_err(|why| Failed::from(&why))?;
+        Ok(Completion::Completed)
+    };
     Trial::ignorable_test(name.clone(), move || {
-        runtime.block_on(async {
-            let place = engine
-                .place(&name)
-                .await
-                .map_err(|why| Failed::from(&why))?;
-            let Some(place) = place else {
-                return Ok(Completion::ignored_with(format!("no {}", engine.program())));
-            };
-            case.run_on(&place, Scripts::default(), LIMIT)
-                .await
-                .map_err(|why| Failed::from(&why))?;
-            Ok(Completion::Completed)
-        })
+        let work = || shared.runtime.block_on(run(&name));
+        shared.slowest.timed(&name, work)
     })
 }

@@ -12,6 +12,7 @@ use meshwork_conformance::cases::Engine;
 use meshwork_conformance::mutation::noticed::{self, Noticed};
 use meshwork_conformance::mutation::touched::Touched;
 use meshwork_conformance::mutation::{Mutation, all};
+use meshwork_conformance::trials::{Slowest, at_once};
 use tokio::runtime::Runtime;
 
 /// The engine on which the broken scripts run: the one that is there on every machine.
@@ -23,10 +24,12 @@ fn main() -> ExitCode {
     let touched = Touched::from_environment().unwrap_or_else(|why| panic!("{why}"));
     // A case that panics has noticed: its backtrace would look like a failure among thousands of lines.
     std::panic::set_hook(Box::new(|_| {}));
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert_with(at_once);
     let record = std::env::var("MESHWORK_MUTATIONS").is_ok_and(|what| what == "record");
     let runtime = Arc::new(Runtime::new().expect("threads can be started"));
     let noticed = Arc::new(Mutex::new(noticed));
+    let slowest = Arc::new(Slowest::default());
     let is_known = |mutation: &Mutation| lock(&noticed).contains_key(&mutation.name());
     let is_touched = |mutation: &Mutation| {
         let touched = touched.as_ref();
@@ -36,21 +39,27 @@ fn main() -> ExitCode {
         .into_iter()
         .filter(is_touched)
         .filter(|mutation| arguments.filter.is_some() || is_known(mutation) != record)
-        .map(|mutation| trial(mutation, Arc::clone(&runtime), Arc::clone(&noticed), record))
+        .map(|mutation| {
+            let (runtime, noticed) = (Arc::clone(&runtime), Arc::clone(&noticed));
+            trial(mutation, runtime, noticed, Arc::clone(&slowest), record)
+        })
         .collect();
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    slowest.say();
+    conclusion.exit_code()
 }
 
 fn trial(
     mutation: Mutation,
     runtime: Arc<Runtime>,
     noticed: Arc<Mutex<Noticed>>,
+    slowest: Arc<Slowest>,
     record: bool,
 ) -> Trial {
     let name = mutation.name();
     Trial::ignorable_test(name.clone(), move || {
         let first = lock(&noticed).get(&name).cloned();
-        runtime.block_on(async {
+        let run = async || {
             let failed = |why| Failed::from(&why);
             let place = ENGINE.place(&name).await.map_err(failed)?;
             if place.is_none() {
@@ -64,7 +73,7 @@ fn trial(
                     let line = format!("{name}: noticed by {}\n", caught.case);
                     std::io::stdout().write_all(line.as_bytes())?;
                     let mut noticed = lock(&noticed);
-                    noticed.insert(name, caught.case);
+                    noticed.insert(name.clone(), caught.case);
                     // At once: such a run takes long, and may be ended.
                     if record {
                         noticed::record(&noticed)?;
@@ -73,7 +82,8 @@ fn trial(
                 }
                 None => Err(Failed::from("no case notices")),
             }
-        })
+        };
+        slowest.timed(&name, || runtime.block_on(run()))
     })
 }
 

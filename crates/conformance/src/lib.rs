@@ -13,3 +13,4 @@ pub mod full_log;
 pub mod moody;
 pub mod mutation;
 pub mod snapshot;
+pub mod trials;

@@ -24,6 +24,9 @@ const LONG: [&str; 7] = [
     "fuzz", "chaos", "legacy", "actions", "bananas", "scale", "bench",
 ];
 
+/// The conformance suite on all engines there are, where each check takes one of each kind.
+const ALL_ENGINES: (&str, &str) = ("MESHWORK_ENGINES", "all");
+
 /// How much is checked.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Extent {
@@ -38,7 +41,7 @@ pub(crate) struct Extent {
         requires = "fast"
     )]
     since: String,
-    /// All, and after it every program that takes minutes to hours: fuzz, chaos, legacy, actions, bananas, scale, bench
+    /// All, on all engines, and after it every program that takes minutes to hours: fuzz, chaos, legacy, actions, bananas, scale, bench
     #[arg(long)]
     long: bool,
 }
@@ -47,16 +50,17 @@ pub(crate) fn check(workspace: &Workspace, extent: &Extent) -> Result<(), Failur
     if extent.fast {
         return fast::check(workspace, &extent.since);
     }
+    let tests = suite::Selection {
+        environment: if extent.long { &[ALL_ENGINES] } else { &[] },
+        ..suite::Selection::default()
+    };
     let mut steps: Vec<Step<'_>> = vec![
         ("fmt", Box::new(|| cargo(workspace, "fmt --all --check"))),
         ("tidy", Box::new(|| tidy::tidy(workspace))),
         ("deny", Box::new(|| licences(workspace))),
         ("clippy", Box::new(|| lints(workspace))),
         ("doc", Box::new(|| documents(workspace))),
-        (
-            "test",
-            Box::new(|| suite::test(workspace, &suite::Selection::default())),
-        ),
+        ("test", Box::new(|| suite::test(workspace, &tests))),
     ];
     if extent.long {
         let long = |program| -> Step<'_> {
@@ -79,19 +83,19 @@ pub(crate) fn check(workspace: &Workspace, extent: &Extent) -> Result<(), Failur
         eprintln!("\nall checks passed");
         return Ok(());
     }
-    Err(Failure::new(format!("failed: {}", failed.join("; "))))
+    Err(Failure::new(format!("failed:\n{}", failed.join("\n"))))
 }
 
 fn cargo(workspace: &Workspace, words: &str) -> Result<(), Failure> {
     let words: Vec<&str> = words.split(' ').collect();
-    process::run(&mut workspace.cargo(&words), LIMIT)
+    process::run_quoting(&mut workspace.cargo(&words), LIMIT)
 }
 
 /// All with the features that the tests were built with; and the command as most build it, without them.
 fn lints(workspace: &Workspace) -> Result<(), Failure> {
     let mut all = workspace.cargo(&["clippy", "--workspace", "--all-targets"]);
     all.args(suite::FEATURES).args(["--", "-D", "warnings"]);
-    process::run(&mut all, LIMIT)?;
+    process::run_quoting(&mut all, LIMIT)?;
     cargo(workspace, "clippy -p meshwork-cli -- -D warnings")
 }
 
@@ -102,7 +106,7 @@ fn documents(workspace: &Workspace) -> Result<(), Failure> {
         let mut command = workspace.cargo(&["doc", "--workspace", "--no-deps"]);
         command.args(["--document-private-items", targets]);
         command.args(suite::FEATURES);
-        process::run(command.env("RUSTDOCFLAGS", RUSTDOCFLAGS), LIMIT)?;
+        process::run_quoting(command.env("RUSTDOCFLAGS", RUSTDOCFLAGS), LIMIT)?;
     }
     Ok(())
 }

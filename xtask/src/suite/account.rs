@@ -8,43 +8,77 @@ pub(super) struct Account {
     binaries: u32,
     passed: u32,
     ignored: u32,
-    failed: Vec<String>,
-    reports: Vec<String>,
-    reporting: bool,
+    failed: Vec<Failed>,
+    /// The test whose message the next lines are, by its place among those that failed.
+    reporting: Option<usize>,
     skipped: Vec<String>,
-    flaky: Vec<String>,
+    flaky: Vec<Failed>,
+    slowest: Vec<(u32, String)>,
 }
 
-/// Lines of reports that are kept to be told again at the end, after thousands of lines about what passed.
-const REPORTS: usize = 120;
+/// A test that failed.
+#[derive(Debug, PartialEq, Eq)]
+struct Failed {
+    name: String,
+    /// The last lines of what it said.
+    message: Vec<String>,
+}
+
+/// Lines of what a test said that are kept to be told again at the end, after thousands of lines about what passed. Why
+/// it failed stands behind what it printed before.
+const MESSAGE: usize = 30;
+
+/// Failed tests that are told of with their messages: whoever has more begins with these.
+const MESSAGES: usize = 10;
+
+/// Tests that are named as the slowest.
+const SLOWEST: usize = 5;
+
+impl Failed {
+    fn new(name: impl Into<String>) -> Self {
+        let (name, message) = (name.into(), Vec::new());
+        Self { name, message }
+    }
+
+    fn add(&mut self, line: &str) {
+        if self.message.len() == MESSAGE {
+            self.message.remove(0);
+        }
+        if !(line.is_empty() && self.message.is_empty()) {
+            self.message.push(line.to_owned());
+        }
+    }
+}
 
 impl Account {
     /// Takes notice of a line of a test binary's stdout.
     pub(super) fn add(&mut self, line: &str) {
-        self.report(line);
         if let Some(counts) = line.strip_prefix("test result: ") {
+            self.reporting = None;
             self.binaries += 1;
             self.passed += count(counts, "passed");
             self.ignored += count(counts, "ignored");
-        } else if let Some(name) = failed_test(line) {
-            self.failed.push(name.to_owned());
+        } else if line == "failures:" {
+            self.reporting = None;
+        } else if let Some(name) = reported_test(line) {
+            self.reporting = self.failed.iter().position(|failed| failed.name == name);
+        } else if let Some(at) = self.reporting {
+            self.failed[at].add(line);
+        } else {
+            self.failed.extend(failed_test(line).map(Failed::new));
+            self.slowest.extend(timed_test(line));
+            self.keep_slowest();
         }
     }
 
-    /// A binary heads two parts with the same word: what its tests said, and their names.
-    fn report(&mut self, line: &str) {
-        if line == "failures:" {
-            self.reporting = !self.reporting;
-        } else if line.starts_with("test result: ") {
-            self.reporting = false;
-        } else if self.reporting && !line.is_empty() && self.reports.len() < REPORTS {
-            self.reports.push(line.to_owned());
-        }
+    fn keep_slowest(&mut self) {
+        self.slowest.sort_unstable_by(|one, other| other.cmp(one));
+        self.slowest.truncate(SLOWEST);
     }
 
-    /// The tests that failed, for whoever sees only the last lines.
-    pub(super) fn failed(&self) -> &[String] {
-        &self.failed
+    /// The tests that failed.
+    pub(super) fn failed(&self) -> Vec<String> {
+        self.failed.iter().map(|test| test.name.clone()).collect()
     }
 
     /// Whether a program has said how many of its tests passed.
@@ -58,21 +92,28 @@ impl Account {
         self.binaries += own.binaries;
         self.passed += own.passed;
         self.ignored += own.ignored;
-        let room = REPORTS.saturating_sub(self.reports.len());
-        self.reports.extend(own.reports.into_iter().take(room));
         if own.failed.is_empty() && !passed {
-            self.failed.push(program.to_owned());
+            self.failed.push(Failed::new(program));
         }
-        let named = |test| format!("{program}: {test}");
-        self.failed.extend(own.failed.into_iter().map(named));
+        let named = |name: String| format!("{program}: {name}");
+        self.failed
+            .extend(own.failed.into_iter().map(|test| Failed {
+                name: named(test.name),
+                ..test
+            }));
+        let slowest = own.slowest.into_iter();
+        self.slowest
+            .extend(slowest.map(|(took, name)| (took, named(name))));
+        self.keep_slowest();
     }
 
     /// A test that failed and, run again by itself, did not.
     pub(super) fn add_flaky(&mut self, program: &str, test: &str) {
         let name = format!("{program}: {test}");
-        self.failed.retain(|failed| *failed != name);
+        let at = self.failed.iter().position(|failed| failed.name == name);
+        let failed = at.map_or_else(|| Failed::new(name), |at| self.failed.remove(at));
         self.passed += 1;
-        self.flaky.push(name);
+        self.flaky.push(failed);
     }
 
     /// Takes notice of the list of skipped tests.
@@ -87,20 +128,24 @@ impl Account {
     }
 }
 
-/// Skipped tests stand apart: they return early, and most binaries count them as passed.
+/// What failed stands last, for whoever sees only the last lines. Skipped tests stand apart: they return early, and most
+/// binaries count them as passed.
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for line in &self.reports {
-            writeln!(f, "{line}")?;
-        }
-        for name in &self.failed {
-            writeln!(f, "failed: {name}")?;
-        }
-        for name in &self.flaky {
-            writeln!(f, "FLAKY {name}")?;
+        for (ms, name) in &self.slowest {
+            writeln!(f, "slowest: {}.{:03} s {name}", ms / 1000, ms % 1000)?;
         }
         for line in &self.skipped {
             writeln!(f, "{line}")?;
+        }
+        for (what, tests) in [("FLAKY ", &self.flaky), ("failed: ", &self.failed)] {
+            for (at, test) in tests.iter().enumerate() {
+                writeln!(f, "{what}{}", test.name)?;
+                let message = test.message.iter().filter(|_| at < MESSAGES);
+                for line in message {
+                    writeln!(f, "    {line}")?;
+                }
+            }
         }
         write!(f, "{} passed, {} failed", self.passed, self.failed.len())?;
         write!(f, ", {} ignored, {} binaries", self.ignored, self.binaries)?;
@@ -130,6 +175,28 @@ fn failed_test(line: &str) -> Option<&str> {
     Some(name.trim_end())
 }
 
+/// `name` of `---- name stdout ----`, or of `---- name ----`.
+fn reported_test(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("---- ")?.strip_suffix(" ----")?;
+    Some(name.strip_suffix(" stdout").unwrap_or(name))
+}
+
+/// How many milliseconds a test took: `test name ... ok <1.234s>`, or `slow: 1.234s name`.
+fn timed_test(line: &str) -> Option<(u32, String)> {
+    let (name, seconds) = if let Some(rest) = line.strip_prefix("slow: ") {
+        let (seconds, name) = rest.split_once(' ')?;
+        (name, seconds)
+    } else {
+        let (name, rest) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+        let (_, seconds) = rest.strip_suffix('>')?.split_once('<')?;
+        (name.trim_end(), seconds)
+    };
+    let (whole, part) = seconds.strip_suffix('s')?.split_once('.')?;
+    let whole: u32 = whole.parse().ok()?;
+    let part: u32 = part.parse().ok().filter(|_| part.len() == 3)?;
+    Some((whole.checked_mul(1000)?.checked_add(part)?, name.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,9 +224,9 @@ mod tests {
         account.add_skipped("skipped: b: no valkey-server\nskipped: a: no valkey-server\n");
         assert_eq!(
             account.to_string(),
-            "---- two::breaks stdout ----\nit broke\n\
-             failed: two::breaks\nfailed: src/lib.rs - hello (line 3)\n\
-             skipped: a: no valkey-server\nskipped: b: no valkey-server\n\
+            "skipped: a: no valkey-server\nskipped: b: no valkey-server\n\
+             failed: two::breaks\n    it broke\n    \n\
+             failed: src/lib.rs - hello (line 3)\n\
              18 passed, 2 failed, 2 ignored, 2 binaries; 2 were skipped and tested nothing"
         );
     }
@@ -181,8 +248,37 @@ mod tests {
         account.add_flaky("cli::job", "two::breaks");
         assert_eq!(
             account.to_string(),
-            "failed: cli::job: one::breaks\nfailed: cli::run\nFLAKY cli::job: two::breaks\n\
+            "FLAKY cli::job: two::breaks\nfailed: cli::job: one::breaks\nfailed: cli::run\n\
              2 passed, 2 failed, 0 ignored, 1 binaries"
         );
+    }
+
+    #[test]
+    fn the_slowest_tests_are_named_and_long_messages_cut() {
+        let mut own = Account::default();
+        for number in 0..9 {
+            own.add(&format!("test t{number} ... ok <{number}.005s>"));
+        }
+        own.add("slow: 100.250s redis::heavy::one");
+        own.add("test broken ... FAILED <0.100s>");
+        own.add("---- broken ----");
+        for number in 0..100 {
+            own.add(&format!("line {number}"));
+        }
+        let mut account = Account::default();
+        account.add_program("p", own, false);
+        let said = account.to_string();
+        let lines: Vec<_> = said.lines().collect();
+        let slowest = [
+            "slowest: 100.250 s p: redis::heavy::one",
+            "slowest: 8.005 s p: t8",
+            "slowest: 7.005 s p: t7",
+            "slowest: 6.005 s p: t6",
+            "slowest: 5.005 s p: t5",
+            "failed: p: broken",
+            "    line 70",
+        ];
+        assert_eq!(lines[..7], slowest);
+        assert_eq!(lines[lines.len() - 2], "    line 99");
     }
 }

@@ -1,5 +1,6 @@
 //! The test programs that cargo built, and how each is started.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,10 +20,24 @@ pub(super) struct Program {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    /// The binary, and the folder of its package, in which cargo starts it too.
-    Binary(PathBuf, PathBuf),
+    /// A test binary.
+    Binary(Binary),
     Documentation,
 }
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Binary {
+    path: PathBuf,
+    /// The folder of its package, in which cargo starts it too.
+    folder: PathBuf,
+    /// Whether it has a harness of its own, which says itself which of its tests took longest.
+    own_harness: bool,
+}
+
+/// By these words the usual harness says how long each test took. It takes them only with the variable, since how it says
+/// so may change.
+const TIMES: [&str; 2] = ["-Zunstable-options", "--report-time"];
+const UNSTABLE: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
 
 impl Program {
     /// Reads one line of what `cargo test --no-run --message-format=json` prints; `None` for what is no test binary.
@@ -44,7 +59,11 @@ impl Program {
         let target = message["target"]["name"].as_str().ok_or_else(unreadable)?;
         Ok(Some(Self {
             name: format!("{package}::{target}"),
-            kind: Kind::Binary(binary.into(), folder.to_owned()),
+            kind: Kind::Binary(Binary {
+                path: binary.into(),
+                own_harness: has_own_harness(Path::new(manifest), target)?,
+                folder: folder.to_owned(),
+            }),
         }))
     }
 
@@ -59,10 +78,11 @@ impl Program {
     /// Starts all of its tests.
     pub(super) fn command(&self, workspace: &Workspace) -> Command {
         match &self.kind {
-            Kind::Binary(binary, folder) => {
-                let mut command = Command::new(binary);
-                command.current_dir(folder);
-                command.env("CARGO_MANIFEST_DIR", folder);
+            Kind::Binary(binary) => {
+                let mut command = binary.command();
+                if !binary.own_harness {
+                    command.args(TIMES).env(UNSTABLE.0, UNSTABLE.1);
+                }
                 command
             }
             Kind::Documentation => {
@@ -74,24 +94,59 @@ impl Program {
     }
 
     /// Starts one test; `None` where one cannot be started alone.
-    pub(super) fn command_for(&self, workspace: &Workspace, test: &str) -> Option<Command> {
-        matches!(self.kind, Kind::Binary(..)).then(|| {
-            let mut command = self.command(workspace);
-            command.args(["--exact", test]);
-            command
-        })
+    pub(super) fn command_for(&self, test: &str) -> Option<Command> {
+        let Kind::Binary(binary) = &self.kind else {
+            return None;
+        };
+        let mut command = binary.command();
+        command.args(["--exact", test]);
+        Some(command)
     }
+}
+
+impl Binary {
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.current_dir(&self.folder);
+        command.env("CARGO_MANIFEST_DIR", &self.folder);
+        command
+    }
+}
+
+/// Whether a manifest says `harness = false` of a test.
+fn has_own_harness(manifest: &Path, test: &str) -> Result<bool, Failure> {
+    let text = fs::read_to_string(manifest)
+        .map_err(|error| Failure::new(format!("{}: {error}", manifest.display())))?;
+    let name = format!("name = \"{test}\"");
+    let says = |part: &str, line: &str| part.lines().any(|it| it.trim() == line);
+    let mut parts = text.split("\n[");
+    Ok(parts.any(|part| {
+        part.starts_with("[test]]") && says(part, &name) && says(part, "harness = false")
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn line(workspace: &Workspace, package: &str, target: &str) -> String {
+        let manifest = workspace
+            .root
+            .join("crates")
+            .join(package)
+            .join("Cargo.toml");
+        format!(
+            r#"{{"reason":"compiler-artifact","manifest_path":"{}","target":{{"name":"{target}"}},
+            "profile":{{"test":true}},"executable":"/w/target/{target}-1"}}"#,
+            manifest.display()
+        )
+    }
+
     #[test]
     fn only_test_binaries_are_programs() {
-        let line = r#"{"reason":"compiler-artifact","manifest_path":"/w/crates/broker/Cargo.toml",
-            "target":{"name":"conformance"},"profile":{"test":true},"executable":"/w/target/conformance-1"}"#;
-        let program = Program::read(line).unwrap().expect("it is one");
+        let workspace = Workspace::find().unwrap();
+        let line = line(&workspace, "broker", "conformance");
+        let program = Program::read(&line).unwrap().expect("it is one");
         assert_eq!(program.name, "broker::conformance");
         for other in [
             r#"{"reason":"build-finished","success":true}"#,
@@ -103,18 +158,29 @@ mod tests {
         }
     }
 
+    fn words(command: &Command) -> Vec<&str> {
+        command
+            .get_args()
+            .filter_map(|word| word.to_str())
+            .collect()
+    }
+
+    #[test]
+    fn only_the_usual_harness_is_asked_for_times() {
+        let workspace = Workspace::find().unwrap();
+        for (target, expected) in [("it", TIMES.as_slice()), ("mutations", &[])] {
+            let program = Program::read(&line(&workspace, "broker", target)).unwrap();
+            let command = program.expect("it is one").command(&workspace);
+            assert_eq!(words(&command), expected, "{target}");
+        }
+    }
+
     #[test]
     fn one_test_is_started_by_its_whole_name() {
         let workspace = Workspace::find().unwrap();
-        let kind = Kind::Binary("/w/target/conformance-1".into(), "/w".into());
-        let name = "broker::conformance".to_owned();
-        let program = Program { name, kind };
-        let command = program
-            .command_for(&workspace, "redis::claim::one")
-            .unwrap();
-        let arguments: Vec<_> = command.get_args().collect();
-        assert_eq!(arguments, ["--exact", "redis::claim::one"]);
-        let documentation = Program::documentation();
-        assert!(documentation.command_for(&workspace, "one").is_none());
+        let program = Program::read(&line(&workspace, "broker", "conformance")).unwrap();
+        let command = program.expect("it is one").command_for("redis::claim::one");
+        assert_eq!(words(&command.unwrap()), ["--exact", "redis::claim::one"]);
+        assert!(Program::documentation().command_for("one").is_none());
     }
 }

@@ -27,16 +27,23 @@ const TESTS: Duration = Duration::from_secs(75 * 60);
 pub(crate) const FEATURES: [&str; 2] = ["--features", "meshwork-cli/otlp"];
 
 /// What the tests find in their environment.
-struct Surroundings {
+struct Surroundings<'a> {
     tools: Tools,
     /// The file in which tests that cannot run here name themselves.
     skipped: PathBuf,
     /// The built command, where it is built with the tests.
     command: Option<PathBuf>,
+    /// What else there is.
+    environment: &'a [(&'a str, &'a str)],
 }
 
-impl Surroundings {
-    fn lay_out(workspace: &Workspace, tools: Tools, whole: bool) -> Result<Self, Failure> {
+impl<'a> Surroundings<'a> {
+    fn lay_out(
+        workspace: &Workspace,
+        tools: Tools,
+        whole: bool,
+        environment: &'a [(&'a str, &'a str)],
+    ) -> Result<Self, Failure> {
         let skipped = workspace.target("skipped-tests");
         fs::create_dir_all(workspace.root.join("target"))
             .and_then(|()| fs::write(&skipped, ""))
@@ -45,11 +52,13 @@ impl Surroundings {
             tools,
             skipped,
             command: whole.then(|| workspace.built().join("meshwork")),
+            environment,
         })
     }
 
     fn put_into(&self, command: &mut Command) {
         command.envs(self.tools.variables());
+        command.envs(self.environment.iter().copied());
         command.env("MESHWORK_SKIPPED_TESTS", &self.skipped);
         if let Some(meshwork) = &self.command {
             command.env("MESHWORK_BIN", meshwork);
@@ -74,7 +83,7 @@ pub(crate) struct Selection<'a> {
 pub(crate) fn test(workspace: &Workspace, selection: &Selection<'_>) -> Result<(), Failure> {
     let tools = tools::prepare(workspace, !selection.no_install);
     let whole = selection.cargo.is_empty() && selection.binaries.is_empty();
-    let surroundings = Surroundings::lay_out(workspace, tools, whole)?;
+    let surroundings = Surroundings::lay_out(workspace, tools, whole, selection.environment)?;
     let mut account = Account::default();
     let started = Instant::now();
     let passed = if whole {
@@ -91,7 +100,7 @@ pub(crate) fn test(workspace: &Workspace, selection: &Selection<'_>) -> Result<(
 /// The tests that the words for cargo and for the binaries name.
 fn some(
     workspace: &Workspace,
-    surroundings: &Surroundings,
+    surroundings: &Surroundings<'_>,
     selection: &Selection<'_>,
     account: &mut Account,
 ) -> Result<bool, Failure> {
@@ -100,8 +109,7 @@ fn some(
         .args(scope(selection.cargo))
         .args(selection.cargo)
         .arg("--")
-        .args(selection.binaries)
-        .envs(selection.environment.iter().copied());
+        .args(selection.binaries);
     surroundings.put_into(&mut command);
     eprintln!("running the tests: {}", process::in_words(&command));
     process::watch(&mut command, BUILD + TESTS, |line| {

@@ -22,7 +22,7 @@ const THREADS: &str = "RUST_TEST_THREADS";
 /// Returns whether all passed, also those that did so only by themselves.
 pub(super) fn test(
     workspace: &Workspace,
-    surroundings: &Surroundings,
+    surroundings: &Surroundings<'_>,
     account: &mut Account,
 ) -> Result<bool, Failure> {
     let mut programs = build(workspace)?;
@@ -62,7 +62,7 @@ pub(super) fn test(
             eprintln!("xtask: {failure}");
             false
         });
-        let tests = own.failed().to_vec();
+        let tests = own.failed();
         // One that broke off has no closing line, and perhaps tests of which nobody knows.
         whole &= passed || (!tests.is_empty() && own.is_closed());
         account.add_program(&task.name, own, passed);
@@ -70,7 +70,7 @@ pub(super) fn test(
     });
     say_slowest(times);
     eprintln!("running them took {} s", started.elapsed().as_secs());
-    again(workspace, surroundings, failed, account);
+    again(surroundings, failed, account);
     Ok(whole && account.failed().is_empty())
 }
 
@@ -109,17 +109,12 @@ fn say_slowest(mut times: Vec<(Duration, String)>) {
 
 /// Runs each failed test once more, with nothing beside it. One that passes then is flaky: a bug too, but no reason to
 /// lose what else was found out.
-fn again(
-    workspace: &Workspace,
-    surroundings: &Surroundings,
-    failed: Vec<(Program, String)>,
-    account: &mut Account,
-) {
+fn again(surroundings: &Surroundings<'_>, failed: Vec<(Program, String)>, account: &mut Account) {
     if failed.len() > AGAIN {
         return;
     }
     for (program, test) in failed {
-        let Some(mut command) = program.command_for(workspace, &test) else {
+        let Some(mut command) = program.command_for(&test) else {
             continue;
         };
         surroundings.put_into(&mut command);

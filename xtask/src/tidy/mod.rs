@@ -38,15 +38,14 @@ pub(crate) fn tidy(workspace: &Workspace) -> Result<(), Failure> {
     let tree = Tree::read(workspace)?;
     let mut findings = rules::check(&tree);
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
-    for finding in &findings {
-        eprintln!("{finding}");
+    if findings.is_empty() {
+        eprintln!("tidy: {} files, all in order", tree.files().count());
+        eprintln!("tidy: {}", rules::summary(&tree));
+        return Ok(());
     }
-    match findings.len() {
-        0 => {
-            eprintln!("tidy: {} files, all in order", tree.files().count());
-            eprintln!("tidy: {}", rules::summary(&tree));
-            Ok(())
-        }
-        count => Err(Failure::new(format!("tidy: {count} places break a rule"))),
+    let mut said = format!("tidy: {} places break a rule", findings.len());
+    for finding in findings {
+        said.push_str(&format!("\n{finding}"));
     }
+    Err(Failure::new(said))
 }

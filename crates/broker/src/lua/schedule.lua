@@ -1,4 +1,5 @@
 --- @include base, wake_scheduler
+--- @flags allow-oom
 -- Writes a schedule, or forgets it, unless somebody else has changed it meanwhile.
 -- KEYS    1: the schedule's hash
 -- ARGV    1: now

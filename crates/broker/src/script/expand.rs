@@ -6,7 +6,7 @@
 //!   returns a table of the functions named behind `gives`. A function is made anew in each call of a script and costs
 //!   it more than most calls of it, so what only some jobs need is made when the first of them comes.
 //! * `--- @flags allow-oom`: the script runs although the server's memory is full, since it frees memory, takes what
-//!   waits, hands it back, or keeps what runs from being run twice.
+//!   waits, hands it back, keeps what runs from being run twice, or pauses or removes a schedule.
 
 use std::fmt;
 

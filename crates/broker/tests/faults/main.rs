@@ -10,6 +10,7 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use meshwork_conformance::cases::Engine;
 use meshwork_conformance::faulty::{Moment, Plan};
+use meshwork_conformance::trials::{Slowest, at_once};
 use tokio::runtime::Runtime;
 
 /// Failures in a row. A job may lose four workers, and each failed claim is a worker lost to it.
@@ -20,18 +21,23 @@ const TIMES: [(&str, usize); 2] = [("once", 1), ("thrice", 3)];
 const FEWEST: usize = 60;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert_with(at_once);
     let runtime = Arc::new(Runtime::new().expect("threads can be started"));
+    let slowest = Arc::new(Slowest::default());
     let mut trials = Vec::new();
     for engine in Engine::ALL {
         for (when, moment) in [("before", Moment::Before), ("after", Moment::After)] {
             for (often, times) in TIMES {
                 let name = format!("{}::{when}::{often}", engine.name());
-                trials.push(trial(name, engine, moment, times, Arc::clone(&runtime)));
+                let (runtime, slowest) = (Arc::clone(&runtime), Arc::clone(&slowest));
+                trials.push(trial(name, engine, moment, times, runtime, slowest));
             }
         }
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    slowest.say();
+    conclusion.exit_code()
 }
 
 fn trial(
@@ -40,9 +46,10 @@ fn trial(
     moment: Moment,
     times: usize,
     runtime: Arc<Runtime>,
+    slowest: Arc<Slowest>,
 ) -> Trial {
     Trial::ignorable_test(name.clone(), move || {
-        runtime.block_on(async {
+        let run = async || {
             let mut first = 0;
             loop {
                 let place = engine.place(&name).await;
@@ -64,6 +71,7 @@ fn trial(
                 }
                 first += 1;
             }
-        })
+        };
+        slowest.timed(&name, || runtime.block_on(run()))
     })
 }

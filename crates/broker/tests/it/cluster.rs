@@ -2,6 +2,7 @@
 
 use crate::common::{PATIENCE, WORKER, answered, claim, job, queue};
 use meshwork_broker::conn::ConnectError;
+use meshwork_broker::script::Scripts;
 use meshwork_broker::{Broker, Enqueued, Finished};
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::state::Status;
@@ -63,6 +64,28 @@ async fn a_namespace_without_a_hash_tag_is_refused() {
     }
     for node in cluster.nodes() {
         assert_eq!(node.say::<usize>(&["DBSIZE"]).unwrap(), 0);
+    }
+}
+
+/// Nothing of ours may need two nodes: the suite runs on one that says so. Both kinds of scripts, those that run without
+/// memory and those that do not.
+#[tokio::test]
+async fn a_script_with_a_key_of_another_slot_is_refused() {
+    let test = "a_script_with_a_key_of_another_slot_is_refused";
+    let Some(cluster) = RealCluster::start_single_for(test, RealServer::redis()).await else {
+        return;
+    };
+    let broker = connect(&cluster.url(), TAGGED).await.unwrap();
+    assert!(stored(&broker, "j1").await);
+    let elsewhere = |_, source: &str| format!("redis.call('GET', 'elsewhere') {source}");
+    let broker = broker.with_scripts(&Scripts::altered(elsewhere));
+    let refused = [
+        broker.enqueue(&[job("j2")]).await.unwrap_err(),
+        claim(&broker).await.unwrap_err(),
+    ];
+    for error in refused {
+        let said = error.to_string();
+        assert!(said.contains("do not hash to the same slot"), "{said}");
     }
 }
 

@@ -1,5 +1,5 @@
 //! A server whose memory has run out: what is new is refused and writes nothing; what runs can be
-//! claimed, kept, reported, handed back, stopped and forgotten.
+//! claimed, kept, reported, handed back, stopped and forgotten; schedules can be paused and removed.
 
 use std::time::Duration;
 
@@ -13,6 +13,8 @@ use meshwork_model::job::NewJob;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::outcome::{Failure, FailureKind};
 use meshwork_model::route::Route;
+use meshwork_model::schedule::Schedule;
+use meshwork_model::schedule::timing::Timing;
 use meshwork_test_servers::servers::{RealServer, ServerOptions};
 
 const WORKER: &str = "w1-a";
@@ -57,6 +59,9 @@ async fn runs_on(options: ServerOptions) {
     let names = ["j1", "j2", "j3", "j4", "j5", "j6", "j7"];
     let jobs: Vec<_> = names.map(job).into();
     broker.enqueue(&jobs).await.unwrap();
+    let timing = Timing::new("@hourly".parse().unwrap());
+    let pulse = Schedule::new("pulse".parse().unwrap(), timing, job("any"));
+    broker.put_schedule(&pulse, false).await.unwrap();
 
     raw(&broker, &["CONFIG", "SET", "maxmemory", "1"]).await;
     let before = snapshot(broker.conn(), "hero").await.unwrap();
@@ -99,6 +104,8 @@ async fn runs_on(options: ServerOptions) {
     assert_eq!(snapshot(broker.conn(), "hero").await.unwrap(), before);
     let released = broker.release(&held[3]).await.unwrap();
     assert_eq!(released, Released::Released);
+    assert!(broker.pause_schedule(&pulse.name).await.unwrap());
+    assert!(broker.remove_schedule(&pulse.name).await.unwrap());
 
     hand.fetch_add(10_000, std::sync::atomic::Ordering::SeqCst);
     let back = broker.reclaim().await.unwrap();

@@ -15,18 +15,21 @@ use meshwork_test_servers::servers::{RealCluster, RealServer, Tool, shared_for};
 /// An engine that must pass the suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// redis-server.
+    /// A redis-server of its own for each place, as a cluster of one node, which refuses keys of two slots. The verbs come
+    /// from a user who may do what the documentation says is needed, and no more.
     Redis,
-    /// valkey-server.
+    /// valkey-server, as it is without settings; places share it.
     Valkey,
     /// The engine that runs in the process.
     Embedded,
-    /// Three redis-servers as a cluster. All cases have one slot, and so one server for one at a time.
-    Cluster,
-    /// A redis-server, as a user who may do what the documentation says is needed, and no more.
-    Rights,
     /// The embedded engine, each command of which is tried before on a full disk.
     FullLog,
+    /// redis-server, as it is without settings; places share it.
+    Plain,
+    /// Three redis-servers as a cluster. All cases have one slot, and so one server for one at a time.
+    Cluster,
+    /// The same as [`Self::Plain`], with the user of [`Self::Redis`].
+    Rights,
 }
 
 /// The two ways to a place.
@@ -55,11 +58,14 @@ impl Ways {
 /// What all namespaces begin with: one slot of a cluster.
 const HASH_TAG: &str = "{c}";
 
-/// The user of [`Engine::Rights`], and the password.
+/// The user whose rights are restricted, and the password.
 const USER: &str = "suite";
 
 static CLUSTER: OnceCell<Option<RealCluster>> = OnceCell::const_new();
 static TURN: Semaphore = Semaphore::const_new(1);
+
+/// The nodes of [`Engine::Redis`], for as long as the process lives.
+static NODES: Mutex<Vec<RealCluster>> = Mutex::new(Vec::new());
 
 /// Namespaces so far, so that no two places of a process have the same.
 static NAMESPACES: AtomicU32 = AtomicU32::new(0);
@@ -76,8 +82,28 @@ pub struct Place {
 }
 
 impl Engine {
-    /// All that are one server, or none.
+    /// Each case runs on these in every check, also what is heavy.
     pub const ALL: [Self; 3] = [Self::Redis, Self::Valkey, Self::Embedded];
+
+    /// All there are: what one of [`Self::ALL`] has in one, apart, and each beside the others.
+    pub const EVERY: [Self; 7] = [
+        Self::Redis,
+        Self::Valkey,
+        Self::Embedded,
+        Self::FullLog,
+        Self::Plain,
+        Self::Cluster,
+        Self::Rights,
+    ];
+
+    /// Whether cases with 100,000 items run on it. The others differ from these in nothing that grows with the number.
+    #[must_use]
+    pub const fn takes_heavy(self) -> bool {
+        matches!(
+            self,
+            Self::Redis | Self::Valkey | Self::Embedded | Self::Plain
+        )
+    }
 
     /// The word that trials' names begin with.
     #[must_use]
@@ -86,9 +112,10 @@ impl Engine {
             Self::Redis => "redis",
             Self::Valkey => "valkey",
             Self::Embedded => "embedded",
+            Self::FullLog => "full-log",
+            Self::Plain => "plain",
             Self::Cluster => "cluster",
             Self::Rights => "rights",
-            Self::FullLog => "full-log",
         }
     }
 
@@ -96,7 +123,7 @@ impl Engine {
     #[must_use]
     pub const fn program(self) -> &'static str {
         match self {
-            Self::Redis | Self::Cluster | Self::Rights => "redis-server",
+            Self::Redis | Self::Plain | Self::Cluster | Self::Rights => "redis-server",
             Self::Valkey => "valkey-server",
             Self::Embedded | Self::FullLog => "nothing",
         }
@@ -137,7 +164,8 @@ impl Engine {
             return Ok(free);
         }
         let conn = match self {
-            Self::Redis => server(test, Tool::Redis).await?,
+            Self::Redis => return node(test).await,
+            Self::Plain => server(test, Tool::Redis).await?,
             Self::Valkey => server(test, Tool::Valkey).await?,
             Self::Embedded => Some(Conn::embedded(&Handle::in_memory())),
             Self::Cluster => cluster(test).await?,
@@ -165,15 +193,31 @@ async fn restricted(test: &str) -> Result<Option<Ways>, Failure> {
     let Some(database) = shared_for(test, Tool::Redis) else {
         return Ok(None);
     };
+    let url = database.url();
+    add_user(database.server, &url).await.map(Some)
+}
+
+/// A cluster of one node, and a user there.
+async fn node(test: &str) -> Result<Option<Ways>, Failure> {
+    let Some(cluster) = RealCluster::start_single_for(test, RealServer::redis()).await else {
+        return Ok(None);
+    };
+    let ways = add_user(&cluster.nodes()[0], &cluster.url()).await;
+    let mut nodes = NODES.lock().expect("nobody panics with the lock held");
+    nodes.push(cluster);
+    ways.map(Some)
+}
+
+/// Adds the user with few rights. The verbs come from it, and what a case looks at and changes by hand does not.
+async fn add_user(server: &RealServer, url: &str) -> Result<Ways, Failure> {
     // Cases have namespaces of their own behind the tag.
     let tag = HASH_TAG.parse()?;
     let rules = [rights(&tag), bananas_rights(&tag), nooble_rights(&tag)].join(" ");
     let rule = format!("on >{USER} {rules} ~{HASH_TAG}* &{HASH_TAG}*");
     let words = ["ACL", "SETUSER", USER].into_iter().chain(rule.split(' '));
-    database.server.say::<()>(&Vec::from_iter(words))?;
-    let login = format!("redis://{USER}:{USER}@");
-    let verbs = open(&database.url().replacen("redis://", &login, 1)).await?;
-    Ok(Some(Ways::new(verbs, open(&database.url()).await?)))
+    server.say::<()>(&Vec::from_iter(words))?;
+    let login = url.replacen("://", &format!("://{USER}:{USER}@"), 1);
+    Ok(Ways::new(open(&login).await?, open(url).await?))
 }
 
 /// The cluster that all tests of this binary share.

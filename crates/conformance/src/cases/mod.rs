@@ -92,7 +92,7 @@ use futures_util::future::BoxFuture;
 
 pub use engine::{Engine, Place};
 pub use failure::{Failure, Outcome};
-pub use run::LIMIT;
+pub use run::Bounds;
 pub use world::World;
 
 use failure::{cases, check, same};

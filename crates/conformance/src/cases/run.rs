@@ -1,40 +1,117 @@
-//! One case on one place: its namespace, its time limit, and what must hold after every case.
+//! One case on one place: its namespace, its bounds, and what must hold after every case.
 
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use meshwork_broker::script::Scripts;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::world::BESIDE;
-use super::{Case, Failure, Outcome, Place, World};
+use super::{Case, Engine, Failure, Outcome, Place, World};
 use crate::snapshot::keys_outside;
 
-/// Far more than a case takes, so that only one that hangs meets it.
-pub const LIMIT: Duration = Duration::from_secs(600);
+/// How much a case may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// From its beginning to its end.
+    pub time: Duration,
+    /// Processor time of its own, where the embedded engine runs too: what runs beside it does not count.
+    pub work: Duration,
+}
+
+impl Bounds {
+    /// A case that is not heavy. Most take some milliseconds. Its work is bounded tightly, since a busy machine does not
+    /// make more of it; its time loosely, since it does of that.
+    const LIGHT: Self = Self {
+        time: Duration::from_secs(120),
+        work: Duration::from_secs(2),
+    };
+
+    /// The same on [`Engine::FullLog`], which tries each command three times more, on a copy.
+    const LIGHT_TRIED_OUT: Self = Self {
+        time: Duration::from_secs(300),
+        work: Duration::from_secs(30),
+    };
+
+    /// A case with 100,000 items: only one that hangs meets them.
+    const HEAVY: Self = Self {
+        time: Duration::from_secs(600),
+        work: Duration::from_secs(600),
+    };
+
+    /// Those of a case.
+    #[must_use]
+    pub const fn of(heavy: bool, engine: Engine) -> Self {
+        match (heavy, engine) {
+            (true, _) => Self::HEAVY,
+            (false, Engine::FullLog) => Self::LIGHT_TRIED_OUT,
+            (false, _) => Self::LIGHT,
+        }
+    }
+}
 
 impl Case {
-    /// Runs the case with `scripts`. A panic and a case that does not end within `limit` are failures too.
+    /// Runs the case with `scripts`. A panic and a case that takes more than `bounds` are failures too.
     ///
     /// # Errors
     /// What the case found wrong.
-    pub async fn run_on(
-        &'static self,
-        place: &Place,
-        scripts: Scripts,
-        limit: Duration,
-    ) -> Outcome {
+    pub async fn run_on(&'static self, place: &Place, scripts: Scripts, bounds: Bounds) -> Outcome {
         let world = World::new(place.ways().clone(), scripts)?;
-        let run = tokio::spawn(async move { (self.run)(&world).await });
+        let worked = Arc::new(AtomicU64::new(0));
+        let metered = Arc::clone(&worked);
+        let run = tokio::spawn(async move {
+            let case = (self.run)(&world);
+            Metered { case, metered }.await
+        });
         let stop = run.abort_handle();
-        match tokio::time::timeout(limit, run).await {
+        match tokio::time::timeout(bounds.time, run).await {
             Ok(Ok(outcome)) => outcome?,
             Ok(Err(panic)) => return Err(Failure::new(panic)),
             Err(_) => {
                 stop.abort();
-                return Err(Failure::new(format!("it did not end within {limit:?}")));
+                let time = bounds.time;
+                return Err(Failure::new(format!("it did not end within {time:?}")));
             }
+        }
+        let (worked, most) = (
+            Duration::from_nanos(worked.load(Ordering::Relaxed)),
+            bounds.work,
+        );
+        if worked > most {
+            let what = format!("it took {worked:?} of the processor, and {most:?} are the most");
+            return Err(Failure::new(what));
         }
         alone(place).await
     }
+}
+
+/// A case whose processor time is added up, in nanoseconds. What it spawns counts for nothing.
+struct Metered<'a> {
+    case: BoxFuture<'a, Outcome>,
+    metered: Arc<AtomicU64>,
+}
+
+impl Future for Metered<'_> {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        let before = thread_time();
+        let polled = self.case.as_mut().poll(cx);
+        let nanos = (thread_time() - before).as_nanos();
+        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+        self.metered.fetch_add(nanos, Ordering::Relaxed);
+        polled
+    }
+}
+
+/// The processor time that this thread has had.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// Nothing is ever written outside of the namespace.

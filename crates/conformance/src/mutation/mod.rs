@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use meshwork_broker::script::{Schema, Scripts, Verb};
 
-use crate::cases::{Case, Engine, Failure, GROUPS, Group};
+use crate::cases::{Bounds, Case, Engine, Failure, GROUPS, Group};
 
 /// A case that a broken script keeps busy for longer has noticed it; none of those that are asked takes a tenth of it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Bounds = Bounds {
+    time: Duration::from_secs(60),
+    work: Duration::from_secs(60),
+};
 
 /// One way to break one script.
 #[derive(Debug, Clone)]

@@ -1,5 +1,5 @@
 //! A real cluster on loopback: three masters, each with a third of the slots, and replicas of them on
-//! request.
+//! request; or one node with all slots.
 
 use std::path::Path;
 use std::time::Duration;
@@ -25,6 +25,8 @@ const MIGRATE_MS: &str = "5000";
 /// A cluster of one test, killed when dropped.
 pub struct RealCluster {
     nodes: Vec<RealServer>,
+    /// How many of the nodes are masters: they stand first.
+    masters: usize,
 }
 
 impl RealCluster {
@@ -35,7 +37,7 @@ impl RealCluster {
     /// When the nodes do not agree; in CI, when there is no server.
     pub async fn start(options: ServerOptions, replicas: usize) -> Option<Self> {
         let program = need(options.tool)?;
-        Some(Self::with(&program, options, replicas).await)
+        Some(Self::with(&program, options, MASTERS, replicas).await)
     }
 
     /// As [`Self::start`], for a harness of its own, where threads carry no test's name.
@@ -44,21 +46,32 @@ impl RealCluster {
     /// As [`Self::start`].
     pub async fn start_for(test: &str, options: ServerOptions, replicas: usize) -> Option<Self> {
         let program = need_for(test, options.tool)?;
-        Some(Self::with(&program, options, replicas).await)
+        Some(Self::with(&program, options, MASTERS, replicas).await)
     }
 
-    async fn with(program: &Path, options: ServerOptions, replicas: usize) -> Self {
+    /// One node with all slots. It refuses keys of two slots, as each node does.
+    ///
+    /// # Panics
+    /// When the node does not take its slots; in CI, when there is no server.
+    pub async fn start_single_for(test: &str, options: ServerOptions) -> Option<Self> {
+        let program = need_for(test, options.tool)?;
+        Some(Self::with(&program, options, 1, 0).await)
+    }
+
+    async fn with(program: &Path, options: ServerOptions, masters: usize, replicas: usize) -> Self {
         let node = |_| RealServer::start(program, options.clone().cluster());
         let cluster = Self {
-            nodes: (0..MASTERS + replicas).map(node).collect(),
+            nodes: (0..masters + replicas).map(node).collect(),
+            masters,
         };
         cluster.meet().await.expect("the nodes take their commands");
         cluster
     }
 
     async fn meet(&self) -> RedisResult<()> {
-        for (at, node) in self.nodes[..MASTERS].iter().enumerate() {
-            let (from, to) = (at * SLOTS / MASTERS, (at + 1) * SLOTS / MASTERS - 1);
+        let masters = self.masters;
+        for (at, node) in self.nodes[..masters].iter().enumerate() {
+            let (from, to) = (at * SLOTS / masters, (at + 1) * SLOTS / masters - 1);
             let (from, to) = (from.to_string(), to.to_string());
             node.say::<()>(&["CLUSTER", "ADDSLOTSRANGE", &from, &to])?;
             // No two nodes may take each other's epoch.
@@ -71,12 +84,12 @@ impl RealCluster {
         }
         let all = self.nodes.len().to_string();
         self.each_says("cluster_known_nodes", &all).await;
-        for (at, node) in self.nodes[MASTERS..].iter().enumerate() {
-            let master = self.id(at % MASTERS)?;
+        for (at, node) in self.nodes[masters..].iter().enumerate() {
+            let master = self.id(at % masters)?;
             node.say::<()>(&["CLUSTER", "REPLICATE", &master])?;
         }
         self.each_says("cluster_state", "ok").await;
-        for node in &self.nodes[MASTERS..] {
+        for node in &self.nodes[masters..] {
             eventually("the replica follows", PATIENCE, async || {
                 (node.info("master_link_status")? == "up").then_some(())
             })
@@ -137,8 +150,9 @@ impl RealCluster {
         let slot: usize = self.nodes[0]
             .say(&["CLUSTER", "KEYSLOT", key])
             .expect("the node answers");
-        let owns = |at: &usize| (at * SLOTS / MASTERS..(at + 1) * SLOTS / MASTERS).contains(&slot);
-        let owner = (0..MASTERS).find(owns).expect("each slot has an owner");
+        let masters = self.masters;
+        let owns = |at: &usize| (at * SLOTS / masters..(at + 1) * SLOTS / masters).contains(&slot);
+        let owner = (0..masters).find(owns).expect("each slot has an owner");
         (owner, slot)
     }
 

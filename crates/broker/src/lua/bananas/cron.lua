@@ -1,4 +1,5 @@
 --- @include base
+--- @flags allow-oom
 -- Keeps a cron schedule of jobs of Bananas, or forgets it. How far it is stands where Bananas' own scheduler keeps that,
 -- and stays when it is forgotten: a scheduler of Bananas may know it too.
 -- KEYS

@@ -1,0 +1,57 @@
+//! What the programs share that run trials instead of tests: how many at once, and which of them took longest.
+
+use std::io::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+/// Trials at once for each processor where nothing else is said: most of them wait for a server.
+const AT_ONCE: usize = 4;
+
+/// Says how many run at once, as for other tests.
+const THREADS: &str = "RUST_TEST_THREADS";
+
+/// Trials that are named as the slowest.
+const SLOWEST: usize = 5;
+
+/// How many trials run at once.
+///
+/// # Panics
+/// When `RUST_TEST_THREADS` is set to something else than a number.
+#[must_use]
+pub fn at_once() -> usize {
+    match std::env::var(THREADS) {
+        Ok(number) => number.parse().expect("RUST_TEST_THREADS is a number"),
+        Err(_) => AT_ONCE * available_parallelism().map_or(2, usize::from),
+    }
+}
+
+/// How long trials took, by name: the slowest first.
+#[derive(Debug, Default)]
+pub struct Slowest(Mutex<Vec<(Duration, String)>>);
+
+impl Slowest {
+    /// Does the work of a trial, and notes how long it took.
+    pub fn timed<T>(&self, name: &str, work: impl FnOnce() -> T) -> T {
+        let started = Instant::now();
+        let done = work();
+        let mut all = self.all();
+        all.push((started.elapsed(), name.to_owned()));
+        all.sort_unstable_by(|one, other| other.cmp(one));
+        all.truncate(SLOWEST);
+        done
+    }
+
+    /// Writes a line for each to stdout, as `cargo xtask` reads them: `slow: 1.234s name`.
+    pub fn say(&self) {
+        let mut out = std::io::stdout();
+        for (took, name) in &*self.all() {
+            // Nobody may listen any more.
+            let _ = writeln!(out, "slow: {:.3}s {name}", took.as_secs_f64());
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<(Duration, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
