@@ -2,15 +2,14 @@
 //!
 //! [`pull`] exchanges results for jobs while slots are free (a [`call`] each time), [`start`] gives each job a
 //! [`slot`], [`execute`] runs it, [`report`] says how it went, [`renew`] keeps the leases on a thread of its
-//! own, [`feed`] waits for ids while the queues are empty and there is [`appetite`] for them, [`control`]
-//! hears of jobs that are to stop, [`duty`] does what one worker at a time does for all, [`lists`] says what
+//! own, [`feed`] waits for ids while the queues are empty and there is [`appetite`] for them, [`control_poll`]
+//! learns of jobs that are to stop, [`maintenance`] is what one worker at a time does for all, [`lists`] says what
 //! it takes from, [`ship`] keeps what runs say, [`presence`] tells others of it, and [`monitor`] how it is. What a job does is a [`Runner`]'s.
 
 mod appetite;
 mod call;
-mod control;
+mod control_poll;
 pub(crate) mod dedicated_thread;
-mod duty;
 mod execute;
 mod feed;
 mod handle;
@@ -18,6 +17,7 @@ mod held;
 mod identity;
 mod lists;
 mod logfile;
+mod maintenance;
 mod meter;
 mod monitor;
 mod presence;
@@ -46,12 +46,12 @@ use meshwork_model::route::routes::Routes;
 use crate::runner::{self, Runner};
 use crate::{Client, Error};
 pub(crate) use appetite::{Appetite, Holds};
-use duty::Due;
 pub use handle::WorkerHandle;
 pub(crate) use identity::Identity;
 use lists::Places;
 pub use logfile::LogDirError;
 use logfile::LogFolders;
+use maintenance::NextDue;
 pub(crate) use meter::Meter;
 pub(crate) use monitor::Watched;
 pub use monitor::{Monitor, Unfit};
@@ -319,7 +319,7 @@ impl Worker {
             log_folders: Arc::new(log_folders),
             backoff: self.backoff,
             retention: self.retention,
-            due: Due::new(),
+            next_due: NextDue::new(),
             meter,
             broker: self.broker,
             listening: tokio::sync::Mutex::new(true),

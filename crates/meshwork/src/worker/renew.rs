@@ -1,5 +1,5 @@
 //! Renewal: a thread with a runtime and a connection of its own, so that no handler, however busy, can
-//! starve it. It also takes back what other workers left behind. [`control`] and [`duties`] run beside it.
+//! starve it. It also takes back what other workers left behind. [`poll_control`] and [`maintain`] run beside it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::Setup;
-use super::control::control;
-use super::duty::{Turn, duties, listen};
+use super::control_poll::poll_control;
 use super::held::Held;
 use super::lists::Lists;
+use super::maintenance::{Leadership, maintain, wait_for_wakeups};
 use super::presence::reclaim_dead;
 use crate::worker::dedicated_thread::{Never, Thread, in_turn, within};
 
@@ -56,15 +56,22 @@ impl Keeper {
 /// Renews for ever, over a connection that is made again whenever it breaks.
 async fn keep(setup: &Setup, held: &Held, report: &watch::Sender<Option<Listed>>) {
     let mut backoff = Backoff::new();
-    let (turns, word) = (watch::Sender::new(Turn::default()), Notify::new());
+    let (polls, wakeup) = (watch::Sender::new(Leadership::default()), Notify::new());
     loop {
         match setup.broker.dedicated().await {
             Ok(broker) => {
+                let maintenance = maintain(
+                    &broker,
+                    setup.retention,
+                    polls.subscribe(),
+                    &setup.next_due,
+                    &wakeup,
+                );
                 let Err(error) = tokio::select! {
                     failed = keep_over(&broker, setup, held, report, &mut backoff) => failed,
-                    failed = control(&broker, setup, held, &turns) => failed,
-                    failed = duties(&broker, setup, turns.subscribe(), &word) => failed,
-                    never = listen(&broker, &word) => match never {},
+                    failed = poll_control(&broker, setup, held, &polls) => failed,
+                    failed = maintenance => failed,
+                    never = wait_for_wakeups(&broker, &wakeup) => match never {},
                     failed = setup.present.keep(&broker, held) => failed,
                 };
                 setup.meter.failed("renew", &error);

@@ -99,7 +99,7 @@ pub(super) async fn fail(setup: &Setup, slot: &Slot, failure: &Failure, logs: (&
                 let runs_again = told == Failed::Requeued;
                 reason.log(runs_again);
                 if runs_again {
-                    setup.due.note(pause);
+                    setup.next_due.note(pause);
                 }
             }
             Err(error) if error.is_temporary() && Instant::now() < until => {

@@ -8,10 +8,10 @@ use meshwork_broker::{Broker, Retention};
 use meshwork_model::retry::RetryBackoff;
 use tokio::sync::watch;
 
-use super::duty::Due;
 use super::identity::Identity;
 use super::lists::{Lists, Places};
 use super::logfile::LogFolders;
+use super::maintenance::NextDue;
 use super::meter::Meter;
 use super::presence::Present;
 use crate::runner::Runner;
@@ -34,7 +34,7 @@ pub(crate) struct Setup {
     pub(super) backoff: RetryBackoff,
     pub(super) retention: Retention,
     /// When a job that failed here is due again.
-    pub(super) due: Due,
+    pub(super) next_due: NextDue,
     /// What it counts.
     pub(super) meter: Arc<Meter>,
     /// Whether it is, or is to be, on the list of listeners.

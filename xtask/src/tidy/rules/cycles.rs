@@ -20,7 +20,6 @@ const KNOWN: [(&str, &[&str]); 15] = [
     ("crates/embedded/src/command/number", &["extended", "text"]),
     ("crates/fuzz/src", &["data", "pair"]),
     ("crates/fuzz/src", &["generate", "lua"]),
-    ("crates/meshwork/src/worker", &["control", "duty"]),
     ("crates/meshwork/src/worker", &["execute", "report", "slot"]),
     ("crates/model/src", &["batch", "job"]),
     ("crates/model/src", &["keys", "route"]),

@@ -1,32 +1,26 @@
-//! Control: once a second the worker hears which of its jobs are to stop, whether the duties of all are its
-//! turn, and how the migrations of its types stand. It runs on the keeper's thread.
+//! Control poll: once a second the worker learns which of its jobs are to stop, whether it leads maintenance, and how the
+//! migrations of its types stand. It runs on the keeper's thread.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use meshwork_broker::{Broker, Control, Controlled};
 use tokio::sync::watch;
 
 use super::Setup;
-use super::duty::Turn;
 use super::held::Held;
+use super::maintenance::{LEADS_FOR, Leadership, POLL_EVERY};
 use crate::worker::dedicated_thread::{Never, in_turn};
 
-/// Between two looks: so long, at most, a request to stop waits to be heard.
-pub(super) const EVERY: Duration = Duration::from_secs(1);
-/// How long a turn lasts: a little less, so that a worker that is alone has every turn.
-const TURN: Duration = Duration::from_millis(900);
-
-/// Asks for ever, until the connection breaks.
-pub(super) async fn control(
+/// Polls until the connection breaks. A request to stop waits for the next poll at most.
+pub(super) async fn poll_control(
     broker: &Broker,
     setup: &Setup,
     held: &Held,
-    turns: &watch::Sender<Turn>,
+    polls: &watch::Sender<Leadership>,
 ) -> Result<Never, meshwork_broker::Error> {
     let queues = setup.places.control_queues(broker.keys());
     let types = setup.places.types();
-    let mut ticks = tokio::time::interval(EVERY);
+    let mut ticks = tokio::time::interval(POLL_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
@@ -36,18 +30,23 @@ pub(super) async fn control(
             queues: &queues,
             types: &types,
             held: &ids,
-            turn: TURN,
+            turn: LEADS_FOR,
         };
-        // What a turn that is left out should have heard of, the renewals tell.
-        if let Some(told) =
-            in_turn(broker.outages(), "control", EVERY, broker.control(asked)).await?
+        // What a poll that failed should have learned, the renewals tell.
+        if let Some(told) = in_turn(
+            broker.outages(),
+            "control",
+            POLL_EVERY,
+            broker.control(asked),
+        )
+        .await?
         {
-            heed(setup, held, turns, told);
+            heed(setup, held, polls, told);
         }
     }
 }
 
-fn heed(setup: &Setup, held: &Held, turns: &watch::Sender<Turn>, told: Control) {
+fn heed(setup: &Setup, held: &Held, polls: &watch::Sender<Leadership>, told: Control) {
     for id in &told.stop {
         held.request_stop(id);
     }
@@ -60,8 +59,8 @@ fn heed(setup: &Setup, held: &Held, turns: &watch::Sender<Turn>, told: Control) 
         }
         changed
     });
-    turns.send_replace(Turn {
-        mine: told.turn,
+    polls.send_replace(Leadership {
+        leads: told.turn,
         due: told.due,
     });
 }

@@ -1,0 +1,32 @@
+//! The batch monitor seals batches whose client is gone, counts members that ended without a report, goes on with
+//! cancellations, and forgets old batches.
+
+use futures_util::future::BoxFuture;
+use meshwork_broker::{Broker, Error, Retention};
+
+use super::task::{Outcome, Task};
+
+pub(super) struct BatchMonitor {
+    broker: Broker,
+    retention: Retention,
+}
+
+impl BatchMonitor {
+    pub(super) fn new(broker: &Broker, retention: Retention) -> Self {
+        let broker = broker.clone();
+        Self { broker, retention }
+    }
+}
+
+impl Task for BatchMonitor {
+    fn name(&self) -> &'static str {
+        "tend_batches"
+    }
+
+    fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let (_met, more) = self.broker.tend_batches(self.retention).await?;
+            Ok(Outcome::more(more))
+        })
+    }
+}

@@ -1,0 +1,34 @@
+//! Cron: decides the slots of schedules that are due. Each slot is decided once, however many workers do so.
+
+use futures_util::future::BoxFuture;
+use meshwork_broker::{Broker, Error};
+
+use super::promoter::TICK;
+use super::task::{Outcome, Task};
+
+pub(super) struct Cron(Broker);
+
+impl Cron {
+    pub(super) fn new(broker: &Broker) -> Self {
+        Self(broker.clone())
+    }
+}
+
+impl Task for Cron {
+    fn name(&self) -> &'static str {
+        "tick"
+    }
+
+    fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let ticked = self.0.tick().await?;
+            for (schedule, why) in &ticked.troubles {
+                tracing::warn!(%schedule, why, "a slot is not decided yet");
+            }
+            Ok(Outcome {
+                worked: ticked.due > 0,
+                next: ticked.next.map(|next| next + TICK),
+            })
+        })
+    }
+}

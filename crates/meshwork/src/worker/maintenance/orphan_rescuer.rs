@@ -1,0 +1,117 @@
+//! The orphan rescuer finds what nobody comes back to: jobs and ids of dead processes of this host, jobs under watch whose
+//! worker is gone, ids in the prefetch lists of workers that are gone, and jobs of other clients on no list.
+
+use futures_util::future::BoxFuture;
+use meshwork_broker::{Broker, Error};
+
+use super::task::{Outcome, Task};
+use crate::worker::presence::reclaim_dead;
+
+/// Takes back what dead workers of this host held.
+pub(super) struct DeadProcesses(Broker);
+
+impl DeadProcesses {
+    pub(super) fn new(broker: &Broker) -> Self {
+        Self(broker.clone())
+    }
+}
+
+impl Task for DeadProcesses {
+    fn name(&self) -> &'static str {
+        "reclaim_dead"
+    }
+
+    fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(async move {
+            reclaim_dead(&self.0).await?;
+            Ok(Outcome::default())
+        })
+    }
+}
+
+/// Looks at the jobs under watch that are due.
+pub(super) struct Watchdog(Broker);
+
+impl Watchdog {
+    pub(super) fn new(broker: &Broker) -> Self {
+        Self(broker.clone())
+    }
+}
+
+impl Task for Watchdog {
+    fn name(&self) -> &'static str {
+        "watch"
+    }
+
+    fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let watched = self.0.watch().await?;
+            if !watched.pushed.is_empty() {
+                tracing::warn!(ids = ?watched.pushed, "requeued orphaned jobs");
+            }
+            Ok(Outcome::more(watched.more))
+        })
+    }
+}
+
+/// Walks through all keys for prefetch lists whose worker is not registered, a page at a time.
+pub(super) struct OrphanedPrefetch {
+    broker: Broker,
+    /// Where the walk goes on.
+    page: u64,
+}
+
+impl OrphanedPrefetch {
+    pub(super) fn new(broker: &Broker) -> Self {
+        let broker = broker.clone();
+        Self { broker, page: 0 }
+    }
+}
+
+impl Task for OrphanedPrefetch {
+    fn name(&self) -> &'static str {
+        "stranded"
+    }
+
+    fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let found = self.broker.stranded(self.page).await?;
+            if found.lists > 0 {
+                tracing::warn!(
+                    lists = found.lists,
+                    "found ids prefetched by workers that are gone"
+                );
+            }
+            self.page = found.next;
+            Ok(Outcome::default())
+        })
+    }
+}
+
+/// Goes on with the walk through all keys for orphaned jobs, which all workers share.
+pub(super) struct ForeignScan(Broker);
+
+impl ForeignScan {
+    pub(super) fn new(broker: &Broker) -> Self {
+        Self(broker.clone())
+    }
+}
+
+impl Task for ForeignScan {
+    fn name(&self) -> &'static str {
+        "sweep"
+    }
+
+    fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(async move {
+            let swept = self.0.sweep().await?;
+            if swept.unroutable > 0 {
+                tracing::warn!(
+                    jobs = swept.unroutable,
+                    "jobs of foreign clients do not tell their type; nobody can requeue them"
+                );
+            }
+            Ok(Outcome::default())
+        })
+    }
+}

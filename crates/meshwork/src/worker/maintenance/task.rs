@@ -1,0 +1,137 @@
+//! Tasks, and the list that runs those that are due.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use meshwork_broker::{Error, Outages};
+use tokio::time::Instant;
+
+use crate::worker::dedicated_thread::in_turn;
+
+/// A part of the work of maintenance. It keeps nothing that is lost with it: another worker goes on.
+pub(crate) trait Task: Send {
+    /// For logs.
+    fn name(&self) -> &'static str;
+
+    /// Does a bounded part, and tells when it is due next.
+    ///
+    /// # Errors
+    /// If the server does not take a call; it is due again after a pause.
+    fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>>;
+}
+
+/// What came of one run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Whether there was anything to do.
+    pub(crate) worked: bool,
+    /// When there is more to do; at once if this is zero. None: the task is run when it is asked for again.
+    pub(crate) next: Option<Duration>,
+}
+
+impl Outcome {
+    /// There is more to do at once, or nothing to do until it is asked for again.
+    pub(crate) fn more(more: bool) -> Self {
+        Self {
+            worked: more,
+            next: more.then_some(Duration::ZERO),
+        }
+    }
+}
+
+/// Which workers run a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ran {
+    /// The leader, when it polls.
+    ByLeader,
+    /// Every worker that knows of something to do.
+    ByAll,
+}
+
+struct Entry {
+    by: Ran,
+    task: Box<dyn Task>,
+    due: Option<Instant>,
+}
+
+/// The tasks of one worker, and when each is due.
+pub(crate) struct TaskList {
+    entries: Vec<Entry>,
+    /// The time that a task may take, and the pause after one that failed.
+    timeout: Duration,
+}
+
+impl TaskList {
+    pub(crate) fn new(timeout: Duration) -> Self {
+        let entries = Vec::new();
+        Self { entries, timeout }
+    }
+
+    /// Adds a task behind the others; it is due when it is asked for.
+    pub(crate) fn add(&mut self, by: Ran, task: impl Task + 'static) {
+        let task = Box::new(task);
+        let due = None;
+        self.entries.push(Entry { by, task, due });
+    }
+
+    /// When the next task of all workers is due.
+    pub(crate) fn next_of_all(&self) -> Option<Instant> {
+        let of_all = self.entries.iter().filter(|entry| entry.by == Ran::ByAll);
+        of_all.filter_map(|entry| entry.due).min()
+    }
+
+    /// Whether a task is due now.
+    pub(crate) fn is_due(&self) -> bool {
+        let now = Instant::now();
+        self.entries.iter().any(|entry| entry.is_due(now))
+    }
+
+    /// The tasks of all workers are due at `at`, or before.
+    pub(crate) fn expect_tasks_of_all(&mut self, at: Instant) {
+        for entry in &mut self.entries {
+            if entry.by == Ran::ByAll {
+                entry.due = Some(entry.due.map_or(at, |due| due.min(at)));
+            }
+        }
+    }
+
+    /// The leader's tasks are due that told no time.
+    pub(crate) fn expect_leader_tasks(&mut self) {
+        let now = Instant::now();
+        for entry in &mut self.entries {
+            if entry.by == Ran::ByLeader {
+                entry.due.get_or_insert(now);
+            }
+        }
+    }
+
+    /// Runs each task once that is due, the leader's only by the leader. Returns whether one that all workers run had
+    /// anything to do.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub(crate) async fn run_due(&mut self, outages: &Outages, by: Ran) -> Result<bool, Error> {
+        let mut worked = false;
+        for entry in &mut self.entries {
+            if !entry.is_due(Instant::now()) || (entry.by == Ran::ByLeader && by == Ran::ByAll) {
+                continue;
+            }
+            let name = entry.task.name();
+            let ran = in_turn(outages, name, self.timeout, entry.task.run_once()).await?;
+            // The leader asks for its tasks with the next poll.
+            let ran = ran.unwrap_or(Outcome {
+                worked: false,
+                next: (entry.by == Ran::ByAll).then_some(self.timeout),
+            });
+            entry.due = ran.next.map(|next| Instant::now() + next);
+            worked |= ran.worked && entry.by == Ran::ByAll;
+        }
+        Ok(worked)
+    }
+}
+
+impl Entry {
+    fn is_due(&self, now: Instant) -> bool {
+        self.due.is_some_and(|due| due <= now)
+    }
+}
