@@ -53,12 +53,12 @@ impl Verb {
     /// The script as it is sent, but for the names of keys, which are another namespace's elsewhere. One whose files do
     /// not fit together, which a test finds, says so when it is called.
     #[must_use]
-    pub fn source(self) -> &'static str {
-        static MADE: [OnceLock<String>; Verb::ALL.len()] =
-            [const { OnceLock::new() }; Verb::ALL.len()];
+    pub fn source(self, layout: Layout) -> &'static str {
+        static MADE: [[OnceLock<String>; Verb::ALL.len()]; Layout::ALL.len()] =
+            [const { [const { OnceLock::new() }; Verb::ALL.len()] }; Layout::ALL.len()];
         // They stand in the order in which they are declared.
-        MADE[self as usize].get_or_init(|| {
-            expand(&self.file()).unwrap_or_else(|fault| {
+        MADE[layout as usize][self as usize].get_or_init(|| {
+            expand(&self.file(), layout).unwrap_or_else(|fault| {
                 let fault = fault.to_string().replace(['\\', '\'', '\n'], " ");
                 format!("return redis.error_reply('ERR {fault}')")
             })
@@ -84,43 +84,93 @@ const MOST_DEAD: u64 = 10_000;
 /// longest pause between two.
 const TRIES_FOR_MS: u64 = 86_400_000;
 
-/// All scripts: as they are, or altered.
-#[derive(Debug, Clone, Default)]
-pub struct Scripts(Option<Arc<[String]>>);
+/// How jobs stand in the store: the same scripts work on all, with other constants and a few other files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// A namespace of Hero.
+    Hero,
+    /// A context.
+    Context,
+}
 
-impl Scripts {
-    /// The scripts, each as `alter` makes it: tests break them on purpose and expect to be told.
-    #[must_use]
-    pub fn altered(alter: impl Fn(Verb, &str) -> String) -> Self {
-        let all = Verb::ALL.map(|verb| alter(verb, verb.source()));
-        Self(Some(all.into()))
-    }
+impl Layout {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Hero, Self::Context];
 
-    fn source(&self, verb: Verb) -> &str {
-        match &self.0 {
-            Some(altered) => &altered[verb as usize],
-            None => verb.source(),
+    /// The layout of these keys.
+    fn of(keys: &Hero) -> Self {
+        match keys.context() {
+            Some(_) => Self::Context,
+            None => Self::Hero,
         }
     }
 
-    /// The scripts for the keys of one namespace.
+    /// The constants that are not the same everywhere: the status of a job that waits for others, the field of its
+    /// output, and whether there are clients of old, who look for replies on other lists.
+    fn words(self) -> [(&'static str, &'static str); 3] {
+        match self {
+            Self::Hero => [
+                ("WAITING", "'dispatched'"),
+                ("OUTPUT", "'output'"),
+                ("LEGACY", "true"),
+            ],
+            Self::Context => [
+                ("WAITING", "'waiting_for_prerequisites'"),
+                ("OUTPUT", "'result'"),
+                ("LEGACY", "false"),
+            ],
+        }
+    }
+
+    /// Whether there is any use for a script of Hero's: no type of a context migrates, and none of its jobs is or was
+    /// one of Bananas.
+    fn has(self, verb: Verb) -> bool {
+        self == Self::Hero || !matches!(verb, Verb::Migrate | Verb::TakeOver | Verb::GiveBack)
+    }
+}
+
+/// All scripts: as they are, or altered.
+#[derive(Debug, Clone, Default)]
+pub struct Scripts(Option<Arc<[[String; Verb::ALL.len()]]>>);
+
+impl Scripts {
+    /// The scripts of all layouts, each as `alter` makes it: tests break them on purpose and expect to be told.
+    #[must_use]
+    pub fn altered(alter: impl Fn(Verb, &str) -> String) -> Self {
+        let of = |layout| Verb::ALL.map(|verb| alter(verb, verb.source(layout)));
+        Self(Some(Layout::ALL.map(of).into()))
+    }
+
+    fn source(&self, verb: Verb, layout: Layout) -> &str {
+        match &self.0 {
+            Some(altered) => &altered[layout as usize][verb as usize],
+            None => verb.source(layout),
+        }
+    }
+
+    /// The scripts for the keys of one namespace, or of one context.
     pub(crate) fn named(&self, keys: &Hero) -> Named {
-        self.of(Schema::Hero, constants(keys.script_names()))
+        let layout = Layout::of(keys);
+        let constants = constants(keys.script_names(), layout);
+        self.of(Schema::Hero, layout, constants)
     }
 
     /// Those for jobs of Bananas.
     pub(crate) fn named_bananas(&self, keys: &Bananas) -> Named {
-        self.of(Schema::Bananas, constants(keys.script_names()))
+        let constants = constants(keys.script_names(), Layout::Hero);
+        self.of(Schema::Bananas, Layout::Hero, constants)
     }
 
     /// Those for actions of Nooble4.
     pub(crate) fn named_nooble(&self, names: &QueueManager) -> Named {
-        self.of(Schema::Nooble, constants(names.script_names()))
+        let constants = constants(names.script_names(), Layout::Hero);
+        self.of(Schema::Nooble, Layout::Hero, constants)
     }
 
-    fn of(&self, schema: Schema, constants: Constants) -> Named {
+    fn of(&self, schema: Schema, layout: Layout, constants: Constants) -> Named {
         Named(Arc::new(Making {
             schema,
+            layout,
             constants,
             sources: self.clone(),
             made: std::array::from_fn(|_| OnceLock::new()),
@@ -129,7 +179,7 @@ impl Scripts {
 }
 
 /// The names of keys and the bounds, as the scripts know them. A namespace holds no quotes.
-fn constants(keys: Vec<ScriptName>) -> Constants {
+fn constants(keys: Vec<ScriptName>, layout: Layout) -> Constants {
     let tagged = keys.iter().any(|(_, key)| key.contains('{'));
     let keys = keys
         .into_iter()
@@ -154,7 +204,9 @@ fn constants(keys: Vec<ScriptName>) -> Constants {
         .map(|(name, bound)| (name, bound.to_string()));
     // On a cluster, a namespace has a hash tag.
     let tagged = [("TAGGED", tagged.to_string())];
-    Constants::new(keys.chain(bounds).chain(tagged))
+    let words = layout.words().into_iter();
+    let words = words.map(|(name, literal)| (name, literal.to_owned()));
+    Constants::new(keys.chain(bounds).chain(tagged).chain(words))
 }
 
 fn ms(duration: Duration) -> u64 {
@@ -169,6 +221,7 @@ pub(crate) struct Named(Arc<Making>);
 #[derive(Debug)]
 struct Making {
     schema: Schema,
+    layout: Layout,
     constants: Constants,
     sources: Scripts,
     made: [OnceLock<Script>; Verb::ALL.len()],
@@ -178,7 +231,8 @@ impl Named {
     /// Gives all scripts to the server, so that none has to be sent when it is first needed.
     pub(crate) async fn load(&self, conn: &Conn) -> Result<(), Error> {
         let all = Verb::ALL.into_iter();
-        for verb in all.filter(|verb| verb.schema() == self.0.schema) {
+        let Making { schema, layout, .. } = &*self.0;
+        for verb in all.filter(|verb| verb.schema() == *schema && layout.has(*verb)) {
             let loaded = self.get(verb).load_async(&mut conn.clone()).await;
             loaded.map_err(|source| Error::Call {
                 verb: "load",
@@ -191,13 +245,14 @@ impl Named {
     fn get(&self, verb: Verb) -> &Script {
         let Making {
             schema,
+            layout,
             constants,
             sources,
             made,
         } = &*self.0;
         debug_assert_eq!(verb.schema(), *schema, "{verb:?} is of another schema");
         made[verb as usize].get_or_init(|| {
-            let source = constants.put_into(sources.source(verb));
+            let source = constants.put_into(sources.source(verb, *layout));
             Script::new(&format!("{}{source}", verb.flags()))
         })
     }

@@ -245,6 +245,11 @@ impl Namespace {
         Self("nooble4".to_owned())
     }
 
+    /// A name that no user gave, with whatever characters it needs.
+    pub(crate) fn internal(text: String) -> Self {
+        Self(text)
+    }
+
     /// What is in its braces: all keys of the namespace lie in one slot of a Redis Cluster then.
     #[must_use]
     pub fn hash_tag(&self) -> Option<&str> {

@@ -8,7 +8,7 @@ use redis::RedisResult;
 use super::facts::{Facts, ask};
 use super::{Finding, Level};
 use crate::conn::Conn;
-use crate::script::Verb;
+use crate::script::{Layout, Verb};
 
 /// Every command that Meshwork says, in scripts and outside, each as it may be said of a key `K`. The tests
 /// run all verbs as a user who may say these and no others.
@@ -193,8 +193,12 @@ async fn lacks(conn: &Conn, key: &str, says: impl Fn(&str) -> bool) -> Option<Ve
 /// Which commands of a verb's script this user may not say of a key, the call itself included. None if the server does
 /// not tell.
 pub(crate) async fn may_not(conn: &Conn, key: &str, verb: Verb) -> Option<Vec<&'static str>> {
-    let source = verb.source().to_lowercase();
-    let says = |name: &str| name == "evalsha" || source.contains(&format!("call('{name}'"));
+    let sources = Layout::ALL.map(|layout| verb.source(layout).to_lowercase());
+    let called = |name: &str| format!("call('{name}'");
+    let says = |name: &str| {
+        let mut sources = sources.iter();
+        name == "evalsha" || sources.any(|source| source.contains(&called(name)))
+    };
     lacks(conn, key, says).await
 }
 
@@ -280,7 +284,7 @@ mod tests {
     #[test]
     fn no_script_says_what_is_not_among_the_rights() {
         for verb in Verb::ALL {
-            let source = verb.source();
+            let source = verb.source(Layout::Hero);
             for call in ["redis.call('", "redis.pcall('"] {
                 for (at, _) in source.match_indices(call) {
                     let said = source[at + call.len()..]

@@ -12,7 +12,7 @@ if type(suspects) ~= 'number' then suspects = 0 end
 -- Whether a job may be on its way, or run, with nobody looking after it.
 local function open(id, has, queue)
   local status = has.status
-  local lives = status == 'dispatched' or status == 'started' or status == ''
+  local lives = is_dispatched(status) or status == 'started' or status == ''
   return lives and not has.mw_waiting and not redis.call('ZSCORE', LEASES, id)
     and not redis.call('ZSCORE', DELAYED, id)
     and not (has.mw_key and redis.call('ZSCORE', BACKLOG .. member(queue, has.mw_key), id))

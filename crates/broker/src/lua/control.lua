@@ -1,4 +1,4 @@
---- @include ending, fair_refill, cancel_waiting
+--- @include ending, fair_refill, cancel_waiting, element
 --- @flags allow-oom
 -- What a worker has to know once a second: which of its jobs are to stop, whether it is its turn to do the
 -- duties of all, and how the migration of its types stands. Waiting jobs are stopped right here. Requests
@@ -25,6 +25,7 @@ end
 
 -- Whether the request is dealt with.
 local function dealt(id)
+  if not names_job(id) then return true end
   local key = JOB .. id
   local has = record(key, 'mw_lock', 'script_type', 'worker_id', 'actor_id')
   if held[id] == 'runs' then

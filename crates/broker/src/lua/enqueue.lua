@@ -13,7 +13,7 @@
 --         prerequisite that is not there, 'keep ' or 'refuse ' and the job that has its unique name, 'batch '
 --         and why that takes none: missing, sealed, ended or full
 local now, who = clock(ARGV[1]), ARGV[2]
-local at, told, a = iso(now), {}, 3
+local at, told, a = stamp(now), {}, 3
 
 for k = 1, #KEYS, 2 do
   local id, script_type, o, from, behind = read_args(a)

@@ -28,7 +28,7 @@ local retries = math.min(tonumber(has.retries or '') or 0, tonumber(ARGV[9]))
 local again = ARGV[6] == '1' and (tonumber(has.mw_attempt or '') or 0) <= retries and not has.mw_stop
 unlease(id, key, has)
 redis.call('HDEL', key, 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_stop')
-redis.call('HSET', key, 'status', again and 'dispatched' or 'error', 'error', ARGV[4], 'updated_at', iso(now))
+write_error(key, again and 'dispatched' or 'error', ARGV[4], stamp(now))
 if ARGV[5] ~= '' then redis.call('HSET', key, 'mw_traceback', ARGV[5]) end
 if ARGV[7] ~= '' then redis.call('HSET', key, 'mw_stdout', ARGV[7]) end
 if ARGV[8] ~= '' then redis.call('HSET', key, 'mw_stderr', ARGV[8]) end

@@ -6,7 +6,7 @@
 -- Returns 'opened', 'exists', or the kind of a callback that is not stored and what enqueue says of it; nothing
 --         was written then
 local now, who, batch = clock(ARGV[1]), ARGV[2], ARGV[3]
-local at, a, stored, fields = iso(now), 6, {}, {}
+local at, a, stored, fields = stamp(now), 6, {}, {}
 if redis.call('EXISTS', KEYS[1]) == 1 then return 'exists' end
 redis.call('ZCARD', BATCHES_OPEN) -- should it be no such set, the call ends here
 for k = 2, #KEYS, 2 do

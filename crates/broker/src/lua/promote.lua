@@ -7,13 +7,13 @@
 --         2: most in one call
 -- Returns how many were looked at, and in how many ms the next one is due (-1: there is none)
 local now, most = clock(ARGV[1]), tonumber(ARGV[2])
-local at = iso(now)
+local at = stamp(now)
 local due = redis.call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, most)
 for _, id in ipairs(due) do
   local key = JOB .. id
   redis.call('ZREM', DELAYED, id)
   local has = record(key)
-  if has.status == 'dispatched' and has.mw_queue then
+  if is_dispatched(has.status) and has.mw_queue then
     redis.call('HSET', key, 'updated_at', at) -- since when it is ready
     deliver('LPUSH', id, key, has, has.mw_queue, now, true)
   end

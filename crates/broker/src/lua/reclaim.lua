@@ -12,7 +12,7 @@
 -- Returns the ids requeued, the ids ended, the number of ids taken out of feed lists
 local now = clock(ARGV[1])
 local losses = tonumber(ARGV[3])
-local at, requeued, ended = iso(now), {}, {}
+local at, requeued, ended = stamp(now), {}, {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'LIMIT', 0, ARGV[2])) do
   local key = JOB .. id
   local has = record(key, 'mw_lost', 'mw_worker', 'mw_stop', 'mw_attempt')

@@ -27,15 +27,15 @@ if not stale and has.mw_with and more(KEYS[1], has).mw_batch then rejoin(id, has
 local stands = not has.mw_with or try_enter(KEYS[2], id, more(KEYS[1], has), now)
 if stands then redis.call('LPUSH', KEYS[2], id) end
 -- Where its client waits, nobody knows.
-if stale and not has.mw_reply then redis.call('HSETNX', KEYS[1], 'mw_legacy', 'both') end
+if LEGACY and stale and not has.mw_reply then redis.call('HSETNX', KEYS[1], 'mw_legacy', 'both') end
 redis.call('DEL', REPLY .. id, OLD_REPLY .. id, LOG .. id)
 for _, set in ipairs({ENDED, DEAD, STOPS}) do redis.pcall('ZREM', set, id) end
 unwatch(id)
 unqueue(KEYS[3], id) -- a request to stop the run before
-redis.call('HDEL', KEYS[1], 'output', 'error', 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_token',
+redis.call('HDEL', KEYS[1], OUTPUT, 'error', 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_token',
   'mw_attempt', 'mw_lost', 'mw_started', 'mw_dead', 'mw_stop', 'mw_progress', 'mw_lock', 'mw_seen',
   'mw_waiting', 'mw_expires')
-redis.call('HSET', KEYS[1], 'status', 'dispatched', 'updated_at', iso(now))
+redis.call('HSET', KEYS[1], 'status', 'dispatched', 'updated_at', stamp(now))
 if stands then
   dual_write(id, KEYS[1], KEYS[2], has.script_type, worker_of(has), now)
   track_fallback(id, KEYS[1], now)

@@ -22,7 +22,7 @@ for i = 6, #ARGV, 2 do
   if ARGV[i + 1] == '' then redis.call('HDEL', key, ARGV[i])
   else redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
 end
-redis.call('HSET', key, 'updated_at', iso(now), 'created_at', has.created_at or iso(now))
+redis.call('HSET', key, 'updated_at', stamp(now), 'created_at', has.created_at or stamp(now))
 redis.call('HDEL', key, 'trouble')
 redis.call('HSET', key, 'version', redis.call('INCR', SEQ))
 redis.call('ZADD', SCHEDULES, ARGV[5] == '' and '+inf' or ARGV[5], ARGV[2])

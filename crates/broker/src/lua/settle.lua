@@ -1,4 +1,4 @@
---- @include ending
+--- @include ending, prerequisites
 --- @flags allow-oom
 -- Tells jobs that wait for one that has ended, where the script that ended it left some over. Those that
 -- wait for one that somebody has set going again meanwhile wait on.
@@ -13,8 +13,7 @@ while told < most do
   -- A blank: it finished, which the record says no more if it is gone.
   local gone = string.match(id, '^ (.+)$')
   id = gone or id
-  local status = read(JOB .. id, 'status').status or ''
-  if not exists(JOB .. id) then status = gone and 'finished' or 'error' end
+  local status = status_of(id) or (gone and 'finished' or 'error')
   told = told + 1
   if final(status) then told = told + notify_dependents(id, status == 'finished', now, most - told + 1) end
 end

@@ -12,7 +12,7 @@
 local NEAR = 10000 -- ms before its time in which Bananas' scheduler may take it up: its clock may be ahead
 local place, running, held, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local now, who, depth, kind, overdue = clock(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1'
-local at, told, a = iso(now), {}, 6
+local at, told, a = stamp(now), {}, 6
 redis.call('ZCARD', TAKEN) -- should it be no such set, the call ends here, with nothing written
 
 -- Why a job stays where it is, if it does.

@@ -10,7 +10,7 @@
 -- Returns per schedule what became of each slot: as enqueue, 'skipped', or why it stays undecided; 'changed'
 --         alone if the schedule is another by now
 local now, who = clock(ARGV[1]), ARGV[2]
-local at, answers, k, a = iso(now), {}, 1, 3
+local at, answers, k, a = stamp(now), {}, 1, 3
 local AGAIN = 5000 -- ms, after which one tries again what could not be decided
 local counted = {stored = 'runs', skipped = 'skipped'}
 

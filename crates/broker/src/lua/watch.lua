@@ -59,7 +59,7 @@ local function see(id)
   elseif anothers(has, phase) then only_note(id, has, after, now)
   elseif final(has.status) then ended(id, key, has)
   elseif has.status == 'started' then started(id, key, has, after, now, losses)
-  elseif (has.status or '') ~= '' and has.status ~= 'dispatched' then look_later(id, now + after)
+  elseif (has.status or '') ~= '' and not is_dispatched(has.status) then look_later(id, now + after)
   elseif has.mw_waiting then walked = walked + READ * look(id, key, has, now)
   else dispatched(id, key, has, after, phase, now) end
 end

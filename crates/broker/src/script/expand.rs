@@ -1,7 +1,8 @@
 //! Scripts say at their top what they are made of, in lines that are not sent:
 //!
 //! * `--- @include base, telemetry`: these files of `lua/lib` stand before this one, each once in a script, in the order in
-//!   which they are first named.
+//!   which they are first named. In scripts of contexts, a file of `lua/context` stands in the place of the one of
+//!   `lua/lib` that is called so: there records, elements and lists are others.
 //! * `--- @lazy claim_slow gives claim_slow, claim_each`: these are made when `slow_path()` is first called in a call of the script. It
 //!   returns a table of the functions named behind `gives`. A function is made anew in each call of a script and costs
 //!   it more than most calls of it, so what only some jobs need is made when the first of them comes.
@@ -10,6 +11,7 @@
 
 use std::fmt;
 
+use super::Layout;
 use super::files::text;
 
 /// How a line begins that says what a file is made of.
@@ -110,8 +112,22 @@ pub(super) struct Expander<F> {
 }
 
 /// The script whose file this is.
-pub(super) fn expand(file: &str) -> Result<String, Fault> {
-    Expander::new(text).expand(file)
+pub(super) fn expand(file: &str, layout: Layout) -> Result<String, Fault> {
+    Expander::new(|path: &str| text_in(layout, path, text)).expand(file)
+}
+
+/// The text of a file, or of the one that stands in its place in this layout.
+pub(super) fn text_in<'a>(
+    layout: Layout,
+    path: &str,
+    text: impl Fn(&str) -> Option<&'a str>,
+) -> Option<&'a str> {
+    let own = match layout {
+        Layout::Hero => None,
+        Layout::Context => path.strip_prefix("lib/"),
+    };
+    own.and_then(|name| text(&format!("context/{name}")))
+        .or_else(|| text(path))
 }
 
 impl<'a, F: Fn(&str) -> Option<&'a str>> Expander<F> {

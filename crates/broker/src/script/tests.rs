@@ -3,10 +3,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
+use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
 use meshwork_model::keys::nooble::Dialect;
 use meshwork_model::name::Namespace;
 
-use super::expand::Expander;
+use super::expand::{Expander, text_in};
 use super::*;
 
 fn names() -> QueueManager {
@@ -48,25 +49,36 @@ fn each_script_states_its_contract() {
 
 #[test]
 fn each_script_is_made_of_files_that_fit_together() {
-    let hero = constants(Hero::default().script_names());
-    let bananas = constants(Bananas::default().script_names());
-    let nooble = constants(names().script_names());
+    let of_context = |layout| {
+        let keys = ContextKeys::new(ContextId::new(7).unwrap(), layout);
+        Hero::of_context(keys).script_names()
+    };
+    let hero = (Schema::Hero, Layout::Hero, Hero::default().script_names());
+    let all = [
+        hero,
+        (Schema::Hero, Layout::Context, of_context(ContextLayout::Db)),
+        (
+            Schema::Bananas,
+            Layout::Hero,
+            Bananas::default().script_names(),
+        ),
+        (Schema::Nooble, Layout::Hero, names().script_names()),
+    ];
     let mut wrong = Vec::new();
-    for verb in Verb::ALL {
-        let known = match verb.schema() {
-            Schema::Hero => &hero,
-            Schema::Bananas => &bananas,
-            Schema::Nooble => &nooble,
-        };
-        match expand(&verb.file()) {
-            Err(fault) => wrong.push(fault.to_string()),
-            Ok(script) => {
-                let mut free = names::free(&script);
-                for name in known.names() {
-                    free.remove(name);
-                }
-                if !free.is_empty() {
-                    wrong.push(format!("{verb:?}: nothing provides {free:?}"));
+    for (schema, layout, names) in all {
+        let known = constants(names, layout);
+        let verbs = Verb::ALL.into_iter().filter(|verb| verb.schema() == schema);
+        for verb in verbs.filter(|verb| layout.has(*verb)) {
+            match expand(&verb.file(), layout) {
+                Err(fault) => wrong.push(fault.to_string()),
+                Ok(script) => {
+                    let mut free = names::free(&script);
+                    for name in known.names() {
+                        free.remove(name);
+                    }
+                    if !free.is_empty() {
+                        wrong.push(format!("{verb:?} of {layout:?}: nothing provides {free:?}"));
+                    }
                 }
             }
         }
@@ -82,9 +94,12 @@ fn each_file_is_part_of_a_script() {
         used.borrow_mut().insert(*path);
         text(path)
     };
-    for verb in Verb::ALL {
-        let made = Expander::new(noted).expand(&verb.file());
-        assert!(made.is_ok(), "{made:?}");
+    for layout in Layout::ALL {
+        for verb in Verb::ALL {
+            let made =
+                Expander::new(|path: &str| text_in(layout, path, noted)).expand(&verb.file());
+            assert!(made.is_ok(), "{made:?}");
+        }
     }
     let all: BTreeSet<_> = files::BUILT_IN.iter().copied().collect();
     assert_eq!(all.len(), files::BUILT_IN.len(), "a file is built in twice");

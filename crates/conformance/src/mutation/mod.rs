@@ -7,7 +7,7 @@ pub mod touched;
 
 use std::time::Duration;
 
-use meshwork_broker::script::{Schema, Scripts, Verb};
+use meshwork_broker::script::{Layout, Schema, Scripts, Verb};
 
 use crate::cases::{Bounds, Case, Engine, Failure, GROUPS, Group};
 
@@ -58,13 +58,19 @@ impl Mutation {
         format!("{}::{}", self.verb.name(), self.what)
     }
 
+    /// How often the text stands in the script: in that of the layout where it stands most often.
+    fn times(&self) -> usize {
+        let times = Layout::ALL.map(|layout| self.verb.source(layout).matches(&self.find).count());
+        times.into_iter().max().unwrap_or_default()
+    }
+
     /// The scripts with this one broken.
     ///
     /// # Errors
     /// When the text to be replaced does not occur exactly once: the script has changed, and the
     /// mutation is to change with it.
     pub fn scripts(&self) -> Result<Scripts, Failure> {
-        let times = self.verb.source().matches(&self.find).count();
+        let times = self.times();
         if times != 1 {
             let (what, verb, find) = (&self.what, self.verb.name(), &self.find);
             let what = format!(

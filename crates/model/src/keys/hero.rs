@@ -2,12 +2,14 @@
 //!
 //! The seeds' helper names are kept (`job_hash_key`, `reply_queue_key`, `work_queue_type` …). None of our
 //! own keys (`own`) begins with `hero:job:`, since old clients list jobs by that prefix. The names of the
-//! three patterns that seed 0 replaces are in `legacy`.
+//! three patterns that seed 0 replaces are in `legacy`. The same engine serves contexts, whose names
+//! [`ContextKeys`] builds: [`Hero::of_context`].
 
 mod legacy;
 mod own;
 mod parse;
 
+use super::context::{ContextKeys, ContextLayout};
 use super::suffix;
 use crate::name::{Group, Instance, JobId, Namespace, ScriptType};
 use crate::route::Priority;
@@ -16,20 +18,48 @@ pub use super::suffix::{NoWorkQueue, QueueParts};
 pub use legacy::{LegacyList, LegacyListError};
 pub use own::ScriptName;
 
-/// Builds the keys of one namespace.
+/// Builds the keys of one namespace, or of one context.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hero {
     namespace: Namespace,
+    context: Option<ContextKeys>,
 }
 
 impl Hero {
     /// Keys under `namespace` (the seeds' is `hero`).
     #[must_use]
     pub fn new(namespace: Namespace) -> Self {
-        Self { namespace }
+        let context = None;
+        Self { namespace, context }
     }
 
-    /// The first part of every key.
+    /// Keys of a context, in its layout. The id of a job is its key there.
+    #[must_use]
+    pub fn of_context(keys: ContextKeys) -> Self {
+        let namespace = Namespace::internal(match keys.layout() {
+            ContextLayout::Db => format!("ctx-{}", keys.context()),
+            ContextLayout::Prefix => format!("{{ctx:{}}}", keys.context()),
+        });
+        let context = Some(keys);
+        Self { namespace, context }
+    }
+
+    /// The keys of the context; none of a namespace of Hero.
+    #[must_use]
+    pub fn context(&self) -> Option<&ContextKeys> {
+        self.context.as_ref()
+    }
+
+    /// The beginning of every key: `hero:`; nothing or `{ctx:7}:` in a context.
+    #[must_use]
+    pub fn prefix(&self) -> String {
+        match &self.context {
+            Some(context) => context.prefix().to_owned(),
+            None => format!("{}:", self.namespace),
+        }
+    }
+
+    /// The first part of every key; in a context, a name for people with the hash tag of its keys.
     #[must_use]
     pub fn namespace(&self) -> &Namespace {
         &self.namespace
@@ -38,31 +68,45 @@ impl Hero {
     /// What every job hash begins with: `hero:job:`.
     #[must_use]
     pub fn job_prefix(&self) -> String {
-        format!("{}:job:", self.namespace)
+        format!("{}job:", self.prefix())
     }
 
-    /// The job's record, a hash: `hero:job:{job_id}`.
+    /// The job's record, a hash: `hero:job:{job_id}`; in a context the id itself.
     #[must_use]
     pub fn job_hash_key(&self, id: &JobId) -> String {
-        format!("{}:job:{id}", self.namespace)
+        match self.context {
+            Some(_) => id.to_string(),
+            None => format!("{}{id}", self.job_prefix()),
+        }
+    }
+
+    /// The job whose record has this key; nothing for a key that is called otherwise.
+    #[must_use]
+    pub fn job_of_key(&self, key: &str) -> Option<JobId> {
+        let id = key.strip_prefix(&self.job_prefix())?;
+        let id = if self.context.is_some() { key } else { id };
+        Some(JobId::foreign(id.to_owned()))
     }
 
     /// What every reply list begins with: `hero:q:reply:`.
     #[must_use]
     pub fn reply_prefix(&self) -> String {
-        format!("{}:q:reply:", self.namespace)
+        self.own("reply:")
     }
 
     /// The list on which a result is announced: `hero:q:reply:{job_id}`.
     #[must_use]
     pub fn reply_queue_key(&self, id: &JobId) -> String {
-        format!("{}:q:reply:{id}", self.namespace)
+        format!("{}{id}", self.reply_prefix())
     }
 
     /// What every work queue begins with: `hero:q:work:type:`.
     #[must_use]
     pub fn work_prefix(&self) -> String {
-        format!("{}:q:work:type:", self.namespace)
+        match &self.context {
+            Some(context) => context.work_prefix(),
+            None => self.own("work:type:"),
+        }
     }
 
     /// The queue that all workers of a type share: `hero:q:work:type:{script_type}`.
@@ -98,7 +142,7 @@ impl Hero {
 
     /// What the control queues of types begin with: `hero:q:ctl:type:`.
     pub(super) fn control_prefix(&self) -> String {
-        format!("{}:q:ctl:type:", self.namespace)
+        self.own("ctl:type:")
     }
 
     /// Requests to the workers of a type: `hero:q:ctl:type:{script_type}`.
@@ -122,7 +166,10 @@ impl Hero {
     /// What every presence key begins with: `hero:meta:actor:inst:`.
     #[must_use]
     pub fn presence_prefix(&self) -> String {
-        format!("{}:meta:actor:inst:", self.namespace)
+        match self.context {
+            Some(_) => self.own("actor:"),
+            None => format!("{}:meta:actor:inst:", self.namespace),
+        }
     }
 
     /// That a worker is there, a string with a time to live:
@@ -140,7 +187,10 @@ impl Hero {
     /// What every hash of figures about a queue begins with: `hero:meta:queue:stats:`.
     #[must_use]
     pub fn queue_stats_prefix(&self) -> String {
-        format!("{}:meta:queue:stats:", self.namespace)
+        match self.context {
+            Some(_) => self.own("stats:"),
+            None => format!("{}:meta:queue:stats:", self.namespace),
+        }
     }
 
     /// The queue whose figures stand under a key of [`Self::queue_stats_key`], if it is one.
@@ -148,7 +198,7 @@ impl Hero {
     pub fn queue_of_stats(&self, key: &str) -> Option<String> {
         let short = key.strip_prefix(&self.queue_stats_prefix())?;
         // Only names of work queues are cut short.
-        let own = short.starts_with("type:");
+        let own = self.context.is_some() || short.starts_with("type:");
         Some(if own {
             format!("{}{short}", self.queues_prefix())
         } else {
@@ -166,7 +216,10 @@ impl Hero {
 
     /// What every canonical queue begins with.
     pub(super) fn queues_prefix(&self) -> String {
-        format!("{}:q:work:", self.namespace)
+        match &self.context {
+            Some(context) => context.work_prefix(),
+            None => self.own("work:"),
+        }
     }
 }
 

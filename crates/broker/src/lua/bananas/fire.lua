@@ -18,7 +18,7 @@ if (redis.pcall('HGET', state, 'next_run') or '') ~= ARGV[4] then return 'change
 redis.call('LLEN', KEYS[1]) -- should it be no list, the slot waits
 -- Theirs reads the state, then takes the lock: one that has read it before this finds the lock taken, and reads anew.
 if not redis.call('SET', SCHEDULE_LOCK .. ARGV[2], ARGV[6], 'NX', 'PX', ARGV[7]) then return 'locked' end
-local at = string.sub(iso(now), 1, 19) .. 'Z'
+local at = string.sub(stamp(now), 1, 19) .. 'Z'
 redis.pcall('HINCRBY', state, 'run_count', 1)
 redis.call('HDEL', state, 'last_error')
 redis.call('HSET', state, 'last_run', at, 'next_run', ARGV[5], 'last_success', at)

@@ -1,12 +1,6 @@
---- @include publish_result
+--- @include publish_result, json
 -- Jobs that were taken over from Bananas (take_over.lua): who waits for one there is told of its end, and its record
 -- there says it. Where the fields stand in the record was found when it was taken over.
-
--- Text as JSON.
-local function in_quotes(text)
-  local escaped = string.gsub(text, '[%c"\\]', function(c) return string.format('\\u%04x', string.byte(c)) end)
-  return '"' .. escaped .. '"'
-end
 
 -- The record with these values in their places; per place: where it begins and ends, the field, what stands before it.
 local function spliced(record, places, values)
@@ -30,7 +24,7 @@ local function tell_bananas(id, key, good, payload, now)
   pcall(publish_result, result, channel, now, took, name, payload)
   local kind = redis.pcall('TYPE', record).ok
   if not has.mw_record or not (kind == 'string' or kind == 'none') then return end
-  local values = {updated_at = '"' .. string.sub(iso(now), 1, 23) .. '000Z"', scheduled_for = ''}
+  local values = {updated_at = '"' .. string.sub(stamp(now), 1, 23) .. '000Z"', scheduled_for = ''}
   values.status = good and '"completed"' or '"failed"'
   if not good then
     values.attempts, values.error = tonumber(has.mw_attempt or '') and has.mw_attempt or '0', in_quotes(payload)

@@ -16,7 +16,7 @@ local function batches()
   local function callback(batch, has, kind)
     local id = has['on_' .. kind]
     local is = id and record(JOB .. id, 'mw_waiting', 'mw_callback', 'script_type', 'worker_id', 'actor_id')
-    local waits = is and is.status == 'dispatched' and is.mw_waiting and is.mw_callback == kind .. ' ' .. batch
+    local waits = is and is.status == WAITING and is.mw_waiting and is.mw_callback == kind .. ' ' .. batch
     if waits then return id, JOB .. id, is end
   end
 
@@ -27,7 +27,7 @@ local function batches()
     local input = string.format('{"batch":"%s","why":"%s","total":%d,"succeeded":%d,"failed":%d}', batch, kind,
       tonumber(has.total), tonumber(has.succeeded), tonumber(has.failed))
     redis.call('HDEL', key, 'mw_waiting')
-    redis.call('HSET', key, 'updated_at', iso(now), 'mw_input', input)
+    redis.call('HSET', key, 'updated_at', stamp(now), 'mw_input', input)
     event(id, 'ready', batch)
     local _, stands = deliver('LPUSH', id, key, is, is.mw_queue, now, true)
     if stands then dual_write(id, key, is.mw_queue, is.script_type, worker_of(is), now) end

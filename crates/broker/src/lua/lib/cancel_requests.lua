@@ -1,4 +1,4 @@
---- @include base
+--- @include old_entries
 -- Asking whoever runs a job to stop it.
 
 -- A request that nobody takes ends. A list that others made gets no end: theirs would go with it.
@@ -19,7 +19,7 @@ local function ask_to_stop(id, has, of_type, instances)
   if string.sub(sent, 1, #WORK) == WORK and string.find(sent, ':inst:', 1, true) then
     queues[#queues + 1] = CONTROL .. string.gsub(string.sub(sent, #WORK + 1), ':prio:%d+$', '')
   end
-  if worker_of(has) ~= '' then queues[#queues + 1] = OLD_STOP .. worker_of(has) end
+  queues[#queues + 1] = old_stop_queue(has)
   for _, queue in ipairs(queues) do
     if not asked[queue] then request(queue, id) end
     asked[queue] = true

@@ -17,7 +17,7 @@ end
 -- A job stands on this canonical list: from there it is run, and its client waits for the reply where that list says.
 local function note_place(key, has, place)
   if place ~= has.mw_queue then redis.call('HSET', key, 'mw_queue', place) end
-  if not has.mw_reply and not has.mw_legacy then redis.call('HSET', key, 'mw_legacy', '0') end
+  if LEGACY and not has.mw_reply and not has.mw_legacy then redis.call('HSET', key, 'mw_legacy', '0') end
   has.mw_queue = place
 end
 

@@ -1,4 +1,4 @@
---- @include telemetry
+--- @include telemetry, plain_record
 --- @lazy claim_slow gives claim_slow, claim_each
 -- Taking jobs off queues, each under a lease: the short way, of jobs that wish for nothing, off queues of a
 -- namespace in which nothing is set. For the rest see claim_slow.lua.
@@ -27,23 +27,6 @@ local function respond_with(id, queue, attempt, record)
   taken[#taken + 1] = {id, queue, attempt, record}
 end
 
--- Takes a job whose record has the fields of those that our clients store (write_record.lua) and no other: it wishes for
--- nothing and has never run. Its values are told without names. Whether it was one.
-local PLAIN = 13 -- fields
-local function plain(id, queue)
-  local key = JOB .. id
-  if redis.pcall('HLEN', key) ~= PLAIN then return end
-  local record = redis.call('HMGET', key, 'status', 'created_at', 'updated_at', 'id', 'script_type', 'caller_id',
-    'worker_id', 'context_id', 'script', 'timeout', 'retries', 'concurrent', 'mw_reply')
-  if record[1] ~= 'dispatched' then return end
-  for i = 2, PLAIN do
-    if not record[i] then return end
-  end
-  lease(id, key, queue, 1)
-  respond_with(id, queue, 1, record)
-  return true
-end
-
 -- Looks at ids that were popped off `from`, which is list k or the feed for it.
 local function claim_ids(ids, from, k, g)
   looked = looked + #ids
@@ -52,7 +35,14 @@ local function claim_ids(ids, from, k, g)
       for j = #ids, i, -1 do redis.call('RPUSH', from, ids[j]) end
       break
     end
-    if g or ask.homes[k] or not plain(ids[i], list(k)) then slow_path().claim_slow(ids[i], k, g) end
+    local id, key = ids[i], JOB .. ids[i]
+    local record = not (g or ask.homes[k]) and plain_record(key)
+    if record then
+      lease(id, key, list(k), 1)
+      respond_with(id, list(k), 1, record)
+    else
+      slow_path().claim_slow(id, k, g)
+    end
   end
 end
 
@@ -78,7 +68,7 @@ local function claim(first, a, now)
   local n, places, homes = tonumber(ARGV[a + 4]), {}, {}
   for i = 1, n do places[i] = tonumber(ARGV[a + 4 + i]) end
   for i = a + 5 + n, #ARGV, 2 do homes[tonumber(ARGV[i])] = ARGV[i + 1] end
-  ask = {now = now, at = iso(now), since = int(now), want = tonumber(ARGV[a]),
+  ask = {now = now, at = stamp(now), since = int(now), want = tonumber(ARGV[a]),
     deadline = int(now + tonumber(ARGV[a + 1])), token = ARGV[a + 2], worker = ARGV[a + 3],
     feeds = first - 1, places = places, lists = first - 1 + n, homes = homes}
   taken_at = ask.since

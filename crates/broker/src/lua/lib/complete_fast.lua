@@ -1,4 +1,4 @@
---- @include telemetry
+--- @include telemetry, reply
 --- @lazy complete_slow gives complete_slow, notify_all
 -- Ending runs with their results, many in one call: the short way, of jobs of our clients of which nothing else
 -- is to be seen to. For the rest see complete_slow.lua. What is the same for all is written at the end.
@@ -12,7 +12,7 @@ local function complete(id, token, output, stdout, stderr, now, at)
   if has[1] ~= 'started' or has[2] ~= token or has[3] or not has[4] or stdout ~= '' or stderr ~= '' then
     return slow_path().complete_slow(id, token, output, stdout, stderr, now, at)
   end
-  redis.call('HSET', key, 'status', 'finished', 'output', output, 'updated_at', at)
+  redis.call('HSET', key, 'status', 'finished', OUTPUT, output, 'updated_at', at)
   over[#over + 1] = id
   ran(has[5], has[6], now)
   note_end(id, now)
@@ -26,7 +26,7 @@ end
 -- The jobs of a call, five arguments each from `a` on. Returns the places of those that were not the worker's.
 local FIELDS = 5
 local function complete_all(n, a, now)
-  local stale, at = {}, iso(now)
+  local stale, at = {}, stamp(now)
   redis.call('ZCARD', LEASES) -- should it be no such set, the call ends here, with nothing written
   for i = 1, n do
     if not complete(ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], now, at) then

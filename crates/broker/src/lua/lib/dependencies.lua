@@ -1,4 +1,4 @@
---- @include ending, drop_job
+--- @include ending, drop_job, prerequisites
 -- Prerequisites: who waits for whom.
 
 -- The ids in quotes that `mw_waiting` holds.
@@ -13,7 +13,7 @@ end
 local function unmet(ids, on_failure, patient)
   local open = {}
   for _, id in ipairs(ids) do
-    local status = exists(JOB .. id) and redis.call('HGET', JOB .. id, 'status')
+    local status = status_of(id)
     if not status and not patient then return nil, 'prerequisite ' .. id .. ' does not exist', id end
     if status == 'error' and on_failure ~= 'continue' then
       return nil, 'prerequisite ' .. id .. ' did not finish'
@@ -31,25 +31,18 @@ end
 
 -- Notes that a job waits for those of `open`, for `wait` ms at most if that is said, and where it goes then. Each of
 -- them is struck off the list in `mw_waiting` when it has ended.
-local LONGEST_DEPENDENTS = 40000 -- bytes: about 1,000 ids; the list in NEXT is what counts
 local OUTLASTS = 3600000 -- ms: by so much a note outlasts the wait, should somebody set the clock or look late
 local function await_prerequisites(id, key, queue, open, now, wait)
   local expires, name = now + (wait or INFINITE), '"' .. id .. '"'
   for _, prerequisite in ipairs(open) do
-    local record, note = JOB .. prerequisite, NEXT .. prerequisite
+    local note = NEXT .. prerequisite
     local noted = redis.pcall('RPUSH', note, id)
-    if not exists(record) then -- it may never come
+    if status_of(prerequisite) then note_dependent(prerequisite, name)
+    else -- it may never come
       redis.pcall('PEXPIRE', note, int((wait or 0) + OUTLASTS), unpack(noted == 1 and {} or {'GT'}))
-    elseif redis.call('HSTRLEN', record, 'dependents') < LONGEST_DEPENDENTS then
-      local known = redis.call('HGET', record, 'dependents') or ''
-      local before = string.match(known, '^%s*(%[.*)%]%s*$') or '['
-      local comma = string.find(before, '"', 1, true) and ',' or ''
-      if not string.find(before, name, 1, true) then
-        redis.call('HSET', record, 'dependents', before .. comma .. name .. ']')
-      end
     end
   end
-  redis.call('HSET', key, 'status', 'dispatched', 'mw_waiting', '"' .. table.concat(open, '" "') .. '"',
+  redis.call('HSET', key, 'status', WAITING, 'mw_waiting', '"' .. table.concat(open, '" "') .. '"',
     'mw_queue', queue, unpack(wait and {'mw_expires', int(expires)} or {}))
   redis.pcall('ZADD', WATCH, int(math.min(expires, now + LOOK_EVERY)), id)
 end
@@ -57,7 +50,7 @@ end
 -- Why a job does not wait any longer.
 local function overdue(ids)
   for _, id in ipairs(ids) do
-    if not exists(JOB .. id) then return 'prerequisite ' .. id .. ' does not exist' end
+    if not status_of(id) then return 'prerequisite ' .. id .. ' does not exist' end
   end
   return 'timeout: prerequisite ' .. (ids[1] or '') .. ' has not ended'
 end
@@ -69,7 +62,7 @@ local function look(id, key, has, now)
   local expires, ids = tonumber(has.mw_expires or '') or INFINITE, awaited(has.mw_waiting)
   if not (now < expires) then return 0, fail_job(id, key, has, overdue(ids), now, nil, '', true, 'timeout') end
   for _, prerequisite in ipairs(ids) do
-    local status = read(JOB .. prerequisite, 'status').status
+    local status = status_of(prerequisite)
     if final(status) or (not status and has.mw_reply) then
       if redis.call('EXISTS', NEXT .. prerequisite) == 0 then redis.pcall('RPUSH', NEXT .. prerequisite, id) end
       defer_dependents(prerequisite, status == 'finished')

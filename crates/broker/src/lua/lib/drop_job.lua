@@ -9,6 +9,12 @@ local function unwatch(id)
   redis.pcall('ZREM', STALE, 'away ' .. id, 'started ' .. id)
 end
 
+-- A job for one worker that may fall back to others is looked at while it stands in that worker's queue.
+local function track_fallback(id, key, now)
+  if redis.call('HEXISTS', key, 'mw_fallback') == 0 then return end
+  redis.pcall('ZADD', WATCH, int(now + LOOK_EVERY), id)
+end
+
 -- Everything that is kept of a job, gone. Those that wait for it learn so from settle.
 local function drop_job(id)
   if redis.call('EXISTS', NEXT .. id) == 1 then

@@ -1,10 +1,8 @@
---- @include base, telemetry
--- Where else the id of a job stands: on an old list while its type migrates, and under watch while it is for
--- one worker.
+--- @include telemetry
+-- Where else the id of a job stands: on an old list while its type migrates.
 
 -- The old list of a job while its type migrates, after how many ms one looks again, the phase, and whether it is
 -- a list of one worker.
-local LONGEST_AGE = 3600000 -- ms
 local moving = {}
 local function old_list(script_type, worker_id)
   local name = 'migration:' .. (script_type or '')
@@ -33,10 +31,4 @@ local function dual_write(id, key, queue, script_type, worker_id, now)
   if not list or list == queue or phase == 'closing' or not pushed('LPUSH', list, id) then return end
   redis.call('HSET', key, 'mw_lock', list, 'mw_queue', queue)
   redis.pcall('ZADD', WATCH, 'LT', int(now + after), id)
-end
-
--- A job for one worker that may fall back to others is looked at while it stands in that worker's queue.
-local function track_fallback(id, key, now)
-  if redis.call('HEXISTS', key, 'mw_fallback') == 0 then return end
-  redis.pcall('ZADD', WATCH, int(now + LOOK_EVERY), id)
 end

@@ -78,12 +78,12 @@ local function enqueue_slow(id, key, queue, script_type, o, from, now, at, who)
   if not open then
     local has = record(key)
     has.mw_queue = queue
-    redis.call('HSET', key, 'error', why)
+    write_error(key, 'error', why, at)
     count(queue, 'error:prerequisite')
     finalize(id, key, has, 'error', why, now, nil, '')
   elseif o.callback then
     local batch = string.match(o.callback, ' (.*)$')
-    redis.call('HSET', key, 'mw_queue', queue, 'mw_callback', o.callback, 'mw_waiting', '"batch ' .. batch .. '"')
+    redis.call('HSET', key, 'status', WAITING, 'mw_queue', queue, 'mw_callback', o.callback, 'mw_waiting', '"batch ' .. batch .. '"')
   elseif #open > 0 then
     await_prerequisites(id, key, queue, open, now, tonumber(o.wait))
   else

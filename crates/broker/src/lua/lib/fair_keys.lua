@@ -29,7 +29,7 @@ local function turns(queue, key, set)
   local free = weight(set, key) - redis.call('ZCARD', heads)
   if free > 0 then return free end
   for _, id in ipairs(redis.call('ZRANGE', heads, 0, -1)) do
-    if redis.call('HGET', JOB .. id, 'status') ~= 'dispatched' then
+    if not is_dispatched(redis.call('HGET', JOB .. id, 'status')) then
       redis.call('ZREM', heads, id)
       free = free + 1
     end

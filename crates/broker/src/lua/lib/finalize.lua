@@ -1,4 +1,4 @@
---- @include telemetry, fair_keys, dual_write, drop_job, bananas_result
+--- @include telemetry, reply, write_error, fair_keys, dual_write, drop_job, bananas_result
 -- What follows when a job has ended, whichever verb ended it, and when it may run.
 local MOST_TOLD = 100 -- dependants told in the call that ends a job; the rest is for settle
 local notify_dependents, leave -- leave: a job ends for its batch
@@ -41,7 +41,7 @@ end
 local function fail_job(id, key, has, message, now, dead, by, later, kind)
   unwatch(id)
   redis.call('HDEL', key, 'mw_waiting', 'mw_expires', 'mw_token', 'mw_lock', 'mw_stop', 'mw_seen')
-  redis.call('HSET', key, 'status', 'error', 'error', message, 'updated_at', iso(now))
+  write_error(key, 'error', message, stamp(now))
   if has.mw_with then drop_slot(has.mw_queue, id, more(key, has)) end
   count(has.mw_queue, 'error:' .. (kind or 'stopped'))
   finalize(id, key, has, 'error', message, now, dead, by, later)
@@ -73,7 +73,7 @@ notify_dependents = function(id, finished, now, most)
     local key = JOB .. child
     local has = record(key, 'mw_waiting', 'mw_on_failure', 'script_type', 'worker_id', 'actor_id')
     local from, to = string.find(has.mw_waiting or '', '"' .. id .. '"', 1, true)
-    if has.status == 'dispatched' and from then
+    if has.status == WAITING and from then
       local left = string.sub(has.mw_waiting, 1, from - 1) .. string.sub(has.mw_waiting, to + 1)
       if not finished and has.mw_on_failure ~= 'continue' then
         fail_job(child, key, has, 'prerequisite ' .. id .. ' did not finish', now, nil, id, true, 'prerequisite')
@@ -81,7 +81,7 @@ notify_dependents = function(id, finished, now, most)
         redis.call('HSET', key, 'mw_waiting', left)
       else
         redis.call('HDEL', key, 'mw_waiting', 'mw_expires')
-        redis.call('HSET', key, 'updated_at', iso(now))
+        redis.call('HSET', key, 'updated_at', stamp(now))
         redis.pcall('ZREM', WATCH, child)
         event(child, 'ready', id)
         local _, stands = deliver('LPUSH', child, key, has, has.mw_queue, now, true)

@@ -1,4 +1,4 @@
---- @include claim_fast, claimable, dependencies
+--- @include claim_fast, claimable, dependencies, foreign_prerequisites, element
 -- Records of other clients, as the claim judges them: which are jobs, which can be read, and what they wait for.
 
 -- The ways to write a character in UTF-8 that is no ASCII.
@@ -37,6 +37,10 @@ end
 
 -- Whether an id comes to nothing: it is that of no job, or of one that is not to be taken, or cannot be read.
 local function skip(id, key, is, from, queue, legacy)
+  if not names_job(id) then
+    event(id, 'drop', ask.worker, 'no key of a job of this context')
+    return true
+  end
   if not is.status then
     if next(is) then event(id, 'drop', ask.worker, 'no job: its hash has no status') end
     return true
@@ -48,40 +52,16 @@ local function skip(id, key, is, from, queue, legacy)
   return why
 end
 
--- Reads job ids: a JSON array of strings and whole numbers, a JSON string, or bare ids with commas; false for others.
-local MOST_PREREQUISITES = 1000 -- as many as a job of ours may have
-local function read_ids(seen, ids, text)
-  text = text or ''
-  local first, last = string.find(text, '%S'), string.find(string.reverse(text), '%S')
-  text = first and string.sub(text, first, -last) or ''
-  if text == '' or text == 'null' or string.find(text, '^{%s*}$') then return true end
-  local inner, bare = text, '^%s*([^%s%c"\'{}%[%],]+)%s*'
-  if string.sub(text, 1, 1) == '[' and string.sub(text, -1) == ']' then
-    inner, bare = string.sub(text, 2, -2), '^%s*(%d+)%s*'
-    if not string.find(inner, '%S') then return true end
-  end
-  local at, comma = 1, ','
-  while comma == ',' and #ids <= MOST_PREREQUISITES do
-    local _, behind, id = string.find(inner, '^%s*"([^"\\%c]+)"%s*', at)
-    if not id then _, behind, id = string.find(inner, bare, at) end
-    if not id then return false end
-    if not seen[id] then seen[id] = true ids[#ids + 1] = id end
-    comma, at = string.sub(inner, behind + 1, behind + 1), behind + 2
-  end
-  return comma == '' or comma == ','
-end
-
 -- Whether a job has to wait for others first, or can never run; and how many others were looked at. Its client pushed
 -- it without asking; once it was ready, or ran, it is not asked again.
 local function waits(id, key, is, queue, now, legacy)
   if is.mw_reply or is.mw_attempt then return false, 0 end
   local seen, ids, open, why = {}, {}
-  for _, field in ipairs({'prerequisites', 'dependencies'}) do
-    if not read_ids(seen, ids, is[field]) then
-      local list = 'its field `' .. field .. '` is no list of job ids: ' .. quoted(is[field])
-      reject_unreadable(id, key, is, queue, list, now, legacy)
-      return true, #ids
-    end
+  local unreadable = read_prerequisites(id, is, seen, ids)
+  if unreadable then
+    local list = 'its field `' .. unreadable .. '` is no list of ' .. PREREQUISITES .. ': ' .. quoted(is[unreadable])
+    reject_unreadable(id, key, is, queue, list, now, legacy)
+    return true, #ids
   end
   if seen[id] then why = 'prerequisite ' .. id .. ' is the job itself'
   elseif #ids > MOST_PREREQUISITES then why = 'it has more than ' .. MOST_PREREQUISITES .. ' prerequisites'

@@ -1,4 +1,4 @@
---- @include ending, dependencies, remove_from_lists, stale, legacy_lookup, canonical_lists
+--- @include ending, dependencies, remove_from_lists, stale, old_place, canonical_lists
 -- Jobs that a worker without leases may have taken off a list, and what becomes of them when it is gone.
 local again = {} -- the ids that were pushed again
 
@@ -13,9 +13,9 @@ local function push_again(id, key, has, now)
   unwatch(id)
   if has.mw_stop then return fail_job(id, key, has, has.mw_stop, now, nil, '', true) end
   redis.call('HDEL', key, 'mw_lock', 'mw_seen', 'mw_token')
-  redis.call('HSET', key, 'status', 'dispatched', 'updated_at', iso(now))
+  redis.call('HSET', key, 'status', 'dispatched', 'updated_at', stamp(now))
   -- Where it stood before, nobody has seen: its client waits on either reply list.
-  if not has.mw_reply and not has.mw_legacy then
+  if LEGACY and not has.mw_reply and not has.mw_legacy then
     redis.call('HSET', key, 'mw_legacy', 'both')
     has.mw_legacy = 'both'
   end

@@ -22,7 +22,7 @@ local function taken_by(id, o, now, who)
     local lives = has.status and not final(has.status)
     if lives or o.window then
       if o.policy ~= 'replace' then return o.policy .. ' ' .. holder end
-      if has.status == 'dispatched' then
+      if is_dispatched(has.status) then
         cancel_waiting(holder, key, has, 'replaced by ' .. id, has.mw_queue or '', now, who)
       end
     end

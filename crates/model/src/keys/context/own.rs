@@ -1,8 +1,6 @@
-//! Keys of our own in a context, all under `mw:`, and the names by which the scripts know those that are the same in
-//! every call.
+//! Keys of our own in a context, all under `mw:`.
 
 use super::ContextKeys;
-use crate::keys::hero::{Hero, ScriptName};
 
 /// What the objects of a context are numbered by, one counter for each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,8 +38,15 @@ impl ContextKeys {
         self.named("mw:")
     }
 
-    fn own(&self, name: &str) -> String {
+    /// A key of our own.
+    pub(in crate::keys) fn own(&self, name: &str) -> String {
         self.named(format_args!("mw:{name}"))
+    }
+
+    /// The gates that are open (a set of their names): `mw:gates`.
+    #[must_use]
+    pub fn gates(&self) -> String {
+        self.own("gates")
     }
 
     /// The number that was given last to an object of a kind (a string): `mw:id:{kind}`.
@@ -109,27 +114,6 @@ impl ContextKeys {
     pub fn config(&self) -> String {
         self.own("config")
     }
-
-    /// The names that scripts use without being given them in each call: those of [`Hero::script_names`], but for the
-    /// old lists, which a context never had. `JOB` is the prefix of the layout's ids, so it is empty: the id of a job
-    /// is its key.
-    #[must_use]
-    pub fn script_names(&self) -> Vec<ScriptName> {
-        let hero = Hero::default();
-        let (begins, jobs) = (hero.own(""), hero.job_prefix());
-        let translated = |(name, key): ScriptName| {
-            let key = match name {
-                "JOB" => String::new(),
-                "QUEUES" | "WORK" => self.work_prefix(),
-                "STATS" => self.own("stats:"),
-                _ if name.starts_with("OLD_") || key.starts_with(&jobs) => return None,
-                _ => self.own(key.strip_prefix(&begins)?),
-            };
-            Some((name, key))
-        };
-        let names = hero.script_names().into_iter();
-        names.filter_map(translated).collect()
-    }
 }
 
 #[cfg(test)]
@@ -156,42 +140,12 @@ mod tests {
             (db.audit(), "mw:audit"),
             (db.config(), "mw:config"),
             (db.next_id(Counter::Job), "mw:id:job"),
+            (db.gates(), "mw:gates"),
         ];
         for (key, expected) in names {
             assert_eq!(key, expected);
         }
         let prefix = keys(ContextLayout::Prefix);
         assert_eq!(prefix.next_id(Counter::Flow), "{ctx:7}:mw:id:flow");
-    }
-
-    #[test]
-    fn the_scripts_find_every_name_but_those_of_old_lists() {
-        for layout in ContextLayout::ALL {
-            let keys = keys(layout);
-            let names = keys.script_names();
-            let hero = Hero::default().script_names();
-            let missing: Vec<_> = hero
-                .iter()
-                .map(|(name, _)| *name)
-                .filter(|name| names.iter().all(|(other, _)| other != name))
-                .collect();
-            assert_eq!(missing, ["OLD_REPLY", "OLD_STOP", "OLD_TYPE", "OLD_WORK"]);
-            let key = |name| &names.iter().find(|it| it.0 == name).unwrap().1;
-            assert_eq!(key("JOB"), "");
-            assert_eq!(*key("LEASES"), keys.lease());
-            assert_eq!(*key("WORK"), keys.work_prefix());
-            assert_eq!(*key("QUEUES"), keys.work_prefix());
-            assert_eq!(*key("EVENTS"), keys.events());
-            assert_eq!(*key("CONTROL"), format!("{}ctl:type:", keys.own_prefix()));
-        }
-    }
-
-    #[test]
-    fn no_name_of_a_script_is_the_beginning_of_an_object() {
-        let keys = keys(ContextLayout::Prefix);
-        for (name, key) in keys.script_names() {
-            let own = key.starts_with(&keys.own_prefix()) || key == keys.work_prefix();
-            assert!(own || name == "JOB", "{name} {key}");
-        }
     }
 }

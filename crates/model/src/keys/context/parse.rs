@@ -4,8 +4,7 @@
 use std::str::FromStr;
 
 use super::{ContextId, ContextKeys, ContextLayout, FlowId, InvalidKey, JobKey, MessageKey, shown};
-use crate::keys::hero::{NoWorkQueue, QueueParts};
-use crate::keys::suffix;
+use crate::keys::suffix::{self, NoWorkQueue, QueueParts};
 
 /// The most bytes of an element: the longest key, `{ctx:4294967295}:message:4294967295:4294967295`, has 46.
 pub const MAX_ELEMENT: usize = 64;

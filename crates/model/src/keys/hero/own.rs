@@ -8,8 +8,11 @@ use crate::name::{BatchId, JobId, ScheduleName};
 pub type ScriptName = (&'static str, String);
 
 impl Hero {
-    pub(in crate::keys) fn own(&self, name: &str) -> String {
-        format!("{}:q:{name}", self.namespace)
+    pub(super) fn own(&self, name: &str) -> String {
+        match &self.context {
+            Some(context) => context.own(name),
+            None => format!("{}:q:{name}", self.namespace),
+        }
     }
 
     /// The jobs that run, by the time at which their lease ends (a sorted set, milliseconds).
@@ -218,20 +221,36 @@ impl Hero {
         self.own("schedules")
     }
 
-    /// The names that scripts use without being given them in each call.
+    /// The names that scripts use without being given them in each call. Those of a context have no old lists, and
+    /// gates instead; `JOB` is empty there, since the id of a job is its key.
     #[must_use]
     pub fn script_names(&self) -> Vec<ScriptName> {
+        let mut names = self.common_names();
+        names.extend(match &self.context {
+            None => vec![
+                ("JOB", self.job_prefix()),
+                ("OLD_REPLY", self.legacy_reply_prefix()),
+                ("OLD_STOP", self.legacy_stop_prefix()),
+                ("OLD_TYPE", self.legacy_type_prefix()),
+                ("OLD_WORK", self.legacy_work_prefix()),
+            ],
+            Some(context) => vec![
+                ("JOB", String::new()),
+                ("OLD_REPLY", self.reply_prefix()),
+                ("PREFIX", context.prefix().to_owned()),
+                ("GATES", context.gates()),
+            ],
+        });
+        names
+    }
+
+    fn common_names(&self) -> Vec<ScriptName> {
         vec![
-            ("JOB", self.job_prefix()),
             // What every canonical queue begins with, and the figures of each.
             ("QUEUES", self.queues_prefix()),
             ("STATS", self.queue_stats_prefix()),
             ("WORK", self.work_prefix()),
             ("REPLY", self.reply_prefix()),
-            ("OLD_REPLY", self.legacy_reply_prefix()),
-            ("OLD_STOP", self.legacy_stop_prefix()),
-            ("OLD_TYPE", self.legacy_type_prefix()),
-            ("OLD_WORK", self.legacy_work_prefix()),
             ("CONTROL", self.control_prefix()),
             ("LEASES", self.lease()),
             ("FEEDS", self.feeds()),
@@ -286,6 +305,7 @@ impl Hero {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::context::{ContextId, ContextKeys, ContextLayout};
 
     #[test]
     fn our_own_keys_are_not_jobs() {
@@ -295,12 +315,58 @@ mod tests {
             keys.each("d"),
             keys.log(&"j".parse().unwrap()),
         ];
-        own.extend(keys.script_names().into_iter().skip(9).map(|(_, key)| key));
+        own.extend(keys.common_names().into_iter().skip(4).map(|(_, key)| key));
         for key in own {
             assert!(key.starts_with("hero:q:"), "{key}");
             assert!(!key.starts_with(&keys.work_prefix()), "{key}");
             assert!(!key.starts_with(&keys.reply_prefix()), "{key}");
         }
+    }
+
+    #[test]
+    fn the_scripts_find_the_names_of_a_context() {
+        for layout in ContextLayout::ALL {
+            let context = ContextKeys::new(ContextId::new(7).unwrap(), layout);
+            let keys = Hero::of_context(context.clone());
+            let names = keys.script_names();
+            let key = |name| &names.iter().find(|it| it.0 == name).unwrap().1;
+            assert_eq!(key("JOB"), "");
+            assert_eq!(*key("LEASES"), context.lease());
+            assert_eq!(*key("WORK"), context.work_prefix());
+            assert_eq!(*key("QUEUES"), context.work_prefix());
+            assert_eq!(*key("EVENTS"), context.events());
+            assert_eq!(
+                *key("CONTROL"),
+                format!("{}ctl:type:", context.own_prefix())
+            );
+            for (name, key) in &names {
+                let own = key.starts_with(&context.own_prefix()) || *key == context.work_prefix();
+                assert!(own || ["JOB", "PREFIX"].contains(name), "{name} {key}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_job_of_a_context_is_its_key() {
+        let context = ContextKeys::new(ContextId::new(7).unwrap(), ContextLayout::Prefix);
+        let keys = Hero::of_context(context);
+        let id = JobId::foreign("{ctx:7}:job:12:2001".to_owned());
+        assert_eq!(keys.job_hash_key(&id), id.as_str());
+        assert_eq!(keys.job_of_key(id.as_str()), Some(id.clone()));
+        assert_eq!(
+            keys.reply_queue_key(&id),
+            "{ctx:7}:mw:reply:{ctx:7}:job:12:2001"
+        );
+        assert_eq!(
+            keys.queue_of_stats("{ctx:7}:mw:stats:v").as_deref(),
+            Some("{ctx:7}:queue:v")
+        );
+        let osis = "osis".parse().unwrap();
+        assert_eq!(keys.work_queue_type(&osis), "{ctx:7}:queue:osis");
+        assert_eq!(
+            Hero::default().job_of_key("hero:job:a"),
+            Some("a".parse().unwrap())
+        );
     }
 
     #[test]

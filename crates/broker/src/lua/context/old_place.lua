@@ -1,0 +1,3 @@
+--- @include legacy_lookup
+-- No job of a context stands on an old list.
+local function old_place() end
