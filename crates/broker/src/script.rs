@@ -17,6 +17,7 @@ use std::time::Duration;
 use meshwork_model::bananas;
 use meshwork_model::job::limits::{DEFAULT_TIMEOUT, MAX_TIMEOUT};
 use meshwork_model::keys::bananas::Bananas;
+use meshwork_model::keys::context::NodeKeys;
 use meshwork_model::keys::hero::{Hero, ScriptName};
 use meshwork_model::keys::nooble::QueueManager;
 use redis::Script;
@@ -165,6 +166,12 @@ impl Scripts {
     pub(crate) fn named_nooble(&self, names: &QueueManager) -> Named {
         let constants = constants(names.script_names(), Layout::Hero);
         self.of(Schema::Nooble, Layout::Hero, constants)
+    }
+
+    /// Those for records and messages of contexts.
+    pub(crate) fn named_context(&self) -> Named {
+        let constants = constants(NodeKeys.script_names(), Layout::Hero);
+        self.of(Schema::Context, Layout::Hero, constants)
     }
 
     fn of(&self, schema: Schema, layout: Layout, constants: Constants) -> Named {

@@ -296,6 +296,7 @@ mod tests {
                         // What ends a job that was taken over tells Bananas, if it may.
                         Schema::Hero | Schema::Bananas => &BANANAS_COMMANDS[..],
                         Schema::Nooble => &NOOBLE_COMMANDS,
+                        Schema::Context => &[],
                     };
                     let among = COMMANDS.iter().any(|command| name(command) == said)
                         || besides.iter().any(|command| name(command) == said);

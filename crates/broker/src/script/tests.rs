@@ -20,6 +20,7 @@ fn each_verb_finds_its_own_script() {
     let hero = scripts.named(&Hero::default());
     let bananas = scripts.named_bananas(&Bananas::default());
     let nooble = scripts.named_nooble(&names());
+    let context = scripts.named_context();
     for (at, verb) in Verb::ALL.into_iter().enumerate() {
         assert_eq!(verb as usize, at, "{verb:?}");
         let text = format!("{}{}\n", verb.flags(), verb.name());
@@ -27,6 +28,7 @@ fn each_verb_finds_its_own_script() {
             Schema::Hero => &hero,
             Schema::Bananas => &bananas,
             Schema::Nooble => &nooble,
+            Schema::Context => &context,
         };
         assert_eq!(
             named.get(verb).get_hash(),
@@ -63,6 +65,7 @@ fn each_script_is_made_of_files_that_fit_together() {
             Bananas::default().script_names(),
         ),
         (Schema::Nooble, Layout::Hero, names().script_names()),
+        (Schema::Context, Layout::Hero, NodeKeys.script_names()),
     ];
     let mut wrong = Vec::new();
     for (schema, layout, names) in all {

@@ -72,6 +72,11 @@ pub enum Verb {
     NoobleReplay,
     NoobleStep,
     NoobleKeepAnswer,
+    ContextCommit,
+    ContextDraw,
+    ContextRead,
+    ContextScan,
+    ContextTake,
 }
 
 /// Which system's wire a verb is for.
@@ -84,11 +89,13 @@ pub enum Schema {
     Bananas,
     /// Actions of Nooble4 (seed 1).
     Nooble,
+    /// Records and messages of contexts (seed 3). Their jobs are of [`Self::Hero`].
+    Context,
 }
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 67] = [
+    pub const ALL: [Self; 72] = [
         Self::Enqueue,
         Self::Submit,
         Self::Claim,
@@ -156,6 +163,11 @@ impl Verb {
         Self::NoobleReplay,
         Self::NoobleStep,
         Self::NoobleKeepAnswer,
+        Self::ContextCommit,
+        Self::ContextDraw,
+        Self::ContextRead,
+        Self::ContextScan,
+        Self::ContextTake,
     ];
 
     /// The verb as a word.
@@ -230,6 +242,11 @@ impl Verb {
             Self::NoobleReplay => "nooble_replay",
             Self::NoobleStep => "nooble_step",
             Self::NoobleKeepAnswer => "nooble_keep_answer",
+            Self::ContextCommit => "context_commit",
+            Self::ContextDraw => "context_draw",
+            Self::ContextRead => "context_read",
+            Self::ContextScan => "context_scan",
+            Self::ContextTake => "context_take",
         }
     }
 
@@ -240,7 +257,7 @@ impl Verb {
             Self::BananasLeave => Self::Leave.name(),
             _ => self.name(),
         };
-        let of_folder = ["bananas_", "nooble_"]
+        let of_folder = ["bananas_", "nooble_", "context_"]
             .into_iter()
             .find_map(|prefix| Some((prefix, name.strip_prefix(prefix)?)));
         match of_folder {
@@ -257,8 +274,10 @@ impl Verb {
             Schema::Hero
         } else if at < Self::NoobleReceive as usize {
             Schema::Bananas
-        } else {
+        } else if at < Self::ContextCommit as usize {
             Schema::Nooble
+        } else {
+            Schema::Context
         }
     }
 }

@@ -7,6 +7,7 @@ mod batch;
 mod cancel;
 mod claim;
 mod configure;
+pub mod context;
 mod control;
 mod dead;
 mod delete;

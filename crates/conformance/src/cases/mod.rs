@@ -19,6 +19,7 @@ mod cancel;
 mod claim;
 mod clocks;
 mod configure;
+mod context;
 mod control;
 mod dead;
 mod defer;
@@ -226,6 +227,9 @@ pub const GROUPS: &[Group] = &[
     group("nooble_tidy", nooble::tidy::CASES),
     group("nooble_has_service", nooble::has_service::CASES),
     group("nooble_subscribe", nooble::subscribe::CASES),
+    group("context_commit", context::commit::CASES),
+    group("context_read", context::read::CASES),
+    group("context_take", context::take::CASES),
     Group {
         name: "heavy",
         cases: heavy::CASES,

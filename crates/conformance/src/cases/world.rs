@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use meshwork_broker::bananas::Bananas;
 use meshwork_broker::conn::Conn;
+use meshwork_broker::context::ContextStore;
 use meshwork_broker::nooble::Nooble;
 use meshwork_broker::script::Scripts;
 use meshwork_broker::{
@@ -131,6 +132,11 @@ impl World {
         Ok(Nooble::new(self.broker.conn().clone(), names)
             .with_clock(Clock::Manual(Arc::clone(&self.hand)))
             .with_scripts(&self.scripts))
+    }
+
+    /// The verbs for records and messages of contexts.
+    pub(super) fn contexts(&self) -> ContextStore {
+        ContextStore::of(&self.broker).with_scripts(&self.scripts)
     }
 
     pub(super) fn keys(&self) -> &Hero {

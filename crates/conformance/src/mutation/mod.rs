@@ -124,6 +124,7 @@ impl Mutation {
             let schema = match () {
                 () if of("bananas_") => Schema::Bananas,
                 () if of("nooble_") => Schema::Nooble,
+                () if of("context_") => Schema::Context,
                 () => Schema::Hero,
             };
             schema == self.verb.schema()

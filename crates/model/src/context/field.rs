@@ -76,3 +76,19 @@ pub const REVOKED_AT: &str = "mw_revoked_at";
 pub const OLD_PUBKEY: &str = "mw_old_pubkey";
 /// Until when the old key counts, in seconds since 1970. Ours.
 pub const OLD_UNTIL: &str = "mw_old_until";
+/// 32 hexadecimal digits that tell a message from all others of its key. Ours.
+pub const NONCE: &str = "mw_nonce";
+/// Where a message came from: node, context, message and nonce. Ours.
+pub const ORIGIN: &str = "mw_origin";
+/// When the target had stored a message, in seconds since 1970. Ours.
+pub const STORED_AT: &str = "mw_stored_at";
+/// The message that a result answers, at its sender, as `12:101`. Ours.
+pub const RE: &str = "mw_re";
+/// Keys of the jobs that a message became (JSON array of text), in the order of its own. Ours.
+pub const MATERIALISED: &str = "mw_jobs";
+/// The message that a job belongs to: its key. Ours.
+pub const OF_MESSAGE: &str = "mw_message";
+/// The message that brought the result of a message: its key. Ours.
+pub const RESULT_MESSAGE: &str = "mw_result";
+/// When the sender was told that a message was taken up, in seconds since 1970. Ours.
+pub const ACKED_AT: &str = "mw_acked_at";

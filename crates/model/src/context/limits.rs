@@ -31,3 +31,7 @@ pub const MAX_TOPIC: usize = 255;
 pub const MAX_RUNNER_TYPES: usize = 16;
 /// How long the key counts that an actor had before, in seconds (7 days): what was signed with it has expired then.
 pub const OLD_KEY_FOR: u32 = 7 * 24 * 3600;
+/// Entries kept in the audit trail of a context, more or less: 1 to 5 MB.
+pub const MAX_AUDIT: u32 = 10_000;
+/// The most bytes of a value in the audit trail; a longer one is shown as its length and digest.
+pub const MAX_AUDIT_VALUE: usize = 200;

@@ -124,10 +124,29 @@ impl NodeKeys {
         "mw:id:actor"
     }
 
-    /// The counter of contexts, a string: `mw:id:context`.
+    /// The number of each actor by his public key, a hash: `mw:actors`. One key is one actor.
     #[must_use]
-    pub const fn next_context(self) -> &'static str {
-        "mw:id:context"
+    pub const fn actors(self) -> &'static str {
+        "mw:actors"
+    }
+
+    /// The name of this node among others, a hash with 64 hexadecimal digits as `id`: `mw:node`.
+    #[must_use]
+    pub const fn identity(self) -> &'static str {
+        "mw:node"
+    }
+
+    /// Every change to actors and the registry (a stream, bounded): `mw:audit`.
+    #[must_use]
+    pub const fn audit(self) -> &'static str {
+        "mw:audit"
+    }
+
+    /// The names that scripts use without being given them in each call.
+    #[must_use]
+    pub fn script_names(self) -> Vec<crate::keys::hero::ScriptName> {
+        // A key that never is: scripts ask for it where a cluster may be moving the slot.
+        vec![("LEASES", "mw:none".to_owned())]
     }
 }
 
@@ -214,6 +233,30 @@ impl ContextKeys {
     #[must_use]
     pub fn message(&self, key: MessageKey) -> String {
         self.named(key)
+    }
+
+    /// What the messages of a caller begin with; a number follows: `message:{caller}:`.
+    #[must_use]
+    pub fn message_prefix(&self, caller: ActorId) -> String {
+        self.named(format_args!("message:{caller}:"))
+    }
+
+    /// What all messages begin with: `message:`.
+    #[must_use]
+    pub fn messages_prefix(&self) -> String {
+        self.named("message:")
+    }
+
+    /// What the jobs of a caller begin with; a number follows: `job:{caller}:`.
+    #[must_use]
+    pub fn job_prefix(&self, caller: ActorId) -> String {
+        self.named(format_args!("job:{caller}:"))
+    }
+
+    /// What all runners begin with; a number follows: `runner:`.
+    #[must_use]
+    pub fn runner_prefix(&self) -> String {
+        self.named("runner:")
     }
 
     /// What every work queue begins with: `queue:`.

@@ -61,6 +61,34 @@ impl ContextKeys {
         self.own("audit")
     }
 
+    /// Messages that the coordinator has taken, by the time at which its lease ends (a sorted set, milliseconds):
+    /// `mw:outbound`.
+    #[must_use]
+    pub fn outbound(&self) -> String {
+        self.own("outbound")
+    }
+
+    /// Messages of this context that have no end yet, by when somebody looks at their timeouts (a sorted set,
+    /// milliseconds): `mw:sent`.
+    #[must_use]
+    pub fn sent(&self) -> String {
+        self.own("sent")
+    }
+
+    /// Job messages that were taken up here and not answered, by when somebody looks at their jobs (a sorted set,
+    /// milliseconds): `mw:open`.
+    #[must_use]
+    pub fn open(&self) -> String {
+        self.own("open")
+    }
+
+    /// The key under which a message of this origin is stored here, for as long as it can come again (a string):
+    /// `mw:origin:{origin}`.
+    #[must_use]
+    pub fn origin(&self, origin: &str) -> String {
+        self.own(&format!("origin:{origin}"))
+    }
+
     /// The jobs that run, by the time at which their lease ends (a sorted set, milliseconds): `mw:lease`.
     #[must_use]
     pub fn lease(&self) -> String {

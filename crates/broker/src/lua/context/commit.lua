@@ -1,0 +1,57 @@
+--- @include base
+-- Changes records, lists and sets of one context, or of the node, in one step, if all that the caller relies on holds.
+-- KEYS    the keys that the steps name by their places
+-- ARGV    1: now
+--         2: the database ('' for the one of the connection)
+--         then per step its word, the place of its key, the number of strings that follow, and those. Conditions:
+--         is: field, value ('' for none); absent; empty (the database); listed: element. Changes: set: field, value, …;
+--         push: element; drop: element, wherever it stands; mark: score, member; unmark: member; keep: value, for how
+--         many ms; note: most entries, field, value, …
+-- Returns 0, or the number of the first condition that does not hold, from 1: nothing is changed then
+local now = clock(ARGV[1])
+if ARGV[2] ~= '' then redis.call('SELECT', ARGV[2]) end
+
+local holds = {
+  is = function(key, a) return (redis.call('HGET', key, a[1]) or '') == a[2] end,
+  absent = function(key) return redis.call('EXISTS', key) == 0 end,
+  empty = function()
+    local page = redis.call('SCAN', '0', 'COUNT', '1')
+    return page[1] == '0' and #page[2] == 0
+  end,
+  listed = function(key, a) return redis.call('LPOS', key, a[1]) ~= false end,
+}
+
+local changes = {
+  set = function(key, a) redis.call('HSET', key, unpack(a)) end,
+  push = function(key, a) redis.call('LPUSH', key, a[1]) end,
+  drop = function(key, a) redis.call('LREM', key, '0', a[1]) end,
+  mark = function(key, a) redis.call('ZADD', key, a[1], a[2]) end,
+  unmark = function(key, a) redis.call('ZREM', key, a[1]) end,
+  keep = function(key, a) redis.call('SET', key, a[1], 'PX', a[2]) end,
+  note = function(key, a)
+    redis.call('XADD', key, 'MAXLEN', '~', a[1], '*', 'at', int(math.floor(now / 1000)), unpack(a, 2))
+  end,
+}
+
+local kinds = {set = 'hash', push = 'list', drop = 'list', mark = 'zset', unmark = 'zset', keep = 'string', note = 'stream'}
+
+local steps, conditions, at = {}, 0, 3
+while at <= #ARGV do
+  local word, key, many = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
+  local a = {}
+  for i = 1, many do a[i] = ARGV[at + 2 + i] end
+  at = at + 3 + many
+  if holds[word] then
+    conditions = conditions + 1
+    if not holds[word](key, a) then return conditions end
+  else
+    -- Before anything is written: a step that fails half way would leave the others done.
+    local kind = redis.call('TYPE', key).ok
+    if kind ~= 'none' and kind ~= kinds[word] then
+      return redis.error_reply('WRONGTYPE ' .. key .. ' holds a ' .. kind)
+    end
+    steps[#steps + 1] = {changes[word], key, a}
+  end
+end
+for _, step in ipairs(steps) do step[1](step[2], step[3]) end
+return 0

@@ -1,0 +1,158 @@
+//! commit: several changes in one step, if all that the caller relies on holds.
+
+use super::{ContextStore, Database, MAX_STEPS};
+use crate::Error;
+use crate::script::Verb;
+use crate::verb::at_most;
+
+/// Conditions and changes, over the keys of one context or of the node. Changes are made in the order in which they
+/// are said, after all conditions.
+#[derive(Debug, Clone, Default)]
+pub struct Commit {
+    keys: Vec<String>,
+    /// The word, the place of the key from 1, and the rest.
+    steps: Vec<(&'static str, usize, Vec<Vec<u8>>)>,
+}
+
+/// The outcome of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Committed {
+    /// All of it was done.
+    Done,
+    /// Nothing was changed: this condition, by its number from 1, does not hold.
+    Unmet(usize),
+}
+
+impl Committed {
+    /// Whether it was done.
+    #[must_use]
+    pub fn is_done(self) -> bool {
+        self == Self::Done
+    }
+}
+
+fn bytes<T: AsRef<[u8]>>(parts: impl IntoIterator<Item = T>) -> Vec<Vec<u8>> {
+    parts
+        .into_iter()
+        .map(|part| part.as_ref().to_vec())
+        .collect()
+}
+
+impl Commit {
+    fn step(mut self, word: &'static str, key: &str, args: Vec<Vec<u8>>) -> Self {
+        let known = self.keys.iter().position(|it| it == key);
+        let at = known.unwrap_or_else(|| {
+            self.keys.push(key.to_owned());
+            self.keys.len() - 1
+        });
+        self.steps.push((word, at + 1, args));
+        self
+    }
+
+    /// If a field of a hash has this value; an empty one stands for none.
+    #[must_use]
+    pub fn is(self, key: &str, field: &str, value: &[u8]) -> Self {
+        self.step("is", key, vec![field.into(), value.to_vec()])
+    }
+
+    /// If the key holds nothing.
+    #[must_use]
+    pub fn absent(self, key: &str) -> Self {
+        self.step("absent", key, Vec::new())
+    }
+
+    /// If the whole database of `key` is empty.
+    #[must_use]
+    pub fn empty(self, key: &str) -> Self {
+        self.step("empty", key, Vec::new())
+    }
+
+    /// If an element stands on a list.
+    #[must_use]
+    pub fn listed(self, key: &str, element: &[u8]) -> Self {
+        self.step("listed", key, bytes([element]))
+    }
+
+    /// Sets fields of a hash.
+    #[must_use]
+    pub fn set<T: AsRef<[u8]>>(self, key: &str, fields: impl IntoIterator<Item = (T, T)>) -> Self {
+        let fields = fields.into_iter().flat_map(|(field, value)| [field, value]);
+        let fields = bytes(fields);
+        match fields.is_empty() {
+            true => self,
+            false => self.step("set", key, fields),
+        }
+    }
+
+    /// Puts an element at the head of a list.
+    #[must_use]
+    pub fn push(self, key: &str, element: &[u8]) -> Self {
+        self.step("push", key, bytes([element]))
+    }
+
+    /// Takes an element off a list, as often as it stands there.
+    #[must_use]
+    pub fn drop(self, key: &str, element: &[u8]) -> Self {
+        self.step("drop", key, bytes([element]))
+    }
+
+    /// Puts a member into a sorted set, by a time in milliseconds.
+    #[must_use]
+    pub fn mark(self, key: &str, at_ms: u64, member: &[u8]) -> Self {
+        self.step("mark", key, vec![at_ms.to_string().into(), member.to_vec()])
+    }
+
+    /// Takes a member out of a sorted set.
+    #[must_use]
+    pub fn unmark(self, key: &str, member: &[u8]) -> Self {
+        self.step("unmark", key, bytes([member]))
+    }
+
+    /// Keeps a string for so many milliseconds.
+    #[must_use]
+    pub fn keep(self, key: &str, value: &str, for_ms: u64) -> Self {
+        self.step("keep", key, bytes([value, &for_ms.to_string()]))
+    }
+
+    /// Appends an entry to a stream that keeps about `most`; `at` (seconds since 1970) is added to its fields.
+    #[must_use]
+    pub fn note(self, key: &str, most: u32, fields: &[(&str, &str)]) -> Self {
+        let most = most.to_string();
+        let pairs = fields.iter().flat_map(|(field, value)| [*field, *value]);
+        self.step(
+            "note",
+            key,
+            bytes(std::iter::once(most.as_str()).chain(pairs)),
+        )
+    }
+}
+
+impl ContextStore {
+    /// Does all of it in one step, or nothing.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`] beyond [`MAX_STEPS`]; [`Error::WrongKind`] if a key holds another kind of value than a step
+    /// needs, and nothing is changed then; and if the server does not take the call.
+    pub async fn commit(&self, database: Database, commit: &Commit) -> Result<Committed, Error> {
+        at_most("commit", MAX_STEPS, commit.steps.len())?;
+        let mut call = self.scripts.call(Verb::ContextCommit);
+        for key in &commit.keys {
+            call.push_key(key);
+        }
+        call.push_arg(self.clock.argument());
+        call.push_arg(database.argument());
+        for (word, key, args) in &commit.steps {
+            call.push_arg(*word);
+            call.push_arg(*key);
+            call.push_arg(args.len());
+            for arg in args {
+                call.push_arg(arg.as_slice());
+            }
+        }
+        Ok(match call.run::<usize>(&self.conn).await? {
+            0 => Committed::Done,
+            unmet => Committed::Unmet(unmet),
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! The store of contexts (seed 3): records of actors, contexts, messages, runners and jobs, and the lists of messages.
+//! Each step is a script, which selects the database of its context: one connection serves all contexts of a server.
+//! What the records say is not looked at here.
+
+mod acl;
+mod commit;
+mod read;
+mod take;
+
+pub use commit::{Commit, Committed};
+pub use read::{Entry, Read};
+pub use take::Outbox;
+
+use crate::clock::Clock;
+use crate::conn::Conn;
+use crate::script::{Named, Scripts, Verb};
+use crate::{Broker, Error};
+
+/// The most steps of one [`Commit`]: a message with the most jobs has a record and an element for each.
+pub const MAX_STEPS: usize = 4_000;
+/// How often numbers are drawn where many in a row were taken by others.
+const DRAWS: usize = 16;
+
+/// The fields of a record, as records of the model are read from.
+pub type RecordFields = Vec<(String, Vec<u8>)>;
+
+/// Which database keys stand in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Database {
+    /// That of the connection: the node's, and that of contexts in the layout `prefix`.
+    Node,
+    /// A context's own.
+    Own(u32),
+}
+
+impl Database {
+    fn argument(self) -> String {
+        match self {
+            Self::Node => String::new(),
+            Self::Own(number) => number.to_string(),
+        }
+    }
+}
+
+/// The verbs over one connection; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct ContextStore {
+    conn: Conn,
+    scripts: Named,
+    clock: Clock,
+}
+
+impl ContextStore {
+    /// The verbs over the connection of `broker`, by its clock.
+    #[must_use]
+    pub fn of(broker: &Broker) -> Self {
+        Self {
+            conn: broker.conn.clone(),
+            scripts: Scripts::default().named_context(),
+            clock: broker.clock.clone(),
+        }
+    }
+
+    /// With scripts that were altered.
+    #[must_use]
+    pub fn with_scripts(self, scripts: &Scripts) -> Self {
+        let scripts = scripts.named_context();
+        Self { scripts, ..self }
+    }
+
+    /// The connection in use.
+    #[must_use]
+    pub fn conn(&self) -> &Conn {
+        &self.conn
+    }
+
+    /// The time, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// If the server does not say it.
+    pub async fn now_ms(&self) -> Result<u64, Error> {
+        self.clock.now(&self.conn).await
+    }
+
+    /// Draws the next number of a kind of objects, whose keys begin with `prefix`; nothing when all are taken.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn draw(
+        &self,
+        database: Database,
+        counter: &str,
+        prefix: &str,
+    ) -> Result<Option<u32>, Error> {
+        for _ in 0..DRAWS {
+            let call = self.scripts.call(Verb::ContextDraw).key(counter);
+            let call = call.arg(database.argument()).arg(prefix);
+            match call.run::<i64>(&self.conn).await? {
+                0 => return Ok(None),
+                number if number > 0 => return Ok(u32::try_from(number).ok()),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// A page of the keys that begin with `prefix`, about `many` of those that are looked at, and the cursor of the
+    /// next page; the first is at 0, and 0 comes after the last. A key may come twice.
+    ///
+    /// # Errors
+    /// If the server does not take the call.
+    pub async fn scan(
+        &self,
+        database: Database,
+        cursor: u64,
+        prefix: &str,
+        many: usize,
+    ) -> Result<(u64, Vec<Vec<u8>>), Error> {
+        let call = self.scripts.call(Verb::ContextScan);
+        let call = call.arg(database.argument()).arg(cursor);
+        let pattern = format!("{}*", glob(prefix));
+        call.arg(pattern).arg(many).run(&self.conn).await
+    }
+}
+
+/// A text that a pattern matches as it is.
+fn glob(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}
+
+/// Whether a server has no such database: the number is too high, or it is a Cluster's.
+#[must_use]
+pub fn has_no_database(error: &Error) -> bool {
+    let Error::Call { source, .. } = error else {
+        return false;
+    };
+    let text = source.to_string();
+    text.contains("DB index is out of range") || text.contains("SELECT is not allowed")
+}

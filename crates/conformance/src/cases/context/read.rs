@@ -1,0 +1,123 @@
+//! read and scan: several keys at one time, each in its way.
+
+use meshwork_broker::context::{Commit, Database, Read};
+
+use super::{Outcome, World, cases, check, key, same};
+
+cases![
+    hashes_come_with_all_fields,
+    two_fields_of_each_hash_come,
+    the_tail_is_what_is_popped_next,
+    what_is_due_comes,
+    entries_come_from_either_end,
+    keys_that_begin_alike_are_found,
+];
+
+const NODE: Database = Database::Node;
+
+fn texts(bytes: Vec<Vec<u8>>) -> Vec<String> {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    bytes.into_iter().map(text).collect()
+}
+
+async fn hashes_come_with_all_fields(world: &World) -> Outcome {
+    let [one, none, other] = [key(world, "1")?, key(world, "2")?, key(world, "3")?];
+    world.raw::<()>(&["HSET", &one, "a", "1"]).await?;
+    world.raw::<()>(&["HSET", &other, "b", "2"]).await?;
+    let found = world.contexts().hashes(NODE, &[one, none, other]).await?;
+    let pair = |name: &str, value: &str| (name.to_owned(), value.as_bytes().to_vec());
+    same!(
+        found,
+        [vec![pair("a", "1")], Vec::new(), vec![pair("b", "2")]]
+    );
+    Ok(())
+}
+
+async fn two_fields_of_each_hash_come(world: &World) -> Outcome {
+    let [one, none] = [key(world, "1")?, key(world, "2")?];
+    world
+        .raw::<()>(&["HSET", &one, "a", "1", "b", "2", "c", "3"])
+        .await?;
+    let found = world
+        .contexts()
+        .pairs(NODE, &[one, none], ("b", "d"))
+        .await?;
+    same!(
+        found,
+        [(b"2".to_vec(), Vec::new()), (Vec::new(), Vec::new())]
+    );
+    Ok(())
+}
+
+async fn the_tail_is_what_is_popped_next(world: &World) -> Outcome {
+    let list = key(world, "l")?;
+    world.raw::<()>(&["LPUSH", &list, "a", "b", "c"]).await?;
+    let tail = world
+        .contexts()
+        .elements(NODE, &list, Read::Tail(2))
+        .await?;
+    same!(texts(tail), ["b", "a"]);
+    Ok(())
+}
+
+async fn what_is_due_comes(world: &World) -> Outcome {
+    let set = key(world, "z")?;
+    let store = world.contexts();
+    let now = world.now();
+    let commit = [(0, "a"), (1, "b"), (2, "c")]
+        .iter()
+        .fold(Commit::default(), |commit, (in_ms, member)| {
+            commit.mark(&set, now + in_ms, member.as_bytes())
+        });
+    check!(store.commit(NODE, &commit).await?.is_done());
+    same!(
+        texts(store.elements(NODE, &set, Read::Due(9)).await?),
+        ["a"]
+    );
+    world.pass(5);
+    same!(
+        texts(store.elements(NODE, &set, Read::Due(2)).await?),
+        ["a", "b"]
+    );
+    Ok(())
+}
+
+async fn entries_come_from_either_end(world: &World) -> Outcome {
+    let stream = key(world, "s")?;
+    for at in ["1-1", "2-1", "3-1"] {
+        world.raw::<()>(&["XADD", &stream, at, "n", at]).await?;
+    }
+    let store = world.contexts();
+    let ids = async |read| {
+        let entries = store.entries(NODE, &stream, read).await?;
+        Ok::<_, super::Failure>(
+            entries
+                .into_iter()
+                .map(|entry| entry.id)
+                .collect::<Vec<_>>(),
+        )
+    };
+    same!(ids(Read::Last(2)).await?, ["3-1", "2-1"]);
+    same!(ids(Read::After(5, "1-1")).await?, ["2-1", "3-1"]);
+    same!(ids(Read::After(1, "0-0")).await?, ["1-1"]);
+    Ok(())
+}
+
+async fn keys_that_begin_alike_are_found(world: &World) -> Outcome {
+    for name in ["a[1]:x", "a[1]:y", "a1:x"] {
+        world.raw::<()>(&["SET", &key(world, name)?, ""]).await?;
+    }
+    let (store, prefix) = (world.contexts(), key(world, "a[1]:")?);
+    let (mut cursor, mut found) = (0, Vec::new());
+    loop {
+        let (next, keys) = store.scan(NODE, cursor, &prefix, 100).await?;
+        found.extend(texts(keys));
+        cursor = next;
+        if cursor == 0 {
+            break;
+        }
+    }
+    found.sort();
+    same!(found, [format!("{prefix}x"), format!("{prefix}y")]);
+    Ok(())
+}
