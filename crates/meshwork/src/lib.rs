@@ -2,6 +2,7 @@
 
 mod client;
 mod clock;
+pub mod context;
 mod error;
 mod failure;
 pub mod flow;

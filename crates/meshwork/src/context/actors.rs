@@ -1,0 +1,252 @@
+//! Actors of a node. An actor is his public key; a node gives him a number.
+
+use std::fmt;
+
+use meshwork_broker::context::{Commit, Committed, Database};
+use meshwork_model::actor_key::{PublicKey, SecretKey};
+use meshwork_model::context::{Actor, field};
+use meshwork_model::keys::context::{ActorId, NodeKeys};
+
+use super::audit::Change;
+use super::{ContextError, Node, PAGE, TRIES};
+
+/// Who changes actors: whoever may write in the node's database.
+const OWNER: &str = "owner";
+
+/// An actor who has shown his secret key.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    id: ActorId,
+    key: SecretKey,
+}
+
+impl Identity {
+    /// His number on this node.
+    #[must_use]
+    pub const fn id(&self) -> ActorId {
+        self.id
+    }
+
+    /// The key that he signs with.
+    #[must_use]
+    pub const fn key(&self) -> &SecretKey {
+        &self.key
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "actor {}", self.id)
+    }
+}
+
+impl Node {
+    /// The actor whose key this is.
+    ///
+    /// # Errors
+    /// [`ContextError::UnknownKey`] if it is trusted for nobody, [`ContextError::RevokedKey`] if it counts no more, and if
+    /// the server does not take a call.
+    pub async fn identify(&self, key: SecretKey) -> Result<Identity, ContextError> {
+        let public = key.public();
+        let actor = match self.number_of(&public).await? {
+            Some(id) => Some(self.actor(id).await?),
+            // A plain client wrote the record, and nothing into our index.
+            None => {
+                let all = self.actors().await?;
+                all.into_iter().find(|actor| actor.pubkey == public)
+            }
+        };
+        let actor = actor.ok_or_else(|| ContextError::UnknownKey {
+            key: public.to_string(),
+        })?;
+        let old = actor.pubkey != public;
+        let now = self.now().await?;
+        let over = old && actor.old_until.is_none_or(|until| until <= now);
+        if actor.revoked_at.is_some() || over {
+            return Err(ContextError::RevokedKey(actor.id));
+        }
+        Ok(Identity { id: actor.id, key })
+    }
+
+    /// Checks that the actor's keys still count.
+    pub(super) async fn actor_in_force(&self, me: &Identity) -> Result<(), ContextError> {
+        match self.actor(me.id).await?.revoked_at {
+            Some(_) => Err(ContextError::RevokedKey(me.id)),
+            None => Ok(()),
+        }
+    }
+
+    /// The number that the index has for a key.
+    async fn number_of(&self, key: &PublicKey) -> Result<Option<ActorId>, ContextError> {
+        let index = self.store.hash(Database::Node, NodeKeys.actors()).await?;
+        let key = key.to_string();
+        let found = index.into_iter().find(|(field, _)| *field == key);
+        Ok(found.and_then(|(_, id)| String::from_utf8(id).ok()?.parse().ok()))
+    }
+
+    /// An actor by his number.
+    ///
+    /// # Errors
+    /// [`ContextError::NoActor`], and if the server does not take a call.
+    pub async fn actor(&self, id: ActorId) -> Result<Actor, ContextError> {
+        let fields = self.store.hash(Database::Node, &NodeKeys.actor(id)).await?;
+        if fields.is_empty() {
+            return Err(ContextError::NoActor(id));
+        }
+        Ok(Actor::from_fields(id, fields)?)
+    }
+
+    /// All actors whose records can be read, by number.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn actors(&self) -> Result<Vec<Actor>, ContextError> {
+        let (mut cursor, mut ids) = (0, Vec::<ActorId>::new());
+        loop {
+            let prefix = NodeKeys.actor_prefix();
+            let (next, keys) = self
+                .store
+                .scan(Database::Node, cursor, prefix, PAGE)
+                .await?;
+            let numbers = keys.iter().filter_map(|key| {
+                let key = std::str::from_utf8(key).ok()?;
+                key.strip_prefix(prefix)?.parse::<ActorId>().ok()
+            });
+            ids.extend(numbers);
+            cursor = next;
+            if cursor == 0 {
+                break;
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        let mut actors = Vec::with_capacity(ids.len());
+        for page in ids.chunks(PAGE) {
+            let keys: Vec<_> = page.iter().map(|id| NodeKeys.actor(*id)).collect();
+            let found = self.store.hashes(Database::Node, &keys).await?;
+            let read = page.iter().zip(found);
+            actors.extend(read.filter_map(|(id, fields)| Actor::from_fields(*id, fields).ok()));
+        }
+        Ok(actors)
+    }
+
+    /// Gives a public key a number of this node: the next free one without `id`.
+    ///
+    /// # Errors
+    /// [`ContextError::ActorExists`], [`ContextError::KeyTaken`] if the key is another actor's, and if the server does not
+    /// take a call.
+    pub async fn trust(&self, key: PublicKey, id: Option<ActorId>) -> Result<Actor, ContextError> {
+        let text = key.to_string();
+        let now = self.now().await?;
+        for _ in 0..TRIES {
+            let number = match id {
+                Some(id) => id,
+                None => {
+                    let (counter, prefix) = (NodeKeys.next_actor(), NodeKeys.actor_prefix());
+                    let drawn = self.store.draw(Database::Node, counter, prefix).await?;
+                    ActorId(drawn.ok_or(ContextError::NoNumber("actor"))?)
+                }
+            };
+            let (record, index) = (NodeKeys.actor(number), NodeKeys.actors());
+            let actor = Actor::new(number, key, now);
+            let change = Change {
+                who: OWNER,
+                what: "trust",
+                object: &record,
+                after: &text,
+                ..Change::default()
+            };
+            let commit = Commit::default()
+                .is(index, &text, b"")
+                .absent(&record)
+                .set(&record, actor.to_fields())
+                .set(index, [(text.as_str(), number.to_string().as_str())]);
+            let commit = change.noted(commit, NodeKeys.audit());
+            match self.store.commit(Database::Node, &commit).await? {
+                Committed::Done => return Ok(actor),
+                Committed::Unmet(1) => {
+                    let other = self.number_of(&key).await?;
+                    return Err(ContextError::KeyTaken(other.unwrap_or(number)));
+                }
+                Committed::Unmet(_) if id.is_some() => {
+                    return Err(ContextError::ActorExists(number));
+                }
+                // A plain client took the number meanwhile.
+                Committed::Unmet(_) => {}
+            }
+        }
+        Err(ContextError::Busy("the numbers of actors".to_owned()))
+    }
+
+    /// Gives an actor another key. The one before counts for 7 days more.
+    ///
+    /// # Errors
+    /// [`ContextError::NoActor`], [`ContextError::KeyTaken`], [`ContextError::RevokedKey`] if he has none that counts, and
+    /// if the server does not take a call.
+    pub async fn rotate(&self, id: ActorId, key: PublicKey) -> Result<Actor, ContextError> {
+        match self.number_of(&key).await? {
+            // A command that was killed says it again.
+            Some(other) if other == id => return self.actor(id).await,
+            Some(other) => return Err(ContextError::KeyTaken(other)),
+            None => {}
+        }
+        let now = self.now().await?;
+        self.change_actor(id, "rotate", |actor| match actor.revoked_at {
+            Some(_) => Err(ContextError::RevokedKey(id)),
+            None => {
+                actor.rotate(key, now);
+                Ok(())
+            }
+        })
+        .await
+    }
+
+    /// Takes all trust from an actor's keys, at once and for good.
+    ///
+    /// # Errors
+    /// [`ContextError::NoActor`], and if the server does not take a call.
+    pub async fn revoke(&self, id: ActorId) -> Result<Actor, ContextError> {
+        let now = self.now().await?;
+        self.change_actor(id, "revoke", |actor| {
+            actor.revoke(now);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn change_actor(
+        &self,
+        id: ActorId,
+        what: &str,
+        change: impl Fn(&mut Actor) -> Result<(), ContextError>,
+    ) -> Result<Actor, ContextError> {
+        let record = NodeKeys.actor(id);
+        for _ in 0..TRIES {
+            let before = self.actor(id).await?;
+            let mut after = before.clone();
+            change(&mut after)?;
+            let (old, new) = (before.pubkey.to_string(), after.pubkey.to_string());
+            let revoked = before
+                .revoked_at
+                .map(|at| at.to_string())
+                .unwrap_or_default();
+            let commit = Commit::default()
+                .is(&record, field::PUBKEY, old.as_bytes())
+                .is(&record, field::REVOKED_AT, revoked.as_bytes())
+                .set(&record, after.to_fields())
+                .set(NodeKeys.actors(), [(new.as_str(), id.to_string().as_str())]);
+            let change = Change {
+                who: OWNER,
+                what,
+                object: &record,
+                before: &old,
+                after: &new,
+            };
+            let commit = change.noted(commit, NodeKeys.audit());
+            if self.store.commit(Database::Node, &commit).await?.is_done() {
+                return Ok(after);
+            }
+        }
+        Err(ContextError::Busy(record))
+    }
+}

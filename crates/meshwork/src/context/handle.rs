@@ -1,0 +1,366 @@
+//! One context: who may do what in it, and changes of that.
+
+use meshwork_broker::context::{Commit, ContextStore, Database, Read};
+use meshwork_model::access::{self, Object, Operation, Place, Role, Roles, Who};
+use meshwork_model::acl::{self, AclUser};
+use meshwork_model::context::{Context, Unsigned, field};
+use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys, ContextLayout};
+
+use super::audit::{AuditEntry, Change};
+use super::{ContextError, Identity, Node, TRIES};
+
+/// A context; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct ContextHandle {
+    node: Node,
+    keys: ContextKeys,
+}
+
+/// A list of a context's record.
+fn list(context: &mut Context, role: Role) -> Option<(&'static str, &mut Vec<ActorId>)> {
+    match role {
+        Role::Admin => Some((field::ADMINS, &mut context.admins)),
+        Role::Reader => Some((field::READERS, &mut context.readers)),
+        Role::Executor => Some((field::EXECUTORS, &mut context.executors)),
+        Role::Owner | Role::Actor => None,
+    }
+}
+
+fn numbers(actors: &[ActorId]) -> String {
+    let numbers: Vec<_> = actors.iter().map(ToString::to_string).collect();
+    format!("[{}]", numbers.join(","))
+}
+
+impl ContextHandle {
+    pub(super) const fn new(node: Node, keys: ContextKeys) -> Self {
+        Self { node, keys }
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn id(&self) -> ContextId {
+        self.keys.context()
+    }
+
+    /// Its names.
+    #[must_use]
+    pub const fn keys(&self) -> &ContextKeys {
+        &self.keys
+    }
+
+    /// The node that it is on.
+    #[must_use]
+    pub const fn node(&self) -> &Node {
+        &self.node
+    }
+
+    pub(super) const fn store(&self) -> &ContextStore {
+        &self.node.store
+    }
+
+    /// The database of its keys.
+    #[must_use]
+    pub const fn database(&self) -> Database {
+        match self.keys.layout() {
+            ContextLayout::Db => Database::Own(self.keys.database()),
+            ContextLayout::Prefix => Database::Node,
+        }
+    }
+
+    pub(super) async fn commit(
+        &self,
+        commit: &Commit,
+    ) -> Result<meshwork_broker::context::Committed, ContextError> {
+        Ok(self.store().commit(self.database(), commit).await?)
+    }
+
+    /// Its record, whoever looks.
+    pub(super) async fn record(&self) -> Result<Context, ContextError> {
+        let fields = self
+            .store()
+            .hash(self.database(), &self.keys.record())
+            .await?;
+        if fields.is_empty() {
+            return Err(ContextError::NoContext(self.id()));
+        }
+        Ok(Context::from_fields(self.id(), fields)?)
+    }
+
+    /// Its record, for an actor who may read it.
+    ///
+    /// # Errors
+    /// [`ContextError::Denied`], and if the server does not take a call.
+    pub async fn show(&self, me: &Identity) -> Result<Context, ContextError> {
+        self.allow(me.id(), Object::Context, Operation::Read).await
+    }
+
+    /// The one place where permissions are checked. A refusal stands in the audit trail.
+    ///
+    /// # Errors
+    /// [`ContextError::Denied`] says who, what and where; and if the server does not take a call.
+    pub async fn allow(
+        &self,
+        who: ActorId,
+        object: Object,
+        operation: Operation,
+    ) -> Result<Context, ContextError> {
+        let context = self.record().await?;
+        let (who, roles) = match self.node.actor(who).await {
+            Ok(actor) if actor.revoked_at.is_none() => (Who::Actor(who), Roles::of(who, &context)),
+            Ok(_) | Err(ContextError::NoActor(_) | ContextError::Record(_)) => {
+                (Who::Stranger, Roles::NONE)
+            }
+            Err(error) => return Err(error),
+        };
+        let place = Place::Context(self.id());
+        let Err(denied) = access::check(who, roles, object, operation, place) else {
+            return Ok(context);
+        };
+        let text = denied.to_string();
+        let name = match who {
+            Who::Actor(id) => format!("actor {id}"),
+            Who::Stranger => "stranger".to_owned(),
+        };
+        self.note(Change {
+            who: &name,
+            what: "refuse",
+            object: object.as_str(),
+            after: &text,
+            ..Change::default()
+        })
+        .await?;
+        Err(ContextError::Denied(denied))
+    }
+
+    /// Adds an entry to the audit trail, with no change.
+    pub(super) async fn note(&self, change: Change<'_>) -> Result<(), ContextError> {
+        let commit = change.noted(Commit::default(), &self.keys.audit());
+        let _ = self.commit(&commit).await?;
+        Ok(())
+    }
+
+    /// Gives an actor a role: admin, reader or executor.
+    ///
+    /// # Errors
+    /// [`ContextError::Denied`], [`ContextError::NoActor`], [`ContextError::HasRole`], and if the server does not take a
+    /// call.
+    pub async fn grant(
+        &self,
+        me: &Identity,
+        role: Role,
+        to: ActorId,
+    ) -> Result<Context, ContextError> {
+        self.node.actor(to).await?;
+        let context = self.id();
+        self.change_members(me, "grant", role, |members| {
+            if members.contains(&to) {
+                return Err(ContextError::HasRole { actor: to, context });
+            }
+            members.push(to);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Takes a role from an actor. The last admin stays one.
+    ///
+    /// # Errors
+    /// [`ContextError::Denied`], [`ContextError::LacksRole`], [`ContextError::LastAdmin`], and if the server does not take a
+    /// call.
+    pub async fn revoke(
+        &self,
+        me: &Identity,
+        role: Role,
+        from: ActorId,
+    ) -> Result<Context, ContextError> {
+        let (context, actor) = (self.id(), from);
+        self.change_members(me, "revoke", role, |members| {
+            let at = members.iter().position(|it| *it == from);
+            let at = at.ok_or(ContextError::LacksRole { actor, context })?;
+            if role == Role::Admin && members.len() == 1 {
+                return Err(ContextError::LastAdmin { actor, context });
+            }
+            members.remove(at);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn change_members(
+        &self,
+        me: &Identity,
+        what: &str,
+        role: Role,
+        change: impl Fn(&mut Vec<ActorId>) -> Result<(), ContextError>,
+    ) -> Result<Context, ContextError> {
+        let record = self.keys.record();
+        for _ in 0..TRIES {
+            let mut context = self
+                .allow(me.id(), Object::Context, Operation::Update)
+                .await?;
+            let fields = self.store().hash(self.database(), &record).await?;
+            let Some((name, members)) = list(&mut context, role) else {
+                return Err(ContextError::InvalidMessage(format!(
+                    "{} is no role of a context",
+                    role.as_str()
+                )));
+            };
+            let before = numbers(members);
+            change(members)?;
+            let after = numbers(members);
+            context.check()?;
+            // As it is written: a plain client may write spaces.
+            let written = fields.iter().find(|(field, _)| field == name);
+            let written = written
+                .map(|(_, value)| value.as_slice())
+                .unwrap_or_default();
+            let now = self.node.now().await?;
+            context.updated_at = now;
+            let commit = Commit::default().is(&record, name, written).set(
+                &record,
+                [
+                    (name, after.as_str()),
+                    (field::UPDATED_AT, &now.to_string()),
+                ],
+            );
+            let change = Change {
+                who: &me.to_string(),
+                what,
+                object: name,
+                before: &before,
+                after: &after,
+            };
+            if self
+                .commit(&change.noted(commit, &self.keys.audit()))
+                .await?
+                .is_done()
+            {
+                return Ok(context);
+            }
+        }
+        Err(ContextError::Busy(record))
+    }
+
+    /// Sets how messages without an envelope are treated.
+    ///
+    /// # Errors
+    /// [`ContextError::Denied`], and if the server does not take a call.
+    pub async fn set_unsigned(
+        &self,
+        me: &Identity,
+        unsigned: Unsigned,
+    ) -> Result<(), ContextError> {
+        let before = self
+            .allow(me.id(), Object::Context, Operation::Update)
+            .await?;
+        let record = self.keys.record();
+        let commit =
+            Commit::default().set(&record, [(field::UNSIGNED, unsigned.to_string().as_str())]);
+        let change = Change {
+            who: &me.to_string(),
+            what: "update",
+            object: field::UNSIGNED,
+            before: &before.unsigned.to_string(),
+            after: &unsigned.to_string(),
+        };
+        let _ = self
+            .commit(&change.noted(commit, &self.keys.audit()))
+            .await?;
+        Ok(())
+    }
+
+    /// Entries of the audit trail: the latest `most`, or those behind an id, the oldest first.
+    ///
+    /// # Errors
+    /// [`ContextError::Denied`], and if the server does not take a call.
+    pub async fn audit(
+        &self,
+        me: &Identity,
+        after: Option<&str>,
+        most: usize,
+    ) -> Result<Vec<AuditEntry>, ContextError> {
+        self.allow(me.id(), Object::Audit, Operation::Read).await?;
+        entries(
+            self.store(),
+            self.database(),
+            &self.keys.audit(),
+            after,
+            most,
+        )
+        .await
+    }
+
+    /// Makes a user of the server for this context, or changes him to the rules of today. The server is given the
+    /// SHA-256 of the password. Returns the user's name.
+    ///
+    /// # Errors
+    /// [`ContextError::Acl`] if this server cannot keep the user in the context, [`ContextError::Denied`], and if the
+    /// server does not take a call.
+    pub async fn set_acl_user(
+        &self,
+        me: &Identity,
+        user: AclUser,
+        password_sha256: &[u8; 32],
+    ) -> Result<String, ContextError> {
+        self.allow(me.id(), Object::Context, Operation::Update)
+            .await?;
+        let server = self.store().acl_server().await?;
+        let words = acl::set_user(user, &self.keys, server, password_sha256)?;
+        self.store().acl(&words).await?;
+        let name = acl::user_name(user, &self.keys);
+        self.note_acl(me, "acl set", &name).await?;
+        Ok(name)
+    }
+
+    /// Deletes a user of the server, which ends his connections and what they wait for. Returns the user's name.
+    ///
+    /// # Errors
+    /// [`ContextError::Denied`], and if the server does not take a call.
+    pub async fn delete_acl_user(
+        &self,
+        me: &Identity,
+        user: AclUser,
+    ) -> Result<String, ContextError> {
+        self.allow(me.id(), Object::Context, Operation::Update)
+            .await?;
+        let server = self.store().acl_server().await?;
+        // The reason, where there are no such users.
+        acl::rules(user, &self.keys, server)?;
+        let name = acl::user_name(user, &self.keys);
+        self.store()
+            .acl(&["DELUSER".to_owned(), name.clone()])
+            .await?;
+        self.note_acl(me, "acl delete", &name).await?;
+        Ok(name)
+    }
+
+    async fn note_acl(&self, me: &Identity, what: &str, name: &str) -> Result<(), ContextError> {
+        let who = me.to_string();
+        self.note(Change {
+            who: &who,
+            what,
+            object: name,
+            ..Change::default()
+        })
+        .await
+    }
+}
+
+/// Entries of a trail, the oldest first.
+pub(super) async fn entries(
+    store: &ContextStore,
+    database: Database,
+    key: &str,
+    after: Option<&str>,
+    most: usize,
+) -> Result<Vec<AuditEntry>, ContextError> {
+    let read = match after {
+        Some(id) => Read::After(most, id),
+        None => Read::Last(most),
+    };
+    let mut entries = store.entries(database, key, read).await?;
+    if after.is_none() {
+        entries.reverse();
+    }
+    Ok(entries.into_iter().map(AuditEntry::of).collect())
+}

@@ -1,0 +1,305 @@
+//! Messages of a context: sending them, looking at them, and reading those that have come.
+
+use meshwork_broker::context::{Commit, Read, RecordFields};
+use meshwork_model::access::{Object, Operation};
+use meshwork_model::context::{
+    Log, LogLevel, Message, MessageEvent, MessageStatus, MessageType, field,
+};
+use meshwork_model::keys::context::{ContextId, MessageKey};
+use serde::Serialize;
+
+use super::audit::Change;
+use super::origin::is_nonce;
+use super::{ContextError, ContextHandle, Identity, Origin, TRIES, Transport};
+
+/// A message with what this node notes of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MessageView {
+    /// The message.
+    #[serde(flatten)]
+    pub message: Message,
+    /// Its status as it is written: a plain client may leave it out.
+    #[serde(skip)]
+    pub written_status: String,
+    /// Tells it from an earlier one of the same key; 32 hexadecimal digits.
+    #[serde(skip)]
+    pub nonce: Option<String>,
+    /// Where it came from, if it did.
+    #[serde(skip)]
+    pub origin: Option<Origin>,
+    /// When the target had stored it, in seconds since 1970.
+    #[serde(rename = "mw_stored_at", skip_serializing_if = "Option::is_none")]
+    pub stored_at: Option<u32>,
+    /// The message that it brings the result of, as `12:101`.
+    #[serde(rename = "mw_re", skip_serializing_if = "Option::is_none")]
+    pub re: Option<String>,
+    /// Keys of the jobs that it became, in their order.
+    #[serde(rename = "mw_jobs", skip_serializing_if = "Vec::is_empty")]
+    pub materialised: Vec<String>,
+    /// The key of the message that brought its result.
+    #[serde(rename = "mw_result", skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// When its sender was told that it was taken up, in seconds since 1970.
+    #[serde(skip)]
+    pub acked_at: Option<u32>,
+}
+
+impl MessageView {
+    /// Reads the fields of the hash; nothing of one that is not there.
+    ///
+    /// # Errors
+    /// [`ContextError::Record`]: the first field that cannot be read.
+    pub(super) fn read(
+        context: ContextId,
+        key: MessageKey,
+        fields: RecordFields,
+    ) -> Result<Option<Self>, ContextError> {
+        if fields.is_empty() {
+            return Ok(None);
+        }
+        let text = |name: &str| {
+            let found = fields.iter().find(|(field, _)| field == name);
+            found.and_then(|(_, value)| String::from_utf8(value.clone()).ok())
+        };
+        let number = |name| text(name).and_then(|value| value.parse().ok());
+        let (nonce, origin, re) = (text(field::NONCE), text(field::ORIGIN), text(field::RE));
+        let materialised = text(field::MATERIALISED);
+        let materialised = materialised.and_then(|list| serde_json::from_str(&list).ok());
+        let written_status = text(field::STATUS).unwrap_or_default();
+        let (stored_at, acked_at) = (number(field::STORED_AT), number(field::ACKED_AT));
+        let result = text(field::RESULT_MESSAGE);
+        Ok(Some(Self {
+            message: Message::from_fields(context, key, fields)?,
+            written_status,
+            nonce: nonce.filter(|nonce| is_nonce(nonce)),
+            origin: origin.and_then(|origin| origin.parse().ok()),
+            stored_at,
+            re,
+            materialised: materialised.unwrap_or_default(),
+            result,
+            acked_at,
+        }))
+    }
+}
+
+/// A log with one more entry, as the field of a record.
+pub(super) fn logs_with(
+    message: &Message,
+    at: u32,
+    level: LogLevel,
+    text: impl Into<String>,
+) -> String {
+    let mut message = message.clone();
+    message.note(Log::new(at, level, text));
+    serde_json::to_string(&message.logs).unwrap_or_else(|_| "[]".to_owned())
+}
+
+/// When somebody looks at the timeouts of a message next, in milliseconds since 1970: a second after the first that is
+/// not over.
+pub(super) fn next_look_ms(message: &Message, now: u32) -> u64 {
+    let timeouts = [message.timeout, message.timeout_ack, message.timeout_result];
+    let ends = timeouts.map(|timeout| message.created_at.saturating_add(timeout));
+    let next = ends.into_iter().filter(|end| *end >= now).min();
+    (u64::from(next.unwrap_or(now)) + 1) * 1000
+}
+
+impl ContextHandle {
+    /// A message, whoever looks.
+    pub(super) async fn message_of(
+        &self,
+        key: MessageKey,
+    ) -> Result<Option<MessageView>, ContextError> {
+        let fields = self
+            .store()
+            .hash(self.database(), &self.keys().message(key))
+            .await?;
+        MessageView::read(self.id(), key, fields)
+    }
+
+    /// A message of this context.
+    ///
+    /// # Errors
+    /// [`ContextError::Denied`], [`ContextError::NoMessage`], and if the server does not take a call.
+    pub async fn message(
+        &self,
+        me: &Identity,
+        key: MessageKey,
+    ) -> Result<MessageView, ContextError> {
+        self.allow(me.id(), Object::Chat, Operation::Read).await?;
+        let found = self.message_of(key).await?;
+        found.ok_or(ContextError::NoMessage {
+            key,
+            context: self.id(),
+        })
+    }
+
+    /// All messages whose records can be read, the latest first.
+    ///
+    /// # Errors
+    /// [`ContextError::Denied`], and if the server does not take a call.
+    pub async fn messages(&self, me: &Identity) -> Result<Vec<MessageView>, ContextError> {
+        self.allow(me.id(), Object::Chat, Operation::Read).await?;
+        let mut found = Vec::new();
+        for (numbers, fields) in self.records(&self.keys().messages_prefix()).await? {
+            let Ok(key) = MessageKey::of_numbers(&numbers) else {
+                continue;
+            };
+            found.extend(MessageView::read(self.id(), key, fields).ok().flatten());
+        }
+        found.sort_by_key(|view| std::cmp::Reverse((view.message.created_at, view.message.key())));
+        Ok(found)
+    }
+
+    /// Takes the messages that have come off `msg_in`, at most `most`, the first that came first. Chat and mail are
+    /// processed then, which their senders are told through `transport`.
+    ///
+    /// # Errors
+    /// [`ContextError::Denied`], and if the server does not take a call.
+    pub async fn read_inbox(
+        &self,
+        me: &Identity,
+        transport: &dyn Transport,
+        most: usize,
+    ) -> Result<Vec<MessageView>, ContextError> {
+        self.allow(me.id(), Object::Inbox, Operation::Pop).await?;
+        let inbox = self.keys().msg_in();
+        let mut elements = self
+            .store()
+            .elements(self.database(), &inbox, Read::Tail(most))
+            .await?;
+        elements.reverse();
+        let mut read = Vec::new();
+        for element in elements {
+            read.extend(self.read_one(me, transport, &inbox, &element).await?);
+        }
+        Ok(read)
+    }
+
+    async fn read_one(
+        &self,
+        me: &Identity,
+        transport: &dyn Transport,
+        inbox: &str,
+        element: &[u8],
+    ) -> Result<Option<MessageView>, ContextError> {
+        let take = Commit::default()
+            .listed(inbox, element)
+            .drop(inbox, element);
+        let found = match self.keys().parse_message(element) {
+            Ok(key) => self.message_of(key).await.or_else(|error| match error {
+                // It can be read by nobody; what is wrong with it stands in the trail.
+                ContextError::Record(_) => Ok(None),
+                error => Err(error),
+            })?,
+            Err(_) => None,
+        };
+        let Some(mut view) = found else {
+            let change = Change {
+                who: &me.to_string(),
+                what: "drop",
+                object: &String::from_utf8_lossy(element),
+                before: "it names no message of this context that can be read",
+                ..Change::default()
+            };
+            let _ = self
+                .commit(&change.noted(take, &self.keys().audit()))
+                .await?;
+            return Ok(None);
+        };
+        let record = self.keys().message(view.message.key());
+        let letter = matches!(
+            view.message.message_type,
+            MessageType::Chat | MessageType::Mail
+        );
+        let now = self.node().now().await?.to_string();
+        let take = match letter && !view.message.status.is_final() {
+            true => {
+                view.message.status = MessageStatus::Processed;
+                let status = view.message.status.as_str();
+                take.set(
+                    &record,
+                    [(field::STATUS, status), (field::UPDATED_AT, &now)],
+                )
+            }
+            false => take,
+        };
+        // First, so that one who is killed here leaves a message that can be read again, and not a sender who waits.
+        if let (true, Some(origin)) = (letter, &view.origin) {
+            transport.notify(origin, MessageEvent::Process).await?;
+        }
+        // Else another one has read it meanwhile.
+        Ok(self.commit(&take).await?.is_done().then_some(view))
+    }
+}
+
+impl super::Node {
+    /// Changes a message at its sender, who is told of an event. One that is over, or that another took the place of, stays.
+    pub(super) async fn notified(
+        &self,
+        origin: &Origin,
+        event: MessageEvent,
+    ) -> Result<(), ContextError> {
+        let sender = match self.context(origin.context).await {
+            Ok(sender) => sender,
+            Err(ContextError::NoContext(_) | ContextError::NoRecord { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        for _ in 0..TRIES {
+            let Some(view) = sender.message_of(origin.message).await? else {
+                return Ok(());
+            };
+            let Some(status) = after(view.message.status, event) else {
+                return Ok(());
+            };
+            if view.nonce.as_deref() != Some(origin.nonce.as_str()) {
+                return Ok(());
+            }
+            let now = self.now().await?;
+            let logs = logs_with(&view.message, now, LogLevel::Info, status.as_str());
+            let commit = sender.changed(&view, status, now, &logs);
+            if sender.commit(&commit).await?.is_done() {
+                return Ok(());
+            }
+        }
+        Err(ContextError::Busy(origin.message.to_string()))
+    }
+}
+
+/// The status after an event; a message that is processed was taken up before. Nothing if the event changes nothing.
+pub(super) fn after(status: MessageStatus, event: MessageEvent) -> Option<MessageStatus> {
+    match status.next(event) {
+        Ok(next) => Some(next),
+        Err(_) if event == MessageEvent::Process => {
+            let taken_up = status.next(MessageEvent::Acknowledge).ok()?;
+            taken_up.next(event).ok()
+        }
+        Err(_) => None,
+    }
+}
+
+impl ContextHandle {
+    /// A change of a message's status, if it still is the one that was read. One that is over has no timeouts.
+    pub(super) fn changed(
+        &self,
+        view: &MessageView,
+        to: MessageStatus,
+        now: u32,
+        logs: &str,
+    ) -> Commit {
+        let record = self.keys().message(view.message.key());
+        let commit = Commit::default()
+            .is(&record, field::STATUS, view.written_status.as_bytes())
+            .set(
+                &record,
+                [
+                    (field::STATUS, to.as_str()),
+                    (field::UPDATED_AT, &now.to_string()),
+                    (field::LOGS, logs),
+                ],
+            );
+        match to.is_final() {
+            true => commit.unmark(&self.keys().sent(), record.as_bytes()),
+            false => commit,
+        }
+    }
+}

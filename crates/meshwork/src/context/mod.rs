@@ -1,0 +1,37 @@
+//! Contexts: the actors of a node, who may do what in which context, and messages between contexts.
+//!
+//! [`Node`] is a store with its actors and contexts, [`Identity`] an actor who has shown his key, [`ContextHandle`] one
+//! context. Each call checks what the actor may do, in one place ([`ContextHandle::allow`]).
+
+mod actors;
+mod audit;
+mod coordinator;
+mod deliver;
+mod error;
+mod handle;
+mod key_file;
+mod message;
+mod node;
+mod origin;
+mod runners;
+mod send;
+mod take_up;
+mod transport;
+
+pub use actors::Identity;
+pub use audit::AuditEntry;
+pub use coordinator::{Coordinator, Serves};
+pub use error::{ContextError, KeyFileFault};
+pub use handle::ContextHandle;
+pub use key_file::{new_key, read_key, write_key};
+pub use message::MessageView;
+pub use node::Node;
+pub use origin::{InvalidOrigin, Origin};
+pub use runners::NewRunner;
+pub use send::{MessageJob, NewMessage};
+pub use transport::{Delivery, LocalTransport, Parcel, Transport};
+
+/// How often a change is tried whose record others change meanwhile.
+const TRIES: usize = 16;
+/// Keys that one page of a scan looks at.
+const PAGE: usize = 1_000;

@@ -1,0 +1,82 @@
+//! Where a message comes from. Two contexts of one actor both count from 1, so its key alone says nothing elsewhere.
+
+use std::fmt;
+use std::str::FromStr;
+
+use meshwork_model::context::NodeId;
+use meshwork_model::keys::context::{ContextId, MessageKey};
+
+/// Bytes of a nonce, in hexadecimal digits.
+const NONCE: usize = 32;
+
+/// The origin of a message: the same however often it comes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// The node of its sender.
+    pub node: NodeId,
+    /// The context there.
+    pub context: ContextId,
+    /// Its key there.
+    pub message: MessageKey,
+    /// 32 hexadecimal digits that tell it from an earlier message of the same key.
+    pub nonce: String,
+}
+
+/// A text that is no origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("write NODE/CONTEXT/CALLER:ID/NONCE")]
+pub struct InvalidOrigin;
+
+/// Returns whether a text is a nonce.
+pub(super) fn is_nonce(text: &str) -> bool {
+    text.len() == NONCE && text.bytes().all(|c| c.is_ascii_hexdigit())
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers = self.message.numbers();
+        write!(f, "{}/{}/{numbers}/{}", self.node, self.context, self.nonce)
+    }
+}
+
+impl FromStr for Origin {
+    type Err = InvalidOrigin;
+
+    fn from_str(text: &str) -> Result<Self, InvalidOrigin> {
+        let parts: Vec<_> = text.split('/').collect();
+        let [node, context, message, nonce] = parts[..] else {
+            return Err(InvalidOrigin);
+        };
+        if !is_nonce(nonce) {
+            return Err(InvalidOrigin);
+        }
+        Ok(Self {
+            node: node.parse().map_err(|_| InvalidOrigin)?,
+            context: context.parse().map_err(|_| InvalidOrigin)?,
+            message: MessageKey::of_numbers(message).map_err(|_| InvalidOrigin)?,
+            nonce: nonce.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_comes_back() {
+        let text = format!("{}/7/12:101/{}", "ab".repeat(32), "0f".repeat(16));
+        let origin: Origin = text.parse().unwrap();
+        assert_eq!(origin.to_string(), text);
+        assert_eq!(origin.message, MessageKey::new(12, 101));
+        for bad in [
+            "",
+            "a/b/c/d",
+            &text[1..],
+            &format!("{text}0"),
+            &format!("{text}/"),
+        ] {
+            assert_eq!(bad.parse::<Origin>(), Err(InvalidOrigin), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Runners of a context: workers that have a number.
+
+use meshwork_broker::context::Commit;
+use meshwork_model::access::{Object, Operation};
+use meshwork_model::actor_key::PublicKey;
+use meshwork_model::context::{Address, Runner};
+use meshwork_model::keys::context::{Counter, RunnerId};
+use meshwork_model::name::ScriptType;
+
+use super::audit::Change;
+use super::{ContextError, ContextHandle, Identity, PAGE, TRIES};
+
+/// A runner to be registered.
+#[derive(Debug, Clone)]
+pub struct NewRunner {
+    /// Its number; the next free one if absent.
+    pub id: Option<RunnerId>,
+    /// The types that it runs.
+    pub types: Vec<ScriptType>,
+    /// Whether it takes jobs off the queues of its context.
+    pub local: bool,
+    /// The topic that it listens to; `runner{id}` if absent.
+    pub topic: Option<String>,
+    /// The key that it signs with.
+    pub pubkey: Option<PublicKey>,
+    /// Where it is reached from other nodes.
+    pub address: Option<Address>,
+}
+
+impl ContextHandle {
+    /// Registers a runner.
+    ///
+    /// # Errors
+    /// [`ContextError::Denied`], [`ContextError::RunnerExists`], [`ContextError::Record`] if a field is over its limit, and
+    /// if the server does not take a call.
+    pub async fn register_runner(
+        &self,
+        me: &Identity,
+        new: &NewRunner,
+    ) -> Result<Runner, ContextError> {
+        self.allow(me.id(), Object::Runner, Operation::Create)
+            .await?;
+        let (keys, now) = (self.keys(), self.node().now().await?);
+        for _ in 0..TRIES {
+            let id = match new.id {
+                Some(id) => id,
+                None => {
+                    let (counter, prefix) = (keys.next_id(Counter::Runner), keys.runner_prefix());
+                    let drawn = self
+                        .store()
+                        .draw(self.database(), &counter, &prefix)
+                        .await?;
+                    RunnerId(drawn.ok_or(ContextError::NoNumber("runner"))?)
+                }
+            };
+            let runner = Runner {
+                id,
+                pubkey: new.pubkey,
+                address: new.address,
+                topic: new
+                    .topic
+                    .clone()
+                    .unwrap_or_else(|| Runner::default_topic(id)),
+                types: new.types.clone(),
+                local: new.local,
+                created_at: now,
+                updated_at: now,
+            };
+            runner.check()?;
+            let record = keys.runner(id);
+            let change = Change {
+                who: &me.to_string(),
+                what: "create",
+                object: &record,
+                ..Change::default()
+            };
+            let commit = Commit::default()
+                .absent(&record)
+                .set(&record, runner.to_fields());
+            if self
+                .commit(&change.noted(commit, &keys.audit()))
+                .await?
+                .is_done()
+            {
+                return Ok(runner);
+            }
+            if new.id.is_some() {
+                return Err(ContextError::RunnerExists(id));
+            }
+        }
+        Err(ContextError::Busy("the numbers of runners".to_owned()))
+    }
+
+    /// All runners whose records can be read, by number.
+    ///
+    /// # Errors
+    /// [`ContextError::Denied`], and if the server does not take a call.
+    pub async fn runners(&self, me: &Identity) -> Result<Vec<Runner>, ContextError> {
+        self.allow(me.id(), Object::Runner, Operation::Read).await?;
+        let prefix = self.keys().runner_prefix();
+        let mut runners = Vec::new();
+        for (number, fields) in self.records(&prefix).await? {
+            let Ok(id) = number.parse() else { continue };
+            runners.extend(Runner::from_fields(id, fields));
+        }
+        runners.sort_by_key(|runner| runner.id);
+        Ok(runners)
+    }
+
+    /// All hashes whose keys begin so, each with the rest of its key.
+    pub(super) async fn records(
+        &self,
+        prefix: &str,
+    ) -> Result<Vec<(String, meshwork_broker::context::RecordFields)>, ContextError> {
+        let (mut cursor, mut keys) = (0, Vec::<String>::new());
+        loop {
+            let (next, page) = self
+                .store()
+                .scan(self.database(), cursor, prefix, PAGE)
+                .await?;
+            keys.extend(
+                page.into_iter()
+                    .filter_map(|key| String::from_utf8(key).ok()),
+            );
+            cursor = next;
+            if cursor == 0 {
+                break;
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        let mut records = Vec::with_capacity(keys.len());
+        for page in keys.chunks(PAGE) {
+            let found = self.store().hashes(self.database(), page).await?;
+            let behind = page.iter().filter_map(|key| key.strip_prefix(prefix));
+            records.extend(behind.map(str::to_owned).zip(found));
+        }
+        Ok(records)
+    }
+}

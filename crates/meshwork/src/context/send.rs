@@ -1,0 +1,236 @@
+//! Sending messages: their jobs get numbers of the sender's context, and the envelope a signature.
+
+use meshwork_broker::context::Commit;
+use meshwork_model::access::{Object, Operation};
+use meshwork_model::actor_key::KeyBytes;
+use meshwork_model::context::{ContextJob, Message, MessageFormat, MessageType, field, limits};
+use meshwork_model::envelope::{Body, Destination, Nonce, Source};
+use meshwork_model::keys::context::{ContextId, Counter, JobKey, MessageKey};
+use meshwork_model::name::ScriptType;
+use meshwork_model::secret::EnvVars;
+
+use super::audit::Change;
+use super::message::next_look_ms;
+use super::{ContextError, ContextHandle, Identity, TRIES};
+
+/// A message to be sent.
+#[derive(Debug, Clone)]
+pub struct NewMessage {
+    /// The context that it goes to.
+    pub to: ContextId,
+    /// What it is: job, chat or mail.
+    pub message_type: MessageType,
+    /// How its text is to be read.
+    pub format: MessageFormat,
+    /// The text, at most [`limits::MAX_MESSAGE`] bytes.
+    pub text: String,
+    /// The jobs that it asks for; at least one in a message of type `job`, none in others.
+    pub jobs: Vec<MessageJob>,
+    /// Seconds until the target has stored it. Default: [`limits::DEFAULT_TIMEOUT`].
+    pub timeout: u32,
+    /// Seconds until it is taken up. Default: [`limits::DEFAULT_TIMEOUT_ACK`].
+    pub timeout_ack: u32,
+    /// Seconds until it is processed. Default: [`limits::DEFAULT_TIMEOUT_RESULT`].
+    pub timeout_result: u32,
+    /// Whether it is signed. Default: yes.
+    pub signed: bool,
+}
+
+/// A job that a message asks for.
+#[derive(Debug, Clone)]
+pub struct MessageJob {
+    /// What runs it.
+    pub script_type: ScriptType,
+    /// What is run.
+    pub script: String,
+    /// Seconds that one run may take; the default of jobs if absent.
+    pub timeout: Option<u32>,
+    /// Runs after the first.
+    pub retries: u8,
+    /// Environment of the script.
+    pub env_vars: EnvVars,
+    /// Jobs of the same message that must finish first, by their places from 0.
+    pub after: Vec<usize>,
+}
+
+impl NewMessage {
+    /// A message without text and jobs.
+    #[must_use]
+    pub const fn new(to: ContextId, message_type: MessageType) -> Self {
+        Self {
+            to,
+            message_type,
+            format: MessageFormat::Text,
+            text: String::new(),
+            jobs: Vec::new(),
+            timeout: limits::DEFAULT_TIMEOUT,
+            timeout_ack: limits::DEFAULT_TIMEOUT_ACK,
+            timeout_result: limits::DEFAULT_TIMEOUT_RESULT,
+            signed: true,
+        }
+    }
+
+    fn check(&self) -> Result<Object, ContextError> {
+        let refused = |why: &str| Err(ContextError::InvalidMessage(why.to_owned()));
+        match (self.message_type, self.jobs.is_empty()) {
+            (MessageType::Job, false) => Ok(Object::JobMessage),
+            (MessageType::Job, true) => refused("a job message asks for at least one job"),
+            (MessageType::Chat | MessageType::Mail, true) => Ok(Object::Chat),
+            (MessageType::Chat | MessageType::Mail, false) => {
+                refused("only a job message asks for jobs")
+            }
+            (MessageType::Result, _) => {
+                refused("the coordinator sends results, when all jobs of a message have ended")
+            }
+        }
+    }
+}
+
+impl ContextHandle {
+    /// Sends a message to another context of this node, or to this one. It is signed with the actor's key.
+    ///
+    /// # Errors
+    /// [`ContextError::InvalidMessage`], [`ContextError::NoContext`], [`ContextError::Denied`] by either context,
+    /// [`ContextError::Record`] if a field is over its limit, and if the server does not take a call.
+    pub async fn send(&self, me: &Identity, new: &NewMessage) -> Result<Message, ContextError> {
+        let object = new.check()?;
+        let target = self.node().context(new.to).await?;
+        self.allow(me.id(), object, Operation::Create).await?;
+        target.allow(me.id(), object, Operation::Create).await?;
+        let now = self.node().now().await?;
+        let jobs = self.jobs_of(me, new, now).await?;
+        for _ in 0..TRIES {
+            let (counter, prefix) = (
+                self.keys().next_id(Counter::Message),
+                self.keys().message_prefix(me.id()),
+            );
+            let drawn = self
+                .store()
+                .draw(self.database(), &counter, &prefix)
+                .await?;
+            let id = drawn.ok_or(ContextError::NoNumber("message"))?;
+            let key = MessageKey {
+                caller: me.id(),
+                id,
+            };
+            let mut message = Message {
+                message_format_type: new.format,
+                timeout: new.timeout,
+                timeout_ack: new.timeout_ack,
+                timeout_result: new.timeout_result,
+                job: jobs.clone(),
+                target_context: Some(new.to),
+                ..Message::new(self.id(), key, new.message_type, new.text.clone(), now)
+            };
+            message.check()?;
+            let nonce = Nonce(rand::random());
+            if new.signed {
+                message.envelope = Some(self.sealed(me, &message, nonce, new.to).await?);
+            }
+            let element = self.keys().message(key);
+            let change = Change {
+                who: &me.to_string(),
+                what: "send",
+                object: &element,
+                after: message.message_type.as_str(),
+                ..Change::default()
+            };
+            let commit = Commit::default()
+                .absent(&element)
+                .set(&element, message.to_fields())
+                .set(&element, [(field::NONCE, nonce.to_string().as_str())])
+                .mark(
+                    &self.keys().sent(),
+                    next_look_ms(&message, now),
+                    element.as_bytes(),
+                )
+                .push(&self.keys().msg_out(), element.as_bytes());
+            if self
+                .commit(&change.noted(commit, &self.keys().audit()))
+                .await?
+                .is_done()
+            {
+                return Ok(message);
+            }
+        }
+        Err(ContextError::Busy("the numbers of messages".to_owned()))
+    }
+
+    /// The jobs of a message, each with a number of this context.
+    async fn jobs_of(
+        &self,
+        me: &Identity,
+        new: &NewMessage,
+        now: u32,
+    ) -> Result<Vec<ContextJob>, ContextError> {
+        if new.jobs.len() > limits::MAX_MESSAGE_JOBS {
+            let most = limits::MAX_MESSAGE_JOBS;
+            return Err(ContextError::InvalidMessage(format!(
+                "it asks for more than {most} jobs"
+            )));
+        }
+        let (counter, prefix) = (
+            self.keys().next_id(Counter::Job),
+            self.keys().job_prefix(me.id()),
+        );
+        let mut jobs: Vec<ContextJob> = Vec::with_capacity(new.jobs.len());
+        for job in &new.jobs {
+            let drawn = self
+                .store()
+                .draw(self.database(), &counter, &prefix)
+                .await?;
+            let id = drawn.ok_or(ContextError::NoNumber("job"))?;
+            let after = job.after.iter().map(|at| {
+                let before = jobs.get(*at).map(|job| job.id);
+                before.ok_or_else(|| {
+                    ContextError::InvalidMessage(
+                        "a job waits for one that does not stand before it".to_owned(),
+                    )
+                })
+            });
+            let dependends = after.collect::<Result<_, _>>()?;
+            let key = JobKey {
+                caller: me.id(),
+                id,
+            };
+            let made = ContextJob::new(
+                self.id(),
+                key,
+                job.script_type.clone(),
+                job.script.clone(),
+                now,
+            );
+            let timeout = job.timeout.unwrap_or(made.timeout);
+            jobs.push(ContextJob {
+                timeout,
+                retries: job.retries,
+                env_vars: job.env_vars.clone(),
+                dependends,
+                ..made
+            });
+        }
+        Ok(jobs)
+    }
+
+    async fn sealed(
+        &self,
+        me: &Identity,
+        message: &Message,
+        nonce: Nonce,
+        to: ContextId,
+    ) -> Result<String, ContextError> {
+        let node = self.node().identity().await?;
+        let src = Source {
+            node,
+            context: self.id(),
+            actor: KeyBytes::from(me.key().public()),
+        };
+        let dst = Destination {
+            node,
+            context: to,
+            actor: None,
+            topic: None,
+        };
+        Ok(Body::of(message, nonce, src, dst).seal(&[me.key()])?)
+    }
+}

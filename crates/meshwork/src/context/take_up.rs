@@ -1,0 +1,491 @@
+//! Job messages that have come become jobs, and their results a message.
+
+use std::collections::HashMap;
+
+use meshwork_broker::context::{Commit, Read};
+use meshwork_model::context::{
+    ContextJob, LogLevel, Message, MessageEvent, MessageStatus, MessageType, NodeId, field,
+};
+use meshwork_model::keys::context::{ActorId, Counter, JobKey, MessageKey};
+use meshwork_model::route::Route;
+use meshwork_model::state::Status;
+
+use super::audit::Change;
+use super::message::{MessageView, logs_with};
+use super::origin::Origin;
+use super::{ContextError, ContextHandle, Transport};
+
+/// Who does what this file does, in audit trails.
+const COORDINATOR: &str = "coordinator";
+/// Messages of one look.
+const MOST: usize = 100;
+/// Between two looks at the jobs of a message, in milliseconds.
+const LOOK_AGAIN_MS: u64 = 200;
+
+impl ContextHandle {
+    /// Moves job messages from `msg_in` to `msg_in:{context}`, where a plain client may have put them wrongly.
+    pub(super) async fn sort_inbox(&self) -> Result<usize, ContextError> {
+        let (inbox, jobs) = (self.keys().msg_in(), self.keys().msg_in_jobs());
+        let elements = self
+            .store()
+            .elements(self.database(), &inbox, Read::Tail(MOST))
+            .await?;
+        let known = elements.into_iter().filter_map(|element| {
+            let key = self.keys().parse_message(&element).ok()?;
+            Some((element, self.keys().message(key)))
+        });
+        let (elements, records): (Vec<_>, Vec<_>) = known.unzip();
+        if records.is_empty() {
+            return Ok(0);
+        }
+        let fields = (field::MESSAGE_TYPE, field::STATUS);
+        let found = self
+            .store()
+            .pairs(self.database(), &records, fields)
+            .await?;
+        let mut moved = 0;
+        for (element, (kind, status)) in elements.iter().zip(found) {
+            let final_status = [MessageStatus::Processed, MessageStatus::Error]
+                .iter()
+                .any(|word| word.as_str().as_bytes() == status);
+            if kind != MessageType::Job.as_str().as_bytes() || final_status {
+                continue;
+            }
+            let commit = Commit::default()
+                .listed(&inbox, element)
+                .drop(&inbox, element)
+                .push(&jobs, element);
+            moved += usize::from(self.commit(&commit).await?.is_done());
+        }
+        Ok(moved)
+    }
+
+    /// Takes up the job messages that have come.
+    pub(super) async fn take_up(
+        &self,
+        node: NodeId,
+        transport: &dyn Transport,
+    ) -> Result<usize, ContextError> {
+        let list = self.keys().msg_in_jobs();
+        let mut elements = self
+            .store()
+            .elements(self.database(), &list, Read::Tail(MOST))
+            .await?;
+        elements.reverse();
+        for element in &elements {
+            match self.take_up_one(node, transport, &list, element).await {
+                Err(error) if error.is_of_a_key() => {
+                    self.drop_from(&list, element, &error.to_string()).await?
+                }
+                done => done?,
+            }
+        }
+        Ok(elements.len())
+    }
+
+    async fn take_up_one(
+        &self,
+        node: NodeId,
+        transport: &dyn Transport,
+        list: &str,
+        element: &[u8],
+    ) -> Result<(), ContextError> {
+        let view = match self.keys().parse_message(element) {
+            Err(error) => return self.drop_from(list, element, &error.to_string()).await,
+            Ok(key) => match self.message_of(key).await {
+                Ok(Some(view)) => view,
+                Ok(None) => {
+                    return self
+                        .drop_from(list, element, "there is no such message")
+                        .await;
+                }
+                Err(ContextError::Record(error)) => {
+                    return self.drop_from(list, element, &error.to_string()).await;
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        let message = &view.message;
+        let result = message.is_result() && view.re.is_some();
+        if message.message_type != MessageType::Job || result {
+            let inbox = self.keys().msg_in();
+            let commit = Commit::default()
+                .listed(list, element)
+                .drop(list, element)
+                .push(&inbox, element);
+            let _ = self.commit(&commit).await?;
+            return Ok(());
+        }
+        if message.status != MessageStatus::Dispatched {
+            return self
+                .drop_from(list, element, "it was taken up before")
+                .await;
+        }
+        // One that came over a transport was checked when it was stored.
+        // Any other counts as said by whoever may write in this database, who could have stored its jobs himself.
+        let refused = match view.origin {
+            Some(_) => None,
+            None => self.unsealed(node, message, &self.record().await?).await?,
+        };
+        if let Some(reason) = refused.or_else(|| self.unfit(message)) {
+            return self.refuse(&view, list, element, &reason).await;
+        }
+        match self.materialise(&view, list, element).await {
+            Err(error) if error.is_of_a_key() => {
+                return self.refuse(&view, list, element, &error.to_string()).await;
+            }
+            done => done?,
+        }
+        if let Some(origin) = &view.origin {
+            self.acknowledge(&view, transport, origin).await?;
+        }
+        Ok(())
+    }
+
+    /// Why the jobs of a message cannot be run, if so.
+    fn unfit(&self, message: &Message) -> Option<String> {
+        if message.job.is_empty() {
+            return Some("it asks for no job".to_owned());
+        }
+        let other = message
+            .job
+            .iter()
+            .find(|job| job.caller_id != message.caller_id);
+        if let Some(job) = other {
+            return Some(format!(
+                "{} is of another caller than the message",
+                job.key()
+            ));
+        }
+        let typeless = message.job.iter().find(|job| job.script_type.is_none());
+        typeless.map(|job| format!("{} has no script_type", job.key()))
+    }
+
+    /// Takes an element off a list that nothing can be done with, and says why in the trail.
+    pub(super) async fn drop_from(
+        &self,
+        list: &str,
+        element: &[u8],
+        why: &str,
+    ) -> Result<(), ContextError> {
+        let object: String = String::from_utf8_lossy(element).chars().take(80).collect();
+        let change = Change {
+            who: COORDINATOR,
+            what: "drop",
+            object: &object,
+            before: list,
+            after: why,
+        };
+        let commit = Commit::default().listed(list, element).drop(list, element);
+        let _ = self
+            .commit(&change.noted(commit, &self.keys().audit()))
+            .await?;
+        Ok(())
+    }
+
+    async fn refuse(
+        &self,
+        view: &MessageView,
+        list: &str,
+        element: &[u8],
+        why: &str,
+    ) -> Result<(), ContextError> {
+        let now = self.node().now().await?;
+        let logs = logs_with(&view.message, now, LogLevel::Error, why);
+        let object = self.keys().message(view.message.key());
+        let change = Change {
+            who: COORDINATOR,
+            what: "refuse message",
+            object: &object,
+            after: why,
+            ..Change::default()
+        };
+        let commit = self
+            .changed(view, MessageStatus::Error, now, &logs)
+            .drop(list, element);
+        let _ = self
+            .commit(&change.noted(commit, &self.keys().audit()))
+            .await?;
+        Ok(())
+    }
+
+    /// Stores the jobs of a message and queues them, in one step with its status. Each keeps its key if that is free.
+    async fn materialise(
+        &self,
+        view: &MessageView,
+        list: &str,
+        element: &[u8],
+    ) -> Result<(), ContextError> {
+        let message = &view.message;
+        let keys = self.numbered(message).await?;
+        let (record, now) = (self.keys().message(message.key()), self.node().now().await?);
+        let elements: Vec<_> = keys.iter().map(|key| self.keys().job(*key)).collect();
+        let become_ids: HashMap<u32, u32> = message
+            .job
+            .iter()
+            .zip(&keys)
+            .map(|(job, key)| (job.id, key.id))
+            .collect();
+        let logs = logs_with(message, now, LogLevel::Info, "taken up");
+        let names = serde_json::to_string(&elements).unwrap_or_else(|_| "[]".to_owned());
+        let open_at = u64::from(now) * 1000 + LOOK_AGAIN_MS;
+        let mut commit = self
+            .changed(view, MessageStatus::Acknowledged, now, &logs)
+            .listed(list, element)
+            .set(&record, [(field::MATERIALISED, names.as_str())])
+            .drop(list, element)
+            .mark(&self.keys().open(), open_at, element);
+        for ((job, key), name) in message.job.iter().zip(&keys).zip(&elements) {
+            let dependends: Vec<u32> = job
+                .dependends
+                .iter()
+                .map(|id| *become_ids.get(id).unwrap_or(id))
+                .collect();
+            let waits = !dependends.is_empty() || !job.prerequisites.is_empty();
+            let status = if waits {
+                Status::WaitingForPrerequisites
+            } else {
+                Status::Dispatched
+            };
+            let job = ContextJob {
+                id: key.id,
+                context_id: self.id(),
+                dependends,
+                status,
+                created_at: now,
+                updated_at: now,
+                ..job.clone()
+            };
+            let Some(script_type) = job.script_type.clone() else {
+                continue;
+            };
+            let queue = self.keys().queue(&Route::to(script_type));
+            commit = commit
+                .absent(name)
+                .set(name, job.to_fields())
+                .set(name, [(field::OF_MESSAGE, record.as_str())])
+                .push(&queue, name.as_bytes());
+        }
+        let change = Change {
+            who: COORDINATOR,
+            what: "take up",
+            object: &record,
+            after: &names,
+            ..Change::default()
+        };
+        // Another coordinator was first, or somebody took a number: what is still listed is looked at again.
+        let _ = self
+            .commit(&change.noted(commit, &self.keys().audit()))
+            .await?;
+        Ok(())
+    }
+
+    /// The keys of a message's jobs here: their own where those are free, else the next numbers.
+    async fn numbered(&self, message: &Message) -> Result<Vec<JobKey>, ContextError> {
+        let own: Vec<_> = message.job.iter().map(ContextJob::key).collect();
+        let names: Vec<_> = own.iter().map(|key| self.keys().job(*key)).collect();
+        let found = self.store().hashes(self.database(), &names).await?;
+        let mut keys = Vec::with_capacity(own.len());
+        for (key, fields) in own.into_iter().zip(found) {
+            keys.push(match fields.is_empty() && !keys.contains(&key) {
+                true => key,
+                false => self.next_job(key.caller).await?,
+            });
+        }
+        Ok(keys)
+    }
+
+    async fn next_job(&self, caller: ActorId) -> Result<JobKey, ContextError> {
+        let (counter, prefix) = (
+            self.keys().next_id(Counter::Job),
+            self.keys().job_prefix(caller),
+        );
+        let drawn = self
+            .store()
+            .draw(self.database(), &counter, &prefix)
+            .await?;
+        let id = drawn.ok_or(ContextError::NoNumber("job"))?;
+        Ok(JobKey { caller, id })
+    }
+
+    /// Tells the sender that its message was taken up, and notes that he was told.
+    async fn acknowledge(
+        &self,
+        view: &MessageView,
+        transport: &dyn Transport,
+        origin: &Origin,
+    ) -> Result<(), ContextError> {
+        transport.notify(origin, MessageEvent::Acknowledge).await?;
+        let record = self.keys().message(view.message.key());
+        let now = self.node().now().await?.to_string();
+        let commit = Commit::default().set(&record, [(field::ACKED_AT, now.as_str())]);
+        let _ = self.commit(&commit).await?;
+        Ok(())
+    }
+
+    /// Answers the messages all of whose jobs have ended.
+    pub(super) async fn answer(
+        &self,
+        node: NodeId,
+        transport: &dyn Transport,
+    ) -> Result<usize, ContextError> {
+        let open = self.keys().open();
+        let elements = self
+            .store()
+            .elements(self.database(), &open, Read::Due(MOST))
+            .await?;
+        let mut answered = 0;
+        for element in &elements {
+            let key = self.keys().parse_message(element).ok();
+            let view = match key {
+                Some(key) => self.message_of(key).await.or_else(|error| match error {
+                    ContextError::Record(_) => Ok(None),
+                    error => Err(error),
+                })?,
+                None => None,
+            };
+            let Some(view) = view.filter(|view| view.message.status == MessageStatus::Acknowledged)
+            else {
+                let _ = self
+                    .commit(&Commit::default().unmark(&open, element))
+                    .await?;
+                continue;
+            };
+            if let (None, Some(origin)) = (view.acked_at, &view.origin) {
+                self.acknowledge(&view, transport, origin).await?;
+            }
+            answered += usize::from(self.answer_one(node, &view, &open, element).await?);
+        }
+        Ok(answered)
+    }
+
+    async fn answer_one(
+        &self,
+        node: NodeId,
+        view: &MessageView,
+        open: &str,
+        element: &[u8],
+    ) -> Result<bool, ContextError> {
+        let fields = (field::STATUS, field::ID);
+        let found = self
+            .store()
+            .pairs(self.database(), &view.materialised, fields)
+            .await?;
+        let over = |status: &[u8]| {
+            [Status::Finished, Status::Error]
+                .iter()
+                .any(|it| it.as_str().as_bytes() == status)
+        };
+        // A job that is gone will not end: it counts as failed.
+        let waits = |(status, id): &(Vec<u8>, Vec<u8>)| {
+            !over(status) && !(status.is_empty() && id.is_empty())
+        };
+        if found.iter().any(waits) {
+            let next = self.store().now_ms().await? + LOOK_AGAIN_MS;
+            let _ = self
+                .commit(&Commit::default().mark(open, next, element))
+                .await?;
+            return Ok(false);
+        }
+        let jobs = self.results(view).await?;
+        let (now, message) = (self.node().now().await?, &view.message);
+        let failed = jobs.iter().any(|job| job.status != Status::Finished);
+        let status = if failed {
+            MessageStatus::Error
+        } else {
+            MessageStatus::Processed
+        };
+        let logs = logs_with(message, now, LogLevel::Info, "all jobs have ended");
+        let commit = self.changed(view, status, now, &logs).unmark(open, element);
+        let commit = match &view.origin {
+            Some(origin) => {
+                self.with_answer(commit, message, jobs, status, origin, node)
+                    .await?
+            }
+            None => commit,
+        };
+        let object = self.keys().message(message.key());
+        let change = Change {
+            who: COORDINATOR,
+            what: "answer",
+            object: &object,
+            after: status.as_str(),
+            ..Change::default()
+        };
+        Ok(self
+            .commit(&change.noted(commit, &self.keys().audit()))
+            .await?
+            .is_done())
+    }
+
+    /// What became of a message's jobs, in the sender's numbers.
+    async fn results(&self, view: &MessageView) -> Result<Vec<ContextJob>, ContextError> {
+        let found = self
+            .store()
+            .hashes(self.database(), &view.materialised)
+            .await?;
+        let asked = view.message.job.iter().zip(found);
+        let result = |(asked, fields): (&ContextJob, meshwork_broker::context::RecordFields)| {
+            let gone = fields.is_empty();
+            let ran = ContextJob::from_fields(self.id(), asked.key(), fields);
+            let (status, result, error) = match ran {
+                Ok(ran) if !gone => (ran.status, ran.result, ran.error),
+                Ok(_) => (
+                    Status::Error,
+                    asked.result.clone(),
+                    Some("the job was deleted".to_owned()),
+                ),
+                Err(error) => (Status::Error, asked.result.clone(), Some(error.to_string())),
+            };
+            // The script is known where it came from.
+            ContextJob {
+                script: String::new(),
+                env_vars: meshwork_model::secret::EnvVars::default(),
+                status,
+                result,
+                error,
+                ..asked.clone()
+            }
+        };
+        Ok(asked.map(result).collect())
+    }
+
+    /// Adds to a commit the message that brings a result to the sender.
+    async fn with_answer(
+        &self,
+        commit: Commit,
+        asked: &Message,
+        jobs: Vec<ContextJob>,
+        status: MessageStatus,
+        origin: &Origin,
+        node: NodeId,
+    ) -> Result<Commit, ContextError> {
+        let caller = asked.caller_id;
+        let (counter, prefix) = (
+            self.keys().next_id(Counter::Message),
+            self.keys().message_prefix(caller),
+        );
+        let drawn = self
+            .store()
+            .draw(self.database(), &counter, &prefix)
+            .await?;
+        let id = drawn.ok_or(ContextError::NoNumber("message"))?;
+        let now = self.node().now().await?;
+        let key = MessageKey { caller, id };
+        let answer = Message {
+            job: jobs,
+            status,
+            target_context: Some(origin.context),
+            target_node: (origin.node != node).then_some(origin.node),
+            ..Message::new(self.id(), key, MessageType::Job, String::new(), now)
+        };
+        let element = self.keys().message(key);
+        let nonce = meshwork_model::envelope::Nonce(rand::random()).to_string();
+        let re = origin.message.numbers();
+        Ok(commit
+            .absent(&element)
+            .set(&element, answer.to_fields())
+            .set(&element, [(field::NONCE, nonce.as_str()), (field::RE, &re)])
+            .push(&self.keys().msg_out(), element.as_bytes()))
+    }
+}
