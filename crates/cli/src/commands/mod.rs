@@ -1,20 +1,26 @@
 //! The commands, one file each. They hold no logic: they read options, call what does the work, and print.
 
 mod action;
+mod actor;
 mod bananas;
 mod batch;
 mod completions;
+mod context;
 mod dead;
 mod doctor;
 mod elsewhere;
 mod events;
+mod identity;
 mod job;
+mod message;
 mod metrics;
 mod migrate;
 mod queue;
 mod run;
+mod runner;
 mod schedule;
 mod service;
+mod supervisor;
 mod worker;
 
 use crate::context::Context;
@@ -53,6 +59,15 @@ pub(crate) enum Command {
     Events(events::Events),
     Metrics(metrics::MetricsCommand),
     Doctor(doctor::Doctor),
+    #[command(subcommand)]
+    Actor(actor::ActorCommand),
+    #[command(subcommand)]
+    Context(context::ContextCommand),
+    #[command(subcommand)]
+    Runner(runner::RunnerCommand),
+    #[command(subcommand)]
+    Message(message::MessageCommand),
+    Supervisor(supervisor::Supervisor),
     Completions(completions::Completions),
 }
 
@@ -81,6 +96,11 @@ impl Command {
             Self::Events(events) => events.run(context).await,
             Self::Metrics(metrics) => Box::pin(metrics.run(context)).await,
             Self::Doctor(doctor) => Box::pin(doctor.run(context)).await,
+            Self::Actor(actor) => Box::pin(actor.run(context)).await,
+            Self::Context(of_context) => Box::pin(of_context.run(context)).await,
+            Self::Message(message) => Box::pin(message.run(context)).await,
+            Self::Supervisor(supervisor) => Box::pin(supervisor.run(context)).await,
+            Self::Runner(runner) => Box::pin(runner.run(context)).await,
             Self::Completions(completions) => completions.run(context),
         }
     }

@@ -1,5 +1,6 @@
 //! Errors of the library and the broker as errors of a command.
 
+use meshwork::context::ContextError;
 use meshwork::model::keys::hero::{LegacyListError, NoWorkQueue};
 use meshwork::protocol::bananas::HandlerError;
 use meshwork::protocol::nooble::Error as ActionError;
@@ -63,6 +64,24 @@ impl From<ActionError> for CommandError {
             E::NoAnswer { .. } => Exit::NOT_ENDED,
             E::Failed { .. } | E::Answer { .. } | E::Unreadable { .. } => Exit::FAILED,
             _ => Exit::SYSTEM,
+        };
+        Self::new(exit, error)
+    }
+}
+
+impl From<ContextError> for CommandError {
+    fn from(error: ContextError) -> Self {
+        use ContextError as E;
+        let exit = match error {
+            E::Broker(_) | E::Acl(_) => Exit::SERVER,
+            E::NoActor(_) | E::NoContext(_) | E::NoMessage { .. } | E::NoRecord { .. } => {
+                Exit::NO_JOB
+            }
+            E::NotEnded { .. } => Exit::NOT_ENDED,
+            E::Busy(_) | E::Denied(_) | E::HasRole { .. } | E::LacksRole { .. } => Exit::FAILED,
+            E::LastAdmin { .. } | E::NoNumber(_) => Exit::FAILED,
+            E::RevokedKey(_) | E::UnknownKey { .. } => Exit::FAILED,
+            _ => Exit::USAGE,
         };
         Self::new(exit, error)
     }

@@ -1,0 +1,148 @@
+//! `meshwork actor create`, `trust`, `rotate` and `revoke`.
+
+use std::path::{Path, PathBuf};
+
+use meshwork::context::{Node, read_key};
+use meshwork::model::actor_key::PublicKey;
+use meshwork::model::keys::context::ActorId;
+
+use super::print_changed;
+use crate::commands::identity::{IdentityArgs, made};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+
+/// Make an actor with a new key, and print his number
+///
+/// The secret key goes into the key file, mode 0600; whoever has it is that actor.
+///
+///   meshwork actor create
+///   meshwork actor create --key bob.key --id 12
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Create {
+    /// His number, the next free one otherwise
+    #[arg(long, value_name = "N")]
+    id: Option<ActorId>,
+    #[command(flatten)]
+    identity: IdentityArgs,
+}
+
+impl Create {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let path = self.identity.path()?;
+        let node = node(context).await?;
+        if let Some(id) = self.id {
+            free(&node, id).await?;
+        }
+        let key = made(&path)?;
+        let actor = node.trust(key.public(), self.id).await?;
+        print_changed(context, &actor, Some(path.display().to_string()))?;
+        Ok(Exit::DONE)
+    }
+}
+
+/// Checks that a number is free before a key file is written for it.
+async fn free(node: &Node, id: ActorId) -> Result<(), CommandError> {
+    use meshwork::context::ContextError;
+    match node.actor(id).await {
+        Err(ContextError::NoActor(_)) => Ok(()),
+        Ok(_) => Err(ContextError::ActorExists(id).into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn node(context: &Context) -> Result<Node, CommandError> {
+    Ok(Node::of(context.client().await?.broker()))
+}
+
+/// Trust the public key of somebody else, and print his number on this node
+///
+///   meshwork actor trust 3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c
+///   meshwork actor trust bob.key
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Trust {
+    /// The public key in 64 hexadecimal digits, or a key file
+    #[arg(value_name = "KEY")]
+    key: String,
+    /// His number, the next free one otherwise
+    #[arg(long, value_name = "N")]
+    id: Option<ActorId>,
+}
+
+impl Trust {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let file = Path::new(&self.key);
+        let key: PublicKey = match self.key.parse() {
+            Ok(key) => key,
+            Err(_) if file.exists() => read_key(file)?.public(),
+            Err(source) => {
+                let text = &self.key;
+                return Err(CommandError::usage(format_args!(
+                    "the key {text:?} cannot be trusted: {source}; a key file of that name is not there either"
+                )));
+            }
+        };
+        let actor = node(context).await?.trust(key, self.id).await?;
+        print_changed(context, &actor, None)?;
+        Ok(Exit::DONE)
+    }
+}
+
+/// Give an actor a new key; the old one counts for 7 days more
+///
+/// The new key goes into the key file. The old one stays beside it, in a file that ends with .old.
+///
+///   meshwork actor rotate
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Rotate {
+    #[command(flatten)]
+    identity: IdentityArgs,
+}
+
+impl Rotate {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let path = self.identity.path()?;
+        let (node, me) = self.identity.open(context).await?;
+        // First the new file under another name: a command that is killed between two steps loses no key.
+        let (new, old) = (beside(&path, "new"), beside(&path, "old"));
+        let key = match new.exists() {
+            true => read_key(&new)?,
+            false => made(&new)?,
+        };
+        let actor = node.rotate(me.id(), key.public()).await?;
+        let moved = std::fs::rename(&path, &old).and_then(|()| std::fs::rename(&new, &path));
+        moved.map_err(|source| CommandError::system("place for the new key file", &source))?;
+        print_changed(context, &actor, Some(path.display().to_string()))?;
+        Ok(Exit::DONE)
+    }
+}
+
+/// The file of the same name with another ending behind it.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+/// Take all trust from an actor's keys, at once and for good
+///
+///   meshwork actor revoke 12
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Revoke {
+    /// His number
+    #[arg(value_name = "ACTOR")]
+    id: ActorId,
+}
+
+impl Revoke {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let actor = node(context).await?.revoke(self.id).await?;
+        print_changed(context, &actor, None)?;
+        Ok(Exit::DONE)
+    }
+}

@@ -1,0 +1,67 @@
+//! `meshwork actor`.
+
+mod change;
+mod look;
+
+use meshwork::model::context::Actor;
+use meshwork::model::time;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::out::OutError;
+
+/// Make and trust actors: who owns contexts, sends messages and runs jobs
+///
+/// An actor is his public key; each node gives him a number. Whoever may write in database 0 of the store owns the node,
+/// and decides who is an actor of it.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum ActorCommand {
+    Create(change::Create),
+    List(look::List),
+    Show(look::Show),
+    Trust(change::Trust),
+    Rotate(change::Rotate),
+    Revoke(change::Revoke),
+}
+
+impl ActorCommand {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        match self {
+            Self::Create(create) => create.run(context).await,
+            Self::List(list) => list.run(context).await,
+            Self::Show(show) => show.run(context).await,
+            Self::Trust(trust) => trust.run(context).await,
+            Self::Rotate(rotate) => rotate.run(context).await,
+            Self::Revoke(revoke) => revoke.run(context).await,
+        }
+    }
+}
+
+/// An actor as JSON.
+#[derive(Debug, Serialize)]
+struct View<'a> {
+    #[serde(flatten)]
+    actor: &'a Actor,
+    /// Where his key is, if this command has written it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_file: Option<String>,
+}
+
+/// Prints what a change made: the number, or all as JSON.
+fn print_changed(
+    context: &mut Context,
+    actor: &Actor,
+    key_file: Option<String>,
+) -> Result<(), OutError> {
+    match context.out.is_json() {
+        true => context.out.json(&View { actor, key_file }),
+        false => context.out.line(actor.id),
+    }
+}
+
+/// Seconds since 1970 for people.
+fn when(seconds: u32) -> String {
+    time::iso(u64::from(seconds) * 1000)
+}

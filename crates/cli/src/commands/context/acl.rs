@@ -1,0 +1,97 @@
+//! `meshwork context acl`.
+
+use meshwork::model::acl::AclUser;
+use meshwork::model::keys::context::ContextId;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::commands::identity::IdentityArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::out::note;
+
+/// A user of the server.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum UserArg {
+    /// An admin with any client
+    Admin,
+    /// A reader with any client
+    Reader,
+    /// A plain runner
+    Executor,
+    /// A worker of ours
+    Runner,
+}
+
+impl From<UserArg> for AclUser {
+    fn from(user: UserArg) -> Self {
+        match user {
+            UserArg::Admin => Self::Admin,
+            UserArg::Reader => Self::Reader,
+            UserArg::Executor => Self::Executor,
+            UserArg::Runner => Self::Runner,
+        }
+    }
+}
+
+/// Make a user of the server who may do in the context what the role permits, and nothing outside
+///
+/// Needs Valkey 9.1 or newer, or Redis 7.0 or newer with a context in the layout `prefix`. The password is printed once; the
+/// server is given its SHA-256. A user that is there already gets another password and the rules of this release.
+/// docs/permissions.md says what such a user may do, and what no server can express.
+///
+///   meshwork context acl 7 executor
+///   meshwork context acl 7 executor --delete
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Acl {
+    /// The context
+    context: ContextId,
+    /// The user
+    user: UserArg,
+    /// Delete the user instead, which ends its connections and what they wait for
+    #[arg(long)]
+    delete: bool,
+    #[command(flatten)]
+    identity: IdentityArgs,
+}
+
+#[derive(Debug, Serialize)]
+struct Made<'a> {
+    user: &'a str,
+    password: &'a str,
+}
+
+impl Acl {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let (node, me) = self.identity.open(context).await?;
+        let handle = node.context(self.context).await?;
+        if self.delete {
+            let name = handle.delete_acl_user(&me, self.user.into()).await?;
+            note(format_args!("deleted the user {name} of the server"));
+            return Ok(Exit::DONE);
+        }
+        let password = password();
+        let digest = Sha256::digest(&password).into();
+        let user = handle.set_acl_user(&me, self.user.into(), &digest).await?;
+        let (user, password) = (user.as_str(), password.as_str());
+        match context.out.is_json() {
+            true => context.out.json(&Made { user, password })?,
+            false => {
+                context.out.line(format_args!("user      {user}"))?;
+                context.out.line(format_args!("password  {password}"))?;
+            }
+        }
+        note(
+            "the password is not shown again; a restart of the server forgets the user unless ACL SAVE or CONFIG REWRITE is said",
+        );
+        Ok(Exit::DONE)
+    }
+}
+
+/// 244 random bits.
+fn password() -> String {
+    let half = || uuid::Uuid::new_v4().simple();
+    format!("{}{}", half(), half())
+}

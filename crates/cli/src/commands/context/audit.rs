@@ -1,0 +1,91 @@
+//! `meshwork context audit`.
+
+use std::time::Duration;
+
+use meshwork::context::AuditEntry;
+use meshwork::model::keys::context::ContextId;
+use meshwork::model::time;
+
+use crate::commands::identity::ContextArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::out::{OutError, one_line};
+
+/// Between two looks at a trail that is followed.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Entries of one look.
+const PAGE: usize = 500;
+/// The most bytes of a value on a line.
+const SHOWN: usize = 200;
+
+/// Show who changed what in a context, and who was refused
+///
+///   meshwork context audit 7
+///   meshwork context audit 7 -f --json
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Audit {
+    /// The context [default: the only one of the node]
+    #[arg(value_name = "CONTEXT")]
+    id: Option<ContextId>,
+    /// Go on with what is added, until Ctrl-C
+    #[arg(short, long)]
+    follow: bool,
+    /// The latest entries, at most so many
+    #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+    #[command(flatten)]
+    args: ContextArgs,
+}
+
+impl Audit {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let id = self.id.or(self.args.context);
+        let args = ContextArgs {
+            context: id,
+            ..self.args
+        };
+        let (me, handle) = args.open(context).await?;
+        let mut entries = handle.audit(&me, None, self.limit as usize).await?;
+        let mut last = "0-0".to_owned();
+        loop {
+            for entry in &entries {
+                print(context, entry)?;
+            }
+            if let Some(entry) = entries.last() {
+                last.clone_from(&entry.id);
+            }
+            if !self.follow {
+                return Ok(Exit::DONE);
+            }
+            context.out.flush()?;
+            if entries.len() < PAGE {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+            entries = handle.audit(&me, Some(&last), PAGE).await?;
+        }
+    }
+}
+
+fn print(context: &mut Context, entry: &AuditEntry) -> Result<(), OutError> {
+    if context.out.is_json() {
+        return context.out.json(entry);
+    }
+    let at = time::iso(u64::from(entry.at) * 1000);
+    let change = match entry.before.is_empty() {
+        true => one_line(&entry.after, SHOWN),
+        false => format!(
+            "{} -> {}",
+            one_line(&entry.before, SHOWN),
+            one_line(&entry.after, SHOWN)
+        ),
+    };
+    let (who, what, object) = (&entry.who, &entry.what, &entry.object);
+    context.out.line(
+        format_args!("{at}  {who}  {what}  {object}  {change}")
+            .to_string()
+            .trim_end(),
+    )
+}

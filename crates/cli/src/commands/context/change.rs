@@ -1,0 +1,186 @@
+//! `meshwork context create`, `grant`, `revoke` and `set`.
+
+use meshwork::model::access::Role;
+use meshwork::model::acl::AclUser;
+use meshwork::model::context::{Context as Record, Unsigned};
+use meshwork::model::keys::context::{ActorId, ContextId, ContextLayout};
+use serde::Serialize;
+
+use crate::commands::identity::IdentityArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::out::note;
+
+/// Make a context, of which you are the admin, and print its number
+///
+///   meshwork context create
+///   meshwork context create --id 7
+///   meshwork context create --id 1000 --layout prefix
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Create {
+    /// Its number from 1, the next free one otherwise
+    #[arg(long, value_name = "N")]
+    id: Option<ContextId>,
+    /// `db`: in the database of its number; `prefix`: in database 0, after {ctx:N}: [default: db where there is one]
+    #[arg(long, value_name = "LAYOUT")]
+    layout: Option<ContextLayout>,
+    #[command(flatten)]
+    identity: IdentityArgs,
+}
+
+#[derive(Debug, Serialize)]
+struct Created {
+    id: ContextId,
+    layout: &'static str,
+    admin: ActorId,
+}
+
+impl Create {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let (node, me) = self.identity.open(context).await?;
+        let made = node.create_context(&me, self.id, self.layout).await?;
+        match context.out.is_json() {
+            true => context.out.json(&Created {
+                id: made.id(),
+                layout: made.keys().layout().as_str(),
+                admin: me.id(),
+            })?,
+            false => context.out.line(made.id())?,
+        }
+        Ok(Exit::DONE)
+    }
+}
+
+/// A role that is granted.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum RoleArg {
+    /// Creates and deletes everything in the context, and grants roles
+    Admin,
+    /// Reads everything in the context
+    Reader,
+    /// Runs jobs
+    Executor,
+}
+
+impl From<RoleArg> for Role {
+    fn from(role: RoleArg) -> Self {
+        match role {
+            RoleArg::Admin => Self::Admin,
+            RoleArg::Reader => Self::Reader,
+            RoleArg::Executor => Self::Executor,
+        }
+    }
+}
+
+/// Give an actor a role in a context
+///
+///   meshwork context grant 7 reader 12
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Grant {
+    /// The context
+    context: ContextId,
+    /// The role
+    role: RoleArg,
+    /// The actor
+    actor: ActorId,
+    #[command(flatten)]
+    identity: IdentityArgs,
+}
+
+impl Grant {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let (node, me) = self.identity.open(context).await?;
+        let handle = node.context(self.context).await?;
+        let record = handle.grant(&me, self.role.into(), self.actor).await?;
+        print(context, &record)
+    }
+}
+
+/// Take a role from an actor
+///
+/// Users of the server are not actors: --acl deletes the context's user of that role too, which ends its connections and
+/// what they wait for.
+///
+///   meshwork context revoke 7 reader 12
+///   meshwork context revoke 7 executor 12 --acl
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Revoke {
+    /// The context
+    context: ContextId,
+    /// The role
+    role: RoleArg,
+    /// The actor
+    actor: ActorId,
+    /// Delete the server's user of that role too
+    #[arg(long)]
+    acl: bool,
+    #[command(flatten)]
+    identity: IdentityArgs,
+}
+
+impl Revoke {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let (node, me) = self.identity.open(context).await?;
+        let handle = node.context(self.context).await?;
+        let users = match (self.acl, self.role) {
+            (false, _) => Vec::new(),
+            (true, RoleArg::Admin) => vec![AclUser::Admin],
+            (true, RoleArg::Reader) => vec![AclUser::Reader],
+            (true, RoleArg::Executor) => vec![AclUser::Executor, AclUser::Runner],
+        };
+        // Users first: an admin who takes his own role away may delete none after that.
+        for user in users {
+            let name = handle.delete_acl_user(&me, user).await?;
+            note(format_args!("deleted the user {name} of the server"));
+        }
+        let record = handle.revoke(&me, self.role.into(), self.actor).await?;
+        print(context, &record)
+    }
+}
+
+/// Change the settings of a context
+///
+///   meshwork context set 7 --unsigned refuse
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Set {
+    /// The context
+    context: ContextId,
+    /// Messages without a signed envelope: accept or refuse
+    #[arg(long, value_name = "WORD")]
+    unsigned: Unsigned,
+    #[command(flatten)]
+    identity: IdentityArgs,
+}
+
+impl Set {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let (node, me) = self.identity.open(context).await?;
+        let handle = node.context(self.context).await?;
+        handle.set_unsigned(&me, self.unsigned).await?;
+        print(context, &handle.show(&me).await?)
+    }
+}
+
+fn print(context: &mut Context, record: &Record) -> Result<Exit, CommandError> {
+    match context.out.is_json() {
+        true => context.out.json(record)?,
+        false => {
+            let list = |actors: &[ActorId]| {
+                let numbers: Vec<_> = actors.iter().map(ToString::to_string).collect();
+                numbers.join(",")
+            };
+            let (admins, readers) = (list(&record.admins), list(&record.readers));
+            let executors = list(&record.executors);
+            context.out.line(format_args!(
+                "{}: admins {admins}; readers {readers}; executors {executors}; unsigned {}",
+                record.id, record.unsigned
+            ))?;
+        }
+    }
+    Ok(Exit::DONE)
+}

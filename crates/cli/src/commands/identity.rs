@@ -1,0 +1,131 @@
+//! Who a command acts as, and in which context. On a store without actors or contexts the first use makes them.
+
+use std::env;
+use std::path::PathBuf;
+
+use meshwork::context::{
+    ContextError, ContextHandle, Identity, Node, new_key, read_key, write_key,
+};
+use meshwork::model::actor_key::SecretKey;
+use meshwork::model::keys::context::ContextId;
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::out::note;
+
+/// The options that say who acts.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct IdentityArgs {
+    /// The key file of the actor who acts [default: meshwork/actor.key in $XDG_CONFIG_HOME, else in ~/.config]
+    #[arg(long, value_name = "FILE", env = "MESHWORK_ACTOR_KEY")]
+    pub(crate) key: Option<PathBuf>,
+}
+
+/// The options that say who acts in which context.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ContextArgs {
+    /// The context [default: the only one of the node]
+    #[arg(long, value_name = "ID")]
+    pub(crate) context: Option<ContextId>,
+    #[command(flatten)]
+    pub(crate) identity: IdentityArgs,
+}
+
+impl IdentityArgs {
+    /// The key file.
+    pub(crate) fn path(&self) -> Result<PathBuf, CommandError> {
+        if let Some(path) = &self.key {
+            return Ok(path.clone());
+        }
+        let set = |name| {
+            env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        // The XDG specification asks to ignore a relative path.
+        let config = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+        let config = config.or_else(|| set("HOME").map(|home| home.join(".config")));
+        let config = config.ok_or_else(|| {
+            CommandError::usage(
+                "there is no place for the key file of an actor: neither XDG_CONFIG_HOME nor HOME is set; name it with --key",
+            )
+        })?;
+        Ok(config.join("meshwork").join("actor.key"))
+    }
+
+    /// The node, and the actor of the key file. Where neither the file nor any actor is there, both are made.
+    pub(crate) async fn open(&self, context: &Context) -> Result<(Node, Identity), CommandError> {
+        let path = self.path()?;
+        let client = context.client().await?;
+        let node = Node::of(client.broker());
+        let there = path.exists();
+        if !there && !node.actors().await?.is_empty() {
+            return Err(CommandError::usage(format_args!(
+                "this node has actors, and {} with your key is not there: name your key file with --key, or make an actor \
+                 with `meshwork actor create`",
+                path.display()
+            )));
+        }
+        let key = match there {
+            true => read_key(&path)?,
+            false => made(&path)?,
+        };
+        match node.identify(key.clone()).await {
+            Err(ContextError::UnknownKey { .. }) if node.actors().await?.is_empty() => {
+                let actor = node.trust(key.public(), None).await?;
+                note(format_args!(
+                    "made actor {}; its key is in {}",
+                    actor.id,
+                    path.display()
+                ));
+                Ok((node.clone(), node.identify(key).await?))
+            }
+            identified => Ok((node, identified?)),
+        }
+    }
+}
+
+/// A new key, in a file.
+pub(crate) fn made(path: &std::path::Path) -> Result<SecretKey, CommandError> {
+    let key = new_key();
+    write_key(path, &key)?;
+    Ok(key)
+}
+
+impl ContextArgs {
+    /// The actor, and the context. Where no context is there and none is named, the first is made.
+    pub(crate) async fn open(
+        &self,
+        context: &Context,
+    ) -> Result<(Identity, ContextHandle), CommandError> {
+        let (node, me) = self.identity.open(context).await?;
+        let handle = find(&node, &me, self.context).await?;
+        Ok((me, handle))
+    }
+}
+
+/// The context that is named, or the only one; the first is made.
+pub(crate) async fn find(
+    node: &Node,
+    me: &Identity,
+    id: Option<ContextId>,
+) -> Result<ContextHandle, CommandError> {
+    if let Some(id) = id {
+        return Ok(node.context(id).await?);
+    }
+    let mut contexts = node.contexts().await?;
+    match contexts.len() {
+        0 => {
+            let made = node.create_context(me, None, None).await?;
+            note(format_args!(
+                "made context {}, of which {me} is the admin",
+                made.id()
+            ));
+            Ok(made)
+        }
+        1 => Ok(contexts.remove(0)),
+        many => Err(CommandError::usage(format_args!(
+            "the node has {many} contexts: say which one with --context, `meshwork context list` shows them"
+        ))),
+    }
+}

@@ -1,0 +1,77 @@
+//! `meshwork message list`.
+
+use meshwork::context::MessageView;
+use meshwork::model::time;
+
+use crate::commands::identity::ContextArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::out::{Column, Table, note};
+
+/// List the messages of a context, sent and received, the latest first
+///
+///   meshwork message list --context 7
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct List {
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    #[command(flatten)]
+    args: ContextArgs,
+}
+
+impl List {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let (me, handle) = self.args.open(context).await?;
+        let mut views = handle.messages(&me).await?;
+        let limit = self.limit as usize;
+        if views.len() > limit {
+            note(format_args!(
+                "the latest {limit} of {} (--limit)",
+                views.len()
+            ));
+            views.truncate(limit);
+        }
+        print(context, &views)
+    }
+}
+
+/// Prints messages: a line each.
+pub(super) fn print(context: &mut Context, views: &[MessageView]) -> Result<Exit, CommandError> {
+    if context.out.is_json() {
+        for view in views {
+            context.out.json(view)?;
+        }
+        return Ok(Exit::DONE);
+    }
+    let columns = ["message", "type", "status", "from or to", "created", "text"].map(Column::text);
+    let mut table = Table::new(columns);
+    for MessageView {
+        message, origin, ..
+    } in views
+    {
+        let other = match (origin, message.target_context) {
+            (Some(origin), _) => format!("from {}", origin.context),
+            (None, Some(target)) => format!("to {target}"),
+            (None, None) => String::new(),
+        };
+        let text = match message.job.len() {
+            0 => message.message.clone(),
+            1 => "1 job".to_owned(),
+            many => format!("{many} jobs"),
+        };
+        table.row([
+            message.key().numbers(),
+            message.message_type.to_string(),
+            message.status.to_string(),
+            other,
+            time::iso(u64::from(message.created_at) * 1000),
+            text,
+        ]);
+    }
+    context.out.table(table)?;
+    Ok(Exit::DONE)
+}

@@ -1,0 +1,40 @@
+//! `meshwork message read`.
+
+use meshwork::context::Coordinator;
+
+use super::look::print;
+use crate::commands::identity::ContextArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+
+/// Take the messages that have come off msg_in and print them, the first that came first
+///
+/// Chat and mail count as processed then. The records stay, for `message list`.
+///
+///   meshwork message read --context 8 --json
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Read {
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    limit: u32,
+    #[command(flatten)]
+    args: ContextArgs,
+}
+
+impl Read {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let (me, handle) = self.args.open(context).await?;
+        if let Some(coordinator) = super::without_supervisor(context, handle.node()).await? {
+            coordinator.settle().await?;
+        }
+        let coordinator = Coordinator::new(handle.node()).await?;
+        let most = self.limit as usize;
+        let views = handle
+            .read_inbox(&me, coordinator.transport(), most)
+            .await?;
+        print(context, &views)
+    }
+}

@@ -1,0 +1,129 @@
+//! `meshwork message send`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use meshwork::context::{MessageJob, NewMessage};
+use meshwork::model::context::{MessageFormat, MessageType};
+use meshwork::model::keys::context::ContextId;
+use meshwork::model::name::ScriptType;
+
+use super::wait::{print, until_ended};
+use crate::commands::identity::ContextArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::script::Script;
+use crate::value;
+
+/// Send a message and print its key
+///
+/// With --job it asks for jobs, else it is a line of a conversation. It is signed with your key.
+///
+///   meshwork message send 8 "Good morning"
+///   meshwork message send 8 --job report.py --wait
+///   meshwork message send 8 --job load.py --job sum.py --chain
+///   meshwork message send 8 --mail --format md "$(cat letter.md)"
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Send {
+    /// The context that it goes to
+    #[arg(value_name = "TO")]
+    to: ContextId,
+    /// What it says
+    #[arg(value_name = "TEXT", default_value = "", hide_default_value = true)]
+    text: String,
+    /// A script that is to be run there; may be said again
+    #[arg(long = "job", value_name = "FILE")]
+    jobs: Vec<PathBuf>,
+    /// What runs these scripts; told by their extensions otherwise
+    #[arg(long = "type", value_name = "TYPE", requires = "jobs")]
+    script_type: Option<ScriptType>,
+    /// Each job waits until the one before has finished
+    #[arg(long, requires = "jobs")]
+    chain: bool,
+    /// How often a job that fails runs again
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "jobs",
+          value_parser = clap::value_parser!(u8).range(0..=100))]
+    retries: u8,
+    /// It is a letter, not a line of a conversation
+    #[arg(long, conflicts_with = "jobs")]
+    mail: bool,
+    /// How its text is to be read: html, text or md
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: MessageFormat,
+    /// Seconds until the target has stored it [default: 3600]
+    #[arg(long, value_name = "S", value_parser = value::job_timeout, allow_hyphen_values = true)]
+    timeout: Option<Duration>,
+    /// Seconds until it is taken up [default: 7200]
+    #[arg(long, value_name = "S", value_parser = value::job_timeout, allow_hyphen_values = true)]
+    timeout_ack: Option<Duration>,
+    /// Seconds until it is processed [default: 86400]
+    #[arg(long, value_name = "S", value_parser = value::job_timeout, allow_hyphen_values = true)]
+    timeout_result: Option<Duration>,
+    /// Do not sign it
+    #[arg(long)]
+    unsigned: bool,
+    /// Wait until it is processed, and print the results
+    #[arg(long)]
+    wait: bool,
+    #[command(flatten)]
+    args: ContextArgs,
+}
+
+impl Send {
+    fn message(&self) -> Result<NewMessage, CommandError> {
+        let message_type = match (self.jobs.is_empty(), self.mail) {
+            (false, _) => MessageType::Job,
+            (true, true) => MessageType::Mail,
+            (true, false) => MessageType::Chat,
+        };
+        let mut new = NewMessage::new(self.to, message_type);
+        for (at, file) in self.jobs.iter().enumerate() {
+            let script = Script::read(file, self.script_type.clone())?;
+            new.jobs.push(MessageJob {
+                script_type: script.script_type,
+                script: script.text,
+                timeout: None,
+                retries: self.retries,
+                env_vars: Default::default(),
+                after: at
+                    .checked_sub(1)
+                    .filter(|_| self.chain)
+                    .into_iter()
+                    .collect(),
+            });
+        }
+        let seconds = |given: Option<Duration>, default: u32| {
+            given.map_or(default, |given| {
+                u32::try_from(given.as_secs()).unwrap_or(u32::MAX)
+            })
+        };
+        new.timeout = seconds(self.timeout, new.timeout);
+        new.timeout_ack = seconds(self.timeout_ack, new.timeout_ack);
+        new.timeout_result = seconds(self.timeout_result, new.timeout_result);
+        new.format = self.format;
+        new.text.clone_from(&self.text);
+        new.signed = !self.unsigned;
+        Ok(new)
+    }
+
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let new = self.message()?;
+        let (me, handle) = self.args.open(context).await?;
+        let message = handle.send(&me, &new).await?;
+        let coordinator = super::without_supervisor(context, handle.node()).await?;
+        if self.wait {
+            let view = until_ended(&handle, &me, message.key(), coordinator.as_ref(), None).await?;
+            return print(context, &handle, &me, &view).await;
+        }
+        if let Some(coordinator) = coordinator {
+            coordinator.settle().await?;
+        }
+        match context.out.is_json() {
+            true => context.out.json(&message)?,
+            false => context.out.line(message.key())?,
+        }
+        Ok(Exit::DONE)
+    }
+}

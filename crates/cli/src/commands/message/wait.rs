@@ -1,0 +1,124 @@
+//! `meshwork message wait`.
+
+use std::time::Duration;
+
+use meshwork::context::{ContextError, ContextHandle, Coordinator, Identity, MessageView};
+use meshwork::model::context::MessageStatus;
+use meshwork::model::keys::context::MessageKey;
+use tokio::time::Instant;
+
+use super::message_key;
+use crate::commands::identity::ContextArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::value;
+
+/// Between two looks at a message.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Wait until a message is processed, and print the results of its jobs
+///
+///   meshwork message wait 1:101
+///   meshwork message wait 1:101 --timeout 60 --json
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Wait {
+    /// The message, as CALLER:ID
+    #[arg(value_name = "MESSAGE", value_parser = message_key)]
+    message: MessageKey,
+    /// How long to wait at most, in seconds [default: until it ends; its own timeouts end it]
+    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
+    timeout: Option<Duration>,
+    #[command(flatten)]
+    args: ContextArgs,
+}
+
+impl Wait {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let (me, handle) = self.args.open(context).await?;
+        let coordinator = super::without_supervisor(context, handle.node()).await?;
+        let view = until_ended(
+            &handle,
+            &me,
+            self.message,
+            coordinator.as_ref(),
+            self.timeout,
+        )
+        .await?;
+        print(context, &handle, &me, &view).await
+    }
+}
+
+/// Waits until nothing more happens to a message. Where no supervisor can be there, its work is done meanwhile.
+pub(super) async fn until_ended(
+    handle: &ContextHandle,
+    me: &Identity,
+    key: MessageKey,
+    coordinator: Option<&Coordinator>,
+    patience: Option<Duration>,
+) -> Result<MessageView, CommandError> {
+    let until = patience.map(|patience| Instant::now() + patience);
+    loop {
+        if let Some(coordinator) = coordinator {
+            coordinator.settle().await?;
+        }
+        let view = handle.message(me, key).await?;
+        if view.message.status.is_final() {
+            return Ok(view);
+        }
+        if until.is_some_and(|until| Instant::now() >= until) {
+            let context = handle.id();
+            return Err(ContextError::NotEnded { key, context }.into());
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Prints what came of a message: the results of its jobs, or why there are none.
+pub(super) async fn print(
+    context: &mut Context,
+    handle: &ContextHandle,
+    me: &Identity,
+    view: &MessageView,
+) -> Result<Exit, CommandError> {
+    let key = view
+        .result
+        .as_deref()
+        .and_then(|key| handle.keys().parse_message(key.as_bytes()).ok());
+    let result = match key {
+        Some(key) => Some(handle.message(me, key).await?),
+        None => None,
+    };
+    let processed = view.message.status == MessageStatus::Processed;
+    let exit = if processed { Exit::DONE } else { Exit::FAILED };
+    if context.out.is_json() {
+        context.out.json(result.as_ref().unwrap_or(view))?;
+        return Ok(exit);
+    }
+    let status = view.message.status;
+    context
+        .out
+        .line(format_args!("{}: {status}", view.message.key()))?;
+    for job in result.iter().flat_map(|result| &result.message.job) {
+        let values = job
+            .result
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        let values: Vec<_> = values.chain(job.error.clone()).collect();
+        context.out.line(
+            format_args!(
+                "{}: {}  {}",
+                job.key(),
+                job.status.as_str(),
+                values.join(" ")
+            )
+            .to_string()
+            .trim_end(),
+        )?;
+    }
+    if let (false, None, Some(log)) = (processed, &result, view.message.logs.last()) {
+        context.out.line(&log.text)?;
+    }
+    Ok(exit)
+}

@@ -1,0 +1,117 @@
+//! `meshwork runner`.
+
+use meshwork::context::NewRunner;
+use meshwork::model::context::Runner;
+use meshwork::model::keys::context::RunnerId;
+use meshwork::model::name::ScriptType;
+
+use crate::commands::identity::ContextArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::out::{Column, Table};
+
+/// Register the runners of a context: workers that have a number
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum RunnerCommand {
+    Register(Register),
+    List(List),
+}
+
+impl RunnerCommand {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        match self {
+            Self::Register(register) => register.run(context).await,
+            Self::List(list) => list.run(context).await,
+        }
+    }
+}
+
+/// Register a runner and print its number
+///
+///   meshwork runner register --type python,v --context 7
+///   meshwork runner register --type osis --id 20 --remote --topic runner20
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Register {
+    /// What it runs
+    #[arg(
+        long = "type",
+        value_name = "TYPES",
+        value_delimiter = ',',
+        required = true
+    )]
+    types: Vec<ScriptType>,
+    /// Its number, the next free one otherwise
+    #[arg(long, value_name = "N")]
+    id: Option<RunnerId>,
+    /// It takes the messages of its topic, and no jobs off the queues of the context
+    #[arg(long)]
+    remote: bool,
+    /// What it listens to [default: runnerN]
+    #[arg(long, value_name = "NAME")]
+    topic: Option<String>,
+    #[command(flatten)]
+    args: ContextArgs,
+}
+
+impl Register {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let (me, handle) = self.args.open(context).await?;
+        let new = NewRunner {
+            id: self.id,
+            types: self.types,
+            local: !self.remote,
+            topic: self.topic,
+            pubkey: None,
+            address: None,
+        };
+        let runner = handle.register_runner(&me, &new).await?;
+        match context.out.is_json() {
+            true => context.out.json(&runner)?,
+            false => context.out.line(runner.id)?,
+        }
+        Ok(Exit::DONE)
+    }
+}
+
+/// List the runners of a context
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    args: ContextArgs,
+}
+
+impl List {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let (me, handle) = self.args.open(context).await?;
+        let runners = handle.runners(&me).await?;
+        if context.out.is_json() {
+            for runner in &runners {
+                context.out.json(runner)?;
+            }
+            return Ok(Exit::DONE);
+        }
+        let columns = ["types", "takes", "topic"].map(Column::text);
+        let mut table = Table::new([Column::number("id")].into_iter().chain(columns));
+        for Runner {
+            id,
+            types,
+            local,
+            topic,
+            ..
+        } in &runners
+        {
+            let types: Vec<_> = types.iter().map(ScriptType::as_str).collect();
+            let takes = if *local { "queues" } else { "its topic" };
+            table.row([
+                id.to_string(),
+                types.join(","),
+                takes.to_owned(),
+                topic.clone(),
+            ]);
+        }
+        context.out.table(table)?;
+        Ok(Exit::DONE)
+    }
+}

@@ -1,0 +1,91 @@
+//! `meshwork supervisor`.
+
+use meshwork::context::{Coordinator, Node, Serves};
+use meshwork::model::keys::context::{ContextId, InvalidId};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::out::note;
+
+/// Serve the messages of a node's contexts, until Ctrl-C or SIGTERM
+///
+/// Takes what contexts send, checks signatures and permissions, delivers, makes jobs of job messages, brings their results
+/// back, and ends messages whose time is over. Two supervisors may serve one node, and one that is killed loses nothing.
+/// Tells systemd when it is ready (Type=notify).
+///
+///   meshwork supervisor
+///   meshwork supervisor --context 7,8
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Supervisor {
+    /// The contexts to serve, or `all`
+    #[arg(long, value_name = "IDS", default_value = "all", value_parser = serves)]
+    context: Serves,
+}
+
+fn serves(text: &str) -> Result<Serves, InvalidId> {
+    if text == "all" {
+        return Ok(Serves::All);
+    }
+    let ids: Result<Vec<ContextId>, _> = text.split(',').map(str::parse).collect();
+    Ok(Serves::Some(ids?))
+}
+
+#[derive(Debug, Serialize)]
+struct Ready {
+    event: &'static str,
+    contexts: Vec<ContextId>,
+}
+
+impl Supervisor {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let interrupt = Interrupt::listen()?;
+        let client = interrupt.or(context.client()).await?;
+        let node = Node::of(client.broker());
+        let coordinator = Coordinator::new(&node).await?;
+        let contexts = match &self.context {
+            Serves::All => node.contexts().await?.iter().map(|it| it.id()).collect(),
+            Serves::Some(ids) => {
+                for id in ids {
+                    node.context(*id).await?;
+                }
+                ids.clone()
+            }
+        };
+        match context.out.is_json() {
+            true => context.out.json(&Ready {
+                event: "ready",
+                contexts,
+            })?,
+            false => note(format_args!(
+                "serving messages of {} contexts",
+                contexts.len()
+            )),
+        }
+        context.out.flush()?;
+        tell_systemd(&[sd_notify::NotifyState::Ready]);
+        let stop = CancellationToken::new();
+        let serving = coordinator.run(&self.context, &stop);
+        tokio::pin!(serving);
+        tokio::select! {
+            () = &mut serving => {}
+            _ = interrupt.heard() => {
+                tell_systemd(&[sd_notify::NotifyState::Stopping]);
+                stop.cancel();
+                serving.await;
+            }
+        }
+        Ok(Exit::DONE)
+    }
+}
+
+/// Does nothing where systemd did not start the command.
+fn tell_systemd(states: &[sd_notify::NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::warn!(%error, "systemd not notified");
+    }
+}
