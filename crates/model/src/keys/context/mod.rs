@@ -144,7 +144,7 @@ impl NodeKeys {
 
     /// The names that scripts use without being given them in each call.
     #[must_use]
-    pub fn script_names(self) -> Vec<crate::keys::hero::ScriptName> {
+    pub fn script_names(self) -> Vec<(&'static str, String)> {
         // A key that never is: scripts ask for it where a cluster may be moving the slot.
         vec![("LEASES", "mw:none".to_owned())]
     }
