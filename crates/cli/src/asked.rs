@@ -19,7 +19,7 @@ use crate::value;
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "The job")]
 pub(crate) struct Asked {
-    /// What runs the script; told by its extension otherwise (.rhai is osis, .py is python, .v is v)
+    /// What runs the script; told by its extension otherwise (.rhai is osis, .py is python, .sh and programs are exec, .v is v)
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) script_type: Option<ScriptType>,
     /// Only workers of this group

@@ -2,17 +2,20 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use meshwork::model::job::exec::{Exec, InvalidExec, Program};
 use meshwork::model::job::limits::MAX_SCRIPT;
 use meshwork::model::name::ScriptType;
 
 use crate::error::CommandError;
 
 /// The types of scripts by the extensions of their files.
-const EXTENSIONS: [(&str, &str); 3] = [
+const EXTENSIONS: [(&str, &str); 4] = [
     ("rhai", ScriptType::OSIS),
     ("py", ScriptType::PYTHON),
+    ("sh", ScriptType::EXEC),
     ("v", ScriptType::V),
 ];
 
@@ -36,8 +39,20 @@ pub(crate) enum ScriptError {
     TooLarge(String),
     #[error("the script {0} is not UTF-8 text")]
     NotText(String),
-    #[error("the script {place} does not tell its type by its name ({known}): name it with --type")]
+    #[error(
+        "the script {place} does not tell its type by its name ({known}), and is no program: name the type with --type"
+    )]
     NoType { place: String, known: String },
+    #[error(
+        "{0} is no program: it neither begins with a #! line nor may be executed; add #!/bin/sh, or chmod +x"
+    )]
+    NoProgram(String),
+    #[error(
+        "arguments after -- are for programs (--type exec): a script of type {0} takes its data as --input"
+    )]
+    NoArguments(ScriptType),
+    #[error(transparent)]
+    Exec(#[from] InvalidExec),
 }
 
 impl From<ScriptError> for CommandError {
@@ -49,34 +64,112 @@ impl From<ScriptError> for CommandError {
 impl Script {
     /// Reads the script at `path`, `-` being stdin, of the type given or told by its extension.
     pub(crate) fn read(path: &Path, script_type: Option<ScriptType>) -> Result<Self, ScriptError> {
-        let stdin = path == Path::new("-");
-        let place = if stdin {
-            "on stdin".to_owned()
-        } else {
-            path.display().to_string()
-        };
-        let Some(script_type) = script_type.or_else(|| by_extension(path)) else {
-            return Err(no_type(place));
-        };
-        let bytes = if stdin {
-            bounded(io::stdin().lock())
-        } else {
-            open(path).and_then(bounded)
-        };
-        let bytes = match bytes {
-            Ok(bytes) => bytes,
-            Err(source) => return Err(ScriptError::Read { place, source }),
-        };
-        if bytes.len() > MAX_SCRIPT {
-            return Err(ScriptError::TooLarge(place));
+        Self::with_args(path, script_type, &[])
+    }
+
+    /// The same with arguments, which programs take. A file without a known extension is a program if it begins with
+    /// `#!` or may be executed; a program of the type `exec` may also be one that is on the worker's host alone.
+    pub(crate) fn with_args(
+        path: &Path,
+        script_type: Option<ScriptType>,
+        args: &[String],
+    ) -> Result<Self, ScriptError> {
+        let script_type = script_type.or_else(|| by_extension(path));
+        let is_exec = script_type
+            .as_ref()
+            .is_none_or(|script_type| script_type.as_str() == ScriptType::EXEC);
+        if is_exec && let Some(program) = program(path, script_type.is_some())? {
+            return Self::exec(program, args);
         }
-        let Ok(text) = String::from_utf8(bytes) else {
-            return Err(ScriptError::NotText(place));
+        let Some(script_type) = script_type else {
+            return Err(no_type(place(path)));
         };
-        if text.trim().is_empty() {
-            return Err(ScriptError::Empty(place));
+        let text = text(path)?;
+        match script_type.as_str() {
+            ScriptType::EXEC => Self::exec(Program::Script(text), args),
+            _ if args.is_empty() => Ok(Self { script_type, text }),
+            _ => Err(ScriptError::NoArguments(script_type)),
         }
+    }
+
+    fn exec(program: Program, args: &[String]) -> Result<Self, ScriptError> {
+        let args = args.to_vec();
+        let text = Exec { program, args }.write();
+        // It refuses what no program can be given.
+        Exec::read(text.as_bytes())?;
+        let script_type = ScriptType::foreign(ScriptType::EXEC.to_owned());
         Ok(Self { script_type, text })
+    }
+}
+
+/// The program that is meant where a job is of the type `exec`, or of a type that nothing tells; none if the text of
+/// the file is what runs, or nothing there is a program.
+fn program(path: &Path, is_exec: bool) -> Result<Option<Program>, ScriptError> {
+    if path == Path::new("-") {
+        return Ok(None);
+    }
+    let Ok(about) = path.metadata() else {
+        // Of the worker's host.
+        let name = path.to_str().filter(|name| is_exec && has_no_folder(name));
+        return Ok(name.map(|name| Program::Named(name.to_owned())));
+    };
+    let by_name = by_extension(path).is_some();
+    if about.is_file() && !by_name && !begins_with_shebang(path) {
+        if about.permissions().mode() & 0o111 != 0 {
+            let path = absolute(path);
+            let name = path.to_str().map(|name| Program::Named(name.to_owned()));
+            return name
+                .map(Some)
+                .ok_or_else(|| ScriptError::NotText(place(&path)));
+        }
+        return match is_exec {
+            true => Err(ScriptError::NoProgram(place(path))),
+            false => Ok(None),
+        };
+    }
+    match is_exec || !about.is_file() || by_name {
+        true => Ok(None),
+        false => Ok(Some(Program::Script(text(path)?))),
+    }
+}
+
+/// An absolute path, or a name that is looked for in the `PATH`.
+fn has_no_folder(name: &str) -> bool {
+    name.starts_with('/') || !name.contains('/')
+}
+
+fn begins_with_shebang(path: &Path) -> bool {
+    let mut first = [0; 2];
+    open(path).is_ok_and(|mut file| file.read_exact(&mut first).is_ok()) && &first == b"#!"
+}
+
+fn place(path: &Path) -> String {
+    match path == Path::new("-") {
+        true => "on stdin".to_owned(),
+        false => path.display().to_string(),
+    }
+}
+
+/// The text of a script, whole.
+fn text(path: &Path) -> Result<String, ScriptError> {
+    let place = place(path);
+    let bytes = match path == Path::new("-") {
+        true => bounded(io::stdin().lock()),
+        false => open(path).and_then(bounded),
+    };
+    let bytes = match bytes {
+        Ok(bytes) => bytes,
+        Err(source) => return Err(ScriptError::Read { place, source }),
+    };
+    if bytes.len() > MAX_SCRIPT {
+        return Err(ScriptError::TooLarge(place));
+    }
+    let Ok(text) = String::from_utf8(bytes) else {
+        return Err(ScriptError::NotText(place));
+    };
+    match text.trim().is_empty() {
+        true => Err(ScriptError::Empty(place)),
+        false => Ok(text),
     }
 }
 

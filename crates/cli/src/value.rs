@@ -8,9 +8,10 @@ use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use meshwork::model::job::{Until, limits};
-use meshwork::model::name::JobId;
+use meshwork::model::name::{JobId, ScriptType};
 use meshwork::model::route::Fallback;
 use meshwork::model::time;
+use meshwork::runner;
 
 /// The longest lease, in seconds: for so long a killed worker's jobs lie idle.
 const MAX_LEASE: f64 = 3600.0;
@@ -280,6 +281,18 @@ pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
         return Err("a job's id is not empty".to_owned());
     }
     Ok(JobId::foreign(text.to_owned()))
+}
+
+/// `TYPE=COMMAND`, of a type that comes without a runtime.
+pub(crate) fn runtime(text: &str) -> Result<(ScriptType, String), String> {
+    let parts = text.split_once('=');
+    let (name, command) =
+        parts.ok_or("write the type, an equals sign, and the command: ruby='ruby {script}'")?;
+    let script_type: ScriptType = name.parse().map_err(|error| format!("{error}"))?;
+    match runner::builtin(name) {
+        Some(_) => Err(format!("{name} has a runtime already: choose another type")),
+        None => Ok((script_type, command.to_owned())),
+    }
 }
 
 /// `NAME=FILE`.

@@ -195,6 +195,8 @@ impl ScriptType {
     pub const V: &'static str = "v";
     /// Python.
     pub const PYTHON: &'static str = "python";
+    /// Programs: scripts with a `#!` line, and commands of the worker's host. Not among [`Self::KNOWN`].
+    pub const EXEC: &'static str = "exec";
     /// The types that the seeds name.
     pub const KNOWN: [&'static str; 4] = [Self::OSIS, Self::SAL, Self::V, Self::PYTHON];
 }

@@ -25,6 +25,9 @@ const HERE: &str = "Where no worker claims the job";
 pub(crate) struct Run {
     /// The script's file; - is stdin. Otherwise what is piped to stdin is the script's input
     script: PathBuf,
+    /// Arguments of a program, after --
+    #[arg(last = true, value_name = "ARG")]
+    args: Vec<String>,
     /// The input files: one job each. A script reads its input as INPUT (Rhai) or from stdin (Python)
     #[arg(long, value_name = "FILE", num_args = 1..)]
     each: Option<Vec<PathBuf>>,
@@ -54,7 +57,7 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
-        let script = Script::read(&self.script, self.asked.script_type.clone())?;
+        let script = Script::with_args(&self.script, self.asked.script_type.clone(), &self.args)?;
         let effort = Effort {
             concurrency: concurrency(self.concurrency),
             lease: self.lease,

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use meshwork::metrics::Metrics;
-use meshwork::model::name::{Instance, ScriptType};
+use meshwork::model::name::Instance;
 use meshwork::model::route::routes::{InvalidRoutes, Routes};
 use meshwork::{Client, Worker};
 use serde::Serialize;
@@ -177,7 +177,7 @@ impl Listen {
         metrics: Option<&str>,
         context: &mut Context,
     ) -> Result<(), CommandError> {
-        let types: Vec<_> = self.hero.types.iter().map(ScriptType::as_str).collect();
+        let types = self.hero.types();
         let routes = self.routes.as_ref().map(Routes::to_string);
         let of_group = self.hero.group();
         let group = routes.is_none().then_some(of_group.as_str());

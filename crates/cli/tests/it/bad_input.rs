@@ -48,7 +48,7 @@ on_all_data! {
             refuse(&["bytes.rhai"], &["bytes.rhai is not UTF-8"]);
             refuse(&["missing.rhai"], &["cannot read the script missing.rhai", "No such file"]);
             refuse(&["dir.rhai"], &["cannot read the script dir.rhai", "directory"]);
-            refuse(&["notes.txt"], &["notes.txt", ".rhai is osis, .py is python, .v is v", "--type"]);
+            refuse(&["notes.txt"], &["notes.txt", ".rhai is osis, .py is python, .sh is exec, .v is v", "--type"]);
             refuse(&["-"], &["on stdin", "--type"]);
             refuse(&["notes.txt", "--type", "osiris"], &["`osiris`", "hero:q:work:type:osiris", "osis, python"]);
         }

@@ -41,6 +41,7 @@ mod order;
 mod otlp;
 mod outage;
 mod output;
+mod program;
 mod rescue;
 mod resume;
 mod run;

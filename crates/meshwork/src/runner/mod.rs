@@ -5,6 +5,8 @@ mod check;
 mod handler;
 pub mod log;
 mod many;
+mod process;
+mod program;
 mod python;
 pub(crate) mod rhai;
 mod sandbox;
@@ -28,6 +30,7 @@ pub use check::{Place, ScriptError, check};
 pub use handler::{Call, Context, Handler, handler};
 use log::LogSink;
 pub use many::{Announced, Calls, GroupHandler, Many, group_handler};
+pub use program::{InterpreterError, interpreter};
 pub use sandbox::init;
 pub use stop::{StopReason, StopSignal};
 pub use submit::SubmitError;
@@ -44,6 +47,11 @@ const RUNTIMES: &[Runtime] = &[
         name: ScriptType::PYTHON,
         runner: python::runner,
         check: python::check,
+    },
+    Runtime {
+        name: ScriptType::EXEC,
+        runner: program::runner,
+        check: program::check,
     },
 ];
 

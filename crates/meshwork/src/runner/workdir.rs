@@ -28,8 +28,8 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// A new folder that holds the script.
-    pub(super) fn with(script: &[u8]) -> io::Result<Self> {
+    /// A new folder that holds the script, if there is one, under its name.
+    pub(super) fn with(script: Option<(&str, &[u8])>) -> io::Result<Self> {
         let root = tempfile::Builder::new()
             .prefix(PREFIX)
             .permissions(Permissions::from_mode(0o700))
@@ -42,7 +42,9 @@ impl Folder {
         let [work, outcome, progress] =
             ["work", "outcome", "progress"].map(|name| root.path().join(name));
         fs::create_dir(&work)?;
-        fs::write(work.join("script.py"), script)?;
+        if let Some((name, script)) = script {
+            fs::write(work.join(name), script)?;
+        }
         Ok(Self {
             root: Some(root),
             work,
@@ -86,9 +88,15 @@ impl Drop for Folder {
     }
 }
 
+/// Removes what workers left behind in the folder for temporary files.
+pub(super) async fn sweep_temporary() {
+    // A task that panics has removed less.
+    let _ = tokio::task::spawn_blocking(|| sweep(&std::env::temp_dir())).await;
+}
+
 /// Removes the folders that workers left behind when they were killed between two scripts, or together with a
 /// launcher; of a running script its launcher takes care.
-pub(super) fn sweep(parent: &Path) {
+fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
     for entry in ours.take(MAX_SWEPT) {
@@ -184,7 +192,7 @@ mod tests {
 
     #[test]
     fn it_is_private_and_leaves_nothing_behind() {
-        let folder = Folder::with(b"x = 1").unwrap();
+        let folder = Folder::with(Some(("script.py", b"x = 1"))).unwrap();
         let root = folder.work().parent().unwrap().to_owned();
         assert_eq!(
             fs::metadata(&root).unwrap().permissions().mode() & 0o777,
@@ -240,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_folder_in_use_is_held() {
-        let folder = Folder::with(b"").unwrap();
+        let folder = Folder::with(None).unwrap();
         assert!(!is_orphan(folder.work().parent().unwrap()));
     }
 }

@@ -2,6 +2,7 @@
 //! for both ([`limits`]). How a record is stored and changed is the broker's.
 
 mod child;
+pub mod exec;
 mod fields;
 pub mod limits;
 mod log_path;

@@ -31,6 +31,9 @@ pub(crate) struct Submit {
     /// The script's file; - is stdin
     #[arg(required_unless_present = "jsonl")]
     script: Option<PathBuf>,
+    /// Arguments of a program, after --
+    #[arg(last = true, requires = "script", value_name = "ARG")]
+    args: Vec<String>,
     /// Many jobs: a file with a JSON object per line; - is stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "input"])]
     jsonl: Option<PathBuf>,
@@ -67,7 +70,7 @@ impl Submit {
         let script_type = self.asked.script_type.clone();
         let script = self.script.as_deref();
         let script = script
-            .map(|path| Script::read(path, script_type))
+            .map(|path| Script::with_args(path, script_type, &self.args))
             .transpose()?;
         let Some(script) = script.as_ref().filter(|_| self.jsonl.is_none()) else {
             let file = self.jsonl.clone().unwrap_or_default();

@@ -37,6 +37,9 @@ pub(crate) struct Add {
     name: String,
     /// The script's file; - is stdin
     script: PathBuf,
+    /// Arguments of a program, after --
+    #[arg(last = true, value_name = "ARG")]
+    args: Vec<String>,
     /// When: a cron expression, as '30 2 * * MON-FRI'
     #[arg(
         long,
@@ -88,7 +91,7 @@ impl Add {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let every = self.every.map(Rhythm::Every);
         let rhythm = self.cron.or(every).expect("one of them is required");
-        let script = Script::read(&self.script, self.asked.script_type.clone())?;
+        let script = Script::with_args(&self.script, self.asked.script_type.clone(), &self.args)?;
         let job = self.wishes.add_to(self.asked.checked(&script).await?);
         let job = self.given.add_to(job, &self.script)?;
         let route = job.clone().build().map_err(meshwork::Error::from)?.route;

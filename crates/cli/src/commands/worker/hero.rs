@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use meshwork::model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork::model::retry::RetryBackoff;
-use meshwork::{Retention, Worker};
+use meshwork::{Retention, Worker, runner};
 
 use super::given;
 use crate::error::CommandError;
@@ -19,12 +19,16 @@ pub(super) struct Hero {
     #[arg(
         long = "type",
         value_name = "TYPE",
-        required_unless_present = "schema",
+        required_unless_present_any = ["schema", "runtimes"],
         required_if_eq("schema", "hero"),
         conflicts_with_all = ["handlers", "config", "adopt_strays", "no_scheduler"],
         value_delimiter = ','
     )]
     pub(super) types: Vec<ScriptType>,
+    /// A type of scripts that a program of this host runs, as ruby='ruby {script}': the script's file takes the place of
+    /// {script}. May be given several times, each with a type of its own
+    #[arg(long = "runtime", value_name = "TYPE=COMMAND", value_parser = value::runtime)]
+    runtimes: Vec<(ScriptType, String)>,
     /// The group it belongs to [default: default]
     #[arg(long)]
     group: Option<Group>,
@@ -67,6 +71,7 @@ impl Hero {
     pub(super) fn given(&self) -> Option<&'static str> {
         given(&[
             (!self.types.is_empty(), "--type"),
+            (!self.runtimes.is_empty(), "--runtime"),
             (self.group.is_some(), "--group"),
             (self.instance.is_some(), "--instance"),
             (!self.legacy_ids.is_empty(), "--legacy-id"),
@@ -91,6 +96,17 @@ impl Hero {
     /// The group where routes name none.
     pub(super) fn group(&self) -> Group {
         self.group.clone().unwrap_or_default()
+    }
+
+    /// The types of scripts that it runs.
+    pub(super) fn types(&self) -> Vec<&str> {
+        let mut types: Vec<_> = self.types.iter().map(ScriptType::as_str).collect();
+        for (script_type, _) in &self.runtimes {
+            if !self.types.contains(script_type) {
+                types.push(script_type.as_str());
+            }
+        }
+        types
     }
 
     /// Sets what was said.
@@ -120,7 +136,20 @@ impl Hero {
         if let Some(instance) = &self.instance {
             worker = worker.instance(instance.clone());
         }
-        for script_type in &self.types {
+        for (at, (script_type, command)) in self.runtimes.iter().enumerate() {
+            let before = &self.runtimes[..at];
+            if before.iter().any(|(before, _)| before == script_type) {
+                return Err(CommandError::usage(format_args!(
+                    "--runtime {script_type} is given twice: say which command it is"
+                )));
+            }
+            let runner = runner::interpreter(script_type, command).map_err(|error| {
+                CommandError::usage(format_args!("the runtime of {script_type}: {error}"))
+            })?;
+            worker = worker.runner(script_type.clone(), runner);
+        }
+        let given = |name: &&ScriptType| self.runtimes.iter().any(|(runtime, _)| runtime == *name);
+        for script_type in self.types.iter().filter(|name| !given(name)) {
             worker = worker.script_type(script_type)?;
         }
         Ok(worker)

@@ -10,6 +10,7 @@ use meshwork_model::name::ScriptType;
 use tokio::process::Command;
 
 use super::super::check::{Place, ScriptError};
+use super::super::process;
 use super::interpreter;
 
 /// How long the interpreter may take: it compiles the largest script in seconds.
@@ -36,7 +37,7 @@ pub(in super::super) fn check(script: Vec<u8>) -> BoxFuture<'static, Result<(), 
         let unchecked = |error: &dyn std::fmt::Display| ScriptError::Unchecked(error.to_string());
         let interpreter = interpreter::find().await;
         let interpreter = interpreter.map_err(|error| unchecked(&error))?;
-        let input = super::blocking(move || super::stdin(Some(&script))).await;
+        let input = process::blocking(move || process::stdin(Some(&script))).await;
         let input = input.map_err(|error| unchecked(&error))?;
         let said = ask(&interpreter, input).await?;
         match read(&said) {

@@ -2,14 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
 use meshwork_model::job::limits::MAX_OUTPUT;
 use meshwork_model::outcome::{Failure, FailureKind};
 
-use super::capture::Printed;
+use super::super::process::{self, Printed};
 
 /// The most that is read of that file: a result and a line before it.
 const MAX_FILE: u64 = MAX_OUTPUT as u64 + 64;
@@ -35,15 +34,9 @@ pub(super) fn result(
 ) -> Result<Vec<u8>, Failure> {
     match read(file) {
         Left::Failed(failure) => Err(failure),
-        _ if !status.success() => Err(Failure::new(FailureKind::Script, words(status))),
+        _ if !status.success() => Err(process::failed(status)),
         Left::Result(result) => Ok(result),
-        Left::Nothing | Left::Silence => printed.whole.take().ok_or_else(|| {
-            let message = format!(
-                "the script printed {} bytes, the limit of a result is {MAX_OUTPUT}: print less, or set `result`",
-                printed.size
-            );
-            Failure::new(FailureKind::Permanent, message)
-        }),
+        Left::Nothing | Left::Silence => process::printed(printed, "print less, or set `result`"),
     }
 }
 
@@ -86,36 +79,6 @@ fn line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&bytes[..end], &bytes[end + 1..]))
 }
 
-fn words(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit status {code}"),
-        (None, Some(signal)) => match name(signal) {
-            Some(name) => format!("killed by signal {signal} ({name})"),
-            None => format!("killed by signal {signal}"),
-        },
-        (None, None) => status.to_string(),
-    }
-}
-
-/// The signals that end programs, where they have the same number on every system.
-fn name(signal: i32) -> Option<&'static str> {
-    Some(match signal {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        5 => "SIGTRAP",
-        6 => "SIGABRT",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,16 +109,5 @@ mod tests {
             (failure.message.as_str(), failure.traceback),
             ("bad \u{fffd}", None)
         );
-    }
-
-    #[test]
-    fn the_end_of_a_process_is_told() {
-        for (raw, words_for_it) in [
-            (3 << 8, "exit status 3"),
-            (9, "killed by signal 9 (SIGKILL)"),
-            (64, "killed by signal 64"),
-        ] {
-            assert_eq!(words(ExitStatus::from_raw(raw)), words_for_it);
-        }
     }
 }

@@ -74,7 +74,7 @@ async fn python_is_checked_and_not_run() {
 #[tokio::test]
 async fn what_nobody_knows_cannot_be_checked() {
     let error = check("v", b"fn main() {}").await.unwrap_err();
-    let message = "scripts of type `v` cannot be checked here; osis, python can";
+    let message = "scripts of type `v` cannot be checked here; osis, python, exec can";
     assert_eq!(error.to_string(), message);
 }
 

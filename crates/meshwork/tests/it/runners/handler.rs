@@ -207,7 +207,7 @@ fn ping_is_known_by_its_script() {
 #[test]
 fn the_runtimes_are_listed_and_found() {
     let names: Vec<_> = runner::runtimes().collect();
-    assert_eq!(names, ["osis", "python"]);
+    assert_eq!(names, ["osis", "python", "exec"]);
     assert!(
         names
             .into_iter()

@@ -207,7 +207,7 @@ async fn an_environment_that_cannot_be_is_told() {
     assert!(
         failure(&report)
             .message
-            .starts_with("cannot start Python: "),
+            .starts_with("cannot start the script: "),
         "{:?}",
         report.result
     );

@@ -2,13 +2,13 @@
 //! is the launcher of [`sandbox`], which ends what left the group as well; in programs that have none it is the
 //! interpreter.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use meshwork_model::job::limits::MAX_OUTPUT;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::process::{ChildStderr, ChildStdout, Command};
@@ -16,10 +16,6 @@ use tokio::sync::oneshot;
 
 use super::super::workdir::Folder;
 use super::super::{Run, sandbox};
-use super::lifeline;
-
-/// What the interpreter runs; the script itself it reads from its folder.
-const BOOTSTRAP: &str = include_str!("bootstrap.py");
 
 /// What the thread that waits for a process needs, and more.
 const WAITER_STACK: usize = 128 * 1024;
@@ -30,9 +26,6 @@ const LAUNCHER_ENDS: Duration = Duration::from_secs(4);
 /// How often the processes below a launcher that does not do it are killed: once for each that a killed one has
 /// just started is enough, unless they start others without end.
 const MAX_ROUNDS: usize = 100;
-
-/// What a bootstrap is told that has no lifeline to watch.
-const NO_LIFELINE: i32 = -1;
 
 /// A process group, killed when this is dropped.
 #[derive(Debug)]
@@ -45,29 +38,23 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts the script of `run` with `input` as its stdin.
+    /// Starts `program` with its arguments for `run`, with `input` as its stdin.
     pub(super) fn start(
-        interpreter: &Path,
+        (program, args): (&Path, &[OsString]),
         run: &Run,
         folder: &Folder,
         input: File,
     ) -> io::Result<Self> {
         let (command, launcher) = if sandbox::is_on() {
-            let (command, control) = sandbox::launcher(interpreter, folder.root(), &input)?;
+            let (command, control) = sandbox::launcher(program, folder.root(), &input)?;
             (command, Some(control))
         } else {
-            let mut command = std::process::Command::new(interpreter);
+            let mut command = std::process::Command::new(program);
             command.stdin(input);
             (command, None)
         };
         let mut command = Command::from(command);
-        let lifeline = match launcher {
-            Some(_) => NO_LIFELINE,
-            None => lifeline::descriptor().map_err(|error| io::Error::new(error.kind(), error))?,
-        };
-        command.args(["-I", "-X", "utf8", "-c", BOOTSTRAP, &lifeline.to_string()]);
-        command.arg(folder.outcome()).arg(MAX_OUTPUT.to_string());
-        command.arg(folder.progress());
+        command.args(args);
         set_environment(&mut command, run, folder);
         command
             .stdout(Stdio::piped())
@@ -102,7 +89,7 @@ impl Child {
         let (send, ended) = oneshot::channel();
         // A thread, since there is no other way to wait and leave. It ends with the process.
         let thread = std::thread::Builder::new()
-            .name("python".to_owned())
+            .name("script".to_owned())
             .stack_size(WAITER_STACK);
         thread.spawn(move || {
             let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;

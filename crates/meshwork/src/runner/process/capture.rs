@@ -15,13 +15,13 @@ const CHUNK: usize = 64 * 1024;
 
 /// What was printed.
 #[derive(Debug)]
-pub(super) struct Printed {
+pub(in super::super) struct Printed {
     /// The end of it.
-    pub(super) log: Vec<u8>,
+    pub(in super::super) log: Vec<u8>,
     /// All of it, unless that is more than a result may be.
-    pub(super) whole: Option<Vec<u8>>,
+    pub(in super::super) whole: Option<Vec<u8>>,
     /// How many bytes it was.
-    pub(super) size: u64,
+    pub(in super::super) size: u64,
 }
 
 #[derive(Debug)]

@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
+use super::super::sandbox;
+
 /// Nobody writes to it. Only this process holds the writing end; the reading end is inherited by what it
 /// starts, and a script that reads the end of it kills its own group.
 static LIFELINE: LazyLock<io::Result<(PipeReader, PipeWriter)>> = LazyLock::new(|| {
@@ -15,7 +17,16 @@ static LIFELINE: LazyLock<io::Result<(PipeReader, PipeWriter)>> = LazyLock::new(
     Ok((reader, writer))
 });
 
-/// The descriptor to read from, the same in the children.
-pub(super) fn descriptor() -> Result<RawFd, &'static io::Error> {
-    LIFELINE.as_ref().map(|(reader, _)| reader.as_raw_fd())
+/// The descriptor of a lifeline that there is no need to watch.
+const NONE: RawFd = -1;
+
+/// The descriptor to read from, the same in the children; -1 where a launcher watches the worker.
+pub(in super::super) fn descriptor() -> io::Result<RawFd> {
+    if sandbox::is_on() {
+        return Ok(NONE);
+    }
+    let (reader, _) = LIFELINE
+        .as_ref()
+        .map_err(|error| io::Error::new(error.kind(), error))?;
+    Ok(reader.as_raw_fd())
 }

@@ -1,0 +1,250 @@
+//! Programs as jobs: those of the type `exec`, and scripts of any type for which a worker was given an interpreter.
+//! Both run as Python scripts do ([`process`](super::process)). The result is what the program printed; an exit code
+//! other than 0 is a failure, and 75 (`EX_TEMPFAIL`) asks for another run.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use meshwork_model::job::exec::{Exec, Program, shebang};
+use meshwork_model::name::ScriptType;
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use super::check::{Place, ScriptError};
+use super::process::{self, Process};
+use super::workdir::{self, Folder};
+use super::{Run, Runner};
+
+/// Stands for the script's file in the command of an interpreter.
+const SCRIPT: &str = "{script}";
+
+/// Why a command line is no interpreter.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InterpreterError {
+    /// Quotes that do not end, or nothing at all.
+    #[error("the command `{0}` cannot be read: it is empty, or a quote in it does not end")]
+    Unreadable(String),
+    /// The script would not be read.
+    #[error(
+        "the command `{0}` does not say where the script's file stands: write {SCRIPT} there, as in `ruby {SCRIPT}`"
+    )]
+    NoScript(String),
+    /// There is no such program here.
+    #[error("there is no program `{0}` here: install it, or give its path")]
+    NoProgram(String),
+}
+
+/// A program with its arguments; each is in pieces, between which the path of the script's file belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Command {
+    program: String,
+    args: Vec<Vec<String>>,
+}
+
+/// What a job runs.
+struct Job {
+    command: Command,
+    /// The script; it becomes a file.
+    script: Option<Vec<u8>>,
+}
+
+/// The runner of the type `exec`.
+pub(super) fn runner() -> Arc<dyn Runner> {
+    Arc::new(Programs {
+        interpreter: None,
+        file: "script".to_owned(),
+        swept: Arc::default(),
+    })
+}
+
+/// A runner for scripts of `script_type`, of which each is run by `command`, a command line in which `{script}` is the
+/// script's file (`script.TYPE`, in a folder of its own). Quotes are read as a shell reads them; no shell runs it.
+///
+/// The script finds input and environment as Python scripts do, and its result is what it printed.
+///
+/// # Errors
+/// If the command cannot be read, does not name `{script}`, or its program is not on the `PATH`.
+pub fn interpreter(
+    script_type: &ScriptType,
+    command: &str,
+) -> Result<Arc<dyn Runner>, InterpreterError> {
+    let unreadable = || InterpreterError::Unreadable(command.to_owned());
+    let mut words = shlex::split(command).ok_or_else(unreadable)?.into_iter();
+    let program = words.next().ok_or_else(unreadable)?;
+    let args: Vec<Vec<String>> = words
+        .map(|word| word.split(SCRIPT).map(str::to_owned).collect())
+        .collect();
+    if args.iter().all(|pieces| pieces.len() == 1) {
+        return Err(InterpreterError::NoScript(command.to_owned()));
+    }
+    if find(&program).is_none() {
+        return Err(InterpreterError::NoProgram(program));
+    }
+    Ok(Arc::new(Programs {
+        interpreter: Some(Command { program, args }),
+        file: format!("script.{script_type}"),
+        swept: Arc::default(),
+    }))
+}
+
+/// Checks that a job of the type `exec` names a program. The languages of scripts are not known here.
+pub(super) fn check(script: Vec<u8>) -> BoxFuture<'static, Result<(), ScriptError>> {
+    Box::pin(async move {
+        let read = Exec::read(&script).map(drop);
+        read.map_err(|error| ScriptError::Syntax {
+            script_type: ScriptType::EXEC,
+            message: error.to_string(),
+            at: Place::default(),
+        })
+    })
+}
+
+struct Programs {
+    /// The command that runs each script; without one the job names its program itself.
+    interpreter: Option<Command>,
+    /// The name of the script's file.
+    file: String,
+    /// Folders of killed workers were removed.
+    swept: Arc<OnceCell<()>>,
+}
+
+impl Runner for Programs {
+    fn run(&self, run: Run) -> BoxFuture<'_, Report> {
+        let swept = Arc::clone(&self.swept);
+        let job = match &self.interpreter {
+            Some(command) => Ok(Job {
+                command: command.clone(),
+                script: Some(run.job.script.clone()),
+            }),
+            None => of_exec(&run.job.script),
+        };
+        let file = self.file.clone();
+        process::in_order(run, async move |run, dropped| {
+            swept.get_or_init(workdir::sweep_temporary).await;
+            execute(job?, file, &run, &dropped).await
+        })
+    }
+}
+
+/// What a job of the type `exec` runs.
+fn of_exec(script: &[u8]) -> Result<Job, Failure> {
+    let exec = Exec::read(script).map_err(|error| {
+        let message = format!("the script names no program: {error}");
+        Failure::new(FailureKind::Permanent, message)
+    })?;
+    let mut args: Vec<_> = exec.args.into_iter().map(|arg| vec![arg]).collect();
+    let (program, script) = match exec.program {
+        Program::Named(name) => (name, None),
+        Program::Script(text) => {
+            let (interpreter, argument) = shebang(&text);
+            let file = vec![String::new(), String::new()];
+            let before = argument.map(|argument| vec![argument.to_owned()]);
+            args.splice(0..0, before.into_iter().chain([file]));
+            (interpreter.to_owned(), Some(text.into_bytes()))
+        }
+    };
+    let command = Command { program, args };
+    Ok(Job { command, script })
+}
+
+async fn execute(
+    job: Job,
+    file: String,
+    run: &Run,
+    dropped: &CancellationToken,
+) -> Result<Report, Failure> {
+    let Some(program) = find(&job.command.program) else {
+        let message = format!(
+            "there is no program `{}` on this worker",
+            job.command.program
+        );
+        return Err(Failure::new(FailureKind::Permanent, message));
+    };
+    let (script, record) = (job.script, Arc::clone(&run.job));
+    let laid_out = process::blocking(move || {
+        let script = script.as_deref().map(|script| (file.as_str(), script));
+        let folder = Folder::with(script)?;
+        let path = folder.work().join(&file);
+        Ok((folder, path, process::stdin(record.input.as_deref())?))
+    });
+    let unready = |error| process::cannot("lay out the script and its input", &error);
+    let (folder, path, input) = laid_out.await.map_err(unready)?;
+    let args = job.command.args(&path);
+    let process = Process::start((&program, &args), run, &folder, input)?;
+    let end = process.wait(run, dropped).await;
+    let ended = process.end(end).await?;
+    let report = process::blocking(move || {
+        let report = ended.report(|status, printed| match status.success() {
+            true => process::printed(printed, "print less"),
+            false => Err(process::failed(status)),
+        });
+        drop(folder);
+        Ok(report)
+    });
+    report
+        .await
+        .map_err(|error| process::cannot("remove the script's folder", &error))
+}
+
+impl Command {
+    /// The arguments, with the path of the script's file.
+    fn args(&self, script: &Path) -> Vec<OsString> {
+        let join = |pieces: &Vec<String>| {
+            let mut joined = OsString::new();
+            for (at, piece) in pieces.iter().enumerate() {
+                if at > 0 {
+                    joined.push(script);
+                }
+                joined.push(piece);
+            }
+            joined
+        };
+        self.args.iter().map(join).collect()
+    }
+}
+
+/// The file of a program: of an absolute path, or of a name in the worker's `PATH`.
+fn find(program: &str) -> Option<PathBuf> {
+    which::which_in(program, std::env::var_os("PATH"), "/").ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(command: &str) -> String {
+        let ruby = "ruby".parse().unwrap();
+        let made = interpreter(&ruby, command);
+        made.map(drop).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_command_that_is_no_interpreter_is_refused_by_name() {
+        for (command, word) in [
+            ("", "empty"),
+            ("sh '{script}", "quote"),
+            ("sh", "`sh {script}`"),
+            ("no-such-program {script}", "`no-such-program`"),
+        ] {
+            let said = error(command);
+            let word = word.replace("`sh {script}`", "`ruby {script}`");
+            assert!(said.contains(&word), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_file_of_the_script_takes_its_place() {
+        let exec = Exec::read(br##"{"script": "#!/bin/sh -e\n:", "args": ["{script}"]}"##).unwrap();
+        let job = of_exec(exec.write().as_bytes()).unwrap_or_else(|_| panic!());
+        assert_eq!(job.command.program, "/bin/sh");
+        assert_eq!(job.command.args(Path::new("/f")), ["-e", "/f", "{script}"]);
+        let args = vec![vec!["--file=".to_owned(), ":x".to_owned()]];
+        let program = "x".to_owned();
+        let command = Command { program, args };
+        assert_eq!(command.args(Path::new("/f")), ["--file=/f:x"]);
+    }
+}
