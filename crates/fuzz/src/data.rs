@@ -5,8 +5,7 @@ use futures_util::FutureExt as _;
 use meshwork_embedded::{Handle, Protocol, Reply, Session, decode_reply, encode_reply};
 
 use super::{
-    pair::Different,
-    same::{same_but_times, sorted},
+    same::{Different, same_but_times, sorted},
     wire::Wire,
 };
 

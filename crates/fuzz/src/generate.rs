@@ -10,7 +10,7 @@ use sha1::{Digest, Sha1};
 use super::{
     grammar, lua, same,
     step::{Arg, Step},
-    words::{self, once_in, one_of},
+    words::{self, TIMED, once_in, one_of},
 };
 
 /// Sessions of a run; the ones with an odd number speak RESP3 from the start.
@@ -373,27 +373,6 @@ pub(super) fn settle_ids(args: &mut [Vec<u8>]) {
         *arg = format!("{}-*", words::LATE_MS).into_bytes();
     }
 }
-
-/// The commands with a relative time, which is over on one side before it is on the other if it
-/// is short.
-pub(super) const TIMED: [&str; 16] = [
-    "blmove",
-    "blmpop",
-    "blpop",
-    "brpop",
-    "brpoplpush",
-    "expire",
-    "getex",
-    "pexpire",
-    "psetex",
-    "set",
-    "setex",
-    "xautoclaim",
-    "xclaim",
-    "xpending",
-    "xread",
-    "xreadgroup",
-];
 
 /// Relative times below, in seconds or milliseconds, may be over within a run.
 const SOON: f64 = 90_000.0;

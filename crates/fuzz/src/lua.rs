@@ -2,10 +2,7 @@
 
 use rand::{RngExt, rngs::StdRng};
 
-use super::{
-    generate::TIMED,
-    words::{self, once_in, one_of},
-};
+use super::words::{self, TIMED, once_in, one_of};
 
 /// Statements that do something with what is there: `r` is the last result.
 const STATEMENTS: &[&str] = &[

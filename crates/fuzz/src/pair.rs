@@ -9,7 +9,7 @@ use meshwork_embedded::{Handle, Protocol, Reply, Session, decode_reply, encode_r
 use super::{
     data,
     generate::{SESSIONS, ends_soon, settle_ids},
-    same::{name_of, same, sorted},
+    same::{Different, name_of, same, sorted},
     step::{Arg, Step, quoted},
     wire::Wire,
     words::LATE_MS,
@@ -45,9 +45,6 @@ pub(super) struct Pair {
     /// A connection to the server that is never in a transaction and never waits.
     control: Wire,
 }
-
-/// What was different, in words.
-pub(super) type Different = String;
 
 impl Pair {
     /// An empty engine, and the server emptied.

@@ -2,6 +2,9 @@
 
 use meshwork_embedded::{Reply, decode_reply};
 
+/// What was different, in words.
+pub(super) type Different = String;
+
 /// How the replies of a command are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {

@@ -16,6 +16,27 @@ pub(super) const STREAMS: &[&str] = &["x1", "x2", "x3"];
 /// both sides alike.
 pub(super) const LATE_MS: u64 = 9_000_000_000_000;
 
+/// The commands with a relative time, which is over on one side before it is on the other if it
+/// is short.
+pub(super) const TIMED: [&str; 16] = [
+    "blmove",
+    "blmpop",
+    "blpop",
+    "brpop",
+    "brpoplpush",
+    "expire",
+    "getex",
+    "pexpire",
+    "psetex",
+    "set",
+    "setex",
+    "xautoclaim",
+    "xclaim",
+    "xpending",
+    "xread",
+    "xreadgroup",
+];
+
 const GROUPS: &[&str] = &["g1", "g1", "g1", "g1", "g2", ""];
 const CONSUMERS: &[&str] = &["w1", "w1", "w1", "w2", "", "a\r\nb"];
 const IDS: &[&str] = &[

@@ -4,8 +4,9 @@ use bytes::Bytes;
 
 use super::{
     Stop,
-    number::{Extended, parse_bound, parse_cursor, parse_int, parse_score, until_nul},
+    number::{Extended, parse_bound, parse_cursor, parse_score, until_nul},
 };
+use crate::resp::parse_integer;
 
 /// Bytes of the longest string (`proto-max-bulk-len`).
 pub(crate) const MAX_STRING: usize = 512 * 1024 * 1024;
@@ -72,12 +73,12 @@ pub(super) fn is_word(arg: &[u8], word: &str) -> bool {
 }
 
 pub(super) fn int(arg: &[u8]) -> Result<i64, Stop> {
-    parse_int(arg).ok_or_else(|| refuse("value is not an integer or out of range"))
+    parse_integer(arg).ok_or_else(|| refuse("value is not an integer or out of range"))
 }
 
 /// An integer of at least `min`; anything else is refused with `text`.
 pub(super) fn at_least(arg: &[u8], min: i64, text: &str) -> Result<i64, Stop> {
-    parse_int(arg)
+    parse_integer(arg)
         .filter(|value| *value >= min)
         .ok_or_else(|| refuse(text))
 }

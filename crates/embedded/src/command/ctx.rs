@@ -3,10 +3,10 @@
 
 use bytes::Bytes;
 
-use super::{Ctx, Effect, Stop, args::wrong_type};
+use super::{Ctx, Stop, args::wrong_type};
 use crate::{
     Reply,
-    store::{Kind, Value},
+    store::{Effect, Kind, Value},
 };
 
 impl Ctx<'_> {

@@ -29,7 +29,6 @@ use bytes::Bytes;
 use crate::Reply;
 pub(crate) use connection::REDIS_VERSION;
 pub(crate) use glob::glob_match;
-pub(crate) use number::parse_int;
 pub(crate) use spec::{Flags, Keys, Run, Spec};
 pub(crate) use table::find;
 pub use table::{CommandInfo, command_table};
@@ -56,14 +55,7 @@ pub(crate) struct Ctx<'a> {
     pub(crate) woken_by: Option<Bytes>,
     /// The writes done, as commands that a Redis server replays to the same effect (EXPIRE as
     /// PEXPIREAT, SPOP as SREM, a blocking pop as the pop it became). Logged as one transaction.
-    pub(crate) effects: &'a mut Vec<Effect>,
-}
-
-/// One logged write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Effect {
-    pub(crate) db: usize,
-    pub(crate) args: Vec<Bytes>,
+    pub(crate) effects: &'a mut Vec<crate::store::Effect>,
 }
 
 /// Why a command did not answer.

@@ -1,11 +1,10 @@
-//! The commands about the server as a whole: TIME, ROLE, COMMAND, MEMORY and their like.
+//! The commands about the server as a whole: TIME, ROLE, MEMORY and their like.
 
 use bytes::Bytes;
 
 use super::{
     Ctx, Flags, Keys, Outcome, Run, Spec,
     args::{int, is_word, refuse, syntax_error},
-    table,
 };
 use crate::{
     Reply,
@@ -20,12 +19,6 @@ const NONE: Keys = Keys::NONE;
 
 pub(super) const SPECS: &[Spec] = &[
     Spec::session("bgrewriteaof", 1, ADMIN, NONE, bgrewriteaof),
-    Spec::session("command", -1, OPEN.or(Flags::CONTAINER), NONE, command),
-    Spec::session("command|count", 2, OPEN, NONE, command_count),
-    Spec::session("command|docs", -2, OPEN, NONE, command_docs),
-    Spec::session("command|getkeys", -4, OPEN, NONE, command_getkeys),
-    Spec::session("command|info", -2, OPEN, NONE, command_info),
-    Spec::session("command|list", -2, OPEN, NONE, command_list),
     Spec::session("lastsave", 1, FAST, NONE, lastsave),
     Spec {
         name: "memory",
@@ -55,10 +48,6 @@ pub(super) const SPECS: &[Spec] = &[
 
 fn text(text: impl ToString) -> Reply {
     Reply::Bulk(text.to_string().into())
-}
-
-fn length(length: usize) -> Reply {
-    Reply::Int(i64::try_from(length).unwrap_or(i64::MAX))
 }
 
 fn time(call: &mut Call<'_>, _: &[Bytes]) -> Outcome {
@@ -154,107 +143,5 @@ fn memory_usage(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
             items(bytes.sum(), zset.len() * 2)
         }
     };
-    Ok(length(KEY_OVERHEAD + args[2].len() + content))
-}
-
-fn command(_: &mut Call<'_>, _: &[Bytes]) -> Outcome {
-    let top = table::all().filter(|spec| !spec.name.contains('|'));
-    Ok(Reply::Array(top.map(describe).collect()))
-}
-
-fn command_count(_: &mut Call<'_>, _: &[Bytes]) -> Outcome {
-    Ok(length(
-        table::all().filter(|spec| !spec.name.contains('|')).count(),
-    ))
-}
-
-/// No documentation is carried here; clients do without it.
-fn command_docs(_: &mut Call<'_>, _: &[Bytes]) -> Outcome {
-    Ok(Reply::Map(Vec::new()))
-}
-
-fn command_info(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
-    let names = &args[2..];
-    if names.is_empty() {
-        return command(call, args);
-    }
-    Ok(Reply::Array(
-        names
-            .iter()
-            .map(|name| by_name(name).map_or(Reply::Nil, describe))
-            .collect(),
-    ))
-}
-
-fn by_name(name: &[u8]) -> Option<&'static Spec> {
-    table::all().find(|spec| spec.name.as_bytes().eq_ignore_ascii_case(name))
-}
-
-fn command_list(_: &mut Call<'_>, args: &[Bytes]) -> Outcome {
-    let pattern = match &args[2..] {
-        [] => None,
-        [by, kind, pattern] if is_word(by, "filterby") && is_word(kind, "pattern") => {
-            Some(pattern.to_ascii_lowercase())
-        }
-        [by, kind, _] if is_word(by, "filterby") => {
-            if !is_word(kind, "module") && !is_word(kind, "aclcat") {
-                return Err(syntax_error());
-            }
-            // There are no modules and no categories: nothing is in one.
-            return Ok(Reply::Array(Vec::new()));
-        }
-        _ => return Err(syntax_error()),
-    };
-    let wanted = |name: &str| {
-        pattern
-            .as_ref()
-            .is_none_or(|pattern| super::glob_match(pattern, name.as_bytes()))
-    };
-    let names = table::all()
-        .map(|spec| spec.name)
-        .filter(|name| wanted(name));
-    Ok(Reply::Array(names.map(text).collect()))
-}
-
-fn command_getkeys(_: &mut Call<'_>, args: &[Bytes]) -> Outcome {
-    let command = &args[2..];
-    let spec = table::find(command).map_err(|_| refuse("Invalid command specified"))?;
-    if spec.keys == Keys::NONE && !spec.flags.has(Flags::MOVABLE) {
-        return Err(refuse("The command has no key arguments"));
-    }
-    if !spec.takes(command.len()) {
-        return Err(refuse("Invalid number of arguments specified for command"));
-    }
-    if spec.flags.has(Flags::MOVABLE) {
-        return Err(refuse("The keys of this command are not in fixed places"));
-    }
-    Ok(Reply::Array(
-        spec.keys_in(command).cloned().map(Reply::Bulk).collect(),
-    ))
-}
-
-/// A command as `COMMAND` describes it: its subcommands last.
-fn describe(spec: &'static Spec) -> Reply {
-    let flags = spec
-        .flags
-        .names()
-        .map(|name| Reply::Status(name.to_owned()))
-        .collect();
-    let prefix = format!("{}|", spec.name);
-    let subcommands = table::all()
-        .filter(|sub| sub.name.starts_with(&prefix))
-        .map(describe);
-    let key = |place: i32| Reply::Int(place.into());
-    Reply::Array(vec![
-        text(spec.name),
-        Reply::Int(spec.arity.into()),
-        Reply::Set(flags),
-        key(spec.keys.first),
-        key(spec.keys.last),
-        key(spec.keys.step),
-        Reply::Set(Vec::new()),
-        Reply::Array(Vec::new()),
-        Reply::Array(Vec::new()),
-        Reply::Array(subcommands.collect()),
-    ])
+    Ok(Reply::count(KEY_OVERHEAD + args[2].len() + content))
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::command::Effect;
+use crate::store::Effect;
 
 /// Where writes go before anybody is told of them.
 ///

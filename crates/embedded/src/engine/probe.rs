@@ -10,7 +10,10 @@ use std::{
 use bytes::Bytes;
 
 use super::{Handle, Journal, Session, dispatch::Step};
-use crate::{Reply, command::Effect, store::Store};
+use crate::{
+    Reply,
+    store::{Effect, Store},
+};
 
 /// The copy. Scripts that it has seen it keeps.
 #[derive(Debug)]

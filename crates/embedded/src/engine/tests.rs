@@ -13,7 +13,7 @@ use futures_util::{FutureExt as _, poll};
 mod full_log;
 
 use super::{Handle, Journal, Session};
-use crate::{Reply, command::Effect};
+use crate::{Reply, store::Effect};
 
 /// What a journal was given, and whether it takes it.
 #[derive(Default)]

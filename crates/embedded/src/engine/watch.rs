@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::{Call, World, clients::Watched};
-use crate::command::Effect;
+use crate::store::Effect;
 
 impl Call<'_> {
     /// Begins to watch `key` for the client of this call.

@@ -13,9 +13,9 @@ use super::{
 };
 use crate::{
     Protocol,
-    command::{Ctx, Effect, Outcome, Run, Spec},
+    command::{Ctx, Outcome, Run, Spec},
     script::Scripts,
-    store::Store,
+    store::{Effect, Store},
 };
 
 /// The log is said to take writes again when it has refused none for this long: on a full disk small writes fit in

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::reserve::Reserve;
-use crate::{command::Effect, resp::encode_command};
+use crate::{resp::encode_command, store::Effect};
 
 /// The encoding buffer is given back beyond this size, so that one large write is not paid for
 /// ever after.

@@ -12,7 +12,7 @@ use super::{
     LOG_FILE, LogError, TEMP_FILE,
     read::{Item, LogReader, ReadError},
 };
-use crate::{command::Effect, store::DATABASES};
+use crate::store::{DATABASES, Effect};
 
 /// Read at a time.
 const CHUNK: usize = 64 * 1024;

@@ -26,8 +26,8 @@ use append::Appender;
 pub use error::LogError;
 
 use crate::{
-    command::Effect,
     engine::{Handle, Journal},
+    store::Effect,
 };
 
 /// The file in the data directory. Redis' own default name: a server finds it without a word.

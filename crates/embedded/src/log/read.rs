@@ -7,7 +7,10 @@ use std::io::{self, BufRead, Read as _};
 
 use bytes::Bytes;
 
-use crate::{command::Effect, resp::parse_integer, store::DATABASES};
+use crate::{
+    resp::parse_integer,
+    store::{DATABASES, Effect},
+};
 
 /// The longest line that announces a count or a length, with its line break.
 const MAX_HEADER: usize = 32;

@@ -11,7 +11,7 @@ use super::{
     load::{Loaded, load},
     read::REWRITTEN,
 };
-use crate::command::Effect;
+use crate::store::Effect;
 
 fn effect(db: usize, args: &[&str]) -> Effect {
     Effect {

@@ -96,6 +96,8 @@ mod tests {
             "1 ",
             " 1",
             "1a",
+            "1.0",
+            "1\0",
             "9223372036854775808",
         ] {
             assert_eq!(parse_integer(text.as_bytes()), None, "{text}");

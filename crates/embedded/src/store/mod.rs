@@ -1,6 +1,7 @@
 //! The data: databases of keys, each a value with an optional deadline. No commands here.
 
 mod database;
+mod effect;
 mod hash;
 mod ranking;
 mod scan;
@@ -15,8 +16,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use bytes::Bytes;
 
 use self::database::Database;
-use crate::command::Effect;
 
+pub(crate) use effect::Effect;
 pub(crate) use hash::Hash;
 pub(crate) use ranking::{Ranked, Ranking};
 pub(crate) use scan::{ScanStep, scan_step};

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use indexmap::IndexSet;
 
-use crate::command::parse_int;
+use crate::resp::parse_integer;
 
 /// A set of up to this many integers Redis keeps as an array, and SSCAN answers all at once.
 const COMPACT_ENTRIES: usize = 512;
@@ -47,7 +47,8 @@ impl Set {
             return false;
         }
         self.members.insert(member.clone());
-        self.big = self.big || self.members.len() > COMPACT_ENTRIES || parse_int(member).is_none();
+        self.big =
+            self.big || self.members.len() > COMPACT_ENTRIES || parse_integer(member).is_none();
         true
     }
 

@@ -3,11 +3,10 @@
 use bytes::Bytes;
 
 use super::{
-    Value,
+    Effect, Value,
     database::{Database, Entry},
     stream,
 };
-use crate::command::Effect;
 
 /// Items in one command of a snapshot, as in the files that Redis rewrites: no command is long.
 const ITEMS: usize = 64;

@@ -3,40 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use meshwork::protocol::nooble::{Client, Request};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::ActionsError;
-use super::work::Call;
+use super::call::{Call, PATIENCE, SERVICES, correlation};
 
 /// Calls in flight.
 const IN_FLIGHT: usize = 200;
-/// How long a call waits: far longer than it takes to take over what some killed workers in a row had.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
-/// The services.
-pub(super) const SERVICES: [&str; 2] = ["embedding", "query"];
 /// Of so many calls one asks a service that asks the other one.
 const RELAYED: usize = 10;
-
-/// The other service.
-pub(super) fn other(service: &str) -> &'static str {
-    SERVICES[usize::from(service == SERVICES[0])]
-}
-
-/// What a handler asks that was asked this.
-pub(super) fn inner(call: &Call) -> Call {
-    Call {
-        call: format!("{}.inner", call.call),
-    }
-}
-
-/// The correlation id of a call.
-pub(super) fn correlation(number: usize) -> String {
-    format!("{number:08x}-0000-4000-8000-000000000000")
-}
 
 /// What came of calls: by number, why there was no right answer.
 pub(super) type Outcomes = HashMap<usize, Result<(), String>>;

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 
-use super::asks::{Outcomes, correlation};
+use super::asks::Outcomes;
+use super::call::correlation;
 use super::wire::Answers;
 use super::work::starts;
 use super::{ActionsError, Plan};

@@ -5,6 +5,7 @@
 //! and nothing is left behind.
 
 mod asks;
+mod call;
 mod judge;
 mod troop;
 mod wire;

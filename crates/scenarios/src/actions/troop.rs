@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::mpsc;
 
-use super::asks::SERVICES;
+use super::call::SERVICES;
 use super::work::{HELD, READY};
 use super::{ActionsError, Plan};
 

@@ -10,11 +10,10 @@ use meshwork::{Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
 use meshwork_model::keys::nooble::{Dialect, QueueManager};
 use meshwork_model::name::Namespace;
-use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::ActionsError;
-use super::asks::{PATIENCE, inner, other};
+use super::call::{Call, PATIENCE, inner, other};
 use meshwork_test_servers::account;
 
 /// Actions at once in each worker: all of a service's have fewer slots than there are calls for it.
@@ -44,12 +43,6 @@ pub struct Orders {
     /// Whose wire.
     #[arg(long)]
     pub(super) dialect: Dialect,
-}
-
-/// What a call asks, and what it is answered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Call {
-    pub(super) call: String,
 }
 
 /// The file with each start: the call, and who ran it.

@@ -8,7 +8,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use redis::{Commands, Connection};
 
-use super::asks::{Asks, Outcomes, SERVICES};
+use super::asks::{Asks, Outcomes};
+use super::call::SERVICES;
 use super::judge::{Report, count};
 use super::troop::Troop;
 use super::wire::Wire;

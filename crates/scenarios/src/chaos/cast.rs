@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use super::ground::{CONCURRENCY, Ground, LEASE, inputs};
+use super::ground::{CONCURRENCY, Ground, LEASE};
+use super::inputs;
 use super::moments::Moments;
 use super::program::Program;
 use super::{ChaosError, Scenario};

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::ChaosError;
-use super::ground::inputs;
+use super::{ChaosError, inputs};
 
 /// How a batch ended, or several.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 use super::count::Count;
-use super::{ChaosError, INPUTS, Plan, Scenario};
+use super::{ChaosError, Plan, Scenario, inputs};
 use meshwork_test_servers::servers::{RealServer, Tool, find};
 
 /// So short that what a killed worker held is back soon, and long enough for a busy machine to
@@ -112,9 +112,4 @@ impl Ground {
 
 fn needed(tool: Tool) -> Result<PathBuf, ChaosError> {
     find(tool).ok_or(ChaosError::Missing(tool.program()))
-}
-
-/// The names of the input files, which are also their contents.
-pub(super) fn inputs() -> impl Iterator<Item = String> {
-    (0..INPUTS).map(|number| format!("input-{number:04}"))
 }

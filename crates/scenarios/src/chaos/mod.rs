@@ -30,6 +30,11 @@ use moments::Moments;
 /// Inputs of one batch.
 pub const INPUTS: usize = 1000;
 
+/// The names of the input files, which are also their contents.
+fn inputs() -> impl Iterator<Item = String> {
+    (0..INPUTS).map(|number| format!("input-{number:04}"))
+}
+
 /// What is killed, and where the data is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {

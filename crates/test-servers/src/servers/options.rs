@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::server::RealServer;
 use super::tls::{SelfSigned, TlsFiles};
-use super::tools::{Tool, need, need_for};
+use super::tools::Tool;
 
 /// A server to be started. Without options: no password, no TLS, nothing on disk, 16 databases.
 #[derive(Clone, Debug)]
@@ -71,7 +70,7 @@ impl ServerOptions {
     }
 
     /// TLS only, with an authority of its own, and clients must show a certificate of it:
-    /// [`RealServer::tls_files`]. The Valkey of the test tools is built without TLS.
+    /// [`super::RealServer::tls_files`]. The Valkey of the test tools is built without TLS.
     #[must_use]
     pub fn tls(mut self) -> Self {
         self.tls = true;
@@ -86,8 +85,8 @@ impl ServerOptions {
         self
     }
 
-    /// Keeps an append-only file, written before each reply, so that [`RealServer::restart`] and
-    /// [`RealServer::start_again`] find every acknowledged write.
+    /// Keeps an append-only file, written before each reply, so that [`super::RealServer::restart`] and
+    /// [`super::RealServer::start_again`] find every acknowledged write.
     #[must_use]
     pub fn append_only(mut self) -> Self {
         self.append_only = true;
@@ -124,28 +123,6 @@ impl ServerOptions {
     pub fn args(mut self, args: &[&str]) -> Self {
         self.args.extend(args.iter().map(|arg| (*arg).to_owned()));
         self
-    }
-
-    /// Starts the server and returns when it takes connections. `None`: this machine lacks it,
-    /// and the calling `#[test]` has been reported as skipped.
-    ///
-    /// # Panics
-    /// When the server says no, with its words; in CI, when there is none.
-    #[must_use]
-    #[track_caller]
-    pub fn start(self) -> Option<RealServer> {
-        let program = need(self.tool)?;
-        Some(RealServer::start(&program, self))
-    }
-
-    /// As [`Self::start`], for a harness of its own, where threads carry no test's name.
-    ///
-    /// # Panics
-    /// As [`Self::start`].
-    #[must_use]
-    pub fn start_for(self, test: &str) -> Option<RealServer> {
-        let program = need_for(test, self.tool)?;
-        Some(RealServer::start(&program, self))
     }
 
     /// A sentinel takes its settings from a file only, since it changes them itself.

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::guard::{Guard, StartError};
 use super::options::ServerOptions;
 use super::tls::TlsFiles;
-use super::tools::Tool;
+use super::tools::{Tool, need, need_for};
 
 /// Ports to choose from: below the range that systems give to outgoing connections, which could
 /// otherwise take the port of a server that is about to start again.
@@ -234,6 +234,30 @@ impl RealServer {
 
     fn running(&self) -> &Guard {
         self.guard.as_ref().expect("the server runs")
+    }
+}
+
+impl ServerOptions {
+    /// Starts the server and returns when it takes connections. `None`: this machine lacks it,
+    /// and the calling `#[test]` has been reported as skipped.
+    ///
+    /// # Panics
+    /// When the server says no, with its words; in CI, when there is none.
+    #[must_use]
+    #[track_caller]
+    pub fn start(self) -> Option<RealServer> {
+        let program = need(self.tool)?;
+        Some(RealServer::start(&program, self))
+    }
+
+    /// As [`Self::start`], for a harness of its own, where threads carry no test's name.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_for(self, test: &str) -> Option<RealServer> {
+        let program = need_for(test, self.tool)?;
+        Some(RealServer::start(&program, self))
     }
 }
 

@@ -12,21 +12,11 @@ const REMEDY: &str = "move what both need into a module of its own, or pass it i
 const KNOWN: &[(&str, &[&str])] = &[
     ("crates/broker/src", &["doctor", "script", "verb"]),
     ("crates/broker/src/doctor", &["access", "clock", "facts"]),
-    (
-        "crates/embedded/src",
-        &["command", "engine", "script", "store"],
-    ),
-    ("crates/embedded/src/command", &["server", "table"]),
-    ("crates/embedded/src/command/number", &["extended", "text"]),
-    ("crates/fuzz/src", &["data", "pair"]),
-    ("crates/fuzz/src", &["generate", "lua"]),
+    ("crates/embedded/src", &["command", "engine", "script"]),
     ("crates/meshwork/src/worker", &["execute", "report", "slot"]),
     ("crates/model/src", &["batch", "job"]),
     ("crates/model/src", &["keys", "route"]),
     ("crates/model/src/nooble", &["json", "reader"]),
-    ("crates/scenarios/src/actions", &["asks", "work"]),
-    ("crates/scenarios/src/chaos", &["count", "ground"]),
-    ("crates/test-servers/src/servers", &["options", "server"]),
 ];
 
 /// A module by its names from the root of its crate.

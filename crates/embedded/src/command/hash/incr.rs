@@ -8,9 +8,10 @@ use crate::{
         Ctx, Outcome,
         args::{extended, int, refuse, would_overflow},
         decimal,
-        number::{Extended, parse_int},
+        number::Extended,
         word,
     },
+    resp::parse_integer,
     store::Hash,
 };
 
@@ -18,7 +19,7 @@ pub(in crate::command) fn hincrby(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome 
     let (key, field) = (&args[1], &args[2]);
     let by = int(&args[3])?;
     let value = match ctx.get::<Hash>(key)?.and_then(|hash| hash.get(field)) {
-        Some(text) => parse_int(text).ok_or_else(|| refuse("hash value is not an integer"))?,
+        Some(text) => parse_integer(text).ok_or_else(|| refuse("hash value is not an integer"))?,
         None => 0,
     };
     let value = value.checked_add(by).ok_or_else(would_overflow)?;

@@ -5,11 +5,11 @@ use bytes::Bytes;
 use crate::{
     Reply,
     command::{
-        Ctx, Effect, Outcome, Stop,
+        Ctx, Outcome, Stop,
         args::{is_word, syntax_error},
         word,
     },
-    store::DATABASES,
+    store::{DATABASES, Effect},
 };
 
 /// DEL and UNLINK.

@@ -5,10 +5,10 @@ use bytes::Bytes;
 use crate::{
     Reply,
     command::{
-        Ctx, Effect, Outcome, Stop,
+        Ctx, Outcome, Stop,
         args::{is_word, no_such_key, parse_index, refuse, syntax_error},
     },
-    store::DATABASES,
+    store::{DATABASES, Effect},
 };
 
 pub(in crate::command) fn rename(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {

@@ -238,15 +238,6 @@ fn round_wide(wide: u128, more: bool) -> (u64, i64) {
     (mantissa << up, shift - i64::from(up))
 }
 
-/// `mantissa * 2^exponent`, or an infinity or 0 where that lies beyond the doubles.
-pub(super) fn scale(mantissa: u64, exponent: i64) -> f64 {
-    #[allow(clippy::cast_precision_loss, reason = "a double holds no more")]
-    let mantissa = mantissa as f64;
-    // In two steps, as the power of two by itself may lie beyond the doubles.
-    let power = i32::try_from(exponent.clamp(-4000, 4000)).unwrap_or(0);
-    mantissa * 2_f64.powi(power / 2) * 2_f64.powi(power - power / 2)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

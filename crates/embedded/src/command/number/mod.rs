@@ -5,21 +5,9 @@ mod extended;
 mod text;
 
 use self::text::{Number, scan};
+use crate::resp::parse_integer;
 
 pub(crate) use self::extended::Extended;
-
-/// An integer, in the one form that Redis writes it itself: no plus sign, no spaces, no leading
-/// zeros.
-pub(crate) fn parse_int(text: &[u8]) -> Option<i64> {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    match digits {
-        [b'0'] => (text.len() == 1).then_some(0),
-        [b'1'..=b'9', rest @ ..] if rest.iter().all(u8::is_ascii_digit) => {
-            std::str::from_utf8(text).ok()?.parse().ok()
-        }
-        _ => None,
-    }
-}
 
 /// A score: any number that C's `strtod` reads and a double can hold, or an infinity.
 pub(crate) fn parse_score(text: &[u8]) -> Option<f64> {
@@ -69,7 +57,7 @@ pub(crate) fn parse_cursor(text: &[u8]) -> Option<u64> {
 /// A number without a sign as Redis reads it in the id of an entry: the one form of an integer, or
 /// what C's `strtoull` makes of it, which takes leading spaces and zeros, and a sign.
 pub(crate) fn parse_ull(text: &[u8]) -> Option<u64> {
-    if let Some(value) = parse_int(text) {
+    if let Some(value) = parse_integer(text) {
         return u64::try_from(value).ok();
     }
     let spaces = text.iter().take_while(|byte| text::is_space(**byte));
@@ -85,27 +73,6 @@ pub(crate) fn until_nul(text: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn integers_have_one_form() {
-        for text in ["0", "-1", "9223372036854775807", "-9223372036854775808"] {
-            assert_eq!(parse_int(text.as_bytes()), text.parse().ok());
-        }
-        for text in [
-            "",
-            "-",
-            "+1",
-            "-0",
-            "01",
-            " 1",
-            "1 ",
-            "1.0",
-            "9223372036854775808",
-            "1\0",
-        ] {
-            assert_eq!(parse_int(text.as_bytes()), None, "{text}");
-        }
-    }
 
     #[test]
     fn scores_are_what_strtod_reads() {

@@ -1,6 +1,6 @@
 //! The grammar of C's `strtod`, apart from what its digits are worth.
 
-use super::{big::Big, extended::scale};
+use super::big::Big;
 
 /// What the start of a text reads as.
 pub(super) struct Scanned<'a> {
@@ -184,4 +184,13 @@ impl Scanned<'_> {
             .collect();
         (digits, exponent.saturating_sub(shift))
     }
+}
+
+/// `mantissa * 2^exponent`, or an infinity or 0 where that lies beyond the doubles.
+fn scale(mantissa: u64, exponent: i64) -> f64 {
+    #[allow(clippy::cast_precision_loss, reason = "a double holds no more")]
+    let mantissa = mantissa as f64;
+    // In two steps, as the power of two by itself may lie beyond the doubles.
+    let power = i32::try_from(exponent.clamp(-4000, 4000)).unwrap_or(0);
+    mantissa * 2_f64.powi(power / 2) * 2_f64.powi(power - power / 2)
 }

@@ -10,8 +10,8 @@ use crate::{
     command::{
         Ctx, Outcome, Stop,
         args::{is_word, refuse, syntax_error},
-        parse_int,
     },
+    resp::parse_integer,
     store::{Entries, Group, Pending, Stream, StreamId},
 };
 
@@ -45,7 +45,7 @@ struct Outcomes {
 impl<'a> Claim<'a> {
     /// Reads `consumer min-idle start [option …]`.
     fn parse(args: &'a [Bytes]) -> Result<Self, Stop> {
-        let min_idle = parse_int(&args[1])
+        let min_idle = parse_integer(&args[1])
             .ok_or_else(|| refuse("Invalid min-idle-time argument for XAUTOCLAIM"))?;
         let start = ids::start(&args[2])?;
         let (mut count, mut just_id) = (COUNT, false);
@@ -53,7 +53,8 @@ impl<'a> Claim<'a> {
         while let [option, tail @ ..] = rest {
             rest = match tail {
                 [value, tail @ ..] if is_word(option, "COUNT") => {
-                    let value = parse_int(value).filter(|count| (1..=COUNT_MAX).contains(count));
+                    let value =
+                        parse_integer(value).filter(|count| (1..=COUNT_MAX).contains(count));
                     count = value.ok_or_else(|| refuse("COUNT must be > 0"))?;
                     tail
                 }

@@ -11,8 +11,8 @@ use crate::{
     command::{
         Ctx, Outcome, Stop,
         args::{is_word, refuse},
-        parse_int,
     },
+    resp::parse_integer,
     store::{Entries, Group, Pending, Stream, StreamId},
 };
 
@@ -137,7 +137,7 @@ impl<'a> Claim<'a> {
 
 /// A number of milliseconds or of times.
 pub(super) fn number(arg: &[u8], of: &str) -> Result<i64, Stop> {
-    parse_int(arg).ok_or_else(|| refuse(format_args!("Invalid {of} argument for XCLAIM")))
+    parse_integer(arg).ok_or_else(|| refuse(format_args!("Invalid {of} argument for XCLAIM")))
 }
 
 pub(in crate::command) fn xclaim(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {

@@ -9,8 +9,11 @@ mod transcript;
 
 use bytes::Bytes;
 
-use super::{Ctx, Effect, Outcome, Run, Stop, find};
-use crate::{Protocol, encode_reply, store::Store};
+use super::{Ctx, Outcome, Run, Stop, find};
+use crate::{
+    Protocol, encode_reply,
+    store::{Effect, Store},
+};
 
 /// A time to start from: none of the deadlines of the tests is near it.
 const NOW_MS: u64 = 1_800_000_000_000;

@@ -108,7 +108,7 @@ fn fill(template: &str, rng: &mut StdRng) -> Vec<Bytes> {
     words
 }
 
-fn replay(commands: impl IntoIterator<Item = super::Effect>) -> Bench {
+fn replay(commands: impl IntoIterator<Item = crate::store::Effect>) -> Bench {
     let mut replayed = Bench::new();
     replayed.now_ms = 0;
     for effect in commands {

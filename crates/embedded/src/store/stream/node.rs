@@ -4,7 +4,7 @@
 use bytes::{BufMut as _, Bytes, BytesMut};
 
 use super::StreamId;
-use crate::command::parse_int;
+use crate::resp::parse_integer;
 
 /// Entries of a node, deleted ones included (`stream-node-max-entries`).
 const ENTRIES_MAX: usize = 100;
@@ -215,7 +215,7 @@ fn int_size(value: i64) -> usize {
 
 /// Bytes of a string there: one that looks like an integer is kept as one.
 fn text_size(text: &[u8]) -> usize {
-    if let Some(value) = parse_int(text) {
+    if let Some(value) = parse_integer(text) {
         return int_size(value);
     }
     let head = match text.len() {

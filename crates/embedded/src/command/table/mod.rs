@@ -1,5 +1,7 @@
 //! The table of all commands, and how a request finds its entry.
 
+mod describe;
+
 use std::{collections::HashMap, sync::LazyLock};
 
 use bytes::Bytes;
@@ -24,6 +26,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Spec> {
         client::SPECS,
         config::SPECS,
         connection::SPECS,
+        describe::SPECS,
         info::SPECS,
         pubsub::SPECS,
         scripting::SPECS,

@@ -1,0 +1,10 @@
+//! A write as the log keeps it.
+
+use bytes::Bytes;
+
+/// One logged write: a command that a Redis server replays to the same effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Effect {
+    pub(crate) db: usize,
+    pub(crate) args: Vec<Bytes>,
+}
