@@ -43,7 +43,7 @@ pub(crate) fn tidy(workspace: &Workspace) -> Result<(), Failure> {
         eprintln!("tidy: {}", rules::summary(&tree));
         return Ok(());
     }
-    let mut said = format!("tidy: {} places break a rule", findings.len());
+    let mut said = format!("{} places break a rule", findings.len());
     for finding in findings {
         said.push_str(&format!("\n{finding}"));
     }
