@@ -127,7 +127,7 @@ async fn ours(figure: Figure, engine: Engine, counts: &Counts) -> Result<Sample,
     client.broker().load().await?;
     let jobs = figure.jobs(counts);
     let load = meter::load();
-    let mut before = ground.read()?;
+    let (mut before, mut after) = (ground.read()?, None);
     let per_second = |took: std::time::Duration| vec![jobs as f64 / took.as_secs_f64()];
     let bulk = bulk();
     let values = match figure {
@@ -139,7 +139,10 @@ async fn ours(figure: Figure, engine: Engine, counts: &Counts) -> Result<Sample,
             ours::set(&client, with).await?;
             let (_, ids) = ours::enqueue(&client, jobs, bulk, with).await?;
             before = ground.read()?;
-            per_second(ours::work(&client, &ids, concurrency).await?)
+            let took = ours::work(&client, &ids, concurrency).await?;
+            after = Some(ground.read()?);
+            ours::finished(&client, &ids).await?;
+            per_second(took)
         }
         Figure::Latency => {
             let of_worker = ground.client().await?;
@@ -160,7 +163,8 @@ async fn ours(figure: Figure, engine: Engine, counts: &Counts) -> Result<Sample,
             pair.latency(jobs, pace).await?
         }
     };
-    let cost = ground.read()?.since(&before, jobs);
+    let after = after.map_or_else(|| ground.read(), Ok)?;
+    let cost = after.since(&before, jobs);
     Ok(Sample { values, cost, load })
 }
 
