@@ -10,6 +10,7 @@ mod dead;
 mod doctor;
 mod elsewhere;
 mod events;
+mod flow;
 mod identity;
 mod job;
 mod message;
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Queue(queue::QueueCommand),
     #[command(subcommand, alias = "cron")]
     Schedule(schedule::ScheduleCommand),
+    #[command(subcommand)]
+    Flow(flow::FlowCommand),
     #[command(subcommand)]
     Dead(dead::DeadCommand),
     #[command(subcommand)]
@@ -84,6 +87,7 @@ impl Command {
             Self::Job(job) => Box::pin(job.run(context)).await,
             Self::Batch(batch) => Box::pin(batch.run(context)).await,
             Self::Queue(queue) => Box::pin(queue.run(context)).await,
+            Self::Flow(flow) => Box::pin(flow.run(context)).await,
             Self::Schedule(schedule) => Box::pin(schedule.run(context)).await,
             Self::Migrate(migrate) => Box::pin(migrate.run(context)).await,
             Self::Bananas(bananas) => Box::pin(bananas.run(context)).await,

@@ -24,6 +24,7 @@ mod each;
 mod events;
 mod examples;
 mod filter;
+mod flow;
 mod follow;
 mod footprint;
 mod full_disk;

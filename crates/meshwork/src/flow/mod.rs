@@ -5,7 +5,10 @@
 pub mod expr;
 mod fault;
 mod file;
+pub mod graph;
+mod inputs;
 
 pub use fault::{FlowFault, FlowFaults};
-pub use file::load;
+pub use file::{SCHEMA, load};
+pub use inputs::{Given, InputError, inputs_of, set_inputs};
 pub use meshwork_model::flow::{Fault, NodeName, Plan};

@@ -13,6 +13,10 @@ mod work;
 mod yaml;
 
 #[cfg(test)]
+mod docs_tests;
+#[cfg(test)]
+mod schema_tests;
+#[cfg(test)]
 mod tests;
 
 use std::path::Path;
@@ -22,6 +26,9 @@ use meshwork_model::name::ScriptType;
 use sha2::{Digest, Sha256};
 
 use super::fault::FlowFaults;
+
+/// The JSON Schema of a flow's file.
+pub const SCHEMA: &str = include_str!("schema.json");
 
 /// The types of scripts by the endings of their files.
 const ENDINGS: [(&str, &str); 3] = [

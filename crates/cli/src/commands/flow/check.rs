@@ -1,0 +1,135 @@
+//! `meshwork flow check`.
+
+use std::path::PathBuf;
+
+use meshwork::flow::{self, FlowFault, Given, Plan};
+use meshwork::model::name::ScriptType;
+use meshwork::model::route::Route;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::out::note;
+
+/// Check a flow's file: its form, names, cycles, expressions and scripts
+///
+/// Asks the store which types of scripts have a worker, unless --offline is given. Exits with 2 if there is a fault.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Check {
+    /// The file: YAML, or TOML if its name ends with .toml
+    file: PathBuf,
+    /// Do not ask the store which types have workers
+    #[arg(long)]
+    offline: bool,
+    /// Check that the flow takes this input; all inputs without a default are to be given then
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = given)]
+    inputs: Vec<(String, String)>,
+}
+
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    flow: Option<&'a str>,
+    jobs: usize,
+    faults: Vec<FaultLine>,
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct FaultLine {
+    file: Option<String>,
+    line: Option<u32>,
+    column: Option<u32>,
+    message: String,
+}
+
+impl Check {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        let mut plan = match flow::load(&self.file) {
+            Ok(plan) => plan,
+            Err(faults) if context.out.is_json() => {
+                let faults = faults.0.into_iter().map(fault_line).collect();
+                let (flow, jobs, warnings) = (None, 0, Vec::new());
+                context.out.json(&Report {
+                    flow,
+                    jobs,
+                    faults,
+                    warnings,
+                })?;
+                return Ok(Exit::USAGE);
+            }
+            Err(faults) => return Err(faults.into()),
+        };
+        if !self.inputs.is_empty() {
+            let given = self.inputs.into_iter();
+            let given = given.map(|(name, value)| (name, Given::Text(value)));
+            flow::set_inputs(&mut plan, given).map_err(CommandError::usage)?;
+        }
+        let mut warnings = unused(&plan);
+        if !self.offline {
+            warnings.extend(without_worker(&plan, context).await?);
+        }
+        if context.out.is_json() {
+            let (flow, faults) = (Some(plan.name.as_str()), Vec::new());
+            let jobs = plan.total_jobs();
+            context.out.json(&Report {
+                flow,
+                jobs,
+                faults,
+                warnings,
+            })?;
+            return Ok(Exit::DONE);
+        }
+        for warning in warnings {
+            note(format_args!("warning: {warning}"));
+        }
+        let jobs = match plan.total_jobs() {
+            1 => "1 job".to_owned(),
+            jobs => format!("{jobs} jobs"),
+        };
+        context
+            .out
+            .line(format_args!("{}: {jobs}, no faults", plan.name))?;
+        Ok(Exit::DONE)
+    }
+}
+
+fn fault_line(fault: FlowFault) -> FaultLine {
+    FaultLine {
+        file: fault.file,
+        line: fault.at.map(|at| at.line),
+        column: fault.at.map(|at| at.column),
+        message: fault.message,
+    }
+}
+
+fn unused(plan: &Plan) -> Vec<String> {
+    let used = flow::expr::output_names(plan);
+    let jobs = meshwork::model::flow::unused(plan, &used).into_iter();
+    jobs.map(|job| {
+        format!(
+            "job `{job}` changes nothing: no other job needs it, and it needs none or only waits"
+        )
+    })
+    .collect()
+}
+
+async fn without_worker(plan: &Plan, context: &Context) -> Result<Vec<String>, CommandError> {
+    let client = context.client().await?;
+    let mut warnings = Vec::new();
+    for (script_type, job) in super::types(plan) {
+        let route = Route::to(ScriptType::foreign(script_type.to_owned()));
+        if !client.has_worker(&route).await? {
+            warnings.push(format!(
+                "no worker runs the type `{script_type}` of job `{job}` now"
+            ));
+        }
+    }
+    Ok(warnings)
+}
+
+/// `NAME=VALUE`.
+fn given(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}

@@ -1,0 +1,72 @@
+//! `meshwork flow`: the commands that need no running flow.
+
+mod check;
+mod dag;
+mod graph;
+mod schema;
+
+use std::collections::BTreeMap;
+
+use meshwork::flow::{FlowFaults, Plan};
+use meshwork::model::flow::{Cycle, Dag, JobState};
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+
+/// Check and draw flows: files of jobs that depend on each other (docs/flows.md)
+///
+/// Flows cannot be run yet: these commands check and draw their files.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum FlowCommand {
+    Check(check::Check),
+    Dag(dag::DagCommand),
+    Graph(graph::Graph),
+    Schema(schema::Schema),
+}
+
+impl FlowCommand {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        match self {
+            Self::Check(check) => check.run(context).await,
+            Self::Dag(dag) => dag.run(&mut context.out),
+            Self::Graph(graph) => graph.run(&mut context.out),
+            Self::Schema(schema) => schema.run(&mut context.out),
+        }
+    }
+}
+
+impl From<FlowFaults> for CommandError {
+    fn from(faults: FlowFaults) -> Self {
+        Self::usage(faults)
+    }
+}
+
+/// The graph of a plan, its jobs called by their names.
+fn named(plan: &Plan) -> Result<Dag<String>, CommandError> {
+    let name = |number: usize| plan.jobs[number].name.to_string();
+    let dag = Dag::new(plan, name, |_| JobState::default());
+    dag.map_err(|cycle: Cycle| CommandError::usage(cycle))
+}
+
+/// The types of the scripts of a plan and of its nested flows, each with a job that has it.
+fn types(plan: &Plan) -> BTreeMap<&str, &str> {
+    use meshwork::model::flow::Work;
+    let mut types = BTreeMap::new();
+    for job in &plan.jobs {
+        // Another context has workers of its own.
+        if let Work::Run(run) = &job.work
+            && run.context.is_none()
+        {
+            types
+                .entry(run.script_type.as_str())
+                .or_insert(job.name.as_str());
+        }
+    }
+    for nested in plan.flows.values() {
+        for (script_type, job) in self::types(nested) {
+            types.entry(script_type).or_insert(job);
+        }
+    }
+    types
+}

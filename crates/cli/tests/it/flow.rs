@@ -1,0 +1,143 @@
+//! `meshwork flow`: check, dag, graph, schema; their output, JSON and exit codes.
+
+use crate::common::{Ground, json};
+
+const NIGHTLY: &str = "
+flow: nightly
+inputs: {day: ~, limit: 3}
+jobs:
+  fetch:    {run: fetch.py}
+  parse:    {run: parse.rhai, needs: fetch, foreach: fetch.result.files}
+  publish:  {approve: 'Publish {{fetch.result.count}}?', needs: [parse]}
+  upload:   {run: fetch.py, needs: [publish, fetch]}
+  rollback: {run: fetch.py, compensates: upload}
+  alone:    {run: fetch.py}
+";
+
+/// A folder with a good flow and its scripts. No command here needs a store.
+fn folder() -> Option<Ground> {
+    let ground = Ground::embedded()?;
+    ground.file("fetch.py", "result = 1\n");
+    ground.file("parse.rhai", "1\n");
+    ground.file("nightly.yaml", NIGHTLY);
+    Some(ground)
+}
+
+#[test]
+fn a_good_file_is_checked() {
+    let Some(ground) = folder() else { return };
+    let done = ground
+        .run(&["flow", "check", "nightly.yaml", "--offline"])
+        .ok();
+    assert_eq!(done.stdout, "nightly: 6 jobs, no faults\n");
+    assert!(
+        done.stderr.contains("job `alone` changes nothing"),
+        "{}",
+        done.stderr
+    );
+    let report = ground
+        .run(&["flow", "check", "nightly.yaml", "--json"])
+        .ok()
+        .json();
+    assert_eq!(report["faults"], json("[]"));
+    let warnings = report["warnings"].to_string();
+    assert!(
+        warnings.contains("no worker runs the type `osis` of job `parse` now"),
+        "{warnings}"
+    );
+    let inputs = [
+        "flow",
+        "check",
+        "nightly.yaml",
+        "--offline",
+        "--set",
+        "day=x",
+    ];
+    ground.run(&inputs).ok();
+    let refused = ground.run(&[
+        "flow",
+        "check",
+        "nightly.yaml",
+        "--offline",
+        "--set",
+        "limit=4",
+    ]);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.stderr.contains("needs the input `day`"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn faults_have_their_place() {
+    let Some(ground) = folder() else { return };
+    ground.file(
+        "bad.yaml",
+        "flow: bad\njobs:\n  a: {run: fetch.py, needs: b}\n  b: {run: fetch.py, needs: a}\n",
+    );
+    for command in ["check", "dag", "graph"] {
+        let done = ground.run(&["flow", command, "bad.yaml"]);
+        assert_eq!(done.code, Some(2), "{command}");
+        let says = "bad.yaml:3:3: these jobs wait for each other: a → b → a";
+        assert!(done.stderr.contains(says), "{}", done.stderr);
+        assert_eq!(done.stdout, "");
+    }
+    let done = ground.run(&["flow", "check", "bad.yaml", "--json"]);
+    assert_eq!(done.code, Some(2));
+    let fault = &done.json()["faults"][0];
+    assert_eq!((&fault["line"], &fault["column"]), (&json("3"), &json("3")));
+    let gone = ground.run(&["flow", "check", "gone.yaml"]);
+    assert_eq!(gone.code, Some(2));
+    assert!(
+        gone.stderr.contains("gone.yaml: No such file"),
+        "{}",
+        gone.stderr
+    );
+}
+
+#[test]
+fn graphs_are_drawn() {
+    let Some(ground) = folder() else { return };
+    let levels = ground.run(&["flow", "dag", "nightly.yaml"]).ok().stdout;
+    assert_eq!(
+        levels,
+        "1: fetch alone\n2: parse\n3: publish\n4: upload\nundo upload: rollback\n"
+    );
+    let dag = ground
+        .run(&["flow", "dag", "nightly.yaml", "--json"])
+        .ok()
+        .json();
+    assert_eq!(dag["levels"][0], json("[\"fetch\", \"alone\"]"));
+    assert_eq!(dag["nodes"][3]["depends"], json("[\"fetch\", \"publish\"]"));
+    let tree = ground.run(&["flow", "graph", "nightly.yaml"]).ok().stdout;
+    assert!(
+        tree.starts_with("nightly: 6 jobs in 4 levels\n├─ fetch (python)\n"),
+        "{tree}"
+    );
+    let mermaid = ground
+        .run(&["flow", "graph", "nightly.yaml", "--format", "mermaid"])
+        .ok()
+        .stdout;
+    assert!(
+        mermaid.starts_with("flowchart TD\n  n0[\"fetch<br/>python\"]\n"),
+        "{mermaid}"
+    );
+    let svg = ground
+        .run(&["flow", "graph", "nightly.yaml", "--format", "svg", "--json"])
+        .ok()
+        .json();
+    assert!(svg["graph"].as_str().unwrap().starts_with("<svg "), "{svg}");
+}
+
+#[test]
+fn the_schema_is_json() {
+    let Some(ground) = folder() else { return };
+    let schema = json(&ground.run(&["flow", "schema"]).ok().stdout);
+    assert_eq!(schema["title"], json("\"Meshwork flow\""));
+    assert_eq!(
+        ground.run(&["flow", "schema", "--json"]).ok().json(),
+        schema
+    );
+}

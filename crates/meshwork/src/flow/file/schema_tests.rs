@@ -1,0 +1,257 @@
+//! The JSON Schema says the same as the reader: the same options, and the same answer to the same files.
+
+use serde_json::{Map, Value, json};
+
+use super::{SCHEMA, read, work};
+
+/// The faults that a schema finds: types, options, patterns, bounds, choices. As much as the flow's schema uses.
+fn faults(schema: &Value, value: &Value, root: &Value, place: &str, out: &mut Vec<String>) {
+    let mut wrong = |what: &str| out.push(format!("{place}: {what}"));
+    if let Some(path) = schema["$ref"].as_str() {
+        let target = root.pointer(path.trim_start_matches('#')).unwrap();
+        return faults(target, value, root, place, out);
+    }
+    if let Some(types) = schema.get("type") {
+        let types = types
+            .as_array()
+            .cloned()
+            .unwrap_or_else(|| vec![types.clone()]);
+        let fits = |name: &Value| match name.as_str().unwrap() {
+            "object" => value.is_object(),
+            "array" => value.is_array(),
+            "string" => value.is_string(),
+            "integer" => value.is_i64() || value.is_u64(),
+            "boolean" => value.is_boolean(),
+            other => panic!("the type {other}"),
+        };
+        if !types.iter().any(fits) {
+            return wrong("type");
+        }
+    }
+    if let Some(list) = schema["enum"].as_array()
+        && !list.contains(value)
+    {
+        wrong("enum");
+    }
+    if schema
+        .get("not")
+        .is_some_and(|not| not["enum"].as_array().unwrap().contains(value))
+    {
+        wrong("not");
+    }
+    if let (Some(pattern), Some(text)) = (schema["pattern"].as_str(), value.as_str())
+        && !matches(pattern, text)
+    {
+        wrong("pattern");
+    }
+    if let Some(number) = value.as_i64() {
+        let low = schema["minimum"]
+            .as_i64()
+            .is_some_and(|least| number < least);
+        let high = schema["maximum"].as_i64().is_some_and(|most| number > most);
+        if low || high {
+            wrong("range");
+        }
+    }
+    if let Some(choices) = schema["oneOf"].as_array() {
+        let fits = |choice: &&Value| {
+            choice["required"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|key| value.get(key.as_str().unwrap()).is_some())
+        };
+        if choices.iter().filter(fits).count() != 1 {
+            wrong("oneOf");
+        }
+    }
+    for key in schema["required"].as_array().into_iter().flatten() {
+        if value.get(key.as_str().unwrap()).is_none() {
+            out.push(format!("{place}: required"));
+        }
+    }
+    if schema["minProperties"]
+        .as_u64()
+        .is_some_and(|least| (value.as_object().map_or(0, Map::len) as u64) < least)
+    {
+        wrong_size(place, out);
+    }
+    for (key, value) in value.as_object().into_iter().flatten() {
+        let at = format!("{place}.{key}");
+        match (
+            schema["properties"].get(key),
+            &schema["additionalProperties"],
+        ) {
+            (Some(known), _) => faults(known, value, root, &at, out),
+            (None, Value::Bool(false)) => out.push(format!("{at}: unknown")),
+            (None, Value::Null) => {}
+            (None, other) => faults(other, value, root, &at, out),
+        }
+        if let Some(names) = schema.get("propertyNames") {
+            faults(names, &json!(key), root, &at, out);
+        }
+    }
+    for item in value.as_array().into_iter().flatten() {
+        if let Some(items) = schema.get("items") {
+            faults(items, item, root, place, out);
+        }
+    }
+}
+
+/// The patterns of the schema: a test of the whole text each.
+fn matches(pattern: &str, text: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let begins = |with: fn(char) -> bool| text.starts_with(with);
+    match pattern {
+        "^[A-Za-z0-9_-]{1,64}$" => {
+            (1..=64).contains(&text.len()) && text.chars().all(|c| word(c) || c == '-')
+        }
+        "^[a-z][a-z0-9_]{0,63}$" => {
+            let lower = |c: char| word(c) && !c.is_ascii_uppercase();
+            begins(|c| c.is_ascii_lowercase()) && text.len() <= 64 && text.chars().all(lower)
+        }
+        "^[A-Za-z][A-Za-z0-9_]{0,63}$" => {
+            begins(|c| c.is_ascii_alphabetic()) && text.len() <= 64 && text.chars().all(word)
+        }
+        "^[A-Za-z_][A-Za-z0-9_]*$" => {
+            begins(|c| c.is_ascii_alphabetic() || c == '_') && text.chars().all(word)
+        }
+        "^([0-9]+|([0-9]+(ms|s|m|h|d))+)$" => meshwork_model::time::parse_span(text).is_some(),
+        other => panic!("the pattern {other}"),
+    }
+}
+
+fn wrong_size(place: &str, out: &mut Vec<String>) {
+    out.push(format!("{place}: size"));
+}
+
+#[test]
+fn the_schema_has_the_options_of_the_reader() {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let keys = |at: &str| -> Vec<String> {
+        let mut keys: Vec<String> = schema
+            .pointer(at)
+            .unwrap()
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect();
+        keys.sort();
+        keys
+    };
+    for (at, known) in [
+        ("/properties", read::FLOW),
+        ("/$defs/job/properties", read::JOB),
+        ("/$defs/job/properties/wait/properties", work::WAIT),
+    ] {
+        let mut known: Vec<&str> = known.to_vec();
+        known.sort_unstable();
+        assert_eq!(keys(at), known, "{at}");
+    }
+}
+
+#[test]
+fn the_schema_answers_as_the_reader() {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.py"), "result = 1\n").unwrap();
+    let file = folder.path().join("f.yaml");
+    for (flow, good) in [
+        (json!({"flow": "f", "jobs": {"a": {"run": "a.py"}}}), true),
+        (json!({"flow": "f", "jobs": {}}), false),
+        (json!({"flow": "f"}), false),
+        (json!({"jobs": {"a": {"run": "a.py"}}}), false),
+        (json!({"flow": 1, "jobs": {"a": {"run": "a.py"}}}), false),
+        (
+            json!({"flow": "f", "on": "push", "jobs": {"a": {"run": "a.py"}}}),
+            false,
+        ),
+        (
+            json!({"flow": "f", "env": {"A": "x"}, "jobs": {"a": {"run": "a.py"}}}),
+            true,
+        ),
+        (
+            json!({"flow": "f", "env": {"A": 1}, "jobs": {"a": {"run": "a.py"}}}),
+            false,
+        ),
+        (
+            json!({"flow": "f", "env": {"FLOW_ID": "1"}, "jobs": {"a": {"run": "a.py"}}}),
+            false,
+        ),
+        (
+            json!({"flow": "f", "timeout": 30, "jobs": {"a": {"run": "a.py"}}}),
+            true,
+        ),
+        (
+            json!({"flow": "f", "timeout": "1h30m", "jobs": {"a": {"run": "a.py"}}}),
+            true,
+        ),
+        (
+            json!({"flow": "f", "fail_fast": "no", "jobs": {"a": {"run": "a.py"}}}),
+            false,
+        ),
+        (
+            json!({"flow": "f", "inputs": {"x": null, "y": [1]}, "jobs": {"a": {"run": "a.py"}}}),
+            true,
+        ),
+        (
+            json!({"flow": "f", "jobs": {"item": {"run": "a.py"}}}),
+            false,
+        ),
+        (json!({"flow": "f", "jobs": {"A": {"run": "a.py"}}}), false),
+        (job(json!({"script": "1", "type": "osis"})), true),
+        (job(json!({"script": "1"})), false),
+        (
+            job(json!({"run": "a.py", "script": "1", "type": "osis"})),
+            false,
+        ),
+        (job(json!({})), false),
+        (job(json!({"run": "a.py", "retry": 1})), false),
+        (
+            job(json!({"run": "a.py", "retries": 100, "backoff": "5s", "timeout": "7d"})),
+            true,
+        ),
+        (job(json!({"run": "a.py", "retries": 101})), false),
+        (job(json!({"run": "a.py", "retries": "1"})), false),
+        (job(json!({"run": "a.py", "needs": "b"})), true),
+        (
+            job(
+                json!({"run": "a.py", "needs": ["b"], "if": true, "foreach": [1], "concurrency": 2}),
+            ),
+            true,
+        ),
+        (
+            job(json!({"run": "a.py", "foreach": 3, "concurrency": 0})),
+            false,
+        ),
+        (job(json!({"run": "a.py", "context": 0})), false),
+        (job(json!({"run": "a.py", "priority": "urgent"})), false),
+        (
+            job(json!({"approve": "Go?", "approvers": [12], "four_eyes": true})),
+            true,
+        ),
+        (job(json!({"approve": "Go?", "approvers": ["x"]})), false),
+        (job(json!({"wait": {"for": "2h"}})), true),
+        (job(json!({"wait": {"message": "done", "from": 3}})), true),
+        (job(json!({"wait": {"message": "done"}})), false),
+        (
+            job(json!({"wait": {"for": "2h", "until": "2026-01-31"}})),
+            false,
+        ),
+        (job(json!({"wait": "2h"})), false),
+    ] {
+        // JSON is YAML.
+        std::fs::write(&file, flow.to_string()).unwrap();
+        let read = super::load(&file);
+        let mut found = Vec::new();
+        faults(&schema, &flow, &schema, "", &mut found);
+        assert_eq!(read.is_ok(), good, "{flow}: {read:?}");
+        assert_eq!(found.is_empty(), good, "{flow}: {found:?}");
+    }
+}
+
+/// A flow with a job `b`, and a job `a` with these options.
+fn job(options: Value) -> Value {
+    json!({"flow": "f", "jobs": {"b": {"run": "a.py"}, "a": options}})
+}
