@@ -2,12 +2,15 @@
 //!
 //! [`load`] reads a file into a [`Plan`], which is checked then. Running flows is not there yet.
 
+mod builder;
 pub mod expr;
 mod fault;
 mod file;
 pub mod graph;
 mod inputs;
+pub mod run;
 
+pub use builder::{Flow, Task};
 pub use fault::{FlowFault, FlowFaults};
 pub use file::{SCHEMA, load};
 pub use inputs::{Given, InputError, inputs_of, set_inputs};

@@ -53,6 +53,11 @@ fn faults(schema: &Value, value: &Value, root: &Value, place: &str, out: &mut Ve
             wrong("range");
         }
     }
+    structure(schema, value, root, place, out);
+}
+
+/// The faults of the options of a map, and of the items of a list.
+fn structure(schema: &Value, value: &Value, root: &Value, place: &str, out: &mut Vec<String>) {
     if let Some(choices) = schema["oneOf"].as_array() {
         let fits = |choice: &&Value| {
             choice["required"]
@@ -62,7 +67,7 @@ fn faults(schema: &Value, value: &Value, root: &Value, place: &str, out: &mut Ve
                 .all(|key| value.get(key.as_str().unwrap()).is_some())
         };
         if choices.iter().filter(fits).count() != 1 {
-            wrong("oneOf");
+            out.push(format!("{place}: oneOf"));
         }
     }
     for key in schema["required"].as_array().into_iter().flatten() {
@@ -74,7 +79,7 @@ fn faults(schema: &Value, value: &Value, root: &Value, place: &str, out: &mut Ve
         .as_u64()
         .is_some_and(|least| (value.as_object().map_or(0, Map::len) as u64) < least)
     {
-        wrong_size(place, out);
+        out.push(format!("{place}: size"));
     }
     for (key, value) in value.as_object().into_iter().flatten() {
         let at = format!("{place}.{key}");
@@ -121,10 +126,6 @@ fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-fn wrong_size(place: &str, out: &mut Vec<String>) {
-    out.push(format!("{place}: size"));
-}
-
 #[test]
 fn the_schema_has_the_options_of_the_reader() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
@@ -151,103 +152,133 @@ fn the_schema_has_the_options_of_the_reader() {
     }
 }
 
+/// True: the options of a job, false: a flow; the JSON; true: it is good.
+const CASES: &[(bool, &str, bool)] = &[
+    (
+        false,
+        r#"{"flow": "f", "jobs": {"a": {"run": "a.py"}}}"#,
+        true,
+    ),
+    (false, r#"{"flow": "f", "jobs": {}}"#, false),
+    (false, r#"{"flow": "f"}"#, false),
+    (false, r#"{"jobs": {"a": {"run": "a.py"}}}"#, false),
+    (
+        false,
+        r#"{"flow": 1, "jobs": {"a": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "on": "push", "jobs": {"a": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "env": {"A": "x"}, "jobs": {"a": {"run": "a.py"}}}"#,
+        true,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "env": {"A": 1}, "jobs": {"a": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "env": {"FLOW_ID": "1"}, "jobs": {"a": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "timeout": 30, "jobs": {"a": {"run": "a.py"}}}"#,
+        true,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "timeout": "1h30m", "jobs": {"a": {"run": "a.py"}}}"#,
+        true,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "fail_fast": "no", "jobs": {"a": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "inputs": {"x": null, "y": [1]}, "jobs": {"a": {"run": "a.py"}}}"#,
+        true,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "jobs": {"item": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "jobs": {"A": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (true, r#"{"script": "1", "type": "osis"}"#, true),
+    (true, r#"{"script": "1"}"#, false),
+    (
+        true,
+        r#"{"run": "a.py", "script": "1", "type": "osis"}"#,
+        false,
+    ),
+    (true, r#"{}"#, false),
+    (true, r#"{"run": "a.py", "retry": 1}"#, false),
+    (
+        true,
+        r#"{"run": "a.py", "retries": 100, "backoff": "5s", "timeout": "7d"}"#,
+        true,
+    ),
+    (true, r#"{"run": "a.py", "retries": 101}"#, false),
+    (true, r#"{"run": "a.py", "retries": "1"}"#, false),
+    (true, r#"{"run": "a.py", "needs": "b"}"#, true),
+    (
+        true,
+        r#"{"run": "a.py", "needs": ["b"], "if": true, "foreach": [1], "concurrency": 2}"#,
+        true,
+    ),
+    (
+        true,
+        r#"{"run": "a.py", "foreach": 3, "concurrency": 0}"#,
+        false,
+    ),
+    (true, r#"{"run": "a.py", "context": 0}"#, false),
+    (true, r#"{"run": "a.py", "priority": "urgent"}"#, false),
+    (
+        true,
+        r#"{"approve": "Go?", "approvers": [12], "four_eyes": true}"#,
+        true,
+    ),
+    (true, r#"{"approve": "Go?", "approvers": ["x"]}"#, false),
+    (true, r#"{"wait": {"for": "2h"}}"#, true),
+    (true, r#"{"wait": {"message": "done", "from": 3}}"#, true),
+    (true, r#"{"wait": {"message": "done"}}"#, false),
+    (
+        true,
+        r#"{"wait": {"for": "2h", "until": "2026-01-31"}}"#,
+        false,
+    ),
+    (true, r#"{"wait": "2h"}"#, false),
+];
+
 #[test]
 fn the_schema_answers_as_the_reader() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.py"), "result = 1\n").unwrap();
     let file = folder.path().join("f.yaml");
-    for (flow, good) in [
-        (json!({"flow": "f", "jobs": {"a": {"run": "a.py"}}}), true),
-        (json!({"flow": "f", "jobs": {}}), false),
-        (json!({"flow": "f"}), false),
-        (json!({"jobs": {"a": {"run": "a.py"}}}), false),
-        (json!({"flow": 1, "jobs": {"a": {"run": "a.py"}}}), false),
-        (
-            json!({"flow": "f", "on": "push", "jobs": {"a": {"run": "a.py"}}}),
-            false,
-        ),
-        (
-            json!({"flow": "f", "env": {"A": "x"}, "jobs": {"a": {"run": "a.py"}}}),
-            true,
-        ),
-        (
-            json!({"flow": "f", "env": {"A": 1}, "jobs": {"a": {"run": "a.py"}}}),
-            false,
-        ),
-        (
-            json!({"flow": "f", "env": {"FLOW_ID": "1"}, "jobs": {"a": {"run": "a.py"}}}),
-            false,
-        ),
-        (
-            json!({"flow": "f", "timeout": 30, "jobs": {"a": {"run": "a.py"}}}),
-            true,
-        ),
-        (
-            json!({"flow": "f", "timeout": "1h30m", "jobs": {"a": {"run": "a.py"}}}),
-            true,
-        ),
-        (
-            json!({"flow": "f", "fail_fast": "no", "jobs": {"a": {"run": "a.py"}}}),
-            false,
-        ),
-        (
-            json!({"flow": "f", "inputs": {"x": null, "y": [1]}, "jobs": {"a": {"run": "a.py"}}}),
-            true,
-        ),
-        (
-            json!({"flow": "f", "jobs": {"item": {"run": "a.py"}}}),
-            false,
-        ),
-        (json!({"flow": "f", "jobs": {"A": {"run": "a.py"}}}), false),
-        (job(json!({"script": "1", "type": "osis"})), true),
-        (job(json!({"script": "1"})), false),
-        (
-            job(json!({"run": "a.py", "script": "1", "type": "osis"})),
-            false,
-        ),
-        (job(json!({})), false),
-        (job(json!({"run": "a.py", "retry": 1})), false),
-        (
-            job(json!({"run": "a.py", "retries": 100, "backoff": "5s", "timeout": "7d"})),
-            true,
-        ),
-        (job(json!({"run": "a.py", "retries": 101})), false),
-        (job(json!({"run": "a.py", "retries": "1"})), false),
-        (job(json!({"run": "a.py", "needs": "b"})), true),
-        (
-            job(
-                json!({"run": "a.py", "needs": ["b"], "if": true, "foreach": [1], "concurrency": 2}),
-            ),
-            true,
-        ),
-        (
-            job(json!({"run": "a.py", "foreach": 3, "concurrency": 0})),
-            false,
-        ),
-        (job(json!({"run": "a.py", "context": 0})), false),
-        (job(json!({"run": "a.py", "priority": "urgent"})), false),
-        (
-            job(json!({"approve": "Go?", "approvers": [12], "four_eyes": true})),
-            true,
-        ),
-        (job(json!({"approve": "Go?", "approvers": ["x"]})), false),
-        (job(json!({"wait": {"for": "2h"}})), true),
-        (job(json!({"wait": {"message": "done", "from": 3}})), true),
-        (job(json!({"wait": {"message": "done"}})), false),
-        (
-            job(json!({"wait": {"for": "2h", "until": "2026-01-31"}})),
-            false,
-        ),
-        (job(json!({"wait": "2h"})), false),
-    ] {
+    for (of_job, text, good) in CASES {
+        let value: Value = serde_json::from_str(text).unwrap();
+        let flow = if *of_job { job(value) } else { value };
         // JSON is YAML.
         std::fs::write(&file, flow.to_string()).unwrap();
         let read = super::load(&file);
         let mut found = Vec::new();
         faults(&schema, &flow, &schema, "", &mut found);
-        assert_eq!(read.is_ok(), good, "{flow}: {read:?}");
-        assert_eq!(found.is_empty(), good, "{flow}: {found:?}");
+        assert_eq!(read.is_ok(), *good, "{flow}: {read:?}");
+        assert_eq!(found.is_empty(), *good, "{flow}: {found:?}");
     }
 }
 

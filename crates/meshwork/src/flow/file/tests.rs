@@ -286,102 +286,105 @@ fn a_file_has_a_mebibyte() {
     assert!(said.contains("no UTF-8 text: byte 7"), "{said}");
 }
 
+/// Options of a job, and what is said of them.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "{}",
+        "f.yaml:3:3: job `a`: the work is missing: give one of `run`",
+    ),
+    ("fetch.py", "f.yaml:3:6: job `a` has to be a map of options"),
+    (
+        "{run: fetch.py, script: x}",
+        "`run` and `script` do not go together",
+    ),
+    (
+        "{run: fetch.py, retry: 3}",
+        "f.yaml:3:22: job `a`: there is no option `retry`; there are: run, script",
+    ),
+    (
+        "{run: fetch.py, retries: '3'}",
+        "`retries` has to be a whole number from 0, not the text \"3\"",
+    ),
+    (
+        "{run: fetch.py, retries: 101}",
+        "job `a`: `retries` is 101: give a number from 0 to 100",
+    ),
+    (
+        "{run: fetch.py, timeout: soon}",
+        "f.yaml:3:31: job `a`: `timeout` has to be a time as 500ms",
+    ),
+    (
+        "{run: fetch.py, continue: no}",
+        "`continue` has to be true or false, not the text \"no\"",
+    ),
+    (
+        "{run: fetch.py, needs: [B]}",
+        "`needs`: \"B\" is no name of a job",
+    ),
+    (
+        "{run: fetch.py, needs: [b]}",
+        "`needs` names `b`, but no job has this name",
+    ),
+    (
+        "{run: fetch.py, if: '{{ true }}'}",
+        "`if` is an expression already: leave out the braces",
+    ),
+    (
+        "{run: nothing.py}",
+        "f.yaml:3:12: job `a`: the script nothing.py: No such file",
+    ),
+    ("{run: ., type: python}", "the script .: this is a folder"),
+    (
+        "{run: fetch.txt}",
+        "does not say the type of the script: give `type`",
+    ),
+    ("{run: '{{x}}.py'}", "templates are not allowed in it"),
+    ("{script: x}", "an inline script needs its `type`"),
+    ("{script: ' ', type: python}", "the script is empty"),
+    (
+        "{approve: Go?, type: python}",
+        "`type` goes with `run` and `script` only",
+    ),
+    (
+        "{run: fetch.py, four_eyes: true}",
+        "`four_eyes` goes with `approve` only",
+    ),
+    (
+        "{approve: Go?, approvers: [admin]}",
+        "an approver is the number of an actor",
+    ),
+    (
+        "{approve: Go?, retries: 1}",
+        "`retries` goes with `run`, `script` and `flow` only",
+    ),
+    ("{wait: 2h}", "job `a`: `wait` has to be a map of options"),
+    (
+        "{wait: {for: 2h, until: 2026-01-31}}",
+        "`wait` is {for: 2h}, {until:",
+    ),
+    (
+        "{wait: {until: tomorrow}}",
+        "f.yaml:3:21: job `a`: `until` is a time in UTC",
+    ),
+    ("{wait: {message: done}}", "`wait` is {for: 2h}, {until:"),
+    (
+        "{run: fetch.py, context: 0}",
+        "`context` is the number of a context, from 1",
+    ),
+    ("{run: fetch.py, priority: urgent}", "is no priority"),
+    (
+        "{run: fetch.py, env: [A]}",
+        "`env` has to be a map of names and values",
+    ),
+    (
+        "{flow: nothing.yaml}",
+        "the flow nothing.yaml: No such file",
+    ),
+];
+
 #[test]
 fn options_of_jobs_are_checked() {
-    for (options, says) in [
-        (
-            "{}",
-            "f.yaml:3:3: job `a`: the work is missing: give one of `run`",
-        ),
-        ("fetch.py", "f.yaml:3:6: job `a` has to be a map of options"),
-        (
-            "{run: fetch.py, script: x}",
-            "`run` and `script` do not go together",
-        ),
-        (
-            "{run: fetch.py, retry: 3}",
-            "f.yaml:3:22: job `a`: there is no option `retry`; there are: run, script",
-        ),
-        (
-            "{run: fetch.py, retries: '3'}",
-            "`retries` has to be a whole number from 0, not the text \"3\"",
-        ),
-        (
-            "{run: fetch.py, retries: 101}",
-            "job `a`: `retries` is 101: give a number from 0 to 100",
-        ),
-        (
-            "{run: fetch.py, timeout: soon}",
-            "f.yaml:3:31: job `a`: `timeout` has to be a time as 500ms",
-        ),
-        (
-            "{run: fetch.py, continue: no}",
-            "`continue` has to be true or false, not the text \"no\"",
-        ),
-        (
-            "{run: fetch.py, needs: [B]}",
-            "`needs`: \"B\" is no name of a job",
-        ),
-        (
-            "{run: fetch.py, needs: [b]}",
-            "`needs` names `b`, but no job has this name",
-        ),
-        (
-            "{run: fetch.py, if: '{{ true }}'}",
-            "`if` is an expression already: leave out the braces",
-        ),
-        (
-            "{run: nothing.py}",
-            "f.yaml:3:12: job `a`: the script nothing.py: No such file",
-        ),
-        ("{run: ., type: python}", "the script .: this is a folder"),
-        (
-            "{run: fetch.txt}",
-            "does not say the type of the script: give `type`",
-        ),
-        ("{run: '{{x}}.py'}", "templates are not allowed in it"),
-        ("{script: x}", "an inline script needs its `type`"),
-        ("{script: ' ', type: python}", "the script is empty"),
-        (
-            "{approve: Go?, type: python}",
-            "`type` goes with `run` and `script` only",
-        ),
-        (
-            "{run: fetch.py, four_eyes: true}",
-            "`four_eyes` goes with `approve` only",
-        ),
-        (
-            "{approve: Go?, approvers: [admin]}",
-            "an approver is the number of an actor",
-        ),
-        (
-            "{approve: Go?, retries: 1}",
-            "`retries` goes with `run`, `script` and `flow` only",
-        ),
-        ("{wait: 2h}", "job `a`: `wait` has to be a map of options"),
-        (
-            "{wait: {for: 2h, until: 2026-01-31}}",
-            "`wait` is {for: 2h}, {until:",
-        ),
-        (
-            "{wait: {until: tomorrow}}",
-            "f.yaml:3:21: job `a`: `until` is a time in UTC",
-        ),
-        ("{wait: {message: done}}", "`wait` is {for: 2h}, {until:"),
-        (
-            "{run: fetch.py, context: 0}",
-            "`context` is the number of a context, from 1",
-        ),
-        ("{run: fetch.py, priority: urgent}", "is no priority"),
-        (
-            "{run: fetch.py, env: [A]}",
-            "`env` has to be a map of names and values",
-        ),
-        (
-            "{flow: nothing.yaml}",
-            "the flow nothing.yaml: No such file",
-        ),
-    ] {
+    for (options, says) in REFUSED {
         let said = job(options);
         assert!(said.contains(says), "{options}: {said}");
     }

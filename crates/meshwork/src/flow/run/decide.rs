@@ -1,0 +1,374 @@
+//! The decisions of a flow: which jobs start, are skipped, stopped or expanded, and when the flow has ended.
+
+use std::collections::BTreeMap;
+
+use meshwork_model::flow::{Ancestors, Graph, Node, Plan, Text, Work};
+use serde_json::{Map, Value};
+
+use super::state::{Decision, End, FlowState, JobRun, Phase, Prepared};
+use crate::flow::expr::{self, ExprError, Facts, JobFacts};
+
+/// The rules of one plan.
+#[derive(Debug)]
+pub struct Decider<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) graph: Graph,
+    ancestors: Ancestors,
+    env: BTreeMap<String, String>,
+}
+
+impl<'a> Decider<'a> {
+    /// The rules of a plan that was checked.
+    ///
+    /// # Errors
+    ///
+    /// A cycle, or an environment of the flow that cannot be evaluated.
+    pub fn new(plan: &'a Plan) -> Result<Self, ExprError> {
+        let graph = Graph::new(plan).map_err(|cycle| ExprError {
+            at: None,
+            message: cycle.to_string(),
+        })?;
+        let mut decider = Self {
+            plan,
+            ancestors: graph.ancestors(),
+            graph,
+            env: BTreeMap::new(),
+        };
+        let facts = Facts {
+            inputs: decider.inputs(),
+            ..Facts::default()
+        };
+        let env = plan.env.iter();
+        let env = env.map(|(name, text)| Ok((name.clone(), expr::fill_text(text, &facts)?)));
+        decider.env = env.collect::<Result<_, ExprError>>()?;
+        Ok(decider)
+    }
+
+    /// The graph of the plan.
+    #[must_use]
+    pub const fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// All that can happen now. Empty: the flow waits for its jobs, or has ended.
+    #[must_use]
+    pub fn decide(&self, state: &FlowState) -> Vec<Decision> {
+        if state.outcome.is_some() {
+            return Vec::new();
+        }
+        let halts = self.fails_fast(state);
+        let mut decisions = Vec::new();
+        for job in self.graph.order() {
+            let run = &state.jobs[job];
+            match &run.phase {
+                Phase::Ended(_) => {}
+                Phase::Waiting if run.items.is_some() => {
+                    self.group(state, job, halts, &mut decisions);
+                }
+                Phase::Waiting => decisions.extend(self.waiting(state, job, halts)),
+                Phase::Released | Phase::Started => {
+                    let stops = self.stops(state, job, halts);
+                    decisions.extend(halt(stops, job, None, run.stopping));
+                }
+            }
+        }
+        let ended = |job: usize| state.jobs[job].phase.end().is_some();
+        if decisions.is_empty() && self.graph.order().all(ended) {
+            decisions.extend(self.compensate(state));
+        }
+        decisions
+    }
+
+    fn inputs(&self) -> BTreeMap<&'a str, Value> {
+        let inputs = self.plan.inputs.iter();
+        inputs
+            .map(|(name, value)| (name.as_str(), value.clone()))
+            .collect()
+    }
+
+    /// True if a failure since the last retry stops all others.
+    fn fails_fast(&self, state: &FlowState) -> bool {
+        let new = |number: Option<u64>| number.is_some_and(|number| number > state.retried_at);
+        let failed =
+            |phase: &Phase, number| phase.end().is_some_and(End::is_failure) && new(number);
+        let job_failed = |(node, run): (&Node, &JobRun)| {
+            let mut items = run.items.iter().flatten();
+            !node.continue_on_failure
+                && node.compensates.is_none()
+                && (failed(&run.phase, run.ended_as)
+                    || items.any(|item| failed(&item.phase, item.ended_as)))
+        };
+        self.plan.fail_fast && self.plan.jobs.iter().zip(&state.jobs).any(job_failed)
+    }
+
+    /// True if a job has to stop, or does not start any more. After a failure those go on that ask for it.
+    fn stops(&self, state: &FlowState, job: usize, halts: bool) -> bool {
+        let condition = self.plan.jobs[job].condition.as_ref();
+        state.stop.is_some() || (halts && !condition.is_some_and(expr::asks_for_failure))
+    }
+
+    /// A job that has not been decided on.
+    fn waiting(&self, state: &FlowState, job: usize, halts: bool) -> Option<Decision> {
+        let settle = |end| {
+            Some(Decision::Settle {
+                job,
+                item: None,
+                end,
+            })
+        };
+        if self.stops(state, job, halts) {
+            return settle(if state.stop.is_some() {
+                End::Cancelled
+            } else {
+                End::Skipped
+            });
+        }
+        let needs = self.graph.needs(job);
+        if needs
+            .iter()
+            .any(|need| state.jobs[*need].phase.end().is_none())
+        {
+            return None;
+        }
+        match self.runs(state, job) {
+            Ok(true) => {}
+            Ok(false) => return settle(End::Skipped),
+            Err(error) => return settle(End::Failed(error.to_string())),
+        }
+        let node = &self.plan.jobs[job];
+        let Some(foreach) = &node.foreach else {
+            return Some(self.release(state, job, None));
+        };
+        match expr::items(foreach, &self.facts(state, job, &foreach.text)) {
+            Ok(items) => Some(Decision::Expand { job, items }),
+            Err(error) => settle(End::Failed(error.to_string())),
+        }
+    }
+
+    /// The answer of the job's `if`, or of the default one.
+    fn runs(&self, state: &FlowState, job: usize) -> Result<bool, ExprError> {
+        let needs = self.graph.needs(job).iter();
+        let ends: Vec<(&Node, &End)> = needs
+            .filter_map(|need| Some((&self.plan.jobs[*need], state.jobs[*need].phase.end()?)))
+            .collect();
+        let failed = ends.iter().any(|(node, end)| fails(node, end));
+        let skipped = !ends.is_empty() && ends.iter().all(|(_, end)| **end == End::Skipped);
+        match &self.plan.jobs[job].condition {
+            None => Ok(!failed && !skipped),
+            Some(text) if failed && !expr::asks_for_failure(text) => Ok(false),
+            Some(text) => expr::condition(text, &self.facts(state, job, &text.text)),
+        }
+    }
+
+    /// The items of a group: as many as may run at once are released; when all have ended, so has the group.
+    fn group(&self, state: &FlowState, job: usize, halts: bool, decisions: &mut Vec<Decision>) {
+        let node = &self.plan.jobs[job];
+        let items = state.jobs[job].items.as_deref().unwrap_or_default();
+        let stops = self.stops(state, job, halts);
+        let active = items.iter().filter(|item| item.phase.is_active()).count();
+        let most = node.concurrency.map_or(usize::MAX, |most| most as usize);
+        let mut free = most.saturating_sub(active);
+        for (number, item) in items.iter().enumerate() {
+            let number = Some(number);
+            match &item.phase {
+                Phase::Ended(_) => {}
+                Phase::Waiting if stops => decisions.push(Decision::Settle {
+                    job,
+                    item: number,
+                    end: if state.stop.is_some() {
+                        End::Cancelled
+                    } else {
+                        End::Skipped
+                    },
+                }),
+                Phase::Waiting if free > 0 => {
+                    free -= 1;
+                    decisions.push(self.release(state, job, number));
+                }
+                Phase::Waiting => {}
+                Phase::Released | Phase::Started => {
+                    decisions.extend(halt(stops, job, number, item.stopping));
+                }
+            }
+        }
+        let mut ends = items.iter().map(|item| item.phase.end());
+        if ends.all(|end| end.is_some()) {
+            let end = group_end(items.iter().filter_map(|item| item.phase.end()));
+            decisions.push(Decision::Settle {
+                job,
+                item: None,
+                end,
+            });
+        }
+    }
+
+    /// The start of a job or item; its failure where a template cannot be evaluated.
+    pub(super) fn release(&self, state: &FlowState, job: usize, item: Option<usize>) -> Decision {
+        let run = &state.jobs[job];
+        let of_item = item.and_then(|item| run.items.as_ref()?.get(item));
+        let generation = of_item.map_or(run.generation, |item| item.generation);
+        let item_value = of_item.map(|of| (of.value.clone(), item.unwrap_or(0)));
+        match self.prepare(state, job, item_value) {
+            Ok(work) => Decision::Release {
+                job,
+                item,
+                generation,
+                work,
+            },
+            Err(error) => Decision::Settle {
+                job,
+                item,
+                end: End::Failed(error.to_string()),
+            },
+        }
+    }
+
+    fn prepare(
+        &self,
+        state: &FlowState,
+        job: usize,
+        item: Option<(Value, usize)>,
+    ) -> Result<Prepared, ExprError> {
+        let node = &self.plan.jobs[job];
+        let facts = |text: &str| Facts {
+            item: item.clone(),
+            ..self.facts(state, job, text)
+        };
+        let mut work = Prepared {
+            env: self.env.clone(),
+            ..Prepared::default()
+        };
+        for (name, text) in &node.env {
+            work.env
+                .insert(name.clone(), expr::fill_text(text, &facts(&text.text))?);
+        }
+        for (name, input) in &node.inputs {
+            let value = match input.value.to_string() {
+                text if text.contains("{{") => expr::fill(&input.value, input.at, &facts(&text))?,
+                _ => input.value.clone(),
+            };
+            work.input.insert(name.clone(), value);
+        }
+        if let Work::Approve(approve) = &node.work {
+            let Text { text, .. } = &approve.question;
+            work.question = Some(expr::fill_text(&approve.question, &facts(text))?);
+        }
+        Ok(work)
+    }
+
+    /// The values that a text of a job may name: those of the ancestors that it mentions.
+    fn facts(&self, state: &FlowState, job: usize, text: &str) -> Facts<'a> {
+        let undone = self.plan.jobs[job].compensates.as_ref();
+        let undone = undone.and_then(|name| self.graph.number(name.as_str()));
+        let of = undone.unwrap_or(job);
+        let before = |other: &usize| undone == Some(*other) || self.ancestors.contains(of, *other);
+        self.facts_of(state, text, before)
+    }
+
+    pub(super) fn facts_of(
+        &self,
+        state: &FlowState,
+        text: &str,
+        before: impl Fn(&usize) -> bool,
+    ) -> Facts<'a> {
+        let mut facts = Facts {
+            inputs: self.inputs(),
+            env: self.env.clone(),
+            ..Facts::default()
+        };
+        for other in (0..self.plan.jobs.len()).filter(before) {
+            let (node, run) = (&self.plan.jobs[other], &state.jobs[other]);
+            facts.failed |= run.phase.end().is_some_and(|end| fails(node, end));
+            if text.contains(node.name.as_str()) {
+                facts.jobs.insert(node.name.as_str(), job_facts(run));
+            }
+        }
+        facts
+    }
+}
+
+/// True if the end of a need stops what follows.
+pub(super) fn fails(node: &Node, end: &End) -> bool {
+    match end {
+        End::Failed(_) => !node.continue_on_failure,
+        End::Cancelled => true,
+        End::Finished(_) | End::Skipped => false,
+    }
+}
+
+/// A job or item that was released is stopped once.
+fn halt(stops: bool, job: usize, item: Option<usize>, stopping: bool) -> Option<Decision> {
+    (stops && !stopping).then_some(Decision::Stop { job, item })
+}
+
+/// The end of a group by the ends of its items.
+fn group_end<'e>(ends: impl Iterator<Item = &'e End>) -> End {
+    let (mut results, mut failed, mut cancelled, mut skipped) = (Vec::new(), 0, 0, 0);
+    for end in ends {
+        let mut result = Value::Null;
+        match end {
+            End::Finished(value) => result = value.clone(),
+            End::Failed(_) => failed += 1,
+            End::Cancelled => cancelled += 1,
+            End::Skipped => skipped += 1,
+        }
+        results.push(result);
+    }
+    let total = results.len();
+    match (failed, cancelled, skipped) {
+        (0, 0, 0) => End::Finished(Value::Array(results)),
+        (0, 0, _) => End::Skipped,
+        (0, ..) => End::Cancelled,
+        _ => End::Failed(format!("{failed} of {total} items failed")),
+    }
+}
+
+/// A job as expressions see it.
+fn job_facts(run: &JobRun) -> JobFacts {
+    let skipped = JobFacts {
+        status: "skipped",
+        result: Value::Object(Map::new()),
+        ..JobFacts::default()
+    };
+    let Some(end) = run.phase.end() else {
+        return skipped;
+    };
+    if *end == End::Skipped {
+        return skipped;
+    }
+    let status = if end.is_failure() {
+        "error"
+    } else {
+        "finished"
+    };
+    let ends: Vec<&End> = match &run.items {
+        Some(items) => items.iter().filter_map(|item| item.phase.end()).collect(),
+        None => vec![end],
+    };
+    let error = |end: &&End| match end {
+        End::Failed(error) => Some(error.clone()),
+        End::Cancelled => Some("stopped".to_owned()),
+        End::Finished(_) | End::Skipped => None,
+    };
+    let errors: Vec<Option<String>> = ends.iter().map(error).collect();
+    let value = |end: &&End| match end {
+        End::Finished(value) => value.clone(),
+        _ => Value::Null,
+    };
+    let mut results: Vec<Value> = ends.iter().map(value).collect();
+    let result = match (&run.items, results.pop()) {
+        (None, Some(result)) => result,
+        (_, last) => {
+            results.extend(last);
+            Value::Array(results)
+        }
+    };
+    let failed = errors.iter().flatten().count();
+    JobFacts {
+        status,
+        result,
+        succeeded: errors.len() - failed,
+        failed,
+        errors,
+    }
+}

@@ -1,0 +1,352 @@
+//! A flow in memory: given what each attempt would do, on a virtual clock. Equal input gives an equal report.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use meshwork_model::flow::limits::DEFAULT_APPROVAL_MS;
+use meshwork_model::flow::{Node, Plan, Wait, Work};
+use meshwork_model::job::limits::DEFAULT_TIMEOUT;
+use meshwork_model::retry::RetryBackoff;
+use serde_json::{Value, json};
+
+use super::decide::Decider;
+use super::state::{Decision, End, FlowEnd, FlowState, Phase, Prepared, Stop};
+use crate::flow::expr::ExprError;
+
+/// What one attempt does: how long it takes, and its result or error.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempt {
+    /// The time that it takes, in milliseconds. An approval: until the answer. A message: until it comes.
+    pub ms: u64,
+    /// The result, or the error; `Err` of an approval is a no.
+    pub result: Result<Value, String>,
+}
+
+/// A run of a job that is asked about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JobReport<'a> {
+    /// The job.
+    pub job: &'a Node,
+    /// The index of the item of a `foreach`.
+    pub item: Option<usize>,
+    /// The generation.
+    pub generation: u32,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The environment and input of the job.
+    pub work: &'a Prepared,
+}
+
+/// The surroundings of a flow in memory.
+pub struct Simulation<'a> {
+    /// What an attempt does. Jobs of nested flows are asked about, too.
+    pub attempt: &'a dyn Fn(&JobReport<'_>) -> Attempt,
+    /// Which of so many jobs that could start now starts first.
+    pub pick: &'a mut dyn FnMut(usize) -> usize,
+    /// The most jobs that run at once. Approvals and waits take none of these slots.
+    pub slots: usize,
+    /// The time at which the flow is cancelled, in milliseconds from its start.
+    pub cancel_ms: Option<u64>,
+}
+
+/// What became of a flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The state at the end.
+    pub state: FlowState,
+    /// The starts of jobs in order: the time, the job, and its item.
+    pub starts: Vec<(u64, usize, Option<usize>)>,
+    /// The time of the end, in milliseconds from the start.
+    pub ended_ms: u64,
+}
+
+impl Report {
+    /// The end of the flow.
+    #[must_use]
+    pub fn end(&self) -> &FlowEnd {
+        self.state
+            .outcome
+            .as_ref()
+            .expect("a report is of a flow that has ended")
+    }
+}
+
+/// Runs a flow from a state to its end.
+///
+/// # Errors
+///
+/// A plan that cannot run: see [`Decider::new`].
+pub fn interpret(
+    plan: &Plan,
+    state: FlowState,
+    simulation: &mut Simulation<'_>,
+) -> Result<Report, ExprError> {
+    let decider = Decider::new(plan)?;
+    let mut run = Run {
+        plan,
+        state,
+        simulation,
+        queue: Vec::new(),
+        running: BTreeMap::new(),
+        busy: 0,
+        now: 0,
+        number: 0,
+        starts: Vec::new(),
+    };
+    let stops = [
+        (plan.timeout_ms, Stop::TimedOut),
+        (run.simulation.cancel_ms, Stop::Cancelled),
+    ];
+    let mut stops: Vec<(u64, Stop)> = stops
+        .into_iter()
+        .filter_map(|(ms, stop)| Some((ms?, stop)))
+        .collect();
+    stops.sort_by_key(|(ms, _)| std::cmp::Reverse(*ms));
+    loop {
+        run.settle(&decider);
+        if run.state.outcome.is_some() {
+            break;
+        }
+        run.start()?;
+        let next = run.running.keys().next().map(|(ms, _)| *ms);
+        match (next, stops.last().copied()) {
+            // What ends at the very time of a timeout is in time.
+            (next, Some((ms, stop))) if next.is_none_or(|next| ms < next) => {
+                stops.pop();
+                run.now = run.now.max(ms);
+                run.state.stop(stop);
+            }
+            (Some(_), _) => run.end(),
+            (None, _) => {
+                let message = "the flow waits for a job that nobody runs".to_owned();
+                return Err(ExprError { at: None, message });
+            }
+        }
+    }
+    Ok(Report {
+        state: run.state,
+        starts: run.starts,
+        ended_ms: run.now,
+    })
+}
+
+/// A job or item that was released.
+#[derive(Debug, Clone)]
+struct Released {
+    job: usize,
+    item: Option<usize>,
+    generation: u32,
+    work: Prepared,
+}
+
+struct Run<'r, 'a> {
+    plan: &'r Plan,
+    state: FlowState,
+    simulation: &'r mut Simulation<'a>,
+    queue: Vec<Released>,
+    /// The ends of what runs, by time and in the order of the starts. True: it holds a slot.
+    running: BTreeMap<(u64, u64), (Released, End, bool)>,
+    busy: usize,
+    now: u64,
+    number: u64,
+    starts: Vec<(u64, usize, Option<usize>)>,
+}
+
+impl Run<'_, '_> {
+    /// Applies decisions until there are none.
+    fn settle(&mut self, decider: &Decider<'_>) {
+        loop {
+            let decisions = decider.decide(&self.state);
+            if decisions.is_empty() {
+                return;
+            }
+            for decision in decisions {
+                self.state.apply(&decision);
+                match decision {
+                    Decision::Release {
+                        job,
+                        item,
+                        generation,
+                        work,
+                    } => {
+                        self.queue.push(Released {
+                            job,
+                            item,
+                            generation,
+                            work,
+                        });
+                    }
+                    Decision::Stop { job, item } => self.stop(job, item),
+                    Decision::Expand { .. } | Decision::Settle { .. } | Decision::Finish(_) => {}
+                }
+            }
+        }
+    }
+
+    /// Takes a job out of the queue, or ends its run now.
+    fn stop(&mut self, job: usize, item: Option<usize>) {
+        let is = |released: &Released| (released.job, released.item) == (job, item);
+        let queued = self.queue.iter().position(is);
+        let mut running = self.running.iter();
+        let started = running
+            .find(|(_, (released, ..))| is(released))
+            .map(|(key, _)| *key);
+        let released = match (queued, started) {
+            (Some(place), _) => self.queue.remove(place),
+            (None, Some(key)) => match self.running.remove(&key) {
+                Some((released, _, slot)) => {
+                    self.busy -= usize::from(slot);
+                    released
+                }
+                None => return,
+            },
+            (None, None) => return,
+        };
+        let Released {
+            job,
+            item,
+            generation,
+            ..
+        } = released;
+        // It was released, so the report fits.
+        let _ = self.state.ended(job, item, generation, End::Cancelled);
+    }
+
+    /// Starts what is released, as far as there are slots.
+    fn start(&mut self) -> Result<(), ExprError> {
+        loop {
+            let free = self.busy < self.simulation.slots;
+            let can = |released: &Released| free || !takes_slot(&self.plan.jobs[released.job]);
+            let ready: Vec<usize> = (0..self.queue.len())
+                .filter(|n| can(&self.queue[*n]))
+                .collect();
+            if ready.is_empty() {
+                return Ok(());
+            }
+            let pick = (self.simulation.pick)(ready.len()).min(ready.len() - 1);
+            let released = self.queue.remove(ready[pick]);
+            let node = &self.plan.jobs[released.job];
+            let slot = takes_slot(node);
+            let (ms, end) = self.outcome(node, &released)?;
+            let Released {
+                job,
+                item,
+                generation,
+                ..
+            } = released;
+            let _ = self.state.started(job, item, generation);
+            self.starts.push((self.now, job, item));
+            self.busy += usize::from(slot);
+            self.number += 1;
+            let at = self.now.saturating_add(ms);
+            self.running
+                .insert((at, self.number), (released, end, slot));
+        }
+    }
+
+    /// Lets time go on to the next end.
+    fn end(&mut self) {
+        let Some(((at, _), (released, end, slot))) = self.running.pop_first() else {
+            return;
+        };
+        self.now = at;
+        self.busy -= usize::from(slot);
+        let Released {
+            job,
+            item,
+            generation,
+            ..
+        } = released;
+        let _ = self.state.ended(job, item, generation, end);
+    }
+
+    /// The time and the end of all attempts of a job.
+    fn outcome(&mut self, node: &Node, released: &Released) -> Result<(u64, End), ExprError> {
+        match &node.work {
+            Work::Wait(Wait::For(ms)) => Ok((*ms, End::Finished(Value::Null))),
+            // The virtual clock begins in 1970: the time is the span from the start.
+            Work::Wait(Wait::Until(ms)) => {
+                Ok((ms.saturating_sub(self.now), End::Finished(Value::Null)))
+            }
+            Work::Flow(key) => self.nested(key, released),
+            Work::Approve(_) => Ok(self.attempts(
+                node,
+                released,
+                node.timeout_ms.or(Some(DEFAULT_APPROVAL_MS)),
+            )),
+            Work::Wait(Wait::Message { .. }) => Ok(self.attempts(node, released, node.timeout_ms)),
+            Work::Run(_) => {
+                let timeout = node.timeout_ms.unwrap_or(DEFAULT_TIMEOUT * 1000);
+                Ok(self.attempts(node, released, Some(timeout)))
+            }
+        }
+    }
+
+    fn attempts(&self, node: &Node, released: &Released, timeout: Option<u64>) -> (u64, End) {
+        let mut ms: u64 = 0;
+        let mut attempt = 1;
+        loop {
+            let report = JobReport {
+                job: node,
+                item: released.item,
+                generation: released.generation,
+                attempt,
+                work: &released.work,
+            };
+            let Attempt { ms: takes, result } = (self.simulation.attempt)(&report);
+            let late = timeout.is_some_and(|most| takes > most);
+            let result = if late {
+                Err("timeout".to_owned())
+            } else {
+                result
+            };
+            ms = ms.saturating_add(timeout.map_or(takes, |most| takes.min(most)));
+            match result {
+                Ok(value) => return (ms, End::Finished(value)),
+                Err(error) if attempt > node.retries => return (ms, End::Failed(error)),
+                Err(_) => {
+                    let first = node.backoff_ms.map(Duration::from_millis);
+                    let pause = RetryBackoff::default().pause(attempt, first, 1.0);
+                    ms = ms.saturating_add(pause.as_millis() as u64);
+                    attempt += 1;
+                }
+            }
+        }
+    }
+
+    /// A nested flow runs on a clock of its own; its end is the end of the job.
+    fn nested(&mut self, key: &str, released: &Released) -> Result<(u64, End), ExprError> {
+        let Some(flow) = self.plan.flows.get(key) else {
+            let message = format!("the plan has no nested flow `{key}`");
+            return Ok((0, End::Failed(message)));
+        };
+        let mut flow = flow.clone();
+        flow.inputs.extend(released.work.input.clone());
+        let mut simulation = Simulation {
+            attempt: self.simulation.attempt,
+            pick: &mut *self.simulation.pick,
+            slots: self.simulation.slots,
+            cancel_ms: None,
+        };
+        let report = interpret(&flow, FlowState::new(&flow), &mut simulation)?;
+        let FlowEnd { error, result, .. } = report.end();
+        let end = match error {
+            None => End::Finished(json!(result)),
+            Some(error) => End::Failed(error.clone()),
+        };
+        Ok((report.ended_ms, end))
+    }
+}
+
+const fn takes_slot(node: &Node) -> bool {
+    matches!(node.work, Work::Run(_))
+}
+
+impl Report {
+    /// The phase of the job of this name.
+    #[must_use]
+    pub fn phase(&self, plan: &Plan, name: &str) -> Option<&Phase> {
+        let job = plan.jobs.iter().position(|job| job.name.as_str() == name)?;
+        Some(&self.state.jobs[job].phase)
+    }
+}

@@ -1,0 +1,105 @@
+//! `retry --from`: what runs again, and what is refused.
+
+use serde_json::json;
+
+use super::tests::{World, ends, failing, job, plan};
+use super::*;
+
+#[test]
+fn a_retry_repeats_the_job_and_what_depends_on_it() {
+    let plan = plan(&[("a", &[]), ("b", &["a"]), ("c", &["b"]), ("d", &["a"])]);
+    let first = failing(&["b@0"]).run(&plan);
+    let decider = Decider::new(&plan).unwrap();
+    let mut state = first.state;
+    retry(&decider, &mut state, &[From::Job("b".to_owned())]).unwrap();
+    let generations: Vec<u32> = state.jobs.iter().map(|run| run.generation).collect();
+    assert_eq!(generations, [0, 1, 1, 0]);
+    let late = state.clone().ended(1, None, 0, End::Finished(json!(0)));
+    assert_eq!(
+        late,
+        Err(Refused::Generation {
+            reported: 0,
+            current: 1
+        })
+    );
+    let second = World {
+        fails: &["b@0"],
+        from: Some(state),
+        ..World::default()
+    }
+    .run(&plan);
+    assert_eq!(
+        ends(&plan, &second).split(" d").next(),
+        Some("a=ok b=ok c=ok")
+    );
+    let started: Vec<usize> = second.starts.iter().map(|(_, job, _)| *job).collect();
+    assert_eq!(started, [1, 2]);
+    let mut running = FlowState::new(&plan);
+    let refused = retry(&decider, &mut running, &[From::Job("b".to_owned())]);
+    assert_eq!(refused, Err(RetryError::NotEnded));
+    let mut ended = second.state;
+    let refused = retry(&decider, &mut ended, &[From::Job("x".to_owned())]);
+    assert_eq!(refused, Err(RetryError::Unknown("x".to_owned())));
+}
+
+#[test]
+fn a_retry_of_a_group_repeats_its_failed_items() {
+    let mut plan = plan(&[("g", &[]), ("after", &["g"])]);
+    job(&mut plan, "g").foreach = Some("4".into());
+    plan.fail_fast = false;
+    let first = failing(&["g[1]@0", "g[3]@0"]).run(&plan);
+    let decider = Decider::new(&plan).unwrap();
+    let again = |from: From| {
+        let mut state = first.state.clone();
+        retry(&decider, &mut state, &[from]).unwrap();
+        let world = World {
+            fails: &["g[1]@0", "g[3]@0"],
+            from: Some(state),
+            ..World::default()
+        };
+        let report = world.run(&plan);
+        let items: Vec<usize> = report
+            .starts
+            .iter()
+            .filter_map(|(_, _, item)| *item)
+            .collect();
+        (items, ends(&plan, &report))
+    };
+    assert_eq!(
+        again(From::Job("g".to_owned())),
+        (vec![1, 3], "g=ok after=ok".to_owned())
+    );
+    assert_eq!(
+        again(From::Item("g".to_owned(), 1)),
+        (vec![1], "g=error after=skipped".to_owned())
+    );
+    assert_eq!(
+        again(From::All("g".to_owned())),
+        (vec![0, 1, 2, 3], "g=ok after=ok".to_owned())
+    );
+    let refused = retry(
+        &decider,
+        &mut first.state.clone(),
+        &[From::Item("g".to_owned(), 4)],
+    );
+    assert_eq!(refused, Err(RetryError::NoItem("g".to_owned(), 4)));
+}
+
+#[test]
+fn a_retry_starts_at_what_was_undone_or_before() {
+    let mut plan = plan(&[("a", &[]), ("b", &["a"]), ("c", &["b"]), ("undo", &[])]);
+    job(&mut plan, "undo").compensates = Some("b".parse().unwrap());
+    let first = failing(&["c@0"]).run(&plan);
+    let decider = Decider::new(&plan).unwrap();
+    let mut state = first.state;
+    let refused = retry(&decider, &mut state, &[From::Job("c".to_owned())]);
+    assert_eq!(refused, Err(RetryError::Undone("b".to_owned())));
+    retry(&decider, &mut state, &[From::Job("b".to_owned())]).unwrap();
+    let report = World {
+        fails: &["c@0"],
+        from: Some(state),
+        ..World::default()
+    }
+    .run(&plan);
+    assert_eq!(ends(&plan, &report), "a=ok b=ok c=ok undo=-");
+}
