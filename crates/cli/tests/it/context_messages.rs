@@ -150,3 +150,37 @@ fn a_plain_client_sends_a_message_by_hand() {
             .pop()
     });
 }
+
+/// The words of a line, those between quotes as one.
+fn words(line: &str) -> Vec<String> {
+    let parts = line.split('"').enumerate();
+    let words = parts.flat_map(|(at, part)| match at % 2 {
+        1 => vec![part.to_owned()],
+        _ => part.split_whitespace().map(str::to_owned).collect(),
+    });
+    words.collect()
+}
+
+#[test]
+fn the_tour_of_the_documentation_runs() {
+    let page = include_str!("../../../../docs/contexts.md");
+    let tour = page.split("```console\n").nth(1).unwrap();
+    let tour = tour.split("```").next().unwrap();
+    let ground = Ground::embedded().unwrap();
+    let mut steps = 0;
+    for step in tour.split("$ meshwork ").skip(1) {
+        let (command, expected) = step.split_once('\n').unwrap();
+        let done = ground.run(&words(command)).ok();
+        let lines = |text: &str| {
+            text.lines()
+                .map(|line| line.trim_end().to_owned())
+                .collect::<Vec<_>>()
+        };
+        // Lines that are not the same each time are not in the tour.
+        if !expected.is_empty() {
+            assert_eq!(lines(&done.stdout), lines(expected), "{command}");
+        }
+        steps += 1;
+    }
+    assert!(steps >= 8, "{steps} steps");
+}

@@ -136,6 +136,10 @@ impl Node {
     /// [`ContextError::ActorExists`], [`ContextError::KeyTaken`] if the key is another actor's, and if the server does not
     /// take a call.
     pub async fn trust(&self, key: PublicKey, id: Option<ActorId>) -> Result<Actor, ContextError> {
+        // Before a number is drawn: none is lost to a key that has one.
+        if let Some(other) = self.number_of(&key).await? {
+            return Err(ContextError::KeyTaken(other));
+        }
         let text = key.to_string();
         let now = self.now().await?;
         for _ in 0..TRIES {

@@ -88,11 +88,12 @@ impl Coordinator {
     /// # Errors
     /// If the server does not take a call; what is left is done by the next step.
     pub async fn step(&self, context: &ContextHandle) -> Result<usize, ContextError> {
+        // First: a message whose time is over is not sent any more.
+        let ended = self.expire(context).await?;
         let sent = self.route(context).await?;
         let sorted = context.sort_inbox().await?;
         let taken = context.take_up(self.id, &*self.transport).await?;
         let answered = context.answer(self.id, &*self.transport).await?;
-        let ended = self.expire(context).await?;
         Ok(sent + sorted + taken + answered + ended)
     }
 

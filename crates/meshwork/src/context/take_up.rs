@@ -128,11 +128,15 @@ impl ContextHandle {
             None => self.unsealed(node, message, &self.record().await?).await?,
         };
         if let Some(reason) = refused.or_else(|| self.unfit(message)) {
-            return self.refuse(&view, list, element, &reason).await;
+            return self
+                .refuse(&view, transport, (list, element), &reason)
+                .await;
         }
         match self.materialise(&view, list, element).await {
             Err(error) if error.is_of_a_key() => {
-                return self.refuse(&view, list, element, &error.to_string()).await;
+                return self
+                    .refuse(&view, transport, (list, element), &error.to_string())
+                    .await;
             }
             done => done?,
         }
@@ -183,13 +187,18 @@ impl ContextHandle {
         Ok(())
     }
 
+    /// Ends a message that is not taken up, and tells its sender.
     async fn refuse(
         &self,
         view: &MessageView,
-        list: &str,
-        element: &[u8],
+        transport: &dyn Transport,
+        (list, element): (&str, &[u8]),
         why: &str,
     ) -> Result<(), ContextError> {
+        // First: one who is killed here leaves a message that is refused again.
+        if let Some(origin) = &view.origin {
+            transport.notify(origin, MessageEvent::Fail).await?;
+        }
         let now = self.node().now().await?;
         let logs = logs_with(&view.message, now, LogLevel::Error, why);
         let object = self.keys().message(view.message.key());
