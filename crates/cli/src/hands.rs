@@ -156,7 +156,7 @@ impl Hands {
         let mut worker = Worker::new(&self.client)
             .script_type(&self.route.script_type)?
             .concurrency(self.effort.concurrency)
-            .grace(Duration::ZERO);
+            .shutdown_timeout(Duration::ZERO);
         if let Some(lease) = self.effort.lease {
             worker = worker.lease(lease);
         }

@@ -11,7 +11,7 @@ use meshwork_model::schedule::timing::RhythmError;
 use meshwork_model::schedule::zone::ZoneError;
 
 use crate::runner::ScriptError;
-use crate::worker::LogDirError;
+use crate::worker::{InvalidSetting, LogDirError};
 
 /// Why a call did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -243,6 +243,9 @@ pub enum Error {
     /// A worker that nothing can be sent to.
     #[error("the worker has no runner: name a script type or add a handler")]
     NothingToRun,
+    /// A setting of a worker is out of its limits; nothing was started.
+    #[error(transparent)]
+    Setting(#[from] InvalidSetting),
     /// A script type that nothing here runs.
     #[error("`{script_type}` is no script type that this program runs; it runs {known}")]
     UnknownType {

@@ -19,16 +19,6 @@ pub(crate) struct Reason {
 }
 
 impl Reason {
-    /// Of an error without details.
-    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        let (message, detail) = (message.into(), String::new());
-        Self {
-            kind,
-            message,
-            detail,
-        }
-    }
-
     /// Of a run that failed, with the end of what it wrote to stderr.
     pub(crate) fn of(failure: &Failure, stderr: &[u8]) -> Self {
         let mut parts = Vec::new();

@@ -28,4 +28,5 @@ pub use client::{
 };
 pub use clock::host_ms;
 pub use error::Error;
-pub use worker::{LogDirError, Monitor, Unfit, Worker, WorkerHandle, WorkerInfo};
+pub use protocol::hero::{Worker, WorkerInfo};
+pub use worker::{InvalidSetting, LogDirError, MAX_CONCURRENCY, Monitor, Unfit, WorkerHandle};

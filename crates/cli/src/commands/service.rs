@@ -1,17 +1,22 @@
 //! `meshwork service`: answers actions of Nooble4 by scripts.
 
 use std::collections::{BTreeSet, HashSet};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use meshwork::Client;
+use meshwork::metrics::Metrics;
 use meshwork::model::keys::nooble::{Dialect, service_of};
 use meshwork::protocol::nooble::{MAX_CONCURRENCY, Service, ServiceHandle};
+use meshwork_broker::Broker;
 use meshwork_broker::doctor::nooble_rights;
 use meshwork_broker::nooble::Nooble;
 use serde::Serialize;
 
 use super::action::{self, Side};
 use crate::context::Context;
+use crate::endpoint::{Endpoint, Served};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -60,6 +65,10 @@ pub(crate) struct ServiceCommand {
     /// such a worker still runs by then runs twice
     #[arg(long, value_name = "AGE", value_parser = value::span)]
     adopt: Option<Duration>,
+    /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) at this address over HTTP; the port
+    /// 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", env = "MESHWORK_METRICS_ADDR")]
+    metrics_addr: Option<SocketAddr>,
 }
 
 /// Options that do not go together.
@@ -96,6 +105,8 @@ enum Event<'a> {
     Listening {
         service: &'a str,
         queues: Vec<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metrics: Option<&'a str>,
     },
     Stopped {
         service: &'a str,
@@ -109,12 +120,13 @@ impl ServiceCommand {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(self.side.client(&self.name, context)).await?;
         self.admitted(client.broker()).await?;
+        let endpoint = Endpoint::bind(self.metrics_addr).await?;
         let mut service = Service::new(&client)
             .concurrency(self.concurrency.into())
             .timeout(self.timeout)
             .runs(self.runs)
             .lease(self.lease)
-            .grace(self.grace)
+            .shutdown_timeout(self.grace)
             .adopt(self.adopt);
         for (action_type, path) in &self.handlers {
             let (service_of_it, name) = (service_of(action_type), self.name.as_str());
@@ -133,8 +145,13 @@ impl ServiceCommand {
             service = service.context(name);
         }
         let service = service.start().await?;
+        // Until the end of all, so that others see how it stops.
+        let store = Broker::new(client.broker().conn().clone(), context.keys());
+        let metrics = Metrics::new(&Client::new(store)).worker(service.monitor());
+        let served = endpoint.map(|endpoint| endpoint.serve(metrics, Some(service.monitor())));
+        let at = served.as_ref().map(Served::url);
         tokio::select! {
-            () = service.registered() => self.tell(&service, context)?,
+            () = service.registered() => self.tell(&service, at.as_deref(), context)?,
             _ = interrupt.heard() => {}
         }
         interrupt.heard().await;
@@ -198,17 +215,26 @@ impl ServiceCommand {
     }
 
     /// Says that it listens.
-    fn tell(&self, service: &ServiceHandle, context: &mut Context) -> Result<(), CommandError> {
+    fn tell(
+        &self,
+        service: &ServiceHandle,
+        metrics: Option<&str>,
+        context: &mut Context,
+    ) -> Result<(), CommandError> {
         let queues: Vec<_> = service.queues().collect();
         if context.out.is_json() {
             context.out.json(&Event::Listening {
                 service: &self.name,
                 queues,
+                metrics,
             })?;
             return Ok(context.out.flush()?);
         }
         let (queues, name) = (queues.join(", "), service.name());
         note(format_args!("listening on {queues} ({name})"));
+        if let Some(metrics) = metrics {
+            note(format_args!("metrics at {metrics}"));
+        }
         Ok(())
     }
 }

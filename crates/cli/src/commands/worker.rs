@@ -166,7 +166,7 @@ impl Listen {
         let worker = worker
             .concurrency(self.concurrency.unwrap_or(CONCURRENCY).into())
             .lease(self.lease)
-            .grace(self.grace);
+            .shutdown_timeout(self.grace);
         self.hero.set(worker)
     }
 

@@ -167,6 +167,26 @@ on_all_data! {
         worker.stop();
     }
 
+    fn a_service_serves_metrics_and_how_it_is(ground: &Ground) {
+        ground.file("count.rhai", "#{count: 1}");
+        let serve = ["service", "--json", "--name", "demo", "--handler", "demo.count=count.rhai"];
+        let mut service = ground.start(&[&serve[..], &["--metrics-addr", "127.0.0.1:0"]].concat());
+        let address = address_of(&json(&service.line()));
+        ground.run(&["action", "call", "demo.count", "{}"]).ok();
+        let (_, page) = get(&address, "/metrics", "");
+        for figure in [
+            "meshwork_worker_ready 1\n",
+            "meshwork_worker_slots 10\n",
+            "meshwork_run_seconds_count{type=\"demo.count\",outcome=\"finished\"} 1\n",
+        ] {
+            assert!(page.contains(figure), "{figure}: {page}");
+        }
+        for path in ["/healthz", "/readyz"] {
+            assert!(get(&address, path, "").0.starts_with("http/1.1 200"), "{path}");
+        }
+        service.stop();
+    }
+
     fn an_address_that_is_taken_is_named(ground: &Ground) {
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap().to_string();

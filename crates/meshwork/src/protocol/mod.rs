@@ -2,6 +2,7 @@
 
 pub mod bananas;
 mod handlers;
+pub(crate) mod hero;
 pub mod nooble;
 
 use std::sync::Arc;

@@ -6,8 +6,7 @@ use std::time::Duration;
 use meshwork_broker::{Error, Outages};
 use tokio_util::sync::CancellationToken;
 
-/// What never comes.
-pub(crate) enum Never {}
+pub(crate) use std::convert::Infallible as Never;
 
 /// A running thread; it ends when this is dropped.
 #[derive(Debug)]

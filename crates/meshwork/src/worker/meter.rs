@@ -1,16 +1,12 @@
 //! What a worker counts while it works: how long jobs waited and ran, when it last heard of the server, what
-//! went wrong with the connection. Counting is cheap and never waits for I/O; what is told of it, [`super::table`] says.
+//! went wrong with the connection. Counting is cheap and never waits for I/O; what is told of it, `metrics` says.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use meshwork_broker::Taken;
-use meshwork_model::job::Job;
-use meshwork_model::keys::hero::{Hero, QueueParts};
+use meshwork_model::keys::hero::QueueParts;
 use meshwork_model::outcome::{FailureKind, Report};
-use meshwork_model::route::Priority;
-use meshwork_model::time::parse_iso;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
 
@@ -44,12 +40,7 @@ impl Outcome {
         match report.map(|report| &report.result) {
             None => Self::Lost,
             Some(Ok(_)) => Self::Finished,
-            Some(Err(failure)) => match failure.kind {
-                FailureKind::Script => Self::Failed,
-                FailureKind::Timeout => Self::Timeout,
-                FailureKind::Permanent => Self::Permanent,
-                FailureKind::Stopped => Self::Stopped,
-            },
+            Some(Err(failure)) => failure.kind.into(),
         }
     }
 
@@ -66,6 +57,17 @@ impl Outcome {
     }
 }
 
+impl From<FailureKind> for Outcome {
+    fn from(kind: FailureKind) -> Self {
+        match kind {
+            FailureKind::Script => Self::Failed,
+            FailureKind::Timeout => Self::Timeout,
+            FailureKind::Permanent => Self::Permanent,
+            FailureKind::Stopped => Self::Stopped,
+        }
+    }
+}
+
 /// Where jobs wait, for the labels of what is told of them.
 pub(crate) type PlaceKey = Arc<QueueParts>;
 /// A type of jobs, and how a run ended.
@@ -74,7 +76,6 @@ pub(crate) type RunKey = (String, Outcome);
 /// What one worker counts.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    keys: Hero,
     slots: usize,
     began: Instant,
     /// By the queue's name as it comes.
@@ -93,9 +94,8 @@ struct Said {
 }
 
 impl Meter {
-    pub(crate) fn new(keys: &Hero, slots: usize) -> Self {
+    pub(crate) fn new(slots: usize) -> Self {
         Self {
-            keys: keys.clone(),
             slots,
             began: Instant::now(),
             waited: RwLock::default(),
@@ -114,18 +114,7 @@ impl Meter {
         self.said().contact = Some(Instant::now());
     }
 
-    /// A claim came back, with jobs or without.
-    pub(crate) fn claimed(&self, taken: &Taken) {
-        self.took(taken.jobs.len());
-        for claimed in &taken.jobs {
-            if let Some(ready) = ready_ms(&claimed.job) {
-                let ms = taken.at_ms.saturating_sub(ready);
-                self.waited(&claimed.queue, ms as f64 / 1000.0);
-            }
-        }
-    }
-
-    /// A claim came back with so many jobs, of which is not known since when they were ready.
+    /// A claim came back with so many jobs.
     pub(crate) fn took(&self, jobs: usize) {
         let now = Instant::now();
         let mut said = self.said();
@@ -135,7 +124,8 @@ impl Meter {
         }
     }
 
-    fn waited(&self, queue: &str, seconds: f64) {
+    /// A job was claimed from a queue, where it had waited. `place` gives the labels of a queue.
+    pub(crate) fn waited(&self, queue: &str, seconds: f64, place: impl FnOnce(&str) -> QueueParts) {
         let places = self.waited.read().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, histogram)) = places.get(queue) {
             histogram.observe(seconds);
@@ -144,7 +134,7 @@ impl Meter {
         drop(places);
         let mut places = self.waited.write().unwrap_or_else(PoisonError::into_inner);
         if places.len() < MOST_PLACES {
-            let place = self.parts(queue);
+            let place = place(queue);
             // `:prio:1` and no suffix are two lists of one place.
             let same = places.values().find(|(known, _)| **known == place);
             let new = || (Arc::new(place.clone()), Histogram::new(LATENCY));
@@ -154,19 +144,14 @@ impl Meter {
         }
     }
 
-    /// What a queue's name says; of an old list, its name stands for the type.
-    fn parts(&self, queue: &str) -> QueueParts {
-        self.keys.queue_parts(queue).unwrap_or_else(|| QueueParts {
-            script_type: queue.to_owned(),
-            group: None,
-            instance: None,
-            priority: Priority::Normal,
-        })
+    /// A run of a job of this kind has ended. Without a report it was lost.
+    pub(crate) fn ran(&self, kind: &str, took: Duration, report: Option<&Report>) {
+        self.ended(kind, took, Outcome::of(report));
     }
 
-    /// A run has ended. Without a report it was lost.
-    pub(crate) fn ran(&self, queue: &str, took: Duration, report: Option<&Report>) {
-        let key = (self.parts(queue).script_type, Outcome::of(report));
+    /// A run of a job of this kind has ended so.
+    pub(crate) fn ended(&self, kind: &str, took: Duration, outcome: Outcome) {
+        let key = (kind.to_owned(), outcome);
         let seconds = took.as_secs_f64();
         let runs = self.ran.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(histogram) = runs.get(&key) {
@@ -244,11 +229,4 @@ impl Meter {
         }
         Ok(())
     }
-}
-
-/// When a job came into its queue, as its record said before the claim: what puts it there changes
-/// `updated_at`. Records of others may say it in their own way, or not at all; they are not counted then.
-fn ready_ms(job: &Job) -> Option<u64> {
-    let said = [&job.updated_at, &job.created_at];
-    said.into_iter().find_map(|at| parse_iso(at))
 }

@@ -1,7 +1,8 @@
-//! Handing jobs back that a worker was given and does not run, whatever they are jobs of.
+//! Release: returns jobs that a worker has claimed and does not run to their queues.
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use meshwork_broker::Error;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -20,29 +21,53 @@ pub(crate) async fn ended_or_cut_off(runs: impl Future<Output = ()>, cut_off: Du
     ended
 }
 
-/// Hands jobs back as long as a lease lasts: then they are others' in any case. Where the server is gone, each would wait
-/// for it, so the first that meets that is the last. Each is the next one of its list then: the last one first keeps their
-/// order.
-pub(crate) async fn hand_back<J, T, F>(
-    mut jobs: Vec<J>,
+/// Releases jobs in this order, each to the front of its queue, and returns how many belonged to this worker until then. All
+/// calls are made together, since each waits where the server is away. It takes no longer than a lease, after which the jobs
+/// belong to others in any case.
+pub(crate) async fn release_all<J, F>(
+    jobs: impl IntoIterator<Item = J>,
     lease: Duration,
-    id: impl Fn(&J) -> String,
     release: impl Fn(J) -> F,
-) where
-    F: Future<Output = Result<T, Error>>,
+) -> usize
+where
+    F: Future<Output = Result<bool, Error>>,
 {
     let until = Instant::now() + lease;
-    while let Some(one) = jobs.pop() {
-        let job = id(&one);
-        let released = timeout_at(until, release(one)).await;
+    let released = jobs.into_iter().map(|job| timeout_at(until, release(job)));
+    let (mut released_jobs, mut failed) = (0, Vec::new());
+    for released in join_all(released).await {
         match released.unwrap_or_else(|_| Err(Error::timed_out("release"))) {
-            Ok(_) => {}
-            Err(error) if error.is_temporary() => {
-                let jobs = jobs.len() + 1;
-                tracing::warn!(jobs, %error, "not handed back; their leases will end");
-                return;
-            }
-            Err(error) => tracing::warn!(job, %error, "not handed back; its lease will end"),
+            Ok(released) => released_jobs += usize::from(released),
+            Err(error) => failed.push(error),
         }
+    }
+    if let Some(error) = failed.first() {
+        tracing::warn!(jobs = failed.len(), %error, "jobs not released; their leases will expire");
+    }
+    released_jobs
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_job_that_is_not_released_delays_the_others_by_no_more_than_a_lease() {
+        let asked = RefCell::new(Vec::new());
+        let release = |job: u8| {
+            asked.borrow_mut().push(job);
+            async move {
+                match job {
+                    1 => std::future::pending().await,
+                    2 => Err(Error::timed_out("release")),
+                    _ => Ok(job != 3),
+                }
+            }
+        };
+        let lease = Duration::from_millis(10);
+        assert_eq!(release_all([5, 4, 3, 2, 1], lease, release).await, 2);
+        assert_eq!(*asked.borrow(), [5, 4, 3, 2, 1]);
     }
 }

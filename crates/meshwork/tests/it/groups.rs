@@ -174,7 +174,7 @@ async fn one_of_a_group_can_be_stopped_and_the_others_go_on() {
             jobs.into_iter().map(result).collect()
         }
     };
-    let worker = Worker::new(&client).stop_grace(Duration::ZERO);
+    let worker = Worker::new(&client).cancel_grace(Duration::ZERO);
     let worker = worker.handle_many("sum", Many::up_to(2).linger(LONG), handler);
     let worker = worker.start().await.unwrap();
     let jobs = submit(&client, 0..2).await;

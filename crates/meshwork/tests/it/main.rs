@@ -15,6 +15,7 @@ mod metrics_move;
 mod nooble;
 mod outage;
 mod runners;
+mod settings;
 mod snapshot;
 mod worker;
 mod worker_support;

@@ -108,7 +108,11 @@ fn obedient() -> Arc<Scripted> {
 async fn worker(client: &Client, runner: &Arc<Scripted>) -> WorkerHandle {
     let worker = Worker::new(client).runner(osis(), Arc::clone(runner) as _);
     let worker = worker.concurrency(SLOTS).lease(LEASE);
-    let worker = worker.grace(Duration::ZERO).start().await.unwrap();
+    let worker = worker
+        .shutdown_timeout(Duration::ZERO)
+        .start()
+        .await
+        .unwrap();
     worker.registered().await;
     worker
 }
@@ -306,7 +310,11 @@ async fn stale_jobs_are_counted(
     // Nothing foreign is pushed before a second walk, a minute later.
     let looks = Worker::new(client).runner(osis(), obedient() as _);
     let looks = looks.rescue_orphans_after(Duration::from_millis(200));
-    let looks = looks.grace(Duration::ZERO).start().await.unwrap();
+    let looks = looks
+        .shutdown_timeout(Duration::ZERO)
+        .start()
+        .await
+        .unwrap();
     step(watcher, seen, &["meshwork_stale_jobs"]).await;
     raw::<()>(client, &["DEL", "hero:job:lost"]).await;
     looks.stop().await;

@@ -237,7 +237,10 @@ async fn many_that_come_late_hold_up_no_stop() {
     );
     let runner = Scripted::echo();
     let worker = Worker::new(&there).runner(osis(), Arc::clone(&runner) as _);
-    let worker = worker.concurrency(JOBS).lease(LEASE).grace(Duration::ZERO);
+    let worker = worker
+        .concurrency(JOBS)
+        .lease(LEASE)
+        .shutdown_timeout(Duration::ZERO);
     let worker = worker.start().await.unwrap();
     let jobs: Vec<_> = (0..JOBS)
         .map(|_| JobRequest::new(osis(), "held up").build().unwrap())

@@ -133,7 +133,7 @@ pub(super) async fn play(plan: &Plan) -> Result<Idle, BananasError> {
             .start()
             .await?;
         worker.registered().await;
-        let lists = pickups(&client, worker.lists(), jobs, &mut begins).await?;
+        let lists = pickups(&client, &worker.queues(), jobs, &mut begins).await?;
         let connections = connections(&mut redis)?.saturating_sub(before);
         let calls_per_second = Calls::of(&url).await?.per_second(watch).await;
         worker.stop().await;

@@ -13,7 +13,6 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("crates/broker/src", &["doctor", "script", "verb"]),
     ("crates/broker/src/doctor", &["access", "clock", "facts"]),
     ("crates/embedded/src", &["command", "engine", "script"]),
-    ("crates/meshwork/src/worker", &["execute", "report", "slot"]),
     ("crates/model/src", &["batch", "job"]),
     ("crates/model/src", &["keys", "route"]),
     ("crates/model/src/nooble", &["json", "reader"]),

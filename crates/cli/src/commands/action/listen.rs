@@ -181,7 +181,9 @@ impl Listen {
         if self.callbacks.is_empty() {
             return Ok(None);
         }
-        let mut service = Service::listener(client).concurrency(1).grace(GRACE);
+        let mut service = Service::listener(client)
+            .concurrency(1)
+            .shutdown_timeout(GRACE);
         if self.unasked {
             service = service.unasked();
         }

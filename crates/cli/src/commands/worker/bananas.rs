@@ -174,7 +174,7 @@ impl Bananas {
             .timeout(settings.job_timeout)
             .max_retries(settings.max_retries)
             .lease(listen.lease)
-            .grace(listen.grace)
+            .shutdown_timeout(listen.grace)
             .peer(self.side.peer)
             .adopt_strays(self.adopt_strays)
             .scheduler(!self.no_scheduler)
@@ -278,7 +278,7 @@ impl Settings {
             context.out.json(&Event::Listening {
                 worker: worker.name(),
                 routes,
-                lists: worker.lists(),
+                lists: &worker.queues(),
                 metrics,
             })?;
             return Ok(context.out.flush()?);

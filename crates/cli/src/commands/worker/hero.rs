@@ -128,7 +128,7 @@ impl Hero {
             worker = worker.rescue_orphans_after(age);
         }
         if let Some(grace) = self.stop_grace {
-            worker = worker.stop_grace(grace);
+            worker = worker.cancel_grace(grace);
         }
         for folder in &self.log_dir {
             worker = worker.log_dir(folder);

@@ -2,12 +2,14 @@
 //! the next one there, so nothing is taken from these lists while any is left. Once a second one looks at what stands there,
 //! and brings what somebody of ours takes to the lists of their routes, in their order; what is left stays as it was.
 
+use std::time::Duration;
+
 use meshwork_broker::Error;
 use meshwork_broker::bananas::{Claim, Forward, Found, Standing};
 use meshwork_model::bananas::Place;
 use meshwork_model::name::RoutingKey;
 
-use super::state::State;
+use super::state::BananasProtocol;
 
 /// The most jobs looked at of one list at a time.
 const LOOK: usize = 1000;
@@ -19,61 +21,57 @@ const MOST_STEPS: usize = 1_000_000;
 /// from there.
 const MOST_OWN: usize = 100;
 
-/// How far into each list one has looked.
-#[derive(Debug, Default)]
-pub(super) struct Left {
-    behind: Vec<usize>,
-}
-
-impl Left {
-    /// Looks through the lists, if it is time to.
-    ///
-    /// # Errors
-    /// If the server does not take a call: one looks again after a while.
-    pub(super) async fn look(&mut self, state: &State) -> Result<(), Error> {
-        if !state.looks_at_left() {
-            return Ok(());
-        }
-        state.let_plain_rest();
-        let lists = state.plain_lists();
-        self.behind.resize(lists.len(), 0);
-        hand_back(state, &lists).await?;
-        let (mut own, mut left) = (MOST_OWN, false);
-        for (list, behind) in lists.iter().zip(&mut self.behind) {
-            left |= look_through(state, list, behind, &mut own).await?;
-        }
-        if !left {
-            state.end_plain_rest();
-        }
-        Ok(())
+/// Looks through the lists, if it is time to.
+///
+/// # Errors
+/// If the server does not take a call: one looks again after a while.
+pub(super) async fn look(state: &BananasProtocol, lease: Duration) -> Result<(), Error> {
+    if !state.looks_at_left() {
+        return Ok(());
     }
+    state.let_plain_rest();
+    let lists = state.plain_lists();
+    let mut looked = state.behind.lock().await;
+    looked.resize(lists.len(), 0);
+    hand_back(state, &lists, lease).await?;
+    let (mut own, mut left) = (MOST_OWN, false);
+    for (list, behind) in lists.iter().zip(looked.iter_mut()) {
+        left |= look_through(state, list, behind, &mut own).await?;
+    }
+    if !left {
+        state.end_plain_rest();
+    }
+    Ok(())
 }
 
 /// What came from these lists to this worker before goes back.
-async fn hand_back(state: &State, lists: &[String]) -> Result<(), Error> {
-    let setup = &state.setup;
+async fn hand_back(
+    state: &BananasProtocol,
+    lists: &[String],
+    lease: Duration,
+) -> Result<(), Error> {
     let nothing = Claim {
         lists,
         want: 0,
-        lease: setup.lease,
-        worker: setup.identity.worker(),
-        token: &setup.identity.token(),
+        lease,
+        worker: state.identity.worker(),
+        token: &state.identity.token(),
     };
-    setup.broker.claim(nothing).await.map(drop)
+    state.broker.claim(nothing).await.map(drop)
 }
 
 /// Whether jobs for others are left there, or there are some that nobody has looked at.
 async fn look_through(
-    state: &State,
+    state: &BananasProtocol,
     list: &str,
     behind: &mut usize,
     own: &mut usize,
 ) -> Result<bool, Error> {
-    let (broker, from) = (&state.setup.broker, *behind);
+    let (broker, from) = (&state.broker, *behind);
     let place = Place::List(list.to_owned());
     let (all, jobs) = broker.peek(&place, from, LOOK).await?;
     let depth = from + jobs.len();
-    let mine = |job: &Forward| state.setup.routes.keys().contains(&job.route);
+    let mine = |job: &Forward| state.routes.keys().contains(&job.route);
     let (mut going, others): (Vec<_>, Vec<_>) = jobs.iter().map(forward).partition(mine);
     let others_there = !others.is_empty();
     going.truncate(*own);

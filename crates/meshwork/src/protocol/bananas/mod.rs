@@ -1,16 +1,11 @@
-//! A client and a worker for jobs of Bananas (seed 4). Of the worker, [`pull`] takes jobs, [`run`] runs them, [`report`]
-//! tells how they ended, [`feed`] waits for them, [`keep`] keeps what runs and brings back what others left,
-//! [`left`] finds the way past jobs that are left to others.
+//! A client and a worker for jobs of Bananas. Of the worker, [`jobs`] claims, runs and reports them over the engine,
+//! [`maintenance`] moves jobs that are due, and [`left`] finds the way past jobs that are left to others.
 
 mod client;
-mod feed;
-mod handle;
-mod keep;
+mod jobs;
 mod left;
+mod maintenance;
 pub mod over;
-mod pull;
-mod report;
-mod run;
 mod state;
 
 use std::sync::Arc;
@@ -19,29 +14,18 @@ use std::time::Duration;
 use meshwork_broker::bananas::Bananas;
 pub use meshwork_broker::bananas::{Depth, Depths, KeptCron, RouteLimit};
 use meshwork_model::bananas::{DEFAULT_MAX_RETRIES, Peer};
-use meshwork_model::keys::hero::Hero;
 use meshwork_model::route::routes::Routes;
+use tokio::sync::watch;
 
 use super::handlers::Handlers;
 use crate::runner::{self, Handler};
-use crate::worker::Meter;
+use crate::worker::{self, Config, Engine, Identity, LogFolders};
 use crate::{Error, local_name};
 
 pub use super::handlers::{HandlerError, UnknownScript};
+pub use crate::worker::{MAX_CONCURRENCY, TIMEOUT as JOB_TIMEOUT, WorkerHandle};
 pub use client::{Client, Request};
-pub use handle::WorkerHandle;
-use state::{Setup, State};
-
-/// Jobs that run at once, unless it is said: Bananas' own number.
-const CONCURRENCY: usize = 10;
-/// The most.
-pub const MAX_CONCURRENCY: usize = 1000;
-/// How long a run may take, unless it is said: Bananas' own time.
-pub const JOB_TIMEOUT: Duration = Duration::from_secs(300);
-/// How long a job is a worker's without a renewal.
-const LEASE: Duration = Duration::from_secs(10);
-/// How long a worker that stops waits for what it runs: Bananas' own time.
-const GRACE: Duration = Duration::from_secs(30);
+use state::BananasProtocol;
 
 /// What becomes of a job on a list without a route that is for workers of another one, while none of ours is there
 /// for it. (While one is, the job goes to the list of its route.)
@@ -59,11 +43,8 @@ pub struct Worker {
     broker: Bananas,
     handlers: Handlers,
     routes: Routes,
-    concurrency: usize,
-    timeout: Duration,
+    config: Config,
     max_retries: u32,
-    lease: Duration,
-    grace: Duration,
     foreign: Foreign,
     peer: Peer,
     strays: Option<Duration>,
@@ -78,11 +59,8 @@ impl Worker {
             broker: client.broker().clone(),
             handlers: Handlers::default(),
             routes: Routes::default(),
-            concurrency: CONCURRENCY,
-            timeout: JOB_TIMEOUT,
+            config: Config::default(),
             max_retries: DEFAULT_MAX_RETRIES,
-            lease: LEASE,
-            grace: GRACE,
             foreign: Foreign::default(),
             peer: Peer::default(),
             strays: None,
@@ -123,19 +101,18 @@ impl Worker {
         Self { routes, ..self }
     }
 
-    /// Runs so many jobs at once, at least 1 and at most [`MAX_CONCURRENCY`].
+    /// The most jobs that run at once. Default: 10, minimum: 1, maximum: 1,000.
     #[must_use]
-    pub fn concurrency(self, jobs: usize) -> Self {
-        Self {
-            concurrency: jobs.clamp(1, MAX_CONCURRENCY),
-            ..self
-        }
+    pub fn concurrency(mut self, jobs: usize) -> Self {
+        self.config.concurrency = jobs;
+        self
     }
 
-    /// A run may take so long.
+    /// The longest run of a job. Default: 5 min, minimum: 1 ms, maximum: 10 years.
     #[must_use]
-    pub fn timeout(self, timeout: Duration) -> Self {
-        Self { timeout, ..self }
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.config.timeout = timeout;
+        self
     }
 
     /// A job whose record does not say it gets so many runs.
@@ -147,16 +124,19 @@ impl Worker {
         }
     }
 
-    /// A job is this worker's for so long without a renewal: as late it comes back when the worker is killed.
+    /// How long a job belongs to this worker without a renewal. If the process dies, its jobs wait as long. Default: 10 s,
+    /// minimum: 300 ms, maximum: 1 h.
     #[must_use]
-    pub fn lease(self, lease: Duration) -> Self {
-        Self { lease, ..self }
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.config.lease = lease;
+        self
     }
 
-    /// When it is stopped it waits so long for what it runs.
+    /// How long shutdown waits for running jobs before it releases them. Default: 25 s, maximum: 10 years.
     #[must_use]
-    pub fn grace(self, grace: Duration) -> Self {
-        Self { grace, ..self }
+    pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
+        self.config.shutdown_timeout = timeout;
+        self
     }
 
     /// What becomes of jobs for others on lists without a route.
@@ -190,8 +170,9 @@ impl Worker {
     /// Starts it.
     ///
     /// # Errors
-    /// If there is no thread for it.
+    /// If a setting is out of its limits ([`Error::Setting`]), or the system has no thread left.
     pub async fn start(self) -> Result<WorkerHandle, Error> {
+        self.config.validate()?;
         if let Some(age) = self.strays {
             tracing::warn!(
                 ?age,
@@ -200,24 +181,21 @@ impl Worker {
             );
         }
         let lists = self.broker.keys().lists(self.routes.keys());
-        let setup = Setup {
-            lists,
-            identity: crate::worker::Identity::new(&local_name("bananas")),
+        let protocol = BananasProtocol {
+            lists: watch::Sender::new(Arc::new(lists)),
+            identity: Identity::new(&local_name("bananas")),
             broker: self.broker,
             handlers: self.handlers,
             routes: self.routes,
-            concurrency: self.concurrency,
-            timeout: self.timeout,
             max_retries: self.max_retries,
-            lease: self.lease,
-            grace: self.grace,
             foreign: self.foreign,
             peer: self.peer,
             strays: self.strays,
             scheduler: self.scheduler,
-            meter: Meter::new(&Hero::default(), self.concurrency),
+            rests: watch::Sender::new(None),
+            behind: tokio::sync::Mutex::default(),
         };
-        handle::start(Arc::new(State::new(setup)))
+        worker::start(Engine::new(protocol, self.config, LogFolders::default()))
     }
 }
 

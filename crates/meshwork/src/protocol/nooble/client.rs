@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::replies::{Reader, Replies, Told};
 use super::request::{Request, new_id, now};
 use super::subscribe::Subscription;
-use super::{Error, LONGEST, WAITS_FOR_CALLBACK};
+use super::{Error, WAITS_FOR_CALLBACK};
 use crate::span::Subject;
+use crate::worker::config::LONGEST;
 
 /// A client of one service; cheap to clone, all clones share their connections.
 #[derive(Clone)]

@@ -119,6 +119,9 @@ pub enum Error {
         /// The most bytes.
         bytes: usize,
     },
+    /// A setting of a service is out of its limits; nothing was started.
+    #[error(transparent)]
+    Setting(#[from] crate::worker::InvalidSetting),
     /// There is no thread for a service.
     #[error("a service cannot be started: {0}")]
     Thread(#[from] std::io::Error),

@@ -10,10 +10,11 @@ use tokio_util::sync::DropGuard;
 use super::Error;
 use super::pull::{promote, pull, take_over, trim};
 use super::run::release;
-use super::state::{Setup, State};
+use super::state::{InHand, Setup, State};
 use super::tidy::tidy;
+use crate::Monitor;
 use crate::worker::dedicated_thread::Thread;
-use crate::worker::release::{ENDED, ended_or_cut_off};
+use crate::worker::release::{ENDED, ended_or_cut_off, release_all};
 
 /// How long a stopping service waits for its parked connections to come back.
 const UNPARK: Duration = Duration::from_secs(2);
@@ -28,6 +29,7 @@ pub struct ServiceHandle {
     tidies: JoinHandle<()>,
     keeper: Thread,
     stop: DropGuard,
+    monitor: Monitor,
 }
 
 pub(super) fn start(state: Arc<State>) -> Result<ServiceHandle, Error> {
@@ -48,7 +50,9 @@ pub(super) fn start(state: Arc<State>) -> Result<ServiceHandle, Error> {
     let ended = Arc::clone(&state);
     let ended = async move { ended.ended().await };
     let tidies = tokio::spawn(tidy(broker, over, ended));
+    let monitor = Monitor::new(Arc::clone(&state) as _, &state.stop, &tasks);
     Ok(ServiceHandle {
+        monitor,
         tasks,
         tidies,
         keeper,
@@ -62,6 +66,12 @@ impl ServiceHandle {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.state.setup.worker
+    }
+
+    /// Its health and its metrics. They stay valid while the service stops, and after.
+    #[must_use]
+    pub fn monitor(&self) -> Monitor {
+        self.monitor.clone()
     }
 
     /// The queues that it takes from.
@@ -95,20 +105,25 @@ impl ServiceHandle {
             tidies,
             keeper,
             stop,
+            monitor: _,
         } = self;
         drop(stop);
         let takes_no_more = tokio::time::timeout(UNPARK, join_all(tasks)).await.is_ok();
         if !takes_no_more {
             tracing::warn!("a wait for messages has not ended; what it brings is taken over later");
         }
-        let grace = state.setup.grace;
+        let grace = state.setup.config.shutdown_timeout;
         let _ = tokio::time::timeout(grace, state.ended()).await;
         let left = state.all();
         // Another service begins with what is handed back at once: here it must be over.
         left.iter().for_each(|in_hand| in_hand.lost.cancel());
         ended_or_cut_off(state.ended(), cut_off).await;
-        // Together: where the server is gone, each waits for it.
-        let handed_back = join_all(left.iter().map(|in_hand| release(&state, in_hand))).await;
+        let lease = state.setup.config.lease;
+        let give_back = |in_hand: Arc<InHand>| {
+            let state = Arc::clone(&state);
+            async move { Ok(release(&state, &in_hand).await) }
+        };
+        let released = release_all(left, lease, give_back).await;
         if tokio::time::timeout(TIDY, tidies).await.is_err() {
             tracing::warn!("the trace was not told of all that is over");
         }
@@ -116,7 +131,7 @@ impl ServiceHandle {
         if takes_no_more {
             leave(&state.setup).await;
         }
-        handed_back.into_iter().filter(|it| *it).count()
+        released
     }
 }
 

@@ -22,10 +22,10 @@ async fn keep(state: &State) {
         match state.setup.broker.dedicated().await {
             Ok(broker) => {
                 if let Err(error) = renew(&broker, state, &mut backoff).await {
-                    broker.outages().failed("renew", &error);
+                    state.failed("renew", "renew", &error);
                 }
             }
-            Err(error) => state.setup.broker.outages().failed("renew", &error),
+            Err(error) => state.failed("connect", "renew", &error),
         }
         backoff.wait().await;
     }
@@ -43,7 +43,7 @@ async fn renew(broker: &Nooble, state: &State, backoff: &mut Backoff) -> Result<
             match renew_queue(broker, state, queue).await {
                 Err(error) if !error.is_temporary() => {
                     // The others are kept all the same; of this one no more is taken.
-                    broker.outages().failed("keep", &error);
+                    state.failed("renew", "keep", &error);
                     kept = false;
                 }
                 renewed => renewed?,
@@ -56,7 +56,7 @@ async fn renew(broker: &Nooble, state: &State, backoff: &mut Backoff) -> Result<
         }
         if !loaded {
             // Once per connection, since a server that was restarted has forgotten them.
-            let load = in_turn(broker.outages(), "load", setup.lease, broker.load());
+            let load = in_turn(broker.outages(), "load", setup.config.lease, broker.load());
             loaded = load.await?.is_some();
         }
     }
@@ -70,10 +70,11 @@ async fn renew_queue(broker: &Nooble, state: &State, queue: &Queue) -> Result<()
         .chunks(MAX_ITEMS)
         .chain(held.is_empty().then_some(&[][..]));
     for part in parts {
-        let renewed = broker.renew(&setup.worker, &queue.source, part, setup.lease);
+        let renewed = broker.renew(&setup.worker, &queue.source, part, setup.config.lease);
         let gone = within("renew", state.beat(), renewed).await?;
-        state.lose(&queue.source, &gone);
+        state.meter.heard();
+        state.meter.lost(state.lose(&queue.source, &gone));
     }
-    queue.is_kept(began + setup.lease);
+    queue.is_kept(began + setup.config.lease);
     Ok(())
 }

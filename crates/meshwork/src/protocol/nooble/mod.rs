@@ -38,24 +38,13 @@ use state::{Queue, Setup, State};
 pub use subscribe::{MAX_UNREAD, Notice, Notification, Subscription};
 
 pub use super::handlers::{HandlerError, UnknownScript};
-use crate::worker::MIN_LEASE;
+use crate::worker::Config;
+pub use crate::worker::MAX_CONCURRENCY;
 
-/// Actions that run at once, unless it is said.
-const CONCURRENCY: usize = 10;
-/// The most.
-pub const MAX_CONCURRENCY: usize = 1000;
-/// How long a run may take, unless it is said: beyond, Nooble4's standard asks for callbacks; and these take longer.
-const TIMEOUT: Duration = Duration::from_secs(300);
-/// The longest time that is waited for anything: ten years, which clocks can still add to now.
-const LONGEST: Duration = Duration::from_secs(3_650 * 86_400);
 /// How many runs an action gets that nobody waits for, unless it is said.
 const RUNS: u32 = 3;
 /// The pause after the first failure, and the longest one.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(600));
-/// How long a message is a service's without a renewal.
-const LEASE: Duration = Duration::from_secs(10);
-/// How long a service that stops waits for what it runs.
-const GRACE: Duration = Duration::from_secs(30);
 /// How long an answer waits for its caller: the longest call that makes sense is shorter.
 const ANSWER_WAITS: Duration = Duration::from_secs(3_600);
 /// How long a callback waits for who takes it, and how long one is waited for: over a weekend.
@@ -69,13 +58,10 @@ pub struct Service {
     actions: Vec<Arc<Source>>,
     /// Where callbacks come from, and what deals with them.
     callbacks: Vec<(Arc<Source>, Handlers)>,
-    concurrency: usize,
-    timeout: Duration,
+    config: Config,
     runs: u32,
     call_runs: u32,
     pauses: (Duration, Duration),
-    lease: Duration,
-    grace: Duration,
     adopt: Option<Duration>,
     unasked: bool,
 }
@@ -97,13 +83,10 @@ impl Service {
             registry: Registry::default(),
             actions: Vec::new(),
             callbacks: Vec::new(),
-            concurrency: CONCURRENCY,
-            timeout: TIMEOUT,
+            config: Config::default(),
             runs: RUNS,
             call_runs: 1,
             pauses: PAUSES,
-            lease: LEASE,
-            grace: GRACE,
             adopt: None,
             unasked: false,
         }
@@ -191,22 +174,18 @@ impl Service {
         }
     }
 
-    /// Deals with so many at once, at least 1 and at most [`MAX_CONCURRENCY`].
+    /// The most actions that run at once. Default: 10, minimum: 1, maximum: 1,000.
     #[must_use]
-    pub fn concurrency(self, actions: usize) -> Self {
-        Self {
-            concurrency: actions.clamp(1, MAX_CONCURRENCY),
-            ..self
-        }
+    pub fn concurrency(mut self, actions: usize) -> Self {
+        self.config.concurrency = actions;
+        self
     }
 
-    /// A run may take so long, ten years at most (default 5 min).
+    /// The longest run of an action. Default: 5 min, minimum: 1 ms, maximum: 10 years.
     #[must_use]
-    pub fn timeout(self, timeout: Duration) -> Self {
-        Self {
-            timeout: timeout.min(LONGEST),
-            ..self
-        }
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.config.timeout = timeout;
+        self
     }
 
     /// An action that nobody waits for gets so many runs (default 3).
@@ -233,20 +212,19 @@ impl Service {
         }
     }
 
-    /// A message is this service's for so long without a renewal (default 10 s, at least 0.3 s): as late it is taken over
-    /// when the process is killed.
+    /// Lease duration. If the process dies, another service takes its messages over after this time. Default: 10 s, minimum:
+    /// 300 ms, maximum: 1 h.
     #[must_use]
-    pub fn lease(self, lease: Duration) -> Self {
-        Self {
-            lease: lease.max(MIN_LEASE),
-            ..self
-        }
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.config.lease = lease;
+        self
     }
 
-    /// When it is stopped it waits so long for what it runs.
+    /// How long shutdown waits for running actions before it releases them. Default: 25 s, maximum: 10 years.
     #[must_use]
-    pub fn grace(self, grace: Duration) -> Self {
-        Self { grace, ..self }
+    pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
+        self.config.shutdown_timeout = timeout;
+        self
     }
 
     /// Takes over what workers of Nooble4 left in a stream for so long. Off unless it is said: these do not say that
@@ -259,10 +237,11 @@ impl Service {
     /// Starts it.
     ///
     /// # Errors
-    /// If there is no thread for it.
+    /// If a setting is out of its limits ([`Error::Setting`]), or the system has no thread left.
     pub async fn start(self) -> Result<ServiceHandle, Error> {
+        self.config.validate()?;
         let incarnation = format!("{}.{}", self.client.service(), request::new_id());
-        let handlers = Arc::new(self.registry.ready(self.timeout));
+        let handlers = Arc::new(self.registry.ready(self.config.timeout));
         let of_actions = |source| Queue::new(source, false, Arc::clone(&handlers));
         let of_callbacks = |(source, handlers)| Queue::new(source, true, Arc::new(handlers));
         let queues = self.actions.into_iter().map(of_actions);
@@ -272,14 +251,11 @@ impl Service {
             worker: Nooble::worker(&incarnation),
             client: self.client,
             queues: queues.map(Arc::new).collect(),
-            concurrency: self.concurrency,
-            timeout: self.timeout,
+            config: self.config,
             runs: self.runs,
             call_runs: self.call_runs,
             pause: self.pauses.0,
             longest_pause: self.pauses.1,
-            lease: self.lease,
-            grace: self.grace,
             adopt: self.adopt,
             unasked: self.unasked,
         };

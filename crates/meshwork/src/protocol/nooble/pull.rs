@@ -71,7 +71,7 @@ pub(super) async fn pull(state: Arc<State>, queue: Arc<Queue>) {
             Err(error) => {
                 (pull.next, pull.waits, pull.begun) = (Next::Receive, None, None);
                 pull.queue.doubt();
-                pull.state.setup.broker.outages().failed("claim", &error);
+                pull.state.failed("claim", "claim", &error);
                 tokio::select! {
                     () = stop.cancelled() => break,
                     () = backoff.wait() => {}
@@ -117,6 +117,7 @@ impl Pull {
         let (slots, source, known) = (free.len(), &self.queue.source, self.queue.known_for());
         let taken = setup.broker.receive(&setup.worker, source, slots).await?;
         let taken = known.in_time("receive", taken, Vec::is_empty)?;
+        self.state.meter.took(taken.len());
         let some_came = !taken.is_empty();
         if !some_came {
             self.next = Next::Wait;
@@ -178,6 +179,7 @@ impl Pull {
 
     /// Runs a message that was waited for.
     fn start(&mut self, received: Received) {
+        self.state.meter.took(1);
         let in_hand = start_soon(&self.state, &self.queue, received);
         let alone = self.state.running.len() <= 1;
         self.next = if alone { Next::Wait } else { Next::Receive };
@@ -314,7 +316,11 @@ impl TakeOver {
     /// What services that are gone had in hand, and of a stream what this one was given without its knowledge.
     async fn reclaim(&mut self, most: usize) -> Vec<Received> {
         let (setup, queue) = (&self.state.setup, &self.queue);
-        let (broker, ages, known) = (&setup.broker, (setup.lease, setup.adopt), queue.known_for());
+        let (broker, ages, known) = (
+            &setup.broker,
+            (setup.config.lease, setup.adopt),
+            queue.known_for(),
+        );
         let taken = broker.reclaim(&setup.worker, &queue.source, most, ages, &self.from);
         let in_time =
             |taken| known.in_time("reclaim", taken, |it: &Reclaimed| it.messages.is_empty());
@@ -330,7 +336,7 @@ impl TakeOver {
             }
             Err(error) => {
                 queue.doubt();
-                setup.broker.outages().failed("reclaim", &error);
+                self.state.failed("claim", "reclaim", &error);
                 Vec::new()
             }
         }
@@ -386,7 +392,7 @@ const KEEP: Duration = Duration::from_secs(600);
 /// Deletes what is done with from a stream, and who is gone from its group.
 pub(super) async fn trim(state: Arc<State>, queue: Arc<Queue>) {
     // Who waits is not heard of while it does.
-    let gone = state.setup.lease + MAX_WAIT;
+    let gone = state.setup.config.lease + MAX_WAIT;
     loop {
         let broker = &state.setup.broker;
         let deleted = broker.trim(&queue.source, KEEP, gone).await;

@@ -28,9 +28,9 @@ use super::state::{InHand, Queue, State};
 use crate::clock::host_micros;
 use crate::runner::panic_text;
 use crate::span::{self, Subject, dequeued};
+use crate::worker::executor::CUT_OFF;
+use crate::worker::meter::Outcome;
 
-/// How long a handler may go on after it was told to stop before it is cut off.
-const CUT_OFF: Duration = Duration::from_secs(1);
 /// The longest error that is kept, in bytes, with the details of the failure: more belongs in a log.
 const MAX_ERROR: usize = 16 * 1024;
 
@@ -194,7 +194,16 @@ impl Task<'_> {
         // What reads the data for a function runs before its first step.
         let (data, expected) = (self.action.data.clone(), context.expected());
         let act = async move { handler.act(data, context).await };
-        match self.execute(act, &stop).await {
+        let given = self.execute(act, &stop).await;
+        let outcome = match &given {
+            None => Outcome::Lost,
+            Some(Ok(_)) => Outcome::Finished,
+            Some(Err(error)) => error.kind.into(),
+        };
+        let took = self.began.1.elapsed();
+        let meter = &self.state.meter;
+        meter.ended(&self.action.action_type, took, outcome);
+        match given {
             None => self.lost(),
             Some(Ok(data)) => self.finish(&Ok(data), &expected).await,
             Some(Err(error)) => Box::pin(self.fail(error, false)).await,
@@ -207,7 +216,7 @@ impl Task<'_> {
         act: impl Future<Output = Given>,
         stop: &CancellationToken,
     ) -> Option<Given> {
-        let timeout = self.state.setup.timeout;
+        let timeout = self.state.setup.config.timeout;
         let act = async {
             let ended = AssertUnwindSafe(act).catch_unwind().await;
             ended.unwrap_or_else(|panic| Err(ActionError::panicked(panic_text(&*panic))))
@@ -407,7 +416,7 @@ where
                 return Ok(told);
             }
             Err(error) if error.is_temporary() => {
-                state.setup.broker.outages().failed("report", &error);
+                state.failed("report", "report", &error);
             }
             Err(error) => {
                 let queue = in_hand.received.source.queue();

@@ -15,13 +15,13 @@ use tokio_util::task::TaskTracker;
 use super::client::Client;
 use super::handler::Handlers;
 use super::tidy::Ends;
+use crate::worker::config::{Config, HEARTBEATS};
+use crate::worker::{HealthSource, Meter};
 
-/// So often what is in hand is renewed while it lasts.
-const RENEWALS: u32 = 3;
 /// So often it is looked, a renewal apart, for what came when a connection broke: a wait that the server knows of goes on
 /// for as long as one renewal lasts. Of a list, what is unknown twice is taken; of a stream, what was not renewed for a
 /// lease, and the last look may be without a slot.
-const DOUBTS: u32 = RENEWALS + 3;
+const DOUBTS: u32 = HEARTBEATS + 3;
 
 /// What a service was started with.
 pub(super) struct Setup {
@@ -29,14 +29,11 @@ pub(super) struct Setup {
     pub(super) client: Client,
     pub(super) worker: String,
     pub(super) queues: Vec<Arc<Queue>>,
-    pub(super) concurrency: usize,
-    pub(super) timeout: Duration,
+    pub(super) config: Config,
     pub(super) runs: u32,
     pub(super) call_runs: u32,
     pub(super) pause: Duration,
     pub(super) longest_pause: Duration,
-    pub(super) lease: Duration,
-    pub(super) grace: Duration,
     pub(super) adopt: Option<Duration>,
     pub(super) unasked: bool,
 }
@@ -144,6 +141,8 @@ pub(super) struct State {
     pub(super) stop: CancellationToken,
     /// The runs.
     pub(super) running: TaskTracker,
+    /// Its metrics.
+    pub(super) meter: Meter,
     /// Those that are over, as far as something is left to do for them.
     pub(super) over: Arc<Ends>,
 }
@@ -151,7 +150,8 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(setup: Setup) -> Self {
         Self {
-            slots: Arc::new(Semaphore::new(setup.concurrency)),
+            meter: Meter::new(setup.config.concurrency),
+            slots: Arc::new(Semaphore::new(setup.config.concurrency)),
             setup,
             in_hand: Mutex::default(),
             numbers: AtomicU64::new(0),
@@ -164,7 +164,7 @@ impl State {
     /// Between two renewals; as long all waits for messages of a queue last, which is shorter than what the worker is
     /// registered for.
     pub(super) fn beat(&self) -> Duration {
-        self.setup.lease / RENEWALS
+        self.setup.config.heartbeat_interval()
     }
 
     fn messages(&self) -> MutexGuard<'_, HashMap<u64, Arc<InHand>>> {
@@ -189,9 +189,11 @@ impl State {
         self.messages().remove(&in_hand.number);
     }
 
-    /// The messages in hand.
+    /// The messages in hand, the newest first: released in this order, the oldest is the next one again.
     pub(super) fn all(&self) -> Vec<Arc<InHand>> {
-        self.messages().values().cloned().collect()
+        let mut all: Vec<_> = self.messages().values().cloned().collect();
+        all.sort_unstable_by_key(|in_hand| std::cmp::Reverse(in_hand.number));
+        all
     }
 
     /// Ids and proofs of what is in hand of a queue.
@@ -217,13 +219,22 @@ impl State {
         unknown
     }
 
-    /// Ends the runs of messages of a queue that are this service's no more.
-    pub(super) fn lose(&self, source: &Source, ids: &[String]) {
+    /// Ends the runs of messages of a queue that belong to this service no more. Returns their number.
+    pub(super) fn lose(&self, source: &Source, ids: &[String]) -> usize {
+        let mut lost = 0;
         for one in self.messages().values() {
             if *one.received.source == *source && ids.contains(&one.received.id) {
+                lost += usize::from(!one.lost.is_cancelled());
                 one.lost.cancel();
             }
         }
+        lost
+    }
+
+    /// A call over a connection has failed.
+    pub(super) fn failed(&self, operation: &'static str, outage: &'static str, error: &Error) {
+        self.meter.failed(operation, error);
+        self.setup.broker.outages().failed(outage, error);
     }
 
     /// What is in hand of a queue may be more than what is known here: it is looked for.
@@ -301,5 +312,26 @@ impl State {
         };
         let others = std::iter::from_fn(|| self.free_slot()).take(most.saturating_sub(1));
         Some(std::iter::once(first).chain(others).collect())
+    }
+}
+
+impl HealthSource for State {
+    fn name(&self) -> &str {
+        &self.setup.worker
+    }
+
+    fn busy(&self) -> usize {
+        self.messages().len()
+    }
+
+    /// The server counts it as alive while it takes from all its queues.
+    fn alive_until(&self) -> Option<Instant> {
+        let queues = self.setup.queues.iter();
+        let alive = queues.map(|queue| *queue.alive.borrow());
+        alive.min().flatten()
+    }
+
+    fn meter(&self) -> &Meter {
+        &self.meter
     }
 }

@@ -73,7 +73,7 @@ pub(crate) struct LogFolders(Vec<Arc<Folder>>);
 
 impl LogFolders {
     /// Opens the folders; relative paths are relative to the first.
-    pub(super) fn open(paths: &[PathBuf]) -> Result<Self, LogDirError> {
+    pub(crate) fn open(paths: &[PathBuf]) -> Result<Self, LogDirError> {
         let folders = paths.iter().map(|path| Folder::open(path).map(Arc::new));
         Ok(Self(folders.collect::<Result<_, _>>()?))
     }

@@ -75,7 +75,7 @@ async fn many_that_come_late_hold_up_no_stop() {
         here.submit(request).await.unwrap();
     }
     let (runs, worker) = counting(&there);
-    let worker = worker.concurrency(JOBS).grace(Duration::ZERO);
+    let worker = worker.concurrency(JOBS).shutdown_timeout(Duration::ZERO);
     let worker = worker.start().await.unwrap();
     way.stands_still().await;
     let since = Instant::now();

@@ -195,7 +195,7 @@ async fn a_full_route_holds_up_no_other() {
     let stopping = tokio::spawn(holding.stop());
     eventually("one listens no more", BOUND, async || {
         let feeds: usize = ground.say(&["ZCARD", "bananas:mw:feeds"]).await;
-        (feeds == both.lists().len()).then_some(())
+        (feeds == both.queues().len()).then_some(())
     })
     .await;
     gate.add_permits(1);

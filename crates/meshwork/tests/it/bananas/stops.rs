@@ -20,7 +20,7 @@ async fn a_worker_that_stops_hands_back() {
         return;
     };
     let (started, mut starts) = mpsc::unbounded_channel();
-    let worker = held(&ground, started, Arc::default()).grace(Duration::ZERO);
+    let worker = held(&ground, started, Arc::default()).shutdown_timeout(Duration::ZERO);
     let worker = worker.start().await.unwrap();
     let id = ground.client.submit(Request::raw("held", "null")).await;
     let id = id.unwrap();
@@ -58,7 +58,10 @@ async fn what_is_handed_back_has_ended_here() {
         over.store(true, Ordering::SeqCst);
         async { Ok::<_, String>("dropped") }
     };
-    let first = ground.worker().handle("deaf", deaf).grace(Duration::ZERO);
+    let first = ground
+        .worker()
+        .handle("deaf", deaf)
+        .shutdown_timeout(Duration::ZERO);
     let first = first.start().await.unwrap();
     first.registered().await;
     let id = ground.client.submit(Request::raw("deaf", "null")).await;
@@ -111,7 +114,10 @@ async fn a_handler_that_holds_its_thread_holds_up_no_stop() {
         let _ = tokio::task::block_in_place(|| waits.lock().unwrap().recv());
         async { Ok::<_, String>("late") }
     };
-    let worker = ground.worker().handle("holds", holds).grace(Duration::ZERO);
+    let worker = ground
+        .worker()
+        .handle("holds", holds)
+        .shutdown_timeout(Duration::ZERO);
     let worker = worker.start().await.unwrap();
     let id = ground.client.submit(Request::raw("holds", "null")).await;
     let id = id.unwrap();

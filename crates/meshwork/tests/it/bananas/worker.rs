@@ -371,7 +371,7 @@ async fn an_idle_worker_is_woken() {
         .start()
         .await
         .unwrap();
-    let lists = worker.lists().to_vec();
+    let lists = worker.queues();
     assert_eq!(lists.len(), 9);
     let mut raw = ground.raw().await;
     let mut took = Vec::new();

@@ -133,7 +133,11 @@ async fn no_time_is_too_long_or_too_short() {
         let path = dir.path().join("none.py");
         std::fs::write(&path, "").unwrap();
         let service = ground.service().script("demo.none", &path).unwrap();
-        let service = service.lease(Duration::ZERO).timeout(Duration::MAX);
+        let (shortest, longest) = (
+            Duration::from_millis(300),
+            Duration::from_secs(3650 * 86_400),
+        );
+        let service = service.lease(shortest).timeout(longest);
         let service = service.start().await.unwrap();
         let answers = async {
             for asks in [

@@ -20,7 +20,11 @@ async fn a_service_that_stops_hands_back_what_takes_too_long() {
             async { std::future::pending::<Result<(), String>>().await }
         };
         let stops = Service::new(&ground.demo).handle("demo.once", hang);
-        let stops = stops.grace(Duration::ZERO).start().await.unwrap();
+        let stops = stops
+            .shutdown_timeout(Duration::ZERO)
+            .start()
+            .await
+            .unwrap();
         ground
             .tester
             .send(request("demo.once", json!({ "a": 1 })))
@@ -68,7 +72,11 @@ async fn what_is_handed_back_runs_no_more() {
                 }
             };
             let service = Service::new(&ground.demo).handle("demo.once", hang);
-            let service = service.grace(Duration::ZERO).start().await.unwrap();
+            let service = service
+                .shutdown_timeout(Duration::ZERO)
+                .start()
+                .await
+                .unwrap();
             service.registered().await;
             service
         };
@@ -103,7 +111,9 @@ async fn a_service_stops_soon_although_the_server_is_gone() {
         async { std::future::pending::<Result<(), String>>().await }
     };
     let service = Service::new(&client).handle("demo.once", hang);
-    let service = service.concurrency(IN_HAND as usize).grace(Duration::ZERO);
+    let service = service
+        .concurrency(IN_HAND as usize)
+        .shutdown_timeout(Duration::ZERO);
     let service = service.start().await.unwrap();
     for _ in 0..IN_HAND {
         client.send(request("demo.once", json!({}))).await.unwrap();
@@ -145,7 +155,7 @@ async fn a_handler_that_holds_its_thread_holds_up_no_stop() {
         let service = Service::new(&ground.demo)
             .handle("demo.hang", hang)
             .handle("demo.hold", hold)
-            .grace(Duration::ZERO);
+            .shutdown_timeout(Duration::ZERO);
         let service = service.start().await.unwrap();
         // One after the other, so that each has begun before the service stops.
         for action_type in ["demo.hang", "demo.hold"] {

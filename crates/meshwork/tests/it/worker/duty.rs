@@ -309,7 +309,7 @@ pub(crate) async fn an_alias_of_the_default_level_is_taken_from(client: Client) 
 pub(crate) async fn what_is_handed_back_stands_in_its_order(client: Client) {
     let gate = Gate::new();
     let first = worker(&client, &Scripted::gated(&gate))
-        .grace(Duration::ZERO)
+        .shutdown_timeout(Duration::ZERO)
         .concurrency(8);
     let first = first.start().await.unwrap();
     let jobs: Vec<_> = (0..8)

@@ -187,7 +187,7 @@ async fn as_many_jobs_run_at_once_as_there_are_slots(client: Client) {
 async fn a_stopping_worker_hands_back_at_no_cost(client: Client) {
     let gate = Gate::new();
     let first = worker(&client, &Scripted::gated(&gate))
-        .grace(Duration::ZERO)
+        .shutdown_timeout(Duration::ZERO)
         .start()
         .await
         .unwrap();

@@ -74,7 +74,7 @@ pub(crate) async fn what_is_handed_back_has_ended_here(client: Client) {
         ended: watch::Sender::new(false),
     });
     let first = Worker::new(&client).runner(osis(), Arc::clone(&heeding) as _);
-    let first = first.lease(SHORT).grace(Duration::ZERO);
+    let first = first.lease(SHORT).shutdown_timeout(Duration::ZERO);
     let first = first.start().await.unwrap();
     let jobs = ["slow", "quick"].map(|script| JobRequest::new(osis(), script).build().unwrap());
     client.submit_all(&jobs).await.unwrap();
@@ -125,7 +125,11 @@ pub(crate) async fn a_run_that_holds_its_thread_holds_up_no_stop(client: Client)
         go: Mutex::new(held),
     });
     let holds = Worker::new(&client).runner(osis(), Arc::clone(&holding) as _);
-    let holds = holds.grace(Duration::ZERO).start().await.unwrap();
+    let holds = holds
+        .shutdown_timeout(Duration::ZERO)
+        .start()
+        .await
+        .unwrap();
     let job = JobRequest::new(osis(), "once").build().unwrap();
     client.submit_all(std::slice::from_ref(&job)).await.unwrap();
     waits(&holding.begun, |begun| *begun == 1).await;

@@ -1,5 +1,5 @@
-//! What a worker takes from: the canonical queues of its types, and, while a type migrates, the old lists
-//! after them. Who waits on them is in `feed`.
+//! Subscription: the queues that a worker takes from. These are the canonical queues of its types and, while a type migrates,
+//! the old lists after them.
 
 use std::borrow::Cow;
 
@@ -9,6 +9,8 @@ use meshwork_model::migration::{Migration, Phase};
 use meshwork_model::name::{ActorId, RoutingKey, ScriptType};
 use meshwork_model::route::routes::Routes;
 use meshwork_model::route::{Listen, Priority};
+
+use crate::worker::protocol::Queues;
 
 /// A claim that is the eighth since the last of its kind to bring jobs goes the other way round, so that
 /// what is less urgent gets an eighth of the claims however much else there is.
@@ -122,11 +124,6 @@ impl Lists {
         Self { names, old, parts }
     }
 
-    /// All of them, in their order.
-    pub(super) fn names(&self) -> &[String] {
-        &self.names
-    }
-
     /// The canonical ones.
     pub(super) fn queues(&self) -> &[String] {
         &self.names[..self.names.len() - self.old.len()]
@@ -163,12 +160,22 @@ impl Lists {
 
     /// Those that a connection waits on. What comes to an alias of the default level is left to the next
     /// claim: hardly anybody pushes there.
-    pub(super) fn parked(&self) -> impl Iterator<Item = &String> {
+    fn parked(&self) -> impl Iterator<Item = &String> {
         let alias = format!(":prio:{}", Priority::Normal.level());
         let canonical = self.queues().iter();
         canonical
             .filter(move |queue| !queue.ends_with(&alias))
             .chain(self.old.iter().map(|old| &old.list))
+    }
+}
+
+impl Queues for Lists {
+    fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn waited(&self) -> Vec<String> {
+        self.parked().cloned().collect()
     }
 }
 
@@ -183,29 +190,18 @@ pub(super) struct Turn {
     backwards: bool,
 }
 
-/// Which way round claims go.
-#[derive(Debug, Default)]
-pub(super) struct Order {
-    /// How many claims have brought jobs.
-    brought: usize,
-}
-
-impl Order {
-    /// The order of the next claim.
-    pub(super) fn turn(&self, routes: Option<&Routes>) -> Turn {
-        let other_way = self.brought % REVERSE_EVERY == REVERSE_EVERY - 1;
+impl Turn {
+    /// The order of a claim after so many that have brought jobs. Without that number it is the usual one.
+    pub(super) fn of(round: Option<usize>, routes: Option<&Routes>) -> Self {
+        let Some(round) = round else {
+            return Self::default();
+        };
+        let other_way = round % REVERSE_EVERY == REVERSE_EVERY - 1;
         let weighted = routes.filter(|routes| routes.is_weighted());
-        Turn {
+        Self {
             reverse: other_way && weighted.is_none(),
-            first: weighted.map_or(0, |routes| routes.first(self.brought)),
+            first: weighted.map_or(0, |routes| routes.first(round)),
             backwards: other_way && weighted.is_some(),
-        }
-    }
-
-    /// A claim brought so many jobs.
-    pub(super) fn note(&mut self, jobs: usize) {
-        if jobs > 0 {
-            self.brought = self.brought.wrapping_add(1);
         }
     }
 }
@@ -282,16 +278,10 @@ mod tests {
 
     #[test]
     fn every_eighth_claim_that_brings_jobs_goes_the_other_way_round() {
-        let mut order = Order::default();
-        let mut reversed = Vec::new();
-        for claim in 0..20 {
-            if order.turn(None).reverse {
-                reversed.push(claim);
-            }
-            order.note(0);
-            order.note(1);
-        }
+        let is_reversed = |round: &usize| Turn::of(Some(*round), None).reverse;
+        let reversed: Vec<_> = (0..20).filter(is_reversed).collect();
         assert_eq!(reversed, [7, 15]);
+        assert_eq!(Turn::of(None, None), Turn::default());
     }
 
     /// The queues of one type for these routes, without those for other priorities.
@@ -309,7 +299,7 @@ mod tests {
 
     #[test]
     fn routes_are_taken_from_in_their_order_or_by_weight() {
-        let after = |claims| move |routes: &Routes| Order { brought: claims }.turn(Some(routes));
+        let after = |claims| move |routes: &Routes| Turn::of(Some(claims), Some(routes));
         let strict = [":group:gpu", ":group:eu", ":group:default", ""];
         for claims in 0..8 {
             assert_eq!(routed("gpu,eu,default", after(claims)), strict);
@@ -332,7 +322,7 @@ mod tests {
         let routes: Routes = "gpu=2,eu=1".parse().unwrap();
         places.listens[0].routes = Some(routes.clone());
         let lists = lists(&places, &[""]);
-        let turn = Order { brought: 7 }.turn(Some(&routes));
+        let turn = Turn::of(Some(7), Some(&routes));
         assert!(!turn.reverse);
         let queues = lists.queues_in(turn);
         let (eu, gpu) = (
@@ -343,6 +333,6 @@ mod tests {
         assert_eq!(queues[4], format!("{gpu}:prio:2"));
         assert_eq!(queues.len(), lists.queues().len());
         let strict = "gpu,eu".parse().unwrap();
-        assert!(Order { brought: 7 }.turn(Some(&strict)).reverse);
+        assert!(Turn::of(Some(7), Some(&strict)).reverse);
     }
 }

@@ -18,7 +18,7 @@ use meshwork_broker::{Broker, Error, Retention};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::dedicated_thread::Never;
+use crate::worker::dedicated_thread::Never;
 pub(super) use leader::{LEADS_FOR, Leadership, POLL_EVERY};
 pub(super) use promoter::{NextDue, wait_for_wakeups};
 use task::{Ran, TaskList};

@@ -4,15 +4,15 @@
 use std::time::Duration;
 
 /// Between two polls; so long, at most, a second goes on without a leader.
-pub(in crate::worker) const POLL_EVERY: Duration = Duration::from_secs(1);
+pub(in crate::protocol::hero) const POLL_EVERY: Duration = Duration::from_secs(1);
 /// For how long a leader leads: a little less, so that a worker that is alone leads all the time.
-pub(in crate::worker) const LEADS_FOR: Duration = Duration::from_millis(900);
+pub(in crate::protocol::hero) const LEADS_FOR: Duration = Duration::from_millis(900);
 
 /// The answer of a poll.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::worker) struct Leadership {
+pub(in crate::protocol::hero) struct Leadership {
     /// Whether this worker leads.
-    pub(in crate::worker) leads: bool,
+    pub(in crate::protocol::hero) leads: bool,
     /// When the next delayed job or schedule is due. None: there is none.
-    pub(in crate::worker) due: Option<Duration>,
+    pub(in crate::protocol::hero) due: Option<Duration>,
 }

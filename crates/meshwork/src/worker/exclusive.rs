@@ -1,4 +1,4 @@
-//! Turns: a job whose record says `concurrent` = `false` runs alone on its worker. It waits until what runs
+//! Exclusive gate: a job whose record says `concurrent` = `false` runs alone on its worker. It waits until what runs
 //! there has ended, nothing starts beside it, and while it waits or runs the worker claims nothing more; so
 //! it comes to its turn however many others there are. Its timeout begins with its turn.
 
@@ -9,7 +9,7 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 /// Who may run now.
 #[derive(Debug, Clone)]
-pub(super) struct Turns {
+pub(super) struct ExclusiveGate {
     lock: Arc<RwLock<()>>,
     /// Whether a job waits to run alone, or does.
     alone: Arc<AtomicBool>,
@@ -17,19 +17,19 @@ pub(super) struct Turns {
 
 /// A place in the line. It is given up when this is dropped.
 #[derive(Debug)]
-pub(super) enum Place {
-    BesideOthers(Turns),
-    Alone(Turns),
+pub(super) enum GateTicket {
+    BesideOthers(ExclusiveGate),
+    Alone(ExclusiveGate),
 }
 
 /// A job's turn: it lasts until this is dropped.
 #[derive(Debug)]
-pub(super) enum Turn {
+pub(super) enum GateGuard {
     BesideOthers { _guard: OwnedRwLockReadGuard<()> },
     Alone { _guard: OwnedRwLockWriteGuard<()> },
 }
 
-impl Turns {
+impl ExclusiveGate {
     pub(super) fn new() -> Self {
         Self {
             lock: Arc::default(),
@@ -38,14 +38,14 @@ impl Turns {
     }
 
     /// A place for a job that runs beside others.
-    pub(super) fn beside_others(&self) -> Place {
-        Place::BesideOthers(self.clone())
+    pub(super) fn beside_others(&self) -> GateTicket {
+        GateTicket::BesideOthers(self.clone())
     }
 
-    /// A place for a job that runs alone. There is one at a time; see [`Turns::is_taken`].
-    pub(super) fn alone(&self) -> Place {
+    /// A place for a job that runs alone. There is one at a time; see [`ExclusiveGate::is_taken`].
+    pub(super) fn alone(&self) -> GateTicket {
         self.alone.store(true, Ordering::SeqCst);
-        Place::Alone(self.clone())
+        GateTicket::Alone(self.clone())
     }
 
     /// Whether a job waits to run alone, or does.
@@ -54,24 +54,24 @@ impl Turns {
     }
 }
 
-impl Place {
+impl GateTicket {
     /// Waits for the turn. The lock is fair: who comes first is first.
-    pub(super) async fn turn(&self) -> Turn {
+    pub(super) async fn enter(&self) -> GateGuard {
         match self {
-            Self::BesideOthers(turns) => Turn::BesideOthers {
-                _guard: Arc::clone(&turns.lock).read_owned().await,
+            Self::BesideOthers(gate) => GateGuard::BesideOthers {
+                _guard: Arc::clone(&gate.lock).read_owned().await,
             },
-            Self::Alone(turns) => Turn::Alone {
-                _guard: Arc::clone(&turns.lock).write_owned().await,
+            Self::Alone(gate) => GateGuard::Alone {
+                _guard: Arc::clone(&gate.lock).write_owned().await,
             },
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for GateTicket {
     fn drop(&mut self) {
-        if let Self::Alone(turns) = self {
-            turns.alone.store(false, Ordering::SeqCst);
+        if let Self::Alone(gate) = self {
+            gate.alone.store(false, Ordering::SeqCst);
         }
     }
 }

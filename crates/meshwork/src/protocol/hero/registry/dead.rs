@@ -28,7 +28,7 @@ impl Client {
 }
 
 /// The same over a worker's own connection.
-pub(in crate::worker) async fn reclaim_dead(
+pub(in crate::protocol::hero) async fn reclaim_dead(
     broker: &Broker,
 ) -> Result<usize, meshwork_broker::Error> {
     let own = Process::own();

@@ -1,32 +1,34 @@
 //! Control poll: once a second the worker learns which of its jobs are to stop, whether it leads maintenance, and how the
-//! migrations of its types stand. It runs on the keeper's thread.
+//! migrations of its types stand. It runs on the heartbeat thread.
 
 use std::sync::Arc;
 
-use meshwork_broker::{Broker, Control, Controlled};
+use meshwork_broker::{Broker, Claimed, Control, Controlled};
 use tokio::sync::watch;
 
-use super::Setup;
-use super::held::Held;
 use super::maintenance::{LEADS_FOR, Leadership, POLL_EVERY};
+use super::state::HeroProtocol;
 use crate::worker::dedicated_thread::{Never, in_turn};
+use crate::worker::in_flight::InFlight;
+use crate::worker::protocol::Queues;
 
 /// Polls until the connection breaks. A request to stop waits for the next poll at most.
 pub(super) async fn poll_control(
     broker: &Broker,
-    setup: &Setup,
-    held: &Held,
+    hero: &HeroProtocol,
+    in_flight: &InFlight<Claimed>,
     polls: &watch::Sender<Leadership>,
 ) -> Result<Never, meshwork_broker::Error> {
-    let queues = setup.places.control_queues(broker.keys());
-    let types = setup.places.types();
+    let queues = hero.places.control_queues(broker.keys());
+    let types = hero.places.types();
     let mut ticks = tokio::time::interval(POLL_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let ids = held.ids();
+        let mut ids = Vec::new();
+        in_flight.each(|claimed| ids.push(claimed.job.id.clone()));
         let asked = Controlled {
-            worker: setup.identity.worker(),
+            worker: hero.identity.worker(),
             queues: &queues,
             types: &types,
             held: &ids,
@@ -41,17 +43,22 @@ pub(super) async fn poll_control(
         )
         .await?
         {
-            heed(setup, held, polls, told);
+            heed(hero, in_flight, polls, told);
         }
     }
 }
 
-fn heed(setup: &Setup, held: &Held, polls: &watch::Sender<Leadership>, told: Control) {
+fn heed(
+    hero: &HeroProtocol,
+    in_flight: &InFlight<Claimed>,
+    polls: &watch::Sender<Leadership>,
+    told: Control,
+) {
     for id in &told.stop {
-        held.request_stop(id);
+        in_flight.cancel(|claimed| claimed.job.id == *id);
     }
-    let lists = setup.places.lists(setup.broker.keys(), &told.migrations);
-    setup.lists.send_if_modified(|now| {
+    let lists = hero.places.lists(hero.broker.keys(), &told.migrations);
+    hero.lists.send_if_modified(|now| {
         let changed = **now != lists;
         if changed {
             tracing::info!(lists = ?lists.names(), "a migration changed what is listened to");

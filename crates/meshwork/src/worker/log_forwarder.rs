@@ -1,17 +1,18 @@
-//! Ship: what a run says goes into the job's log in the store while it runs, in batches, and so does how far
-//! it is. It holds up neither the run nor, for long, its report.
+//! Log forwarder: sends output and progress of a run to the store while it runs, in batches. It delays neither the run nor,
+//! for long, its report.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::{Backoff, Broker, Claimed, Line, Logged};
+use meshwork_broker::{Backoff, Line, Logged};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::Setup;
+use super::engine::Engine;
+use super::protocol::Protocol;
 use crate::runner::log::{Batch, Entry, LogDrain, Progress};
 
-/// The most lines that wait to be shipped: as many as the store keeps of one job.
+/// The most lines that wait to be sent: as many as the store keeps of one job.
 pub(super) const CAPACITY: usize = 1000;
 /// Between two batches, so that a run that prints line by line costs ten calls a second at most.
 const PACE: Duration = Duration::from_millis(100);
@@ -24,43 +25,47 @@ const DROPPED: &str = "dropped";
 
 /// A run's log on its way. Most runs say nothing, so a task for it begins with the first line.
 #[derive(Debug)]
-pub(super) enum Shipping {
+pub(super) enum LogForwarder {
     /// Nothing was said yet.
     Silent(Option<LogDrain>),
     /// The task, and what tells it that the run is over.
     Begun(JoinHandle<()>, CancellationToken),
 }
 
-impl Shipping {
+impl LogForwarder {
     /// For what comes out of `drain`.
     pub(super) fn new(drain: LogDrain) -> Self {
         Self::Silent(Some(drain))
     }
 
     /// Returns when something was said and is on its way from now on.
-    pub(super) async fn begins(&mut self, setup: &Setup, claimed: &Arc<Claimed>) {
+    pub(super) async fn begins<P: Protocol>(&mut self, engine: &Arc<Engine<P>>, job: &Arc<P::Job>) {
         if let Self::Silent(Some(drain)) = self {
             drain.filled().await;
         }
-        self.begin(setup, claimed);
+        self.begin(engine, job);
     }
 
-    fn begin(&mut self, setup: &Setup, claimed: &Arc<Claimed>) {
+    fn begin<P: Protocol>(&mut self, engine: &Arc<Engine<P>>, job: &Arc<P::Job>) {
         if let Self::Silent(drain) = self
             && let Some(drain) = drain.take()
         {
-            let (over, claimed) = (CancellationToken::new(), Arc::clone(claimed));
-            let ship = ship(setup.broker.clone(), claimed, drain, over.clone());
-            *self = Self::Begun(tokio::spawn(ship), over);
+            let (over, engine, job) = (
+                CancellationToken::new(),
+                Arc::clone(engine),
+                Arc::clone(job),
+            );
+            let forward = forward(engine, job, drain, over.clone());
+            *self = Self::Begun(tokio::spawn(forward), over);
         }
     }
 
     /// The run is over: returns when the rest is in the log, or the report cannot wait for it any more.
-    pub(super) async fn ended(mut self, setup: &Setup, claimed: &Arc<Claimed>) {
+    pub(super) async fn ended<P: Protocol>(mut self, engine: &Arc<Engine<P>>, job: &Arc<P::Job>) {
         if let Self::Silent(Some(drain)) = &self
             && drain.is_filled()
         {
-            self.begin(setup, claimed);
+            self.begin(engine, job);
         }
         let Self::Begun(mut task, over) = self else {
             return;
@@ -73,23 +78,29 @@ impl Shipping {
     }
 }
 
-async fn ship(broker: Broker, claimed: Arc<Claimed>, mut drain: LogDrain, over: CancellationToken) {
+async fn forward<P: Protocol>(
+    engine: Arc<Engine<P>>,
+    job: Arc<P::Job>,
+    mut drain: LogDrain,
+    over: CancellationToken,
+) {
+    let protocol = &engine.protocol;
     while let Some(batch) = drain.next().await {
         let mut backoff = Backoff::new();
         loop {
-            match send(&broker, &claimed, &batch).await {
+            match send(protocol, &job, &batch).await {
                 Ok(Logged::Logged) => {
-                    broker.outages().succeeded("log");
+                    protocol.outages().succeeded("log");
                     break;
                 }
                 // The job is another's, or is over; nobody wants to know any more.
                 Ok(Logged::Stale) => return,
                 Err(error) if error.is_temporary() => {
-                    broker.outages().failed("log", &error);
+                    protocol.outages().failed("log", &error);
                     backoff.wait().await;
                 }
                 Err(error) => {
-                    tracing::warn!(job = claimed.job.id, %error, "lines of a log are lost");
+                    tracing::warn!(job = %P::id(&job), %error, "log lines lost");
                     break;
                 }
             }
@@ -101,9 +112,9 @@ async fn ship(broker: Broker, claimed: Arc<Claimed>, mut drain: LogDrain, over: 
     }
 }
 
-async fn send(
-    broker: &Broker,
-    claimed: &Claimed,
+async fn send<P: Protocol>(
+    protocol: &P,
+    job: &P::Job,
     batch: &Batch,
 ) -> Result<Logged, meshwork_broker::Error> {
     let dropped: Vec<_> = batch.entries.iter().filter_map(dropped).collect();
@@ -118,7 +129,7 @@ async fn send(
         }
     }
     let progress = batch.progress.as_ref().map(told);
-    let call = broker.log(claimed, &lines, progress.as_deref());
+    let call = protocol.log(job, &lines, progress.as_deref());
     tokio::time::timeout(CALL, call)
         .await
         .unwrap_or_else(|_| Err(meshwork_broker::Error::timed_out("log")))

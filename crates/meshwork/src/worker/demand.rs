@@ -1,5 +1,5 @@
-//! Appetite: what the pull loop and the feeders tell each other: whether a worker would take an id, from which
-//! lists nothing may be taken for now, and that an id has come.
+//! Demand: the state that the fetcher and the prefetchers share: whether slots are free, which queues are blocked, and from
+//! which queues ids have arrived.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long a feeder that brought an id waits for the claim before it waits for the next id.
+/// How long a prefetcher that brought an id waits for the claim before it waits for the next id.
 const CLAIM_SOON: Duration = Duration::from_secs(1);
 /// A list that is held back is asked for again after this time at the latest: what holds it may have been
 /// taken away by hand.
@@ -21,48 +21,58 @@ struct Want {
     held: HashSet<String>,
 }
 
-/// What the pull loop and the feeders tell each other.
-#[derive(Debug)]
-pub(crate) struct Appetite {
-    want: watch::Sender<Want>,
-    claims: watch::Sender<u64>,
-    /// Lists whose feeders brought an id that no claim has looked for yet.
-    fed: watch::Sender<BTreeSet<String>>,
+impl Want {
+    fn is_for(&self, list: &str) -> bool {
+        self.hungry && !self.held.contains(list)
+    }
 }
 
-impl Appetite {
+/// The state that the fetcher and the prefetchers share.
+#[derive(Debug)]
+pub(crate) struct Demand {
+    want: watch::Sender<Want>,
+    claims: watch::Sender<u64>,
+    /// Lists whose prefetchers brought an id that no claim has looked for yet.
+    arrived: watch::Sender<BTreeSet<String>>,
+}
+
+impl Demand {
     pub(crate) fn new() -> Self {
         Self {
             want: watch::Sender::default(),
             claims: watch::Sender::new(0),
-            fed: watch::Sender::default(),
+            arrived: watch::Sender::default(),
         }
     }
 
     /// Returns when slots are free, the last claim found the queues empty, and `list` is not held back.
-    pub(crate) async fn hungry_for(&self, list: &str) {
+    pub(crate) async fn wait_for_demand(&self, list: &str) {
         let mut want = self.want.subscribe();
-        let may = |want: &Want| want.hungry && !want.held.contains(list);
         // The sender lives as long as `self`.
-        let _ = want.wait_for(may).await;
+        let _ = want.wait_for(|want| want.is_for(list)).await;
     }
 
-    /// An id has come from `list`, or may have: wakes the pull loop, and returns when it has claimed.
-    pub(crate) async fn feed(&self, list: &str) {
+    /// Whether [`Demand::wait_for_demand`] would return at once.
+    pub(crate) fn is_demanded(&self, list: &str) -> bool {
+        self.want.borrow().is_for(list)
+    }
+
+    /// An id has come from `list`, or may have: wakes the fetcher, and returns when it has claimed.
+    pub(crate) async fn notify_arrival(&self, list: &str) {
         let mut claims = self.claims.subscribe();
         claims.mark_unchanged();
-        self.fed.send_modify(|fed| {
-            fed.insert(list.to_owned());
+        self.arrived.send_modify(|arrived| {
+            arrived.insert(list.to_owned());
         });
         let _ = tokio::time::timeout(CLAIM_SOON, claims.changed()).await;
     }
 
     /// From which lists ids have come since it was asked last, as soon as there is one.
-    pub(crate) async fn fed(&self) -> BTreeSet<String> {
-        let mut fed = self.fed.subscribe();
+    pub(crate) async fn arrivals(&self) -> BTreeSet<String> {
+        let mut arrived = self.arrived.subscribe();
         // The sender lives as long as `self`.
-        let _ = fed.wait_for(|fed| !fed.is_empty()).await;
-        self.fed.send_replace(BTreeSet::new())
+        let _ = arrived.wait_for(|arrived| !arrived.is_empty()).await;
+        self.arrived.send_replace(BTreeSet::new())
     }
 
     /// A claim is over.
@@ -70,7 +80,7 @@ impl Appetite {
         self.claims.send_modify(|claims| *claims += 1);
     }
 
-    /// Tells the feeders whether to wait for ids.
+    /// Tells the prefetchers whether to wait for ids.
     pub(crate) fn tell(&self, hungry: bool) {
         self.want.send_if_modified(|want| {
             let changed = want.hungry != hungry;
@@ -79,7 +89,7 @@ impl Appetite {
         });
     }
 
-    fn hold(&self, holds: &Holds) {
+    fn hold(&self, holds: &BlockedQueues) {
         self.want.send_if_modified(|want| {
             let same = want.held.len() == holds.until.len()
                 && holds.until.keys().all(|list| want.held.contains(list));
@@ -94,11 +104,11 @@ impl Appetite {
 /// The lists from which nothing may be taken for now, since their queue is paused or at its limit, and when
 /// to ask for each again. One stays here until a claim was told otherwise.
 #[derive(Debug, Default)]
-pub(crate) struct Holds {
+pub(crate) struct BlockedQueues {
     until: HashMap<String, Instant>,
 }
 
-impl Holds {
+impl BlockedQueues {
     /// When to ask for one of them again.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.until.values().min().copied()
@@ -115,7 +125,7 @@ impl Holds {
 
     /// A job has ended that came from a list which shares its limits with those that are `same`: a slot may be free
     /// there.
-    pub(crate) fn may_pass(&mut self, now: Instant, same: impl Fn(&str) -> bool) {
+    pub(crate) fn unblock(&mut self, now: Instant, same: impl Fn(&str) -> bool) {
         for (list, until) in &mut self.until {
             if same(list) {
                 *until = now;
@@ -126,7 +136,7 @@ impl Holds {
     /// What a claim was told that did not ask for `skipped`.
     pub(crate) fn told(
         &mut self,
-        appetite: &Appetite,
+        demand: &Demand,
         skipped: &[String],
         held: Vec<(String, Duration)>,
         now: Instant,
@@ -138,7 +148,7 @@ impl Holds {
         for (list, wait) in held {
             self.until.insert(list, now + wait.min(HOLD_MOST));
         }
-        appetite.hold(self);
+        demand.hold(self);
     }
 }
 
@@ -150,25 +160,25 @@ mod tests {
 
     #[test]
     fn a_list_is_held_until_a_claim_is_told_otherwise() {
-        let (appetite, mut holds, now) = (Appetite::new(), Holds::default(), Instant::now());
-        appetite.tell(true);
-        let waits = |list: &str| appetite.hungry_for(list).now_or_never().is_none();
+        let (demand, mut holds, now) = (Demand::new(), BlockedQueues::default(), Instant::now());
+        demand.tell(true);
+        let waits = |list: &str| demand.wait_for_demand(list).now_or_never().is_none();
         let hold = |list: &str, ms| (list.to_owned(), Duration::from_millis(ms));
         let both = vec![hold("q", 200), hold("q:prio:2", 9000)];
-        holds.told(&appetite, &[], both, now);
+        holds.told(&demand, &[], both, now);
         assert_eq!(holds.skipped(now).len(), 2);
         assert!(waits("q") && !waits("other"));
         assert_eq!(holds.next(), Some(now + Duration::from_millis(200)));
         let later = now + HOLD_MOST;
         assert!(holds.skipped(later).is_empty(), "asked for again");
         assert!(waits("q"), "until that was answered");
-        holds.told(&appetite, &[], vec![hold("q", 200)], later);
+        holds.told(&demand, &[], vec![hold("q", 200)], later);
         assert!(!waits("q:prio:2"));
-        holds.told(&appetite, &["q".to_owned()], Vec::new(), later);
+        holds.told(&demand, &["q".to_owned()], Vec::new(), later);
         assert_eq!(holds.skipped(later), ["q"], "it was not asked for");
-        holds.may_pass(later, |list| list == "q");
+        holds.unblock(later, |list| list == "q");
         assert!(holds.skipped(later).is_empty() && waits("q"));
-        holds.told(&appetite, &[], Vec::new(), later);
+        holds.told(&demand, &[], Vec::new(), later);
         assert!(!waits("q"));
         assert_eq!(holds.next(), None);
     }

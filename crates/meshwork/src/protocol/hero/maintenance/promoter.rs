@@ -49,15 +49,15 @@ impl Task for Promoter {
 
 /// When a job that failed here is due again: this worker promotes it, whoever leads.
 #[derive(Debug)]
-pub(in crate::worker) struct NextDue(watch::Sender<Option<Instant>>);
+pub(in crate::protocol::hero) struct NextDue(watch::Sender<Option<Instant>>);
 
 impl NextDue {
-    pub(in crate::worker) fn new() -> Self {
+    pub(in crate::protocol::hero) fn new() -> Self {
         Self(watch::Sender::new(None))
     }
 
     /// A job is due after `delay`.
-    pub(in crate::worker) fn note(&self, delay: Duration) {
+    pub(in crate::protocol::hero) fn note(&self, delay: Duration) {
         if delay > NEAR {
             return;
         }
@@ -91,7 +91,7 @@ impl NextDue {
 }
 
 /// Waits for wakeups, on a connection of its own that is made again when it breaks.
-pub(in crate::worker) async fn wait_for_wakeups(broker: &Broker, wakeup: &Notify) -> Never {
+pub(in crate::protocol::hero) async fn wait_for_wakeups(broker: &Broker, wakeup: &Notify) -> Never {
     let mut backoff = Backoff::new();
     loop {
         let Err(error) = wait_over_one(broker, wakeup, &mut backoff).await;

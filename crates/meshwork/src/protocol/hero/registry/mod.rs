@@ -10,16 +10,16 @@ mod said;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use meshwork_broker::{Backoff, Broker, PRESENT_FOR, Presence};
+use meshwork_broker::{Backoff, Broker, Claimed, PRESENT_FOR, Presence};
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::Instance;
 use meshwork_model::route::Listen;
 use meshwork_model::time::iso;
 use tokio::time::Instant;
 
-use super::held::Held;
 use crate::Error;
 use crate::worker::dedicated_thread::{Never, in_turn, within};
+use crate::worker::in_flight::InFlight;
 
 pub(super) use dead::reclaim_dead;
 use process::Process;
@@ -139,7 +139,7 @@ impl Present {
     pub(super) async fn keep(
         &self,
         broker: &Broker,
-        held: &Held,
+        in_flight: &InFlight<Claimed>,
     ) -> Result<Never, meshwork_broker::Error> {
         let mut ticks = tokio::time::interval(LOOK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -147,16 +147,16 @@ impl Present {
         let mut lost = false;
         loop {
             ticks.tick().await;
-            let in_flight = held.len();
+            let running = in_flight.len();
             if last.is_some_and(|(at, said)| {
-                at.elapsed() < REFRESH && !self.is_much(in_flight.abs_diff(said))
+                at.elapsed() < REFRESH && !self.is_much(running.abs_diff(said))
             }) {
                 continue;
             }
-            let said = self.say_all(broker, in_flight, lost);
+            let said = self.say_all(broker, running, lost);
             if let Some(now_lost) = in_turn(broker.outages(), "present", CALL, said).await? {
                 lost = now_lost;
-                last = Some((Instant::now(), in_flight));
+                last = Some((Instant::now(), running));
             }
         }
     }

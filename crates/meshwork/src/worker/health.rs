@@ -14,8 +14,8 @@ use super::meter::Meter;
 /// renews leases, and reconnects within seconds once the server is back.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// What there is to see of a worker, whosever jobs it runs.
-pub(crate) trait Watched: Send + Sync {
+/// A worker of any protocol, as its health sees it.
+pub(crate) trait HealthSource: Send + Sync {
     /// Its name with its incarnation.
     fn name(&self) -> &str;
     /// How many jobs it holds now.
@@ -29,9 +29,9 @@ pub(crate) trait Watched: Send + Sync {
 /// Looks at one worker; cheap to clone. It holds no part of the worker up, and outlives it.
 #[derive(Clone)]
 pub struct Monitor {
-    worker: Arc<dyn Watched>,
+    worker: Arc<dyn HealthSource>,
     stop: CancellationToken,
-    pull: AbortHandle,
+    fetchers: Arc<[AbortHandle]>,
 }
 
 /// Why a worker is not healthy, or not ready.
@@ -58,14 +58,14 @@ fn seconds(duration: Duration) -> String {
 
 impl Monitor {
     pub(crate) fn new(
-        worker: Arc<dyn Watched>,
+        worker: Arc<dyn HealthSource>,
         stop: &CancellationToken,
-        pull: &JoinHandle<()>,
+        fetchers: &[JoinHandle<()>],
     ) -> Self {
         Self {
             worker,
             stop: stop.clone(),
-            pull: pull.abort_handle(),
+            fetchers: fetchers.iter().map(JoinHandle::abort_handle).collect(),
         }
     }
 
@@ -75,7 +75,8 @@ impl Monitor {
     /// # Errors
     /// What is wrong.
     pub fn healthy(&self) -> Result<(), Unfit> {
-        if self.pull.is_finished() && !self.stop.is_cancelled() {
+        let is_over = self.fetchers.iter().any(AbortHandle::is_finished);
+        if is_over && !self.stop.is_cancelled() {
             return Err(Unfit::Ended);
         }
         match self.meter().since_contact() {

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use meshwork_broker::{Broker, Error};
 
 use super::task::{Outcome, Task};
-use crate::worker::presence::reclaim_dead;
+use crate::protocol::hero::registry::reclaim_dead;
 
 /// Takes back what dead workers of this host held.
 pub(super) struct DeadProcesses(Broker);

@@ -1,0 +1,380 @@
+//! Jobs of Bananas over the engine: how they are claimed, prepared, reported and kept.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::bananas::{
+    Back, Bananas, Claim, Claimed, Ended, Failed as Reported, Finished, Found, Moved, Reclaimed,
+    Renewal,
+};
+use meshwork_broker::{Error, Outages, Parking};
+use meshwork_model::bananas::Record;
+use meshwork_model::job::limits::MAX_LOST;
+use meshwork_model::keys::hero::QueueParts;
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use meshwork_model::route::Priority;
+use meshwork_model::trace::TraceContext;
+use tokio::sync::watch;
+use tracing::Span;
+
+use super::state::BananasProtocol;
+use super::{Foreign, left, maintenance};
+use crate::protocol::handlers::Entry;
+use crate::runner::Runner;
+use crate::span::Subject;
+use crate::worker::exchange::{Completed, Exchanged, FetchRequest, Fetched};
+use crate::worker::in_flight::InFlight;
+use crate::worker::protocol::{Failed, FailedRun, Prepared, Renewed, Step};
+use crate::worker::task::Completion;
+use crate::worker::{Config, Protocol};
+
+/// The longest error that stands in a record, in bytes, with the details of the failure: more belongs in a log.
+const MAX_ERROR: usize = 64 * 1024;
+
+impl BananasProtocol {
+    /// Stores results.
+    async fn finish(&self, results: &[Completion<Claimed>]) -> Result<Vec<Completed>, Error> {
+        if results.is_empty() {
+            return Ok(Vec::new());
+        }
+        let texts: Vec<_> = results
+            .iter()
+            .map(|one| String::from_utf8_lossy(&one.output))
+            .collect();
+        let ended = results.iter().zip(&texts).map(|(one, text)| Ended {
+            claimed: &one.task.job,
+            result: Some(&**text).filter(|text| !text.is_empty()),
+            took: one.took,
+        });
+        let ended: Vec<_> = ended.collect();
+        let finished = self.broker.finish(&ended).await?;
+        let each = |finished| match finished {
+            Finished::Finished => Completed::Stored,
+            Finished::Stale => Completed::Stale,
+        };
+        Ok(finished.into_iter().map(each).collect())
+    }
+
+    /// Claims jobs off all queues but those that are blocked. An id that arrived may be of one of these: then it goes back.
+    async fn claim(
+        &self,
+        lease: Duration,
+        request: &FetchRequest,
+    ) -> Result<Fetched<Claimed>, Error> {
+        if request.want > 0 {
+            left::look(self, lease).await?;
+        }
+        let mut lists = self.lists(request.round.unwrap_or_default());
+        lists.retain(|list| !request.skipped.contains(list));
+        let claim = Claim {
+            lists: &lists,
+            want: request.want,
+            lease,
+            worker: self.identity.worker(),
+            token: &self.identity.token(),
+        };
+        let taken = self.broker.claim(claim).await?;
+        Ok(Fetched {
+            jobs: taken.jobs,
+            dropped: taken.dropped,
+            more: taken.more,
+            blocked: taken.held,
+            at_ms: taken.at_ms,
+        })
+    }
+
+    /// The handler of a job, if it is a job that has one.
+    fn entry(&self, claimed: &Claimed) -> Option<&Entry> {
+        match &claimed.found {
+            Found::Job(record) => self.handlers.get(record.name()),
+            _ => None,
+        }
+    }
+
+    /// Whether a job on a queue without a route has gone to where it belongs, or stays there.
+    async fn is_elsewhere(&self, claimed: &Claimed, record: &Record) -> bool {
+        // What no worker could be asked for so is run wherever it is found. That of a route of this worker goes there too:
+        // else the route's limits would not hold for it.
+        let Some(route) = record.route().filter(|route| !route.is_default()) else {
+            return false;
+        };
+        if !self.broker.keys().is_plain(&claimed.list) {
+            return false;
+        }
+        let moved = self.broker.move_to(claimed, &route, record.priority());
+        match moved.await {
+            Ok(Moved::Moved | Moved::Stale) => return true,
+            Ok(Moved::Nobody) => {}
+            Err(error) => tracing::warn!(%error, "job not moved to the queue of its route"),
+        }
+        if self.foreign == Foreign::Run || self.routes.keys().contains(&route) {
+            return false;
+        }
+        self.let_plain_rest();
+        self.give_back(claimed, Back::Last).await;
+        true
+    }
+
+    async fn give_back(&self, claimed: &Claimed, to: Back) {
+        if let Err(error) = self.broker.release(claimed, to).await {
+            tracing::warn!(%error, "job not released; its lease will expire");
+        }
+    }
+}
+
+fn failed(kind: FailureKind, message: impl Into<String>) -> Step {
+    Step::End(Report::failed(Failure::new(kind, message)))
+}
+
+/// The place of the newest claim of each job, and the places of all others, whose leases are gone. Jobs are in the order of
+/// their claims.
+fn newest_claims(jobs: &[Claimed]) -> (HashMap<&[u8], usize>, Vec<usize>) {
+    let (mut newest, mut gone) = (HashMap::new(), Vec::new());
+    for (at, job) in jobs.iter().enumerate() {
+        gone.extend(newest.insert(job.hold.as_slice(), at));
+    }
+    (newest, gone)
+}
+
+impl Protocol for BananasProtocol {
+    type Job = Claimed;
+    type Conn = Bananas;
+    type Queues = Vec<String>;
+
+    fn worker(&self) -> &str {
+        self.identity.worker()
+    }
+
+    fn outages(&self) -> &Outages {
+        self.broker.outages()
+    }
+
+    fn queues(&self) -> &watch::Sender<Arc<Vec<String>>> {
+        &self.lists
+    }
+
+    fn share_limits(&self, one: &str, other: &str) -> bool {
+        let keys = self.broker.keys();
+        let route = |list: &str| keys.parse_list(list).map(|(route, _)| route);
+        route(one) == route(other)
+    }
+
+    fn id(job: &Claimed) -> Cow<'_, str> {
+        job.id().into()
+    }
+
+    fn queue(job: &Claimed) -> &str {
+        &job.list
+    }
+
+    fn record_bytes(job: &Claimed) -> usize {
+        job.found.bytes()
+    }
+
+    fn place(&self, queue: &str) -> QueueParts {
+        QueueParts {
+            script_type: queue.to_owned(),
+            group: None,
+            instance: None,
+            priority: Priority::Normal,
+        }
+    }
+
+    /// Names without a handler are anybody's, and are not counted.
+    fn kind(&self, job: &Claimed) -> Option<String> {
+        self.entry(job)?;
+        match &job.found {
+            Found::Job(record) => Some(record.name().to_owned()),
+            _ => None,
+        }
+    }
+
+    fn span(&self, job: &Claimed) -> (Span, Option<TraceContext>) {
+        let (id, worker) = (job.id(), self.identity.worker());
+        let mut subject = Subject {
+            job: &id,
+            queue: &job.list,
+            ..Subject::default()
+        };
+        let Found::Job(record) = &job.found else {
+            return subject.run(None, worker, None);
+        };
+        let route = record.route();
+        subject.kind = record.name();
+        subject.route = route.as_ref().map(|route| route.as_str());
+        subject.priority = Some(record.priority().as_str());
+        subject.run(Some(attempt(record)), worker, None)
+    }
+
+    fn runner(&self, job: &Claimed) -> Option<&Arc<dyn Runner>> {
+        self.entry(job).map(|entry| &entry.runner)
+    }
+
+    async fn exchange(
+        &self,
+        config: &Config,
+        results: &[Completion<Claimed>],
+        fetch: Option<&FetchRequest>,
+    ) -> Exchanged<Claimed> {
+        let completed = self.finish(results).await;
+        let fetched = match (&completed, fetch) {
+            (Ok(_), Some(request)) => Some(self.claim(config.lease, request).await),
+            _ => None,
+        };
+        Exchanged { completed, fetched }
+    }
+
+    async fn prepare(
+        &self,
+        config: &Config,
+        claimed: &Arc<Claimed>,
+        _trace: Option<&TraceContext>,
+    ) -> Step {
+        let record = match &claimed.found {
+            Found::Job(record) => record,
+            found => return failed(FailureKind::Permanent, found.fault().unwrap_or_default()),
+        };
+        if claimed.lost >= MAX_LOST {
+            let lost = claimed.lost;
+            let message = format!("lost: {lost} workers went away while they ran this job");
+            return failed(FailureKind::Permanent, message);
+        }
+        // Somebody pushed it twice; an id is taken off a list once.
+        if claimed.is_done() {
+            tracing::debug!("job dropped: it is done already");
+            self.give_back(claimed, Back::Nowhere).await;
+            return Step::Settled;
+        }
+        if self.is_elsewhere(claimed, record).await {
+            return Step::Settled;
+        }
+        let Some(entry) = self.handlers.get(record.name()) else {
+            let message = format!("no handler for jobs of the name {:?}", record.name());
+            return failed(FailureKind::Script, message);
+        };
+        let mut job = entry.job(&claimed.id(), record.payload());
+        job.attempt = attempt(record);
+        Step::Run(Box::new(Prepared {
+            runner: Arc::clone(&entry.runner),
+            job: Arc::new(job),
+            timeout: config.timeout,
+            submitter: None,
+            batch: None,
+        }))
+    }
+
+    fn encode(&self, claimed: &Claimed, report: Report) -> Report {
+        let Some(entry) = self.entry(claimed) else {
+            return report;
+        };
+        Report {
+            result: report
+                .result
+                .map(|output| entry.result(output).unwrap_or_default().into()),
+            ..report
+        }
+    }
+
+    async fn fail(&self, claimed: &Claimed, failed: &FailedRun<'_>) -> Result<Failed, Error> {
+        let (error, again) = (
+            failed.reason.whole(MAX_ERROR),
+            failed.reason.kind.retryable(),
+        );
+        let (most, took) = (self.max_retries, failed.took);
+        let reported = self.broker.fail(claimed, &error, again, most, took);
+        Ok(match reported.await? {
+            Reported::Again(pause) => Failed::Retried(pause),
+            Reported::Dead => Failed::Dead,
+            Reported::Stale => Failed::Stale,
+        })
+    }
+
+    async fn release(&self, claimed: &Claimed) -> Result<bool, Error> {
+        self.broker.release(claimed, Back::Next).await
+    }
+
+    async fn parking(&self) -> Result<Parking, Error> {
+        self.broker.parking().await
+    }
+
+    async fn may_wait(&self, queue: &str) {
+        if self.rests(queue) {
+            // The sender lives as long as `self`.
+            let _ = self.rests.subscribe().wait_for(Option::is_none).await;
+        }
+    }
+
+    async fn wait(&self, parking: &Parking, queue: &str, most: Duration) -> Result<bool, Error> {
+        let worker = self.identity.worker();
+        self.broker.park(parking, worker, queue, most).await
+    }
+
+    async fn end_wait(&self, parking: &Parking) -> Result<(), Error> {
+        self.broker.unpark(parking).await
+    }
+
+    async fn deregister(&self, queues: &[String]) -> Result<(), Error> {
+        self.broker.leave(self.identity.worker(), queues).await?;
+        Ok(())
+    }
+
+    async fn connect(&self) -> Result<Bananas, Error> {
+        self.broker.dedicated().await
+    }
+
+    async fn renew(
+        &self,
+        broker: &Bananas,
+        lease: Duration,
+        jobs: &[Claimed],
+        queues: Option<&Vec<String>>,
+    ) -> Result<Renewed, Error> {
+        let renewal = Renewal {
+            held: jobs,
+            lease,
+            worker: self.identity.worker(),
+            lists: queues.map_or(&[], Vec::as_slice),
+            routes: if queues.is_some() {
+                self.routes.keys()
+            } else {
+                &[]
+            },
+            alive: lease,
+        };
+        let holds = broker.renew(renewal).await?;
+        let (newest, mut gone) = newest_claims(jobs);
+        gone.extend(holds.iter().filter_map(|hold| newest.get(hold.as_slice())));
+        let cancel = Vec::new();
+        Ok(Renewed { gone, cancel })
+    }
+
+    async fn load(&self, broker: &Bananas) -> Result<(), Error> {
+        broker.load().await
+    }
+
+    async fn reclaim(&self, broker: &Bananas) -> Result<(), Error> {
+        let taken = broker.reclaim().await?;
+        if taken != Reclaimed::default() {
+            let (requeued, moved) = (taken.requeued.len(), taken.moved);
+            tracing::warn!(requeued, moved, "jobs of dead workers reclaimed");
+        }
+        Ok(())
+    }
+
+    async fn maintain(
+        &self,
+        broker: &Bananas,
+        config: &Config,
+        _in_flight: &InFlight<Claimed>,
+    ) -> Result<Infallible, Error> {
+        maintenance::run(broker, self, config.lease).await
+    }
+}
+
+/// The number of this run: failures are counted in the record, lost workers apart.
+fn attempt(record: &Record) -> u32 {
+    record.attempts().saturating_add(1)
+}

@@ -1,0 +1,102 @@
+//! Maintenance: moves jobs whose time has come, runs cron schedules, and requeues jobs that workers of Bananas left behind.
+
+use std::time::Duration;
+
+use meshwork_broker::Error;
+use meshwork_broker::bananas::Bananas;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::client::new_id;
+use super::state::BananasProtocol;
+use crate::worker::dedicated_thread::{Never, in_turn};
+
+/// Between two looks at what has come due: clients of Bananas wake nobody.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The shortest time between two looks.
+const LOOK_SOON: Duration = Duration::from_millis(5);
+
+/// Does it all until the connection breaks. No call takes longer than a lease.
+pub(super) async fn run(
+    broker: &Bananas,
+    state: &BananasProtocol,
+    lease: Duration,
+) -> Result<Never, Error> {
+    tokio::select! {
+        failed = look(broker, state, lease) => failed,
+        failed = crons(broker, state, lease) => failed,
+        failed = strays(broker, state, lease) => failed,
+    }
+}
+
+/// Moves what has come due.
+async fn look(broker: &Bananas, state: &BananasProtocol, lease: Duration) -> Result<Never, Error> {
+    if !state.scheduler {
+        std::future::pending::<()>().await;
+    }
+    loop {
+        let due = in_turn(broker.outages(), "due", lease, broker.due()).await?;
+        let due = due.unwrap_or_default();
+        if !due.is_empty() {
+            let told = broker.promote(&due, state.peer);
+            let told = in_turn(broker.outages(), "promote", lease, told).await?;
+            let told = told.unwrap_or_default();
+            if told.buried > 0 {
+                let ids = told.buried;
+                tracing::warn!(
+                    ids,
+                    "dead letters: they waited for a time, and have no record"
+                );
+            }
+            // Whom nothing moves would be looked at without end.
+            if told.moved > 0 {
+                continue;
+            }
+        }
+        let next = due.next.unwrap_or(LOOK_EVERY);
+        tokio::time::sleep(next.clamp(LOOK_SOON, LOOK_EVERY)).await;
+    }
+}
+
+/// Runs the slots of cron schedules that are due.
+async fn crons(broker: &Bananas, state: &BananasProtocol, lease: Duration) -> Result<Never, Error> {
+    if !state.scheduler {
+        std::future::pending::<()>().await;
+    }
+    let mut ticks = interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let crons = in_turn(broker.outages(), "crons", lease, broker.crons()).await?;
+        let crons = crons.unwrap_or_default();
+        for kept in crons.due() {
+            let fired = broker.fire(kept, crons.now, new_id(), state.peer);
+            if in_turn(broker.outages(), "fire", lease, fired).await? == Some(true) {
+                tracing::debug!(schedule = %kept.name, "its job waits");
+            }
+        }
+    }
+}
+
+/// Puts back what workers of Bananas left.
+async fn strays(
+    broker: &Bananas,
+    state: &BananasProtocol,
+    lease: Duration,
+) -> Result<Never, Error> {
+    let Some(age) = state.strays else {
+        return std::future::pending().await;
+    };
+    let mut ticks = interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let strays = in_turn(broker.outages(), "strays", lease, broker.strays(age)).await?;
+        for stray in strays.unwrap_or_default() {
+            let adopted = broker.adopt(&stray, state.peer);
+            if in_turn(broker.outages(), "adopt", lease, adopted).await? == Some(true) {
+                let job = String::from_utf8_lossy(&stray.id).into_owned();
+                tracing::warn!(job, "put back: a worker of Bananas left it behind");
+            }
+        }
+    }
+}

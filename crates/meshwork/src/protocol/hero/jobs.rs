@@ -1,0 +1,373 @@
+//! Jobs of Hero over the engine: how they are claimed, prepared, reported and kept.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::{
+    Broker, Claim, Claimed, Error, Feeds, Finished, Line, Listener, Logged, Outages, Parking,
+    Released, Renewal, Taken, finish,
+};
+use meshwork_model::keys::hero::QueueParts;
+use meshwork_model::name::BatchId;
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use meshwork_model::route::Priority;
+use meshwork_model::time::parse_iso;
+use meshwork_model::trace::TraceContext;
+use tokio::sync::{Notify, watch};
+use tracing::Span;
+
+use super::control_poll::poll_control;
+use super::maintenance::{Leadership, maintain, wait_for_wakeups};
+use super::registry::reclaim_dead;
+use super::state::HeroProtocol;
+use super::subscription::{Lists, Turn as ClaimOrder, base_of};
+use crate::Batch;
+use crate::runner::{self, Runner, Submitter};
+use crate::span;
+use crate::worker::exchange::{Completed, Exchanged, FetchRequest, Fetched};
+use crate::worker::in_flight::InFlight;
+use crate::worker::protocol::{Failed, FailedRun, Prepared, Renewed, Step};
+use crate::worker::task::Completion;
+use crate::worker::{Config, Protocol};
+
+/// How long it may take to free the worker's name. The name is free a little later in any case.
+const DEPART: Duration = Duration::from_millis(500);
+
+impl HeroProtocol {
+    /// The runner of a queue's jobs: the queue says the type, a foreign record may not.
+    fn runner_of(&self, queue: &str) -> Option<&Arc<dyn Runner>> {
+        let prefix = self.broker.keys().work_prefix();
+        let script_type = queue.strip_prefix(&prefix)?.split(':').next()?;
+        self.runners.get(script_type)
+    }
+
+    /// Stores results and claims jobs, in one script where there is something of both.
+    async fn call(
+        &self,
+        results: &[finish::Result<'_>],
+        lease: Duration,
+        request: &FetchRequest,
+    ) -> Result<(Vec<Finished>, Taken), Error> {
+        let lists = Arc::clone(&self.lists.borrow());
+        let order = ClaimOrder::of(request.round, self.places.routes());
+        let (mut queues, mut old) = (lists.queues_in(order), Cow::Borrowed(lists.old()));
+        if !request.skipped.is_empty() {
+            let skipped = &request.skipped;
+            queues.to_mut().retain(|list| !skipped.contains(list));
+            old.to_mut().retain(|old| !skipped.contains(&old.list));
+        }
+        let claim = Claim {
+            queues: &queues,
+            old: &old,
+            reverse: order.reverse,
+            feeds: if request.sweep {
+                Feeds::All
+            } else {
+                Feeds::Of(&request.arrivals)
+            },
+            want: request.want,
+            lease,
+            worker: self.identity.worker(),
+            token: &self.identity.token(),
+        };
+        if results.is_empty() {
+            return Ok((Vec::new(), self.broker.claim(claim).await?));
+        }
+        let exchanged = self.broker.exchange(results, claim).await?;
+        Ok((exchanged.finished, exchanged.taken))
+    }
+}
+
+/// A result as the broker takes it.
+fn result(completion: &Completion<Claimed>) -> finish::Result<'_> {
+    finish::Result {
+        claimed: &completion.task.job,
+        output: &completion.output,
+        stdout: &completion.stdout,
+        stderr: &completion.stderr,
+    }
+}
+
+fn completed(finished: Vec<Finished>) -> Vec<Completed> {
+    let each = |finished| match finished {
+        Finished::Finished => Completed::Stored,
+        Finished::Stale => Completed::Stale,
+    };
+    finished.into_iter().map(each).collect()
+}
+
+fn fetched(taken: Taken) -> Fetched<Claimed> {
+    Fetched {
+        jobs: taken.jobs,
+        dropped: taken.dropped,
+        more: taken.more,
+        blocked: taken.held,
+        at_ms: taken.at_ms,
+    }
+}
+
+impl Protocol for HeroProtocol {
+    type Job = Claimed;
+    type Conn = Broker;
+    type Queues = Lists;
+
+    const KEEPS_LOGS: bool = true;
+
+    fn worker(&self) -> &str {
+        self.identity.worker()
+    }
+
+    fn outages(&self) -> &Outages {
+        self.broker.outages()
+    }
+
+    fn queues(&self) -> &watch::Sender<Arc<Lists>> {
+        &self.lists
+    }
+
+    fn share_limits(&self, one: &str, other: &str) -> bool {
+        base_of(one) == base_of(other)
+    }
+
+    fn id(job: &Claimed) -> Cow<'_, str> {
+        job.job.id.as_str().into()
+    }
+
+    fn queue(job: &Claimed) -> &str {
+        &job.queue
+    }
+
+    fn is_exclusive(job: &Claimed) -> bool {
+        !job.job.concurrent
+    }
+
+    /// What puts a job into its queue changes `updated_at`. Records of others may say it in their own way, or not at all.
+    fn ready_ms(job: &Claimed) -> Option<u64> {
+        let said = [&job.job.updated_at, &job.job.created_at];
+        said.into_iter().find_map(|at| parse_iso(at))
+    }
+
+    /// The name of an old list stands for the type.
+    fn place(&self, queue: &str) -> QueueParts {
+        let parts = self.broker.keys().queue_parts(queue);
+        parts.unwrap_or_else(|| QueueParts {
+            script_type: queue.to_owned(),
+            group: None,
+            instance: None,
+            priority: Priority::Normal,
+        })
+    }
+
+    fn kind(&self, job: &Claimed) -> Option<String> {
+        Some(self.place(&job.queue).script_type)
+    }
+
+    fn span(&self, job: &Claimed) -> (Span, Option<TraceContext>) {
+        span::of_run(job, self.identity.worker())
+    }
+
+    fn runner(&self, job: &Claimed) -> Option<&Arc<dyn Runner>> {
+        self.runner_of(&job.queue)
+    }
+
+    async fn exchange(
+        &self,
+        config: &Config,
+        results: &[Completion<Claimed>],
+        fetch: Option<&FetchRequest>,
+    ) -> Exchanged<Claimed> {
+        let results: Vec<_> = results.iter().map(result).collect();
+        let Some(request) = fetch else {
+            let finished = self.broker.finish_all(&results).await;
+            return Exchanged {
+                completed: finished.map(completed),
+                fetched: None,
+            };
+        };
+        match self.call(&results, config.lease, request).await {
+            Ok((finished, taken)) => Exchanged {
+                completed: Ok(completed(finished)),
+                fetched: Some(Ok(fetched(taken))),
+            },
+            Err(error) if results.is_empty() => Exchanged {
+                completed: Ok(Vec::new()),
+                fetched: Some(Err(error)),
+            },
+            Err(error) => Exchanged {
+                completed: Err(error),
+                fetched: None,
+            },
+        }
+    }
+
+    async fn prepare(
+        &self,
+        _config: &Config,
+        claimed: &Arc<Claimed>,
+        trace: Option<&TraceContext>,
+    ) -> Step {
+        let job = &claimed.job;
+        if runner::is_ping(job) {
+            return Step::End(Report::done(runner::PONG));
+        }
+        let Some(runner) = self.runner_of(&claimed.queue) else {
+            let message = format!("no runner for the jobs of {}", claimed.queue);
+            let failure = Failure::new(FailureKind::Permanent, message);
+            return Step::End(Report::failed(failure));
+        };
+        let batch = job.batch.clone().map(|id| {
+            let (id, token) = (BatchId::foreign(id), claimed.token.clone());
+            Batch::of_run(&self.broker, id, job.job_id(), token)
+        });
+        Step::Run(Box::new(Prepared {
+            runner: Arc::clone(runner),
+            job: Arc::clone(job),
+            timeout: Duration::from_secs(job.timeout),
+            submitter: Submitter::new(&self.broker, claimed, trace.cloned()),
+            batch,
+        }))
+    }
+
+    fn encode(&self, claimed: &Claimed, report: Report) -> Report {
+        let report = match &report.result {
+            // Clients of Bananas that wait for it read JSON.
+            Ok(output) if claimed.job.taken_over => Report {
+                result: Ok(runner::as_json(output).unwrap_or_default().into()),
+                ..report
+            },
+            _ => report,
+        };
+        report.bounded()
+    }
+
+    async fn fail(&self, claimed: &Claimed, failed: &FailedRun<'_>) -> Result<Failed, Error> {
+        let pause = self.backoff.pause(
+            claimed.job.attempt,
+            claimed.job.backoff_ms.map(Duration::from_millis),
+            rand::random(),
+        );
+        let FailedRun {
+            failure,
+            stdout,
+            stderr,
+            ..
+        } = failed;
+        let failed = self.broker.fail(claimed, failure, stdout, stderr, pause);
+        Ok(match failed.await? {
+            meshwork_broker::Failed::Requeued => {
+                self.next_due.note(pause);
+                Failed::Retried(pause)
+            }
+            meshwork_broker::Failed::Failed => Failed::Dead,
+            meshwork_broker::Failed::Stale => Failed::Stale,
+        })
+    }
+
+    async fn release(&self, claimed: &Claimed) -> Result<bool, Error> {
+        let released = self.broker.release(claimed).await?;
+        Ok(released == Released::Released)
+    }
+
+    async fn log(
+        &self,
+        claimed: &Claimed,
+        lines: &[Line<'_>],
+        progress: Option<&str>,
+    ) -> Result<Logged, Error> {
+        self.broker.log(claimed, lines, progress).await
+    }
+
+    async fn parking(&self) -> Result<Parking, Error> {
+        self.broker.parking().await
+    }
+
+    async fn wait(&self, parking: &Parking, queue: &str, most: Duration) -> Result<bool, Error> {
+        let worker = self.identity.worker();
+        self.broker.park(parking, worker, queue, most).await
+    }
+
+    async fn end_wait(&self, parking: &Parking) -> Result<(), Error> {
+        self.broker.unpark(parking).await
+    }
+
+    async fn deregister(&self, queues: &[String]) -> Result<(), Error> {
+        let worker = self.identity.worker();
+        self.broker.leave(Listener { worker, queues }).await?;
+        Ok(())
+    }
+
+    async fn connect(&self) -> Result<Broker, Error> {
+        self.broker.dedicated().await
+    }
+
+    async fn renew(
+        &self,
+        broker: &Broker,
+        lease: Duration,
+        jobs: &[Claimed],
+        queues: Option<&Lists>,
+    ) -> Result<Renewed, Error> {
+        let listener = Listener {
+            worker: self.identity.worker(),
+            queues: queues.map_or(&[], crate::worker::protocol::Queues::names),
+        };
+        let renewal = Renewal {
+            held: jobs,
+            lease,
+            listener,
+            alive: lease,
+        };
+        let renewed = broker.renew(renewal).await?;
+        let places = |ids: &[String]| {
+            let all = jobs.iter().enumerate();
+            let meant = all.filter(|(_, claimed)| ids.contains(&claimed.job.id));
+            meant.map(|(at, _)| at).collect()
+        };
+        Ok(Renewed {
+            gone: places(&renewed.gone),
+            cancel: places(&renewed.stop),
+        })
+    }
+
+    async fn load(&self, broker: &Broker) -> Result<(), Error> {
+        broker.load().await?;
+        reclaim_dead(broker).await?;
+        Ok(())
+    }
+
+    async fn reclaim(&self, broker: &Broker) -> Result<(), Error> {
+        let taken = broker.reclaim().await?;
+        if taken != meshwork_broker::Reclaimed::default() {
+            let (requeued, ended, moved) = (&taken.requeued, &taken.ended, taken.moved);
+            tracing::warn!(?requeued, ?ended, moved, "jobs of dead workers reclaimed");
+        }
+        Ok(())
+    }
+
+    async fn maintain(
+        &self,
+        broker: &Broker,
+        _config: &Config,
+        in_flight: &InFlight<Claimed>,
+    ) -> Result<Infallible, Error> {
+        let (polls, wakeup) = (watch::Sender::new(Leadership::default()), Notify::new());
+        let (leadership, due) = (polls.subscribe(), &self.next_due);
+        let tasks = maintain(broker, self.retention, leadership, due, &wakeup);
+        let Err(error) = tokio::select! {
+            failed = poll_control(broker, self, in_flight, &polls) => failed,
+            failed = tasks => failed,
+            never = wait_for_wakeups(broker, &wakeup) => match never {},
+            failed = self.present.keep(broker, in_flight) => failed,
+        };
+        Err(error)
+    }
+
+    async fn depart(&self) {
+        // The other connections may be served by a runtime that waits for this thread.
+        if let Ok(Ok(broker)) = tokio::time::timeout(DEPART, self.broker.dedicated()).await {
+            let _ = tokio::time::timeout(DEPART, self.present.depart(&broker)).await;
+        }
+    }
+}

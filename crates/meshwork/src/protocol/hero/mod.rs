@@ -1,0 +1,286 @@
+//! Hero: a worker for the jobs of this system, on the queues of Hero. [`jobs`] claims, runs and reports them over the engine,
+//! [`subscription`] knows the queues, [`registry`] the live workers, [`control_poll`] learns of jobs that are to be
+//! cancelled, and [`maintenance`] is what one worker at a time does for all.
+
+mod control_poll;
+mod jobs;
+mod maintenance;
+mod registry;
+mod state;
+mod subscription;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::{Broker, Rescue, Retention};
+use meshwork_model::name::{ActorId, Group, Instance, ScriptType};
+use meshwork_model::retry::RetryBackoff;
+use meshwork_model::route::Listen;
+use meshwork_model::route::routes::Routes;
+use tokio::sync::watch;
+
+use crate::runner::{self, Runner};
+use crate::worker::{self, Config, Engine, Identity, LogFolders, WorkerHandle};
+use crate::{Client, Error};
+use maintenance::NextDue;
+use registry::Present;
+pub use registry::WorkerInfo;
+use state::HeroProtocol;
+use subscription::Places;
+
+/// A worker to be started.
+#[derive(Clone)]
+pub struct Worker {
+    broker: Broker,
+    runners: Vec<(ScriptType, Arc<dyn Runner>)>,
+    refused: Option<String>,
+    group: Group,
+    instance: Option<Instance>,
+    routes: Option<Routes>,
+    config: Config,
+    log_dirs: Vec<PathBuf>,
+    backoff: RetryBackoff,
+    legacy_ids: Vec<ActorId>,
+    retention: Retention,
+}
+
+impl Worker {
+    /// A worker of the group `default` that runs nothing yet.
+    #[must_use]
+    pub fn new(client: &Client) -> Self {
+        Self {
+            broker: client.broker().clone(),
+            runners: Vec::new(),
+            refused: None,
+            group: Group::default(),
+            instance: None,
+            routes: None,
+            config: Config::default(),
+            log_dirs: Vec::new(),
+            backoff: RetryBackoff::default(),
+            legacy_ids: Vec::new(),
+            retention: Retention::default(),
+        }
+    }
+
+    /// Runs jobs of `script_type` with `runner`.
+    #[must_use]
+    pub fn runner(mut self, script_type: ScriptType, runner: Arc<dyn Runner>) -> Self {
+        self.runners.push((script_type, runner));
+        self
+    }
+
+    /// Runs scripts of a type that Meshwork has a runtime for (`osis`, `python`).
+    ///
+    /// # Errors
+    /// If it has none.
+    pub fn script_type(self, script_type: &ScriptType) -> Result<Self, Error> {
+        let unknown = || Error::UnknownType {
+            script_type: script_type.to_string(),
+            known: runner::runtimes().collect::<Vec<_>>().join(", "),
+        };
+        let found = runner::builtin(script_type.as_str()).ok_or_else(unknown)?;
+        Ok(self.runner(script_type.clone(), found))
+    }
+
+    /// Calls `handler` for jobs named `name`: its payload is read from the job's script as JSON, its result
+    /// is written as JSON. A name that is none is told by [`Worker::start`].
+    #[must_use]
+    pub fn handle<H: runner::Handler<M>, M: 'static>(mut self, name: &str, handler: H) -> Self {
+        match name.parse() {
+            Ok(name) => self.runner(name, runner::handler(handler)),
+            Err(_) => {
+                self.refused.get_or_insert_with(|| name.to_owned());
+                self
+            }
+        }
+    }
+
+    /// Calls `handler` for several jobs named `name` at once: up to as many as `many` says, each with a result
+    /// of its own. See [`runner::group_handler`]; a group is never larger than [`Worker::concurrency`].
+    #[must_use]
+    pub fn handle_many<H: runner::GroupHandler<M>, M: 'static>(
+        mut self,
+        name: &str,
+        many: runner::Many,
+        handler: H,
+    ) -> Self {
+        match name.parse() {
+            Ok(name) => self.runner(name, runner::group_handler(many, handler)),
+            Err(_) => {
+                self.refused.get_or_insert_with(|| name.to_owned());
+                self
+            }
+        }
+    }
+
+    /// In another group than `default`.
+    #[must_use]
+    pub fn group(mut self, group: Group) -> Self {
+        self.group = group;
+        self
+    }
+
+    /// With a name of its own within the group, so that jobs can be pinned to it.
+    #[must_use]
+    pub fn instance(mut self, instance: Instance) -> Self {
+        self.instance = Some(instance);
+        self
+    }
+
+    /// Takes what is for these routes only, route by route, or in turns by their weights (seed 4): jobs of the group
+    /// that is called as a route is, and for `default` those that name no group. Without routes it takes what is
+    /// for its group and what names none, level by level. Its group is the first route then.
+    #[must_use]
+    pub fn routes(mut self, routes: Routes) -> Self {
+        if let Some(first) = routes.keys().first() {
+            self.group = first.into();
+        }
+        self.routes = Some(routes);
+        self
+    }
+
+    /// The most jobs that run at once. Default: 10, minimum: 1, maximum: 1,000.
+    #[must_use]
+    pub fn concurrency(mut self, concurrency: usize) -> Self {
+        self.config.concurrency = concurrency;
+        self
+    }
+
+    /// How long a job belongs to this worker without a renewal. If the process dies, its jobs wait as long. It renews three
+    /// times in each lease. Default: 10 s, minimum: 300 ms, maximum: 1 h.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.config.lease = lease;
+        self
+    }
+
+    /// How long shutdown waits for running jobs before it releases them. Default: 25 s, maximum: 10 years.
+    #[must_use]
+    pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
+        self.config.shutdown_timeout = timeout;
+        self
+    }
+
+    /// How long a script that somebody asks to stop, or whose timeout is over, has between SIGTERM and SIGKILL
+    /// (default 5 s; 0 kills at once). A job that is this worker's no more is killed at once in any case.
+    #[must_use]
+    pub fn cancel_grace(mut self, grace: Duration) -> Self {
+        self.config.cancel_grace = grace;
+        self
+    }
+
+    /// How long a job that failed waits for its next run, where the job does not say it (default: 1 s,
+    /// doubled with each run up to 10 minutes).
+    #[must_use]
+    pub fn backoff(mut self, backoff: RetryBackoff) -> Self {
+        self.backoff = backoff;
+        self
+    }
+
+    /// Goes by the names of old workers too (seed 2's `worker_id`, later `actor_id`): it hears requests to
+    /// stop jobs on their stop queues, and while the migration of a type is in the phase `canonical` it
+    /// takes from their lists, and from that of the type, after all canonical queues.
+    #[must_use]
+    pub fn legacy_ids(mut self, ids: impl IntoIterator<Item = ActorId>) -> Self {
+        self.legacy_ids.extend(ids);
+        self
+    }
+
+    /// How long ended jobs are kept, and how many (default: seven days, 100,000), dead letters apart. One
+    /// worker at a time forgets those of all, by its own rule: give it to all workers alike.
+    #[must_use]
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.retention = retention;
+        self
+    }
+
+    /// Pushes orphans again after `after`, jobs of foreign clients among them. An orphan is an open job on no list, or
+    /// one that a worker without leases started and left. Default: orphans of our clients are pushed again after 30 s,
+    /// foreign ones are only noted as stale. Maximum: 1 h. One worker at a time does this for all, by its own setting:
+    /// give it to all workers alike.
+    #[must_use]
+    pub fn rescue_orphans_after(mut self, after: Duration) -> Self {
+        let foreign = true;
+        self.broker = self.broker.with_rescue(Rescue { after, foreign });
+        self
+    }
+
+    /// Allows jobs to have log files (`log_path`) in this folder and below; may be said several times. The
+    /// folder belongs to the worker's user or to root, and not everybody may write to it. Without any, a job
+    /// that names a `log_path` fails.
+    ///
+    /// A file holds a line per line of the job: time, job, stream, text, without the job's secrets. Only the
+    /// worker's user may read it. At 10 MiB it begins anew; five old ones are kept, all but the last
+    /// compressed.
+    #[must_use]
+    pub fn log_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.log_dirs.push(folder.into());
+        self
+    }
+
+    /// Starts it on the current runtime.
+    ///
+    /// # Errors
+    /// If a setting is out of its limits ([`Error::Setting`]), it has nothing to run, a live worker has its name already
+    /// ([`Error::NameTaken`]), the server is away, a folder cannot hold log files, or the system has no thread left.
+    pub async fn start(self) -> Result<WorkerHandle, Error> {
+        if let Some(name) = &self.refused {
+            name.parse::<ScriptType>()?;
+        }
+        if self.runners.is_empty() {
+            return Err(Error::NothingToRun);
+        }
+        self.config.validate()?;
+        let log_folders = LogFolders::open(&self.log_dirs)?;
+        let mut runners = HashMap::new();
+        let mut listens = Vec::new();
+        for (script_type, runner) in self.runners {
+            if runners.contains_key(script_type.as_str()) {
+                continue;
+            }
+            runners.insert(script_type.as_str().to_owned(), runner);
+            listens.push(Listen {
+                script_type,
+                group: self.group.clone(),
+                instance: self.instance.clone(),
+                routes: self.routes.clone(),
+            });
+        }
+        let places = Places {
+            listens,
+            legacy_ids: self.legacy_ids,
+        };
+        let lists = places.lists(self.broker.keys(), &[]);
+        let name = self.instance.as_ref().map_or("worker", Instance::as_str);
+        let identity = Identity::new(name);
+        let (keys, slots) = (self.broker.keys(), self.config.concurrency);
+        let mut present = Present::new(keys, &places.listens, identity.worker(), slots);
+        present.register(&self.broker).await?;
+        let hero = HeroProtocol {
+            identity,
+            places,
+            present,
+            lists: watch::Sender::new(Arc::new(lists)),
+            runners,
+            backoff: self.backoff,
+            retention: self.retention,
+            next_due: NextDue::new(),
+            broker: self.broker,
+        };
+        worker::start(Engine::new(hero, self.config, log_folders))
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let types: Vec<_> = self.runners.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Worker")
+            .field("types", &types)
+            .field("group", &self.group)
+            .finish()
+    }
+}

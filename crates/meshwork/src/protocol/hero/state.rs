@@ -1,0 +1,30 @@
+//! The parts of a worker that only Hero's protocol has.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use meshwork_broker::{Broker, Retention};
+use meshwork_model::retry::RetryBackoff;
+use tokio::sync::watch;
+
+use super::maintenance::NextDue;
+use super::registry::Present;
+use super::subscription::{Lists, Places};
+use crate::runner::Runner;
+use crate::worker::Identity;
+
+/// The protocol of Hero, for one worker.
+pub(super) struct HeroProtocol {
+    pub(super) broker: Broker,
+    pub(super) identity: Identity,
+    pub(super) places: Places,
+    pub(super) present: Present,
+    /// The queues that it takes from now.
+    pub(super) lists: watch::Sender<Arc<Lists>>,
+    /// By script type.
+    pub(super) runners: HashMap<String, Arc<dyn Runner>>,
+    pub(super) backoff: RetryBackoff,
+    pub(super) retention: Retention,
+    /// When a job that failed here is due again.
+    pub(super) next_due: NextDue,
+}

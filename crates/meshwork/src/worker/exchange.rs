@@ -1,0 +1,84 @@
+//! Exchange: one call of the engine to its protocol: results of runs that have ended, a request for jobs, or both.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use meshwork_broker::{Backoff, Error};
+use tokio::time::Instant;
+
+use super::task::Completion;
+
+/// A request for jobs.
+#[derive(Debug)]
+pub(crate) struct FetchRequest {
+    /// Until when the jobs belong to this worker for certain: a lease begins when the server has the call.
+    pub(super) until: Instant,
+    /// The most jobs. With 0 only ids that were prefetched and are not wanted go back.
+    pub(crate) want: usize,
+    /// How many requests have brought jobs before, for the order of queues; none while another request is under way.
+    pub(crate) round: Option<usize>,
+    /// Queues that are left out, since they are paused or at a limit.
+    pub(crate) skipped: Vec<String>,
+    /// Queues from which ids were prefetched: none of them is left out.
+    pub(crate) arrivals: BTreeSet<String>,
+    /// Whether to look into the prefetch lists of all queues.
+    pub(crate) sweep: bool,
+}
+
+/// The answer to a [`FetchRequest`].
+#[derive(Debug)]
+pub(crate) struct Fetched<J> {
+    /// The jobs, each under a lease.
+    pub(crate) jobs: Vec<J>,
+    /// Ids without a job that can be run.
+    pub(crate) dropped: usize,
+    /// Whether the call stopped at its bound.
+    pub(crate) more: bool,
+    /// Queues that are paused or at a limit, and when to ask for each again.
+    pub(crate) blocked: Vec<(String, Duration)>,
+    /// The server's time of the claim, in milliseconds since 1970.
+    pub(crate) at_ms: u64,
+}
+
+/// Results that are sent, with a request for jobs if there is one.
+#[derive(Debug)]
+pub(super) struct Exchange<J> {
+    pub(super) results: Vec<Completion<J>>,
+    pub(super) fetch: Option<FetchRequest>,
+}
+
+impl<J> Exchange<J> {
+    /// How many slots it may need: those of its results are not free before they are known to be stored.
+    pub(super) fn slots(&self) -> usize {
+        let want = self.fetch.as_ref().map_or(0, |fetch| fetch.want);
+        want.max(self.results.len())
+    }
+}
+
+/// The outcome of one report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Completed {
+    /// The result is stored.
+    Stored,
+    /// The job does not belong to this worker any more; nothing was changed.
+    Stale,
+}
+
+/// The answer to an [`Exchange`].
+#[derive(Debug)]
+pub(crate) struct Exchanged<J> {
+    /// The outcome of each result.
+    pub(crate) completed: Result<Vec<Completed>, Error>,
+    /// The jobs, if some were asked for; none if the results failed before.
+    pub(crate) fetched: Option<Result<Fetched<J>, Error>>,
+}
+
+/// The events that a fetcher waits for.
+pub(super) enum ExchangeEvent<J> {
+    /// A call has ended.
+    Ended(Box<Exchange<J>>, Exchanged<J>),
+    /// Jobs that are not wanted now are back in their queues.
+    Released,
+    /// The pause after a failed call is over.
+    Rested(Backoff),
+}

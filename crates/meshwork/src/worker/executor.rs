@@ -1,0 +1,154 @@
+//! Executor: one run of one job, within its time.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use meshwork_model::job::Job;
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use meshwork_model::trace::TraceContext;
+use tokio::time::Instant;
+
+use super::engine::Engine;
+use super::log_forwarder::{self, LogForwarder};
+use super::logfile::{self, LogFile, LogFolders, LogPathError};
+use super::protocol::{Prepared, Protocol, Step};
+use super::task::LeasedJob;
+use crate::runner::{Announced, Run, Runner, StopReason, StopSignal};
+use crate::span;
+
+/// How long a run may go on after its grace before it is cut off: no slot is lost to a handler that ignores its signal.
+pub(crate) const CUT_OFF: Duration = Duration::from_secs(5);
+
+/// How long the last lines may take to their file.
+const LAST_LINES: Duration = Duration::from_secs(5);
+
+/// A run's trace, and its place in a batch of its handler.
+pub(super) type RunContext = (Option<TraceContext>, Option<Announced>);
+
+/// Runs the job. None if there is nothing to report: the protocol has dealt with it, or it belongs to another worker.
+pub(super) async fn execute<P: Protocol>(
+    engine: &Arc<Engine<P>>,
+    task: &LeasedJob<P::Job>,
+    (trace, reserved): RunContext,
+) -> Option<(Report, Duration)> {
+    let (protocol, job) = (&engine.protocol, &task.job);
+    let step = protocol.prepare(&engine.config, job, trace.as_ref()).await;
+    let (report, took) = match step {
+        Step::Settled => return None,
+        Step::End(report) => (Some(report), Duration::ZERO),
+        Step::Run(prepared) => {
+            let began = Instant::now();
+            let report = run(engine, task, *prepared, (trace, reserved)).await;
+            (report, began.elapsed())
+        }
+    };
+    if let Some(kind) = protocol.kind(job) {
+        engine.meter.ran(&kind, took, report.as_ref());
+    }
+    span::ended(report.as_ref());
+    report.map(|report| (report, took))
+}
+
+/// None if nobody wants its report any more.
+async fn run<P: Protocol>(
+    engine: &Arc<Engine<P>>,
+    task: &LeasedJob<P::Job>,
+    prepared: Prepared,
+    (trace, reserved): RunContext,
+) -> Option<Report> {
+    let job = prepared.job;
+    let log_file = match open_log(&engine.log_folders, &job).await {
+        Ok(log_file) => log_file,
+        Err(failure) => return Some(Report::failed(failure)),
+    };
+    let mut run = Run::new(Arc::clone(&job), Instant::now() + prepared.timeout);
+    run.stop = task.cancel.clone();
+    run.grace = engine.config.cancel_grace;
+    run.trace = trace;
+    run.announced = reserved;
+    run.submitter = prepared.submitter;
+    run.batch = prepared.batch;
+    let log = run.log.clone();
+    let written = log_file.map(|file| tokio::spawn(file.keep(log.drain(logfile::CAPACITY))));
+    let bounded = bounded(&*prepared.runner, run);
+    let report = if P::KEEPS_LOGS {
+        let mut forwarder = LogForwarder::new(log.drain(log_forwarder::CAPACITY));
+        let report = {
+            tokio::pin!(bounded);
+            tokio::select! {
+                biased;
+                report = &mut bounded => report,
+                () = forwarder.begins(engine, &task.job) => bounded.await,
+            }
+        };
+        log.close();
+        forwarder.ended(engine, &task.job).await;
+        report
+    } else {
+        let report = bounded.await;
+        log.close();
+        report
+    };
+    if let Some(written) = written {
+        // A disk that hangs delays no report.
+        let _ = tokio::time::timeout(LAST_LINES, written).await;
+    }
+    let report = match task.cancel.reason() {
+        // Cancelled by force, released, or run elsewhere.
+        Some(StopReason::Lost) => return None,
+        // What ended well all the same has finished.
+        Some(StopReason::Requested) if report.result.is_err() => Report {
+            result: Err(Failure::stopped()),
+            ..report
+        },
+        _ => report,
+    };
+    // Masked before it is cut, so that no part of a secret is left over at an end.
+    let report = report.masked(&job.env_vars.secrets());
+    Some(engine.protocol.encode(&task.job, report))
+}
+
+/// Opens the log file that the job asks for.
+async fn open_log(folders: &Arc<LogFolders>, job: &Arc<Job>) -> Result<Option<LogFile>, Failure> {
+    let Some(path) = job.log_path.clone() else {
+        return Ok(None);
+    };
+    let (folders, job) = (Arc::clone(folders), Arc::clone(job));
+    let opened = tokio::task::spawn_blocking(move || folders.file(&path, &job.id)).await;
+    let opened = opened.map_err(|error| {
+        let message = format!("the log file could not be opened: {error}");
+        Failure::new(FailureKind::Script, message)
+    })?;
+    opened.map(Some).map_err(LogPathError::into_failure)
+}
+
+/// A run whose runner is cut off if it does not return in time.
+async fn bounded(runner: &dyn Runner, run: Run) -> Report {
+    let (stop, grace) = (run.stop.clone(), run.grace);
+    let overdue = run.deadline + grace + CUT_OFF;
+    tokio::select! {
+        biased;
+        report = AssertUnwindSafe(runner.run(run)).catch_unwind() => {
+            report.unwrap_or_else(|_| panicked())
+        }
+        () = tokio::time::sleep_until(overdue) => Report::failed(Failure::timeout()),
+        () = ignored(&stop, grace) => Report::failed(Failure::stopped()),
+    }
+}
+
+fn panicked() -> Report {
+    Report::failed(Failure::new(
+        FailureKind::Script,
+        "the runner panicked; see the worker's log",
+    ))
+}
+
+/// Returns when a runner has had all the time there is to heed the signal.
+async fn ignored(stop: &StopSignal, grace: Duration) {
+    if stop.stopped().await == StopReason::Requested {
+        let _ = tokio::time::timeout(grace, stop.lost()).await;
+    }
+    tokio::time::sleep(CUT_OFF).await;
+}

@@ -1,0 +1,457 @@
+//! Fetcher: exchanges results for jobs while there are any, and gives each job to the spawner. Batches make themselves: a
+//! result that is ready goes out at once unless a call is under way, and what becomes ready meanwhile goes with the next one,
+//! which claims for the slots that are free by then.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use meshwork_broker::{Backoff, Error};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::completer::stale;
+use super::demand::BlockedQueues;
+use super::engine::Engine;
+use super::exchange::{Completed, Exchange, ExchangeEvent, Exchanged, FetchRequest, Fetched};
+use super::protocol::Protocol;
+use super::release::release_all;
+use super::spawner::Spawner;
+use super::task::{Completion, RunEvent};
+
+/// Between two claims while nothing arrives: what no connection told of is found then, and what came to a queue that no
+/// connection waits on. Between two looks into all prefetch lists too: into one of them an id may have come whose wait broke
+/// off before it told so.
+const SAFETY: Duration = Duration::from_secs(1);
+/// Calls under way at once: while the server does one, the worker makes use of the last.
+const MOST_CALLS: usize = 2;
+/// A second call is worth its cost for so much of what the worker runs at once: a half.
+const SECOND_CALL: usize = 2;
+/// The most that the results of one call take, in bytes: others wait while the server reads it.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+/// How the loop is told to end.
+pub(super) struct ShutdownTokens {
+    /// What is not reported by now was released.
+    pub(super) released: CancellationToken,
+    /// Told when no job comes any more.
+    pub(super) quiet: oneshot::Sender<()>,
+}
+
+/// Claims, starts and reports jobs, until the engine stops and all that is in flight is reported.
+pub(super) async fn fetch<P: Protocol>(
+    engine: Arc<Engine<P>>,
+    running: TaskTracker,
+    tokens: ShutdownTokens,
+) {
+    let (sender, events) = mpsc::unbounded_channel();
+    let spawner = Spawner::new(Arc::clone(&engine), running, sender);
+    let fetcher = Fetcher {
+        engine,
+        spawner,
+        blocked: BlockedQueues::default(),
+        in_hand: 0,
+        reserved: 0,
+        ready: VecDeque::new(),
+        flying: FuturesUnordered::new(),
+        calls: 0,
+        claims: 0,
+        releases: 0,
+        rounds: 0,
+        resting: false,
+        backoff: Backoff::new(),
+        empty: false,
+        arrivals: BTreeSet::new(),
+        looked: Instant::now(),
+        swept: None,
+        stopping: false,
+    };
+    fetcher.run(events, tokens).await;
+}
+
+struct Fetcher<P: Protocol> {
+    engine: Arc<Engine<P>>,
+    spawner: Spawner<P>,
+    blocked: BlockedQueues,
+    /// Jobs that run, and results that no call under way carries.
+    in_hand: usize,
+    /// Slots that calls under way may need.
+    reserved: usize,
+    /// Results to be stored.
+    ready: VecDeque<Completion<P::Job>>,
+    flying: FuturesUnordered<BoxFuture<'static, ExchangeEvent<P::Job>>>,
+    /// How many of these are calls, how many of those claim, and how many release jobs.
+    calls: usize,
+    claims: usize,
+    releases: usize,
+    /// Claims that have brought jobs.
+    rounds: usize,
+    /// Nothing is sent: the last call failed.
+    resting: bool,
+    backoff: Backoff,
+    /// The last claim brought less than was wanted.
+    empty: bool,
+    /// The queues from which ids have arrived since the last claim was sent.
+    arrivals: BTreeSet<String>,
+    /// When a claim came back last.
+    looked: Instant,
+    /// When one came back last that had looked into the prefetch lists of all queues.
+    swept: Option<Instant>,
+    stopping: bool,
+}
+
+impl<P: Protocol> Fetcher<P> {
+    async fn run(
+        mut self,
+        mut events: mpsc::UnboundedReceiver<RunEvent<P::Job>>,
+        tokens: ShutdownTokens,
+    ) {
+        let (engine, mut quiet) = (Arc::clone(&self.engine), Some(tokens.quiet));
+        let wake = tokio::time::sleep(Duration::ZERO);
+        tokio::pin!(wake);
+        loop {
+            if self.is_worth_a_look() {
+                tokio::task::yield_now().await;
+            }
+            while let Ok(event) = events.try_recv() {
+                self.ended(event);
+            }
+            while let Some(call) = self.next() {
+                self.send(call);
+            }
+            if self.stopping && self.claims + self.releases == 0 {
+                // Nobody listens if the worker was dropped.
+                let _ = quiet.take().map(|quiet| quiet.send(()));
+                if self.in_hand + self.calls == 0 {
+                    return;
+                }
+            }
+            engine.demand.tell(self.is_hungry());
+            let at = self.wakes();
+            if let Some(at) = at.filter(|at| *at != wake.deadline()) {
+                wake.as_mut().reset(at);
+            }
+            tokio::select! {
+                Some(landed) = self.flying.next() => self.landed(landed),
+                Some(event) = events.recv() => self.ended(event),
+                arrived = engine.demand.arrivals() => self.arrivals.extend(arrived),
+                () = &mut wake, if at.is_some() => {}
+                () = engine.stop.cancelled(), if !self.stopping => self.stopping = true,
+                () = tokens.released.cancelled(), if self.resting && self.stopping => self.give_up(),
+            }
+        }
+    }
+
+    /// Whether others that run may be about to end too, so that their results go together.
+    fn is_worth_a_look(&self) -> bool {
+        self.calls == 0 && !self.ready.is_empty() && self.in_hand > self.ready.len()
+    }
+
+    fn ended(&mut self, event: RunEvent<P::Job>) {
+        match event {
+            RunEvent::Completed(ran) => {
+                self.engine.in_flight.ended(ran.task.seq);
+                self.ready.push_back(ran);
+            }
+            RunEvent::Settled(task) => {
+                self.in_hand -= 1;
+                self.unblock(P::queue(&task.job), Instant::now());
+                self.engine.in_flight.remove(task.seq);
+            }
+        }
+    }
+
+    /// A job of this queue has ended: a slot may be free for another one.
+    fn unblock(&mut self, queue: &str, now: Instant) {
+        let protocol = &self.engine.protocol;
+        let same = |other: &str| protocol.share_limits(other, queue);
+        self.blocked.unblock(now, same);
+    }
+
+    /// What is to be sent now, if anything.
+    fn next(&mut self) -> Option<Exchange<P::Job>> {
+        if self.resting || self.calls >= MOST_CALLS {
+            return None;
+        }
+        if self.ready.front().is_some_and(|ran| ran.alone) {
+            let results = self.ready.pop_front().into_iter().collect();
+            let fetch = None;
+            return Some(Exchange { results, fetch });
+        }
+        let many = self.ready.len() * SECOND_CALL >= self.engine.config.concurrency;
+        if self.calls > 0 && self.arrivals.is_empty() && !many {
+            return None;
+        }
+        let results = self.batch();
+        let now = Instant::now();
+        for ran in &results {
+            self.unblock(P::queue(&ran.task.job), now);
+        }
+        let fetch = self.claim(results.len(), now);
+        (fetch.is_some() || !results.is_empty()).then_some(Exchange { results, fetch })
+    }
+
+    /// The results that go together.
+    fn batch(&mut self) -> Vec<Completion<P::Job>> {
+        let mut bytes = 0;
+        let fits = |ran: &&Completion<P::Job>| {
+            let first = bytes == 0;
+            bytes += (ran.bytes() + P::record_bytes(&ran.task.job)).max(1);
+            !ran.alone && (first || bytes <= MOST_BYTES)
+        };
+        let most = self.ready.iter().take(meshwork_broker::MAX_ITEMS);
+        let together = most.take_while(fits).count();
+        self.ready.drain(..together).collect()
+    }
+
+    /// What to claim beside so many results.
+    fn claim(&mut self, results: usize, now: Instant) -> Option<FetchRequest> {
+        let want = self.want(results);
+        if self.stopping {
+            // What came to a worker that stops goes back when it deregisters.
+            self.arrivals.clear();
+        }
+        let hungry = !self.empty || self.wakes().is_some_and(|at| at <= now);
+        if self.arrivals.is_empty() && (want == 0 || !hungry) {
+            return None;
+        }
+        let arrivals = std::mem::take(&mut self.arrivals);
+        Some(FetchRequest {
+            until: now + self.engine.config.lease,
+            want,
+            // Two that are under way take the queues in their usual order.
+            round: (self.claims == 0).then_some(self.rounds),
+            // An id that arrived may be of a queue that is blocked: then it goes back.
+            skipped: if arrivals.is_empty() {
+                self.blocked.skipped(now)
+            } else {
+                Vec::new()
+            },
+            arrivals,
+            sweep: self.swept.is_none_or(|swept| swept + SAFETY <= now),
+        })
+    }
+
+    /// How many jobs there is room for when so many results are told.
+    fn want(&self, results: usize) -> usize {
+        let busy = (self.in_hand - results) + self.reserved;
+        let free = self.engine.config.concurrency.saturating_sub(busy);
+        if self.stopping || self.releases > 0 || self.spawner.is_closed() {
+            0
+        } else if !self.spawner.one_by_one {
+            free
+        } else if self.claims > 0 {
+            0
+        } else {
+            free.min(1)
+        }
+    }
+
+    /// When to claim although nothing was heard.
+    fn wakes(&self) -> Option<Instant> {
+        if !self.empty
+            || self.claims > 0
+            || self.resting
+            || self.want(0) == 0 && self.ready.is_empty()
+        {
+            return None;
+        }
+        let safety = self.looked + SAFETY;
+        Some(self.blocked.next().map_or(safety, |next| next.min(safety)))
+    }
+
+    fn is_hungry(&self) -> bool {
+        self.empty
+            && self.arrivals.is_empty()
+            && !self.resting
+            && self.claims == 0
+            && self.want(0) > 0
+    }
+
+    fn send(&mut self, call: Exchange<P::Job>) {
+        self.in_hand -= call.results.len();
+        self.reserved += call.slots();
+        self.calls += 1;
+        self.claims += usize::from(call.fetch.is_some());
+        let (engine, call) = (Arc::clone(&self.engine), Box::new(call));
+        self.flying.push(Box::pin(async move {
+            let (protocol, config) = (&engine.protocol, &engine.config);
+            let exchanged = protocol.exchange(config, &call.results, call.fetch.as_ref());
+            let exchanged = exchanged.await;
+            ExchangeEvent::Ended(call, exchanged)
+        }));
+    }
+
+    fn landed(&mut self, event: ExchangeEvent<P::Job>) {
+        match event {
+            ExchangeEvent::Ended(call, exchanged) => self.exchanged(*call, exchanged),
+            ExchangeEvent::Released => self.releases -= 1,
+            ExchangeEvent::Rested(backoff) => {
+                self.resting = false;
+                self.backoff = backoff;
+            }
+        }
+    }
+
+    fn exchanged(&mut self, call: Exchange<P::Job>, exchanged: Exchanged<P::Job>) {
+        self.calls -= 1;
+        self.claims -= usize::from(call.fetch.is_some());
+        self.reserved -= call.slots();
+        let Exchange { results, fetch } = call;
+        let together = results.len() > 1 || fetch.is_some();
+        match exchanged.completed {
+            Ok(completed) => {
+                self.completed(results, &completed);
+                match (fetch, exchanged.fetched) {
+                    (Some(fetch), Some(Ok(fetched))) => {
+                        self.succeeded();
+                        self.fetched(&fetch, fetched);
+                    }
+                    (Some(fetch), Some(Err(error))) => {
+                        self.failed("claim", &error);
+                        self.unfetched(fetch);
+                    }
+                    (Some(fetch), None) => self.unfetched(fetch),
+                    (None, _) => self.succeeded(),
+                }
+            }
+            Err(error) => {
+                self.failed("report", &error);
+                self.unreported(results, &error, together);
+                if let Some(fetch) = fetch {
+                    self.unfetched(fetch);
+                }
+            }
+        }
+    }
+
+    fn succeeded(&mut self) {
+        if !self.resting {
+            self.backoff = Backoff::new();
+        }
+        self.engine.protocol.outages().succeeded("exchange");
+    }
+
+    fn completed(&mut self, results: Vec<Completion<P::Job>>, completed: &[Completed]) {
+        if !results.is_empty() {
+            self.engine.meter.heard();
+        }
+        for (ran, completed) in results.into_iter().zip(completed) {
+            let id = P::id(&ran.task.job);
+            match completed {
+                Completed::Stored => tracing::debug!(job = %id, ok = true, "job completed"),
+                Completed::Stale => stale(&id),
+            }
+            self.engine.in_flight.remove(ran.task.seq);
+        }
+    }
+
+    fn fetched(&mut self, request: &FetchRequest, fetched: Fetched<P::Job>) {
+        let engine = Arc::clone(&self.engine);
+        self.meter(&fetched);
+        if fetched.dropped > 0 {
+            let ids = fetched.dropped;
+            tracing::debug!(ids, "ids dropped: their jobs are not there to run");
+        }
+        let got = fetched.jobs.len();
+        self.looked = Instant::now();
+        if request.sweep {
+            self.swept = Some(self.looked);
+        }
+        self.rounds = self.rounds.wrapping_add(usize::from(got > 0));
+        self.blocked.told(
+            &engine.demand,
+            &request.skipped,
+            fetched.blocked,
+            self.looked,
+        );
+        if request.want > 0 {
+            self.empty = got < request.want && !fetched.more;
+        }
+        let left = if got == 0 || self.looked < request.until {
+            self.spawner.start(fetched.jobs)
+        } else {
+            // This process was stopped, or the answer delayed: others may have begun them by now.
+            tracing::warn!(
+                jobs = got,
+                "jobs released: a claim was answered after its lease"
+            );
+            fetched.jobs
+        };
+        self.in_hand += got - left.len();
+        if !left.is_empty() {
+            self.release(left);
+        }
+        engine.demand.claimed();
+    }
+
+    fn meter(&self, fetched: &Fetched<P::Job>) {
+        let (meter, protocol) = (&self.engine.meter, &self.engine.protocol);
+        meter.took(fetched.jobs.len());
+        for job in &fetched.jobs {
+            if let Some(ready) = P::ready_ms(job) {
+                let ms = fetched.at_ms.saturating_sub(ready);
+                let place = |queue: &str| protocol.place(queue);
+                meter.waited(P::queue(job), ms as f64 / 1000.0, place);
+            }
+        }
+    }
+
+    /// Releases what is not wanted now, before anything else is claimed: the last one first, which keeps their order.
+    fn release(&mut self, left: Vec<P::Job>) {
+        self.releases += 1;
+        let engine = Arc::clone(&self.engine);
+        self.flying.push(Box::pin(async move {
+            let protocol = &engine.protocol;
+            let release = |job: P::Job| async move { protocol.release(&job).await };
+            release_all(left.into_iter().rev(), engine.config.lease, release).await;
+            ExchangeEvent::Released
+        }));
+    }
+
+    /// A call failed: nothing is sent for a while.
+    fn failed(&mut self, operation: &'static str, error: &Error) {
+        self.engine.failed((operation, "exchange"), error);
+        if !std::mem::replace(&mut self.resting, true) {
+            let mut backoff = std::mem::take(&mut self.backoff);
+            self.flying.push(Box::pin(async move {
+                backoff.wait().await;
+                ExchangeEvent::Rested(backoff)
+            }));
+        }
+    }
+
+    /// Results were not stored, and are sent again. If they were refused for good, each goes alone.
+    fn unreported(&mut self, results: Vec<Completion<P::Job>>, error: &Error, together: bool) {
+        let apart = !error.is_temporary() && together;
+        for mut ran in results.into_iter().rev() {
+            if !apart && !ran.repeats(error, &P::id(&ran.task.job)) {
+                self.engine.in_flight.remove(ran.task.seq);
+                continue;
+            }
+            self.in_hand += 1;
+            ran.alone |= apart;
+            self.ready.push_front(ran);
+        }
+    }
+
+    /// Nothing was claimed, as far as is known: what was claimed for nobody comes back when its lease expires.
+    fn unfetched(&mut self, request: FetchRequest) {
+        self.arrivals.extend(request.arrivals);
+        self.empty = false;
+    }
+
+    /// What could not be reported belongs to another worker by now.
+    fn give_up(&mut self) {
+        while let Some(ran) = self.ready.pop_front() {
+            self.in_hand -= 1;
+            self.engine.in_flight.remove(ran.task.seq);
+        }
+        self.resting = false;
+    }
+}

@@ -1,0 +1,92 @@
+//! Heartbeat: a thread with a runtime and a connection of its own, so that no handler, however busy, can starve it. It renews
+//! all leases and the registration, reclaims the jobs of dead workers, and runs the maintenance of its protocol.
+
+use std::sync::Arc;
+
+use meshwork_broker::{Backoff, Error};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::dedicated_thread::{Never, Thread, in_turn, within};
+use super::engine::{Engine, Registered};
+use super::protocol::{Protocol, Renewed};
+
+/// Starts the thread.
+pub(super) fn start<P: Protocol>(engine: &Arc<Engine<P>>) -> std::io::Result<Thread> {
+    let (beats, departs) = (Arc::clone(engine), Arc::clone(engine));
+    let beat = async move { beat(&beats).await };
+    let depart = async move { departs.protocol.depart().await };
+    Thread::start_with_last(beat, depart)
+}
+
+/// Renews for ever, over a connection that is made again whenever it breaks.
+async fn beat<P: Protocol>(engine: &Engine<P>) {
+    let mut backoff = Backoff::new();
+    let protocol = &engine.protocol;
+    loop {
+        match protocol.connect().await {
+            Ok(conn) => {
+                let error = tokio::select! {
+                    failed = beat_over(&conn, engine, &mut backoff) => match failed {
+                        Ok(never) => match never {},
+                        Err(error) => error,
+                    },
+                    failed = protocol.maintain(&conn, &engine.config, &engine.in_flight) => match failed {
+                        Ok(never) => match never {},
+                        Err(error) => error,
+                    },
+                };
+                engine.failed(("renew", "renew"), &error);
+            }
+            Err(error) => engine.failed(("connect", "renew"), &error),
+        }
+        backoff.wait().await;
+    }
+}
+
+async fn beat_over<P: Protocol>(
+    conn: &P::Conn,
+    engine: &Engine<P>,
+    backoff: &mut Backoff,
+) -> Result<Never, Error> {
+    let (protocol, every) = (&engine.protocol, engine.config.heartbeat_interval());
+    let outages = protocol.outages();
+    let mut loaded = false;
+    let mut ticks = interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        renew(conn, engine).await?;
+        *backoff = Backoff::new();
+        engine.meter.heard();
+        outages.succeeded("renew");
+        if !loaded {
+            // Once per connection, since a server that was restarted has forgotten the scripts.
+            let load = in_turn(outages, "load", every, protocol.load(conn)).await?;
+            loaded = load.is_some();
+        }
+        in_turn(outages, "reclaim", every, protocol.reclaim(conn)).await?;
+    }
+}
+
+async fn renew<P: Protocol>(conn: &P::Conn, engine: &Engine<P>) -> Result<(), Error> {
+    let (protocol, config) = (&engine.protocol, &engine.config);
+    let snapshot = engine.in_flight.snapshot();
+    let began = Instant::now();
+    // Locked until the answer is there: a renewal that lands after the worker left would register it again.
+    let listening = engine.listening.lock().await;
+    let queues = Arc::clone(&protocol.queues().borrow());
+    let names = listening.then_some(&*queues);
+    let renewal = protocol.renew(conn, config.lease, &snapshot.jobs, names);
+    let renewed = within("renew", config.heartbeat_interval(), renewal).await?;
+    drop(listening);
+    let Renewed { gone, cancel } = renewed;
+    let id = |job: &P::Job| P::id(job).into_owned();
+    engine
+        .meter
+        .lost(engine.in_flight.lose(&snapshot, &gone, id));
+    engine.in_flight.cancel_all(&snapshot, &cancel);
+    let until = began + config.lease;
+    let registered = Registered { until, queues };
+    engine.registered.send_replace(Some(registered));
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! The jobs that a worker has claimed and not yet reported, for the parts that renew and cancel them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::runner::{StopReason, StopSignal};
+
+/// Jobs in flight, by the numbers of their claims.
+#[derive(Debug)]
+pub(crate) struct InFlight<J> {
+    jobs: Mutex<Jobs<J>>,
+}
+
+impl<J> Default for InFlight<J> {
+    fn default() -> Self {
+        let (added, by_seq) = (0, HashMap::new());
+        Self {
+            jobs: Mutex::new(Jobs { added, by_seq }),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Jobs<J> {
+    added: u64,
+    by_seq: HashMap<u64, Entry<J>>,
+}
+
+#[derive(Debug)]
+struct Entry<J> {
+    job: Arc<J>,
+    cancel: StopSignal,
+    /// The run has ended, and its result is on the way: the server may know it already.
+    ended: bool,
+    /// The job is to be released, and stays in flight until then, however its run ends.
+    releasing: bool,
+}
+
+/// The jobs in flight at one moment, the oldest first.
+#[derive(Debug)]
+pub(crate) struct Snapshot<J> {
+    seqs: Vec<u64>,
+    pub(crate) jobs: Vec<J>,
+}
+
+impl<J> InFlight<J> {
+    fn jobs(&self) -> MutexGuard<'_, Jobs<J>> {
+        // No code that can panic runs under the lock.
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a job. The signal returned tells its run to stop; the number is its own from now on.
+    pub(crate) fn add(&self, job: &Arc<J>) -> (StopSignal, u64) {
+        let cancel = StopSignal::default();
+        let entry = Entry {
+            job: Arc::clone(job),
+            cancel: cancel.clone(),
+            ended: false,
+            releasing: false,
+        };
+        let mut jobs = self.jobs();
+        jobs.added += 1;
+        let seq = jobs.added;
+        jobs.by_seq.insert(seq, entry);
+        (cancel, seq)
+    }
+
+    /// Notes that a run has ended. The job stays in flight until the server knows.
+    pub(crate) fn ended(&self, seq: u64) {
+        if let Some(job) = self.jobs().by_seq.get_mut(&seq) {
+            job.ended = true;
+        }
+    }
+
+    /// Removes a job, unless it is to be released.
+    pub(crate) fn remove(&self, seq: u64) {
+        let mut jobs = self.jobs();
+        match jobs.by_seq.get_mut(&seq) {
+            Some(job) if job.releasing => job.ended = true,
+            _ => drop(jobs.by_seq.remove(&seq)),
+        }
+    }
+
+    /// Ends all runs, whose jobs are to be released. The jobs stay in flight, so that their leases last until then. Returns
+    /// them, the newest first: released in this order, each to the front of its queue, the oldest is the next one again.
+    pub(crate) fn release_all(&self) -> Vec<Arc<J>> {
+        let mut jobs = self.jobs();
+        let mut all: Vec<_> = jobs.by_seq.iter_mut().collect();
+        all.sort_unstable_by_key(|(seq, _)| std::cmp::Reverse(**seq));
+        let release = |(_, job): (_, &mut Entry<J>)| {
+            job.releasing = true;
+            job.cancel.stop(StopReason::Lost);
+            Arc::clone(&job.job)
+        };
+        all.into_iter().map(release).collect()
+    }
+
+    /// The number of jobs in flight.
+    pub(crate) fn len(&self) -> usize {
+        self.jobs().by_seq.len()
+    }
+
+    /// Calls `each` with every job.
+    pub(crate) fn each(&self, mut each: impl FnMut(&J)) {
+        for entry in self.jobs().by_seq.values() {
+            each(&entry.job);
+        }
+    }
+
+    /// Ends the runs of jobs that do not belong to this worker any more, and returns their number. `gone` are their places in
+    /// the snapshot: the same job may have been claimed anew since. A run that has ended is no loss: its report was sent
+    /// before the server was asked.
+    pub(crate) fn lose(
+        &self,
+        snapshot: &Snapshot<J>,
+        gone: &[usize],
+        id: impl Fn(&J) -> String,
+    ) -> usize {
+        let mut lost = 0;
+        let jobs = self.jobs();
+        for seq in gone.iter().filter_map(|at| snapshot.seqs.get(*at)) {
+            let Some(job) = jobs.by_seq.get(seq) else {
+                continue;
+            };
+            job.cancel.stop(StopReason::Lost);
+            if !job.ended {
+                tracing::warn!(
+                    job = id(&job.job),
+                    "job cancelled by force, or its lease lost"
+                );
+                lost += 1;
+            }
+        }
+        lost
+    }
+
+    /// Asks the runs at these places of a snapshot to stop.
+    pub(super) fn cancel_all(&self, snapshot: &Snapshot<J>, places: &[usize]) {
+        let jobs = self.jobs();
+        for seq in places.iter().filter_map(|at| snapshot.seqs.get(*at)) {
+            if let Some(job) = jobs.by_seq.get(seq) {
+                job.cancel.stop(StopReason::Requested);
+            }
+        }
+    }
+
+    /// Asks the runs of jobs to stop. Each ends in a report of its own. False if there is none.
+    pub(crate) fn cancel(&self, is_meant: impl Fn(&J) -> bool) -> bool {
+        let mut found = false;
+        for job in self.jobs().by_seq.values() {
+            if is_meant(&job.job) {
+                job.cancel.stop(StopReason::Requested);
+                found = true;
+            }
+        }
+        found
+    }
+}
+
+impl<J: Clone> InFlight<J> {
+    /// The jobs in flight now.
+    pub(crate) fn snapshot(&self) -> Snapshot<J> {
+        let jobs = self.jobs();
+        let mut all: Vec<_> = jobs.by_seq.iter().collect();
+        all.sort_unstable_by_key(|(seq, _)| **seq);
+        let pair = |(seq, entry): (&u64, &Entry<J>)| (*seq, (*entry.job).clone());
+        let (seqs, jobs) = all.into_iter().map(pair).unzip();
+        Snapshot { seqs, jobs }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lose(in_flight: &InFlight<&'static str>, gone: &[usize]) -> usize {
+        in_flight.lose(&in_flight.snapshot(), gone, |job| (*job).to_owned())
+    }
+
+    #[test]
+    fn what_has_ended_is_not_lost_when_the_server_knows_it() {
+        let in_flight = InFlight::default();
+        let (_, ended) = in_flight.add(&Arc::new("ended"));
+        let (cancel, _) = in_flight.add(&Arc::new("runs"));
+        in_flight.ended(ended);
+        assert_eq!(lose(&in_flight, &[0, 1]), 1);
+        assert_eq!(cancel.reason(), Some(StopReason::Lost));
+    }
+
+    #[test]
+    fn a_job_that_was_claimed_anew_is_not_lost_with_its_old_lease() {
+        let in_flight = InFlight::default();
+        let (old, seq) = in_flight.add(&Arc::new("job"));
+        let snapshot = in_flight.snapshot();
+        in_flight.remove(seq);
+        let (new, _) = in_flight.add(&Arc::new("job"));
+        let lost = in_flight.lose(&snapshot, &[0], |job| (*job).to_owned());
+        assert_eq!((lost, old.reason(), new.reason()), (0, None, None));
+    }
+
+    #[test]
+    fn what_is_to_be_released_stays_until_it_is() {
+        let in_flight = InFlight::default();
+        let (cancel, seq) = in_flight.add(&Arc::new("old"));
+        in_flight.add(&Arc::new("new"));
+        let left = in_flight.release_all();
+        assert_eq!(left, [Arc::new("new"), Arc::new("old")]);
+        assert_eq!(cancel.reason(), Some(StopReason::Lost));
+        in_flight.remove(seq);
+        assert_eq!(in_flight.len(), 2);
+        // Its run has ended: that it is another's by then is no loss.
+        assert_eq!(lose(&in_flight, &[0]), 0);
+    }
+}

@@ -1,0 +1,219 @@
+//! Protocol: what the engine has to know of the system whose jobs it runs.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::{Error, Line, Logged, Outages, Parking};
+use meshwork_model::job::Job;
+use meshwork_model::keys::hero::QueueParts;
+use meshwork_model::outcome::{Failure, Report};
+use meshwork_model::trace::TraceContext;
+use tokio::sync::watch;
+use tracing::Span;
+
+use super::config::Config;
+use super::exchange::{Exchanged, FetchRequest};
+use super::in_flight::InFlight;
+use super::task::Completion;
+use crate::Batch;
+use crate::failure::Reason;
+use crate::runner::{Runner, Submitter};
+
+/// The queues that a worker takes from.
+pub(crate) trait Queues: Send + Sync + 'static {
+    /// All of them.
+    fn names(&self) -> &[String];
+    /// Those on which a connection waits.
+    fn waited(&self) -> Vec<String>;
+}
+
+impl Queues for Vec<String> {
+    fn names(&self) -> &[String] {
+        self
+    }
+
+    fn waited(&self) -> Vec<String> {
+        self.clone()
+    }
+}
+
+/// A job that is ready to run.
+pub(crate) struct Prepared {
+    pub(crate) runner: Arc<dyn Runner>,
+    /// The job as its runner takes it.
+    pub(crate) job: Arc<Job>,
+    /// The longest run.
+    pub(crate) timeout: Duration,
+    /// Submits the children of the run.
+    pub(crate) submitter: Option<Submitter>,
+    /// The batch of the job.
+    pub(crate) batch: Option<Batch>,
+}
+
+/// The next step with a job that was claimed.
+pub(crate) enum Step {
+    /// The job is run.
+    Run(Box<Prepared>),
+    /// The job ends without a run.
+    End(Report),
+    /// The protocol has dealt with the job.
+    Settled,
+}
+
+/// A failed run, as it is reported.
+pub(crate) struct FailedRun<'a> {
+    pub(crate) failure: &'a Failure,
+    /// Error and details, for protocols that keep one text.
+    pub(crate) reason: &'a Reason,
+    pub(crate) stdout: &'a [u8],
+    pub(crate) stderr: &'a [u8],
+    /// How long the run took.
+    pub(crate) took: Duration,
+}
+
+/// The outcome of a reported failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failed {
+    /// The job runs again after this pause.
+    Retried(Duration),
+    /// The job has failed for good.
+    Dead,
+    /// The job does not belong to this worker any more; nothing was changed.
+    Stale,
+}
+
+/// The outcome of a renewal.
+#[derive(Debug, Default)]
+pub(crate) struct Renewed {
+    /// The places, among the jobs that were to be renewed, of those that belong to this worker no more.
+    pub(crate) gone: Vec<usize>,
+    /// The places of those that somebody wants to be cancelled.
+    pub(crate) cancel: Vec<usize>,
+}
+
+/// A queue protocol. All calls may be repeated, and all futures may be dropped at any point.
+pub(crate) trait Protocol: Sized + Send + Sync + 'static {
+    /// A job under a lease.
+    type Job: Clone + std::fmt::Debug + Send + Sync + 'static;
+    /// The connection of the heartbeat thread.
+    type Conn: Send + Sync + 'static;
+    /// The queues that a worker takes from.
+    type Queues: Queues;
+
+    /// Whether output and progress of a run are stored while it runs.
+    const KEEPS_LOGS: bool = false;
+
+    /// The worker's name with its incarnation.
+    fn worker(&self) -> &str;
+    /// The log of failed calls over this connection.
+    fn outages(&self) -> &Outages;
+    /// The queues that the worker takes from now.
+    fn queues(&self) -> &watch::Sender<Arc<Self::Queues>>;
+    /// Whether two queues share their limits, so that a job of one that ends may free a slot of the other.
+    fn share_limits(&self, one: &str, other: &str) -> bool;
+
+    /// The id of a job, for the log.
+    fn id(job: &Self::Job) -> Cow<'_, str>;
+    /// The queue from which a job was claimed.
+    fn queue(job: &Self::Job) -> &str;
+    /// Bytes that a report sends beside the result.
+    fn record_bytes(_job: &Self::Job) -> usize {
+        0
+    }
+    /// Whether nothing else may run on this worker while the job does.
+    fn is_exclusive(_job: &Self::Job) -> bool {
+        false
+    }
+    /// The moment from which a job waited, in milliseconds since 1970; none if its record does not say.
+    fn ready_ms(_job: &Self::Job) -> Option<u64> {
+        None
+    }
+    /// The labels of a queue, for metrics.
+    fn place(&self, queue: &str) -> QueueParts;
+    /// The kind of a job, for metrics; none if its run is not counted.
+    fn kind(&self, job: &Self::Job) -> Option<String>;
+    /// The span of a run, and the trace that what it calls belongs to.
+    fn span(&self, job: &Self::Job) -> (Span, Option<TraceContext>);
+    /// The runner of a job, as far as that is known without a call.
+    fn runner(&self, job: &Self::Job) -> Option<&Arc<dyn Runner>>;
+
+    /// Stores results, then claims jobs, without waiting for any. A claim is left out if the results fail.
+    fn exchange(
+        &self,
+        config: &Config,
+        results: &[Completion<Self::Job>],
+        fetch: Option<&FetchRequest>,
+    ) -> impl Future<Output = Exchanged<Self::Job>> + Send;
+    /// Decides on a job that was claimed.
+    fn prepare(
+        &self,
+        config: &Config,
+        job: &Arc<Self::Job>,
+        trace: Option<&TraceContext>,
+    ) -> impl Future<Output = Step> + Send;
+    /// The report as it is stored, of a run whose secrets are masked already.
+    fn encode(&self, job: &Self::Job, report: Report) -> Report;
+    /// Reports a failed run.
+    fn fail(
+        &self,
+        job: &Self::Job,
+        failed: &FailedRun<'_>,
+    ) -> impl Future<Output = Result<Failed, Error>> + Send;
+    /// Returns a job to the front of its queue without counting an attempt. False if it belongs to this worker no more.
+    fn release(&self, job: &Self::Job) -> impl Future<Output = Result<bool, Error>> + Send;
+    /// Stores output and progress of a run. Called only if [`Protocol::KEEPS_LOGS`].
+    fn log(
+        &self,
+        _job: &Self::Job,
+        _lines: &[Line<'_>],
+        _progress: Option<&str>,
+    ) -> impl Future<Output = Result<Logged, Error>> + Send {
+        std::future::ready(Ok(Logged::Stale))
+    }
+
+    /// A connection for blocking waits.
+    fn parking(&self) -> impl Future<Output = Result<Parking, Error>> + Send;
+    /// Returns when ids of a queue may be waited for.
+    fn may_wait(&self, _queue: &str) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+    /// Waits for an id of a queue. True if one is in the prefetch list of this worker now.
+    fn wait(
+        &self,
+        parking: &Parking,
+        queue: &str,
+        most: Duration,
+    ) -> impl Future<Output = Result<bool, Error>> + Send;
+    /// Ends the wait on a connection.
+    fn end_wait(&self, parking: &Parking) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Ends the registration for queues, and returns what was prefetched from them.
+    fn deregister(&self, queues: &[String]) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// The connection of the heartbeat thread.
+    fn connect(&self) -> impl Future<Output = Result<Self::Conn, Error>> + Send;
+    /// Renews the leases of `jobs`, and the registration for `queues`.
+    fn renew(
+        &self,
+        conn: &Self::Conn,
+        lease: Duration,
+        jobs: &[Self::Job],
+        queues: Option<&Self::Queues>,
+    ) -> impl Future<Output = Result<Renewed, Error>> + Send;
+    /// Prepares a new connection, once.
+    fn load(&self, conn: &Self::Conn) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Returns the jobs of dead workers to their queues.
+    fn reclaim(&self, conn: &Self::Conn) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Does what workers do beside their jobs, until the connection breaks.
+    fn maintain(
+        &self,
+        conn: &Self::Conn,
+        config: &Config,
+        in_flight: &InFlight<Self::Job>,
+    ) -> impl Future<Output = Result<Infallible, Error>> + Send;
+    /// Frees the name of the worker, as the last step of its shutdown.
+    fn depart(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+}
