@@ -14,11 +14,12 @@ use crate::error::CommandError;
 use crate::exit::{self, Exit};
 use crate::logging::{self, LogFormat, Logging};
 use crate::out::{Out, OutError, note};
+use crate::protocol::{self, CommandLine};
 use crate::target::Place;
 
 /// Run scripts as jobs, on Redis or without a server
 #[derive(Debug, Parser)]
-#[command(name = "meshwork", version, after_help = exit::HELP, max_term_width = 100)]
+#[command(name = "meshwork", bin_name = "meshwork", version, after_help = exit::HELP, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -58,13 +59,15 @@ pub(crate) struct Cli {
 impl Cli {
     /// Reads the command line. Where it is wrong, or asks for help, that is said, and how the command ends.
     pub(crate) fn read() -> Result<Self, Exit> {
-        let matches = with_environment(Self::command()).try_get_matches();
+        let line = CommandLine::read(std::env::args_os().collect());
+        let command = protocol::with_option(with_environment(Self::command()));
+        let matches = command.clone().try_get_matches_from(&line.words);
         let read = matches.and_then(|matches| {
             let mut cli = Self::from_arg_matches(&matches)?;
             cli.url_is_visible = source_of(&matches, "redis") == Some(ValueSource::CommandLine);
             Ok(cli)
         });
-        read.map_err(|said| tell(&said))
+        read.map_err(|said| tell(&said, &line, &command))
     }
 
     /// Sets up what is said about the work itself.
@@ -83,7 +86,7 @@ impl Cli {
             place: self.place,
             namespace: self.namespace,
             out,
-            command_line: Self::command,
+            command_line: || protocol::with_option(Self::command()),
         };
         let exit = Box::pin(self.command.run(&mut context)).await?;
         context.out.flush()?;
@@ -104,8 +107,22 @@ pub(crate) fn report(error: &CommandError) -> Exit {
 }
 
 /// Prints what clap says: help on stdout, of which it is to be known whether it could be written, or what is wrong.
-fn tell(said: &clap::Error) -> Exit {
-    let printed = said.print().and_then(|()| io::stdout().flush());
+fn tell(said: &clap::Error, line: &CommandLine, command: &clap::Command) -> Exit {
+    let printed = match &line.renamed {
+        None => said.print(),
+        // As it was written; in one colour.
+        Some(renamed) => {
+            let text = renamed.shown(&said.render().to_string());
+            match said.use_stderr() {
+                true => write!(io::stderr(), "{text}"),
+                false => write!(io::stdout(), "{text}"),
+            }
+        }
+    };
+    if let Some(hint) = protocol::hint(said, line, command) {
+        note(format_args!("hint: {hint}"));
+    }
+    let printed = printed.and_then(|()| io::stdout().flush());
     match printed {
         _ if said.use_stderr() => Exit::USAGE,
         Ok(()) => Exit::DONE,

@@ -27,6 +27,7 @@ mod logs;
 mod otlp;
 mod out;
 mod persist;
+mod protocol;
 mod record;
 mod routing;
 mod script;

@@ -45,7 +45,9 @@ pub(crate) enum Command {
     Flow(flow::FlowCommand),
     #[command(subcommand)]
     Dead(dead::DeadCommand),
-    #[command(subcommand)]
+    #[command(name = "bananas-worker", hide = true)]
+    BananasWorker(Box<worker::BananasWorker>),
+    #[command(subcommand, hide = true)]
     Bananas(bananas::BananasCommand),
     Service(service::ServiceCommand),
     #[command(subcommand)]
@@ -90,6 +92,7 @@ impl Command {
             Self::Flow(flow) => Box::pin(flow.run(context)).await,
             Self::Schedule(schedule) => Box::pin(schedule.run(context)).await,
             Self::Migrate(migrate) => Box::pin(migrate.run(context)).await,
+            Self::BananasWorker(worker) => Box::pin(worker.run(context)).await,
             Self::Bananas(bananas) => Box::pin(bananas.run(context)).await,
             Self::Service(service) => Box::pin(service.run(context)).await,
             Self::Action(action) => Box::pin(action.run(context)).await,

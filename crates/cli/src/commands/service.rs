@@ -47,9 +47,9 @@ pub(crate) struct ServiceCommand {
     /// How long a run may take: 5m, 90s; a number alone is seconds. Then it is stopped, and has failed
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = value::span)]
     timeout: Duration,
-    /// How many runs an action gets that nobody waits for, the first included; then it is a dead letter (`meshwork action
-    /// dead`). A call whose caller waits gets one, and is told its failure
-    #[arg(long, value_name = "N", default_value_t = 3, allow_hyphen_values = true,
+    /// How many runs an action gets that nobody waits for, the first included; then it is a dead letter (`meshwork dead
+    /// --protocol nooble`). A call whose caller waits gets one, and is told its failure
+    #[arg(long = "max-attempts", alias = "runs", value_name = "N", default_value_t = 3, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// How long what it has in hand is its own without a renewal, in seconds: as late others take it over when this
@@ -57,13 +57,13 @@ pub(crate) struct ServiceCommand {
     #[arg(long, value_name = "S", default_value = "10", value_parser = value::lease,
           allow_hyphen_values = true)]
     lease: Duration,
-    /// How long it waits for what it runs when it is stopped, in seconds
-    #[arg(long, value_name = "S", default_value = "25", value_parser = value::wait,
+    /// Longest wait for running actions at shutdown
+    #[arg(long = "shutdown-timeout", alias = "grace", value_name = "TIME", default_value = "25s", value_parser = value::wait,
           allow_hyphen_values = true)]
     grace: Duration,
     /// Take over what workers of Nooble4 left in a stream for so long: 30m; not at all, unless it is said. An action that
     /// such a worker still runs by then runs twice
-    #[arg(long, value_name = "AGE", value_parser = value::span)]
+    #[arg(long = "rescue-orphans-after", alias = "adopt", value_name = "AGE", value_parser = value::span)]
     adopt: Option<Duration>,
     /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) at this address over HTTP; the port
     /// 0 takes a free one
@@ -85,7 +85,9 @@ pub(crate) enum ServiceError {
         commands: String,
         rule: String,
     },
-    #[error("--adopt takes over from streams: say --dialect streams, or leave it out")]
+    #[error(
+        "--rescue-orphans-after takes over from streams: say --dialect streams, or leave it out"
+    )]
     NothingToAdopt,
 }
 

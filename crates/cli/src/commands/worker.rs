@@ -14,7 +14,7 @@ use meshwork::model::route::routes::{InvalidRoutes, Routes};
 use meshwork::{Client, Worker};
 use serde::Serialize;
 
-use bananas::{Bananas, Schema};
+pub(crate) use bananas::BananasWorker;
 use hero::Hero;
 
 use crate::context::Context;
@@ -27,8 +27,8 @@ use crate::value;
 
 /// Take jobs off the queues and run them, until SIGINT or SIGTERM
 ///
-/// The first signal stops it in order: it takes no more jobs, waits for what it runs as long as --grace
-/// says, and hands the rest back. The second ends it at once; what it ran comes back after --lease.
+/// The first signal stops it in order: it takes no more jobs, waits for what it runs as long as
+/// --shutdown-timeout says, and hands the rest back. The second ends it at once; what it ran comes back after --lease.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct WorkerCommand {
@@ -50,59 +50,56 @@ impl WorkerCommand {
             return list.run(context).await;
         }
         let mut listen = self.listen;
-        if listen.routes.is_none() && !listen.hero.has_group() {
-            let read = |text: &str| text.parse().map_err(|why: InvalidRoutes| why.to_string());
-            listen.routes = bananas::said("WORKER_ROUTING_KEYS", read)?;
+        if !listen.hero.has_group() {
+            listen.common.read_routes()?;
         }
-        match (listen.schema, listen.hero.given(), listen.bananas.given()) {
-            (Schema::Hero, _, Some(option)) => Err(CommandError::usage(format_args!(
-                "{option} is for jobs of Bananas: give --schema bananas too, or leave it out"
-            ))),
-            (Schema::Bananas, Some(option), _) => Err(CommandError::usage(format_args!(
-                "{option} is for jobs of ours: leave it out with --schema bananas"
-            ))),
-            (Schema::Hero, ..) => listen.run(context).await,
-            (Schema::Bananas, ..) => listen.bananas.run(&listen, context).await,
-        }
+        listen.run(context).await
     }
 }
 
-/// The first of these options that was given.
-fn given(options: &[(bool, &'static str)]) -> Option<&'static str> {
-    let given = options.iter().find(|(given, _)| *given);
-    given.map(|(_, option)| *option)
-}
-
-/// What a worker is started with.
+/// Options of workers for jobs, whichever protocol they have.
 #[derive(Debug, clap::Args)]
-struct Listen {
-    /// Whose jobs it runs
-    #[arg(long, value_enum, default_value_t)]
-    schema: Schema,
+struct Common {
     /// The routes whose jobs it takes, one after the other, as gpu,default; or in turns by weight, as gpu=3,default=1.
     /// A job of ours has its group as route; default are those without a group [env: WORKER_ROUTING_KEYS]
-    #[arg(long, value_name = "KEY[=WEIGHT],…", conflicts_with = "group")]
+    #[arg(long, value_name = "KEY[=WEIGHT],…")]
     routes: Option<Routes>,
     /// How many jobs run at once [default: 10]
     #[arg(long, value_name = "N", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     concurrency: Option<u16>,
-    /// How long a job is its own without a renewal, in seconds
-    #[arg(long, value_name = "S", default_value = "10", value_parser = value::lease,
+    /// Lease duration: after this time without a renewal others take the job over
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::lease,
           allow_hyphen_values = true)]
     lease: Duration,
-    /// How long it waits for what it runs when it is stopped, in seconds
-    #[arg(long, value_name = "S", default_value = "25", value_parser = value::wait,
+    /// Longest wait for running jobs at shutdown; then they are aborted and released
+    #[arg(long, alias = "grace", value_name = "TIME", default_value = "25s", value_parser = value::wait,
           allow_hyphen_values = true)]
-    grace: Duration,
+    shutdown_timeout: Duration,
     /// Serve metrics (/metrics), health (/healthz) and readiness (/readyz) at this address over HTTP; the port
     /// 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT", env = "MESHWORK_METRICS_ADDR")]
     metrics_addr: Option<SocketAddr>,
+}
+
+impl Common {
+    /// Takes the routes from the environment where no option says them.
+    fn read_routes(&mut self) -> Result<(), CommandError> {
+        if self.routes.is_none() {
+            let read = |text: &str| text.parse().map_err(|why: InvalidRoutes| why.to_string());
+            self.routes = bananas::said("WORKER_ROUTING_KEYS", read)?;
+        }
+        Ok(())
+    }
+}
+
+/// The options of a worker for jobs of Hero.
+#[derive(Debug, clap::Args)]
+struct Listen {
+    #[command(flatten)]
+    common: Common,
     #[command(flatten)]
     hero: Hero,
-    #[command(flatten)]
-    bananas: Bananas,
 }
 
 /// How many jobs run at once where it is not said.
@@ -133,7 +130,7 @@ impl Listen {
     async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
-        let endpoint = Endpoint::bind(self.metrics_addr).await?;
+        let endpoint = Endpoint::bind(self.common.metrics_addr).await?;
         let worker = self.worker(&client)?.start().await?;
         let name = worker.name().to_owned();
         let metrics = Metrics::new(&client).worker(worker.monitor());
@@ -159,14 +156,14 @@ impl Listen {
 
     fn worker(&self, client: &Client) -> Result<Worker, CommandError> {
         let worker = Worker::new(client);
-        let worker = match &self.routes {
+        let worker = match &self.common.routes {
             Some(routes) => worker.routes(routes.clone()),
             None => worker.group(self.hero.group()),
         };
         let worker = worker
-            .concurrency(self.concurrency.unwrap_or(CONCURRENCY).into())
-            .lease(self.lease)
-            .shutdown_timeout(self.grace);
+            .concurrency(self.common.concurrency.unwrap_or(CONCURRENCY).into())
+            .lease(self.common.lease)
+            .shutdown_timeout(self.common.shutdown_timeout);
         self.hero.set(worker)
     }
 
@@ -178,7 +175,7 @@ impl Listen {
         context: &mut Context,
     ) -> Result<(), CommandError> {
         let types = self.hero.types();
-        let routes = self.routes.as_ref().map(Routes::to_string);
+        let routes = self.common.routes.as_ref().map(Routes::to_string);
         let of_group = self.hero.group();
         let group = routes.is_none().then_some(of_group.as_str());
         let instance = self.hero.instance.as_ref().map(Instance::as_str);
@@ -195,7 +192,7 @@ impl Listen {
         }
         let place = instance.map_or_else(String::new, |instance| format!(", instance {instance}"));
         let types = types.join(", ");
-        let many = self.concurrency.unwrap_or(CONCURRENCY);
+        let many = self.common.concurrency.unwrap_or(CONCURRENCY);
         let which = routes.map(|routes| format!("routes {routes}"));
         let which = which.unwrap_or_else(|| format!("group {of_group}"));
         note(format_args!(

@@ -434,7 +434,7 @@ fn what_says_nothing_is_refused() {
         ),
         (
             vec!["worker", "--type", "osis", "--others", "leave"],
-            "--schema bananas",
+            "--protocol bananas",
         ),
         (
             [&["worker", "--schema", "bananas"][..], &twice].concat(),
@@ -454,14 +454,20 @@ fn hints_name_the_commands_for_bananas() {
     };
     for args in [["bananas", "get", "none"], ["bananas", "wait", "none"]] {
         let said = ground.run(&args).exits(5).stderr;
-        assert!(said.contains("`meshwork bananas queues`"), "{said}");
+        assert!(
+            said.contains("`meshwork queue list --protocol bananas`"),
+            "{said}"
+        );
     }
     let add = [
         "bananas", "schedule", "add", "often", "a", "--cron", "@daily",
     ];
     ground.run(&add).ok();
     let said = ground.run(&add).exits(2).stderr;
-    assert!(said.contains("`meshwork bananas schedule list`"), "{said}");
+    assert!(
+        said.contains("`meshwork schedule list --protocol bananas`"),
+        "{said}"
+    );
 }
 
 /// The job is stored, and says that no replica has it.

@@ -29,7 +29,7 @@ on_all_data! {
         assert!(ground.run(&["bananas", "dead", "--json"]).ok().stdout.is_empty());
         ground.run(&["bananas", "get", "three"]).exits(5);
         let said = ground.run(&["bananas", "dead", "show", "three"]).exits(1).stderr;
-        assert!(said.contains("meshwork bananas dead"), "{said}");
+        assert!(said.contains("meshwork dead --protocol bananas"), "{said}");
         mended.stop();
     }
 }

@@ -43,6 +43,7 @@ mod otlp;
 mod outage;
 mod output;
 mod program;
+mod protocol;
 mod rescue;
 mod resume;
 mod run;

@@ -31,7 +31,7 @@ pub(crate) struct Call {
     #[arg(long, value_name = "S", default_value = "30", value_parser = value::wait)]
     wait: Duration,
     /// Let the answer come to a list of this call alone, as to Nooble4's own clients
-    #[arg(long)]
+    #[arg(long = "private-reply", alias = "own-list")]
     own_list: bool,
 }
 

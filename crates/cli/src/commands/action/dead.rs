@@ -23,7 +23,8 @@ pub(crate) enum DeadCommand {
     /// has none. With --json it is text, and what stands beside it is there too.
     Show(One),
     /// Put one back into its queue, where it has all its runs again, and print its id
-    Replay(One),
+    #[command(alias = "replay")]
+    Retry(One),
 }
 
 /// Whose.
@@ -103,14 +104,14 @@ impl DeadCommand {
         match self {
             Self::List(list) => list.run(context).await,
             Self::Show(one) => one.show(context).await,
-            Self::Replay(one) => one.replay(context).await,
+            Self::Retry(one) => one.replay(context).await,
         }
     }
 }
 
 fn absent(id: &str) -> CommandError {
     let message = format!(
-        "there is no dead letter {id}: `meshwork action dead list` shows those that there are"
+        "there is no dead letter {id}: `meshwork dead list --protocol nooble` shows those that there are"
     );
     CommandError::new(Exit::NO_JOB, message)
 }

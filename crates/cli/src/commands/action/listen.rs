@@ -48,11 +48,11 @@ pub(crate) struct Listen {
     #[arg(long = "as", value_name = "SERVICE", default_value = "meshwork",
           value_parser = NonEmptyStringValueParser::new())]
     origin: String,
-    /// Take the callback of this call, which has a list of its own (`action send --own-list` printed its id)
+    /// Take the callback of this call, which has a list of its own (`action send --private-reply` printed its id)
     #[arg(long, value_name = "ID", requires = "callbacks", value_parser = uuid)]
     call: Option<String>,
     /// Take callbacks too that nobody is known to have asked for, as those of Nooble4's clients
-    #[arg(long, requires = "callbacks")]
+    #[arg(long = "accept-unsolicited", alias = "unasked", requires = "callbacks")]
     unasked: bool,
     /// End after so many notifications and callbacks; without a number it goes on
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

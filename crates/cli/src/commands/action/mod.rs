@@ -33,10 +33,11 @@ pub(crate) enum ActionCommand {
     Call(call::Call),
     Send(send::Send),
     Notify(notify::Notify),
-    Listen(listen::Listen),
+    #[command(alias = "listen")]
+    Subscribe(listen::Listen),
     Gateway(gateway::Gateway),
     Trace(trace::Trace),
-    #[command(subcommand)]
+    #[command(subcommand, hide = true)]
     Dead(dead::DeadCommand),
 }
 
@@ -46,7 +47,7 @@ impl ActionCommand {
             Self::Call(call) => Box::pin(call.run(context)).await,
             Self::Send(send) => Box::pin(send.run(context)).await,
             Self::Notify(notify) => Box::pin(notify.run(context)).await,
-            Self::Listen(listen) => Box::pin(listen.run(context)).await,
+            Self::Subscribe(listen) => Box::pin(listen.run(context)).await,
             Self::Gateway(gateway) => Box::pin(gateway.run(context)).await,
             Self::Trace(trace) => trace.run(context).await,
             Self::Dead(dead) => dead.run(context).await,

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::out::{Column, Table};
 use crate::value;
 
-/// List the jobs that failed for good, the latest first; show, replay or delete them
+/// List the jobs that failed for good, the latest first; show, retry or delete them
 ///
 /// A record stays for seven days, the id for longer.
 #[derive(Debug, clap::Args)]
@@ -33,7 +33,8 @@ enum DeadCommand {
     /// Print the record of one as it is stored
     Show(One),
     /// Queue dead letters again, as if they had never run: all their attempts are before them
-    Replay(Several),
+    #[command(alias = "replay")]
+    Retry(Several),
     /// Forget dead letters, with their records and results
     Delete(Several),
 }
@@ -80,7 +81,7 @@ impl Dead {
             None => self.list.run(context).await,
             Some(DeadCommand::List(list)) => list.run(context).await,
             Some(DeadCommand::Show(one)) => one.show(context).await,
-            Some(DeadCommand::Replay(some)) => some.change(context, replay).await,
+            Some(DeadCommand::Retry(some)) => some.change(context, replay).await,
             Some(DeadCommand::Delete(some)) => some.change(context, delete).await,
         }
     }

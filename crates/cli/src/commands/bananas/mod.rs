@@ -22,30 +22,63 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
 
-/// Submit jobs to Bananas, wait for them, look at them; `worker --schema bananas` runs them
+/// Commands for jobs of Bananas: what `--protocol bananas` means behind a noun, and other names for the same
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum BananasCommand {
-    Submit(submit::Submit),
-    Wait(wait::Wait),
-    Get(get::Get),
-    Queues(queues::Queues),
-    Dead(dead::Dead),
+    /// Enqueue jobs of Bananas, wait for them, look at them; `worker --protocol bananas` runs them
     #[command(subcommand)]
-    Limit(limit::LimitCommand),
-    /// Keep cron schedules in Redis; any worker with --schema bananas runs their slots
+    Job(JobCommand),
+    /// Look at the queues of Bananas, and limit its routes
+    #[command(subcommand)]
+    Queue(QueueCommand),
+    Dead(dead::Dead),
+    /// Keep cron schedules in Redis; any worker with --protocol bananas runs their slots
     #[command(subcommand)]
     Schedule(schedule::ScheduleCommand),
+    #[command(hide = true)]
+    Submit(submit::Submit),
+    #[command(hide = true)]
+    Wait(wait::Wait),
+    #[command(hide = true)]
+    Get(get::Get),
+    #[command(hide = true)]
+    Queues(queues::Queues),
+    #[command(subcommand, hide = true)]
+    Limit(limit::LimitCommand),
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum JobCommand {
+    #[command(name = "enqueue", visible_alias = "submit")]
+    Enqueue(submit::Submit),
+    Wait(wait::Wait),
+    #[command(name = "show", aliases = ["get", "status"])]
+    Show(get::Get),
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum QueueCommand {
+    #[command(name = "list")]
+    List(queues::Queues),
+    #[command(subcommand)]
+    Limit(limit::LimitCommand),
 }
 
 impl BananasCommand {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
-            Self::Submit(submit) => Box::pin(submit.run(context)).await,
-            Self::Wait(wait) => wait.run(context).await,
-            Self::Get(get) => get.run(context).await,
-            Self::Queues(queues) => queues.run(context).await,
+            Self::Job(JobCommand::Enqueue(submit)) | Self::Submit(submit) => {
+                Box::pin(submit.run(context)).await
+            }
+            Self::Job(JobCommand::Wait(wait)) | Self::Wait(wait) => wait.run(context).await,
+            Self::Job(JobCommand::Show(get)) | Self::Get(get) => get.run(context).await,
+            Self::Queue(QueueCommand::List(queues)) | Self::Queues(queues) => {
+                queues.run(context).await
+            }
             Self::Dead(dead) => dead.run(context).await,
-            Self::Limit(limit) => Box::pin(limit.run(context)).await,
+            Self::Queue(QueueCommand::Limit(limit)) | Self::Limit(limit) => {
+                Box::pin(limit.run(context)).await
+            }
             Self::Schedule(schedule) => Box::pin(schedule.run(context)).await,
         }
     }
@@ -56,14 +89,14 @@ fn of_bananas(error: meshwork::Error) -> CommandError {
     use meshwork::Error as E;
     let hint = match &error {
         E::NoJob { .. } => {
-            "`meshwork bananas queues` tells what waits, `meshwork bananas dead` shows dead letters"
+            "`meshwork queue list --protocol bananas` tells what waits, `meshwork dead --protocol bananas` shows dead letters"
         }
-        E::NotDead { .. } => "`meshwork bananas dead` shows the dead letters",
+        E::NotDead { .. } => "`meshwork dead --protocol bananas` shows the dead letters",
         E::NoSchedule { .. } => {
-            "`meshwork bananas schedule list` shows the schedules that there are"
+            "`meshwork schedule list --protocol bananas` shows the schedules that there are"
         }
         E::ScheduleExists { .. } => {
-            "`--replace` makes another one of it, `meshwork bananas schedule list` shows it"
+            "`--replace` makes another one of it, `meshwork schedule list --protocol bananas` shows it"
         }
         _ => return error.into(),
     };
@@ -84,7 +117,12 @@ pub(crate) struct Side {
     /// The make of client whose records and lists ours are like: go, go-routed, typescript or python. The first
     /// pushes jobs of the route `default` to lists without a route, the second to those of the route, the others
     /// push everything to lists without a route
-    #[arg(long = "like", value_name = "MAKE", default_value = "go")]
+    #[arg(
+        long = "client-variant",
+        alias = "like",
+        value_name = "NAME",
+        default_value = "go"
+    )]
     pub(crate) peer: Peer,
 }
 

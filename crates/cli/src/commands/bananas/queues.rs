@@ -11,7 +11,8 @@ use crate::out::{Column, Table};
 /// Show how much waits, runs and failed
 ///
 /// What runs is all that stands among the jobs that run, whoever runs it; a worker of Bananas that was killed leaves
-/// its jobs there for ever (`worker --schema bananas --adopt-strays` puts them back).
+/// its jobs there for ever (`worker --protocol bananas --rescue-orphans-after` puts
+/// them back).
 #[derive(Debug, clap::Args)]
 pub(crate) struct Queues {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `meshwork worker --schema bananas`: what only jobs of Bananas need, by its own names too.
+//! `meshwork worker --protocol bananas`: a worker for jobs of Bananas, with options by its own names too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,8 +13,8 @@ use meshwork::protocol::bananas::{Foreign, JOB_TIMEOUT, MAX_CONCURRENCY, Worker,
 use meshwork_broker::Broker;
 use serde::Serialize;
 
+use super::Common;
 use super::config::Config;
-use super::{Listen, given};
 use crate::commands::bananas::Side;
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Served};
@@ -24,30 +24,40 @@ use crate::interrupt::Interrupt;
 use crate::out::note;
 use crate::value;
 
-/// Whose jobs a worker runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Schema {
-    /// Ours, and Hero's
-    #[default]
-    Hero,
-    /// Those of Bananas
-    Bananas,
-}
-
 /// What becomes of jobs for others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Others {
+enum ForeignJobs {
     /// They are run, as Bananas' workers do
     #[default]
     Run,
     /// They stay where they are
-    Leave,
+    #[value(alias = "leave")]
+    Skip,
 }
 
-/// What a worker for jobs of Bananas is started with besides.
+/// Take jobs of Bananas off its queues and run them by handlers, until SIGINT or SIGTERM
+///
+/// The first signal stops it in order: it takes no more jobs, waits for what it runs as long as --shutdown-timeout says, and
+/// hands the rest back. The second ends it at once; what it ran comes back after --lease.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "With --schema bananas")]
-pub(super) struct Bananas {
+pub(crate) struct BananasWorker {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    bananas: Bananas,
+}
+
+impl BananasWorker {
+    pub(crate) async fn run(mut self, context: &mut Context) -> Result<Exit, CommandError> {
+        self.common.read_routes()?;
+        self.bananas.run(&self.common, context).await
+    }
+}
+
+/// Options for jobs of Bananas alone.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Jobs of Bananas")]
+struct Bananas {
     /// What runs jobs of a name: a script that ends in .py or .rhai; may be given several times
     #[arg(long = "handler", value_name = "NAME=FILE", value_parser = value::handler)]
     handlers: Vec<(String, PathBuf)>,
@@ -58,17 +68,24 @@ pub(super) struct Bananas {
     /// How long a run may take: 5m, 1m30s [env: JOB_TIMEOUT] [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = value::span)]
     job_timeout: Option<Duration>,
-    /// How many runs a job gets whose record does not say it [env: MAX_RETRIES] [default: 3]
-    #[arg(long, value_name = "N")]
-    max_retries: Option<u32>,
-    /// What becomes of jobs for another route that stand on a list without one, while no worker of ours is there
-    /// for them; while one is, they go to the list of their route [default: run]
-    #[arg(long, value_name = "WHAT", value_enum)]
-    others: Option<Others>,
+    /// Runs of a job whose record does not say how many, the first included [env: MAX_RETRIES] [default: 3]
+    #[arg(long, alias = "max-retries", value_name = "N")]
+    max_attempts: Option<u32>,
+    /// How to treat jobs of other routes found on unrouted lists while no worker of ours is there for them: run or skip.
+    /// While one is, they go to the list of their route
+    #[arg(
+        long,
+        alias = "others",
+        value_name = "WHAT",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    foreign_jobs: ForeignJobs,
     /// Put back what has stood among the jobs that run for so long and is not run by ours: 30m. A job that a
     /// worker of Bananas still runs by then runs twice
-    #[arg(long, value_name = "AGE", value_parser = value::span)]
-    adopt_strays: Option<Duration>,
+    #[arg(long, alias = "adopt-strays", value_name = "AGE", value_parser = value::span)]
+    rescue_orphans_after: Option<Duration>,
     /// Leave jobs whose time has come to another scheduler
     #[arg(long)]
     no_scheduler: bool,
@@ -145,42 +162,25 @@ enum Event<'a> {
 }
 
 impl Bananas {
-    /// An option that was given: to jobs of ours all of them mean nothing.
-    pub(super) fn given(&self) -> Option<&'static str> {
-        given(&[
-            (!self.handlers.is_empty(), "--handler"),
-            (self.config.is_some(), "--config"),
-            (self.job_timeout.is_some(), "--job-timeout"),
-            (self.max_retries.is_some(), "--max-retries"),
-            (self.others.is_some(), "--others"),
-            (self.adopt_strays.is_some(), "--adopt-strays"),
-            (self.no_scheduler, "--no-scheduler"),
-        ])
-    }
-
     /// Runs the worker until it is told to stop.
-    pub(super) async fn run(
-        &self,
-        listen: &Listen,
-        context: &mut Context,
-    ) -> Result<Exit, CommandError> {
+    async fn run(&self, common: &Common, context: &mut Context) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen()?;
-        let settings = self.settings(listen)?;
+        let settings = self.settings(common)?;
         let client = interrupt.or(self.side.client(context)).await?;
-        let endpoint = Endpoint::bind(listen.metrics_addr).await?;
+        let endpoint = Endpoint::bind(common.metrics_addr).await?;
         let mut worker = Worker::new(&client)
             .routes(settings.routes.clone())
             .concurrency(settings.concurrency)
             .timeout(settings.job_timeout)
             .max_retries(settings.max_retries)
-            .lease(listen.lease)
-            .shutdown_timeout(listen.grace)
+            .lease(common.lease)
+            .shutdown_timeout(common.shutdown_timeout)
             .peer(self.side.peer)
-            .adopt_strays(self.adopt_strays)
+            .adopt_strays(self.rescue_orphans_after)
             .scheduler(!self.no_scheduler)
-            .foreign(match self.others.unwrap_or_default() {
-                Others::Run => Foreign::Run,
-                Others::Leave => Foreign::Leave,
+            .foreign(match self.foreign_jobs {
+                ForeignJobs::Run => Foreign::Run,
+                ForeignJobs::Skip => Foreign::Leave,
             });
         for (name, path) in &settings.handlers {
             worker = worker.script(name, path)?;
@@ -218,7 +218,7 @@ impl Bananas {
     }
 
     /// What the command line says, else the environment, else the file, else Bananas.
-    fn settings(&self, listen: &Listen) -> Result<Settings, CommandError> {
+    fn settings(&self, common: &Common) -> Result<Settings, CommandError> {
         let given: Vec<&str> = self.handlers.iter().map(|(name, _)| &**name).collect();
         let config = match &self.config {
             Some(path) => Config::read(path, &given)?,
@@ -232,8 +232,8 @@ impl Bananas {
         }
         let mut handlers = config.handlers;
         handlers.extend(self.handlers.iter().cloned());
-        let routes = listen.routes.clone().or(config.routes);
-        let concurrency = match listen.concurrency {
+        let routes = common.routes.clone().or(config.routes);
+        let concurrency = match common.concurrency {
             Some(jobs) => Some(jobs.into()),
             None => said("WORKER_CONCURRENCY", concurrency)?.or(config.concurrency),
         };
@@ -241,7 +241,7 @@ impl Bananas {
             Some(timeout) => Some(timeout),
             None => said("JOB_TIMEOUT", value::span)?.or(config.job_timeout),
         };
-        let retries = match self.max_retries {
+        let retries = match self.max_attempts {
             Some(runs) => Some(runs),
             None => said("MAX_RETRIES", max_retries)?.or(config.max_retries),
         };

@@ -7,21 +7,19 @@ use meshwork::model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork::model::retry::RetryBackoff;
 use meshwork::{Retention, Worker, runner};
 
-use super::given;
 use crate::error::CommandError;
 use crate::value;
 
-/// What a worker for jobs of ours is started with besides. What is not said is left to the library, whose defaults the
+/// Options for jobs of Hero alone. What is not said is left to the library, whose defaults the
 /// help names.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Jobs of Hero")]
 pub(super) struct Hero {
     /// The types of scripts to run
     #[arg(
         long = "type",
         value_name = "TYPE",
-        required_unless_present_any = ["schema", "runtimes"],
-        required_if_eq("schema", "hero"),
-        conflicts_with_all = ["handlers", "config", "adopt_strays", "no_scheduler"],
+        required_unless_present = "runtimes",
         value_delimiter = ','
     )]
     pub(super) types: Vec<ScriptType>,
@@ -30,19 +28,24 @@ pub(super) struct Hero {
     #[arg(long = "runtime", value_name = "TYPE=COMMAND", value_parser = value::runtime)]
     runtimes: Vec<(ScriptType, String)>,
     /// The group it belongs to [default: default]
-    #[arg(long)]
+    #[arg(long, conflicts_with = "routes")]
     group: Option<Group>,
     /// A name of its own within the group, so that jobs can be sent to it alone
     #[arg(long, value_name = "NAME")]
     pub(super) instance: Option<Instance>,
     /// The id of an old worker that it takes over: it hears requests on its stop queue and, while the type
     /// migrates, takes from its lists
-    #[arg(long = "legacy-id", value_name = "ID", value_delimiter = ',')]
+    #[arg(
+        long = "legacy-worker-id",
+        alias = "legacy-id",
+        value_name = "ID",
+        value_delimiter = ','
+    )]
     legacy_ids: Vec<ActorId>,
     /// How long a script that is asked to stop, or whose time is over, has to put things in order before it
-    /// is killed, in seconds [default: 5]
-    #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
-    stop_grace: Option<Duration>,
+    /// is killed [default: 5s]
+    #[arg(long, alias = "stop-grace", value_name = "TIME", value_parser = value::wait, allow_hyphen_values = true)]
+    cancel_grace: Option<Duration>,
     /// How long a job that failed waits for its next run, where it does not say so itself, in seconds; it is
     /// doubled with each run, up to --backoff-cap [default: 1]
     #[arg(long, value_name = "S", value_parser = value::wait, allow_hyphen_values = true)]
@@ -67,27 +70,6 @@ pub(super) struct Hero {
 }
 
 impl Hero {
-    /// An option that was given: to jobs of others all of them mean nothing.
-    pub(super) fn given(&self) -> Option<&'static str> {
-        given(&[
-            (!self.types.is_empty(), "--type"),
-            (!self.runtimes.is_empty(), "--runtime"),
-            (self.group.is_some(), "--group"),
-            (self.instance.is_some(), "--instance"),
-            (!self.legacy_ids.is_empty(), "--legacy-id"),
-            (self.stop_grace.is_some(), "--stop-grace"),
-            (self.backoff.is_some(), "--backoff"),
-            (self.backoff_cap.is_some(), "--backoff-cap"),
-            (self.retain_age.is_some(), "--retain-age"),
-            (self.retain_count.is_some(), "--retain-count"),
-            (
-                self.rescue_orphans_after.is_some(),
-                "--rescue-orphans-after",
-            ),
-            (!self.log_dir.is_empty(), "--log-dir"),
-        ])
-    }
-
     /// Whether a group was named.
     pub(super) fn has_group(&self) -> bool {
         self.group.is_some()
@@ -127,7 +109,7 @@ impl Hero {
         if let Some(age) = self.rescue_orphans_after {
             worker = worker.rescue_orphans_after(age);
         }
-        if let Some(grace) = self.stop_grace {
+        if let Some(grace) = self.cancel_grace {
             worker = worker.cancel_grace(grace);
         }
         for folder in &self.log_dir {
