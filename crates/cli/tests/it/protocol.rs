@@ -57,7 +57,7 @@ on_all_data! {
             }
         }
         let none = ["dead", "retry", "none", "--protocol", "bananas"];
-        assert_eq!(ground.run(&none).exits(5).stderr, ground.run(&["bananas", "dead", "replay", "none"]).exits(5).stderr);
+        assert_eq!(ground.run(&none).exits(1).stderr, ground.run(&["bananas", "dead", "replay", "none"]).exits(1).stderr);
         let nooble = ["dead", "list", "--protocol", "nooble", "embedding"];
         assert_eq!(ground.run(&nooble).ok().stdout, ground.run(&["action", "dead", "list", "embedding"]).ok().stdout);
     }
