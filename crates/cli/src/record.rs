@@ -51,6 +51,7 @@ struct About<'a> {
     retries: u32,
     attempts: u32,
     lost: u32,
+    snoozes: u32,
     priority: &'a str,
     concurrent: bool,
     run_at: Option<String>,
@@ -78,6 +79,7 @@ impl<'a> From<&'a Job> for About<'a> {
             retries: job.retries,
             attempts: job.attempt,
             lost: job.lost,
+            snoozes: job.snoozes,
             priority: job.priority.as_deref().unwrap_or(Priority::Normal.as_str()),
             concurrent: job.concurrent,
             run_at: job.run_at_ms.map(time::iso),
@@ -143,6 +145,7 @@ pub(crate) fn line(name: &str, value: &str, out: &mut Out) -> Result<(), OutErro
 pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
     let about = About::from(job);
     let (attempts, lost) = (about.attempts.to_string(), about.lost.to_string());
+    let snoozes = about.snoozes.to_string();
     let (timeout, children) = (format!("{} s", about.timeout), about.children.to_string());
     let (trace, _) = job.trace();
     let until = about.unique;
@@ -187,6 +190,7 @@ pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
         ("retries", Some(about.retries.to_string().as_str())),
         ("attempts", Some(attempts.as_str())),
         ("lost", (about.lost > 0).then_some(lost.as_str())),
+        ("snoozes", (about.snoozes > 0).then_some(snoozes.as_str())),
         ("worker", about.worker),
         ("queue", about.queue),
         ("old list", job.lock.as_deref()),

@@ -8,7 +8,14 @@ use crate::error::CommandError;
 use crate::value::{self, Moment};
 
 /// Reasons of dead letters.
-const REASONS: [&str; 5] = ["failed", "timeout", "permanent", "poison", "queue"];
+const REASONS: [&str; 6] = [
+    "failed",
+    "timeout",
+    "permanent",
+    "snoozed",
+    "poison",
+    "queue",
+];
 
 /// Options that choose.
 #[derive(Debug, clap::Args)]

@@ -56,10 +56,10 @@ impl Reason {
     pub(crate) fn log(&self, runs_again: bool) {
         let (kind, error) = (self.kind.as_str(), start(&self.message, MAX_LOGGED));
         let detail = Some(self.detail.as_str()).filter(|detail| !detail.is_empty());
-        if self.kind == FailureKind::Stopped {
-            tracing::info!(error, "job stopped");
-        } else {
-            tracing::warn!(kind, error, detail, runs_again, "job failed");
+        match (self.kind, runs_again) {
+            (FailureKind::Stopped, _) => tracing::info!(error, "job stopped"),
+            (FailureKind::Snoozed, true) => tracing::info!(error, "job snoozed"),
+            _ => tracing::warn!(kind, error, detail, runs_again, "job failed"),
         }
     }
 }

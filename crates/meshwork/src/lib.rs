@@ -13,6 +13,11 @@ pub mod runner;
 mod span;
 mod worker;
 
+/// The examples of docs/library.md, as doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+mod library_docs {}
+
 pub use meshwork_broker::conn::{Target, TlsFiles};
 pub use meshwork_broker::{
     BatchState, BatchStatus, Cancelled, Configured, DeadCursor, DeadLetter, DeadPage, Deleted,

@@ -1,5 +1,7 @@
 //! How one run of a job ended, as data: what a runner hands to the worker and the worker to the broker.
 
+use std::time::Duration;
+
 use crate::job::limits;
 use crate::secret::Secrets;
 
@@ -23,6 +25,9 @@ pub struct Failure {
     pub message: String,
     /// Where in the script it happened, as the language says it.
     pub traceback: Option<String>,
+    /// The pause before the next run, where the run asked for one: of a retry instead of the job's backoff, and of a
+    /// snooze. At most [`limits::MAX_VERDICT_DELAY`].
+    pub after: Option<Duration>,
 }
 
 /// The kinds of failure.
@@ -36,6 +41,10 @@ pub enum FailureKind {
     Permanent,
     /// Somebody asked for it to be stopped while it ran: no retry.
     Stopped,
+    /// It asked to be run later, which uses no attempt.
+    Snoozed,
+    /// It asked to be dropped: no retry, and no dead letter.
+    Discarded,
 }
 
 impl FailureKind {
@@ -47,6 +56,8 @@ impl FailureKind {
             Self::Timeout => "timeout",
             Self::Permanent => "permanent",
             Self::Stopped => "stopped",
+            Self::Snoozed => "snoozed",
+            Self::Discarded => "discarded",
         }
     }
 
@@ -65,7 +76,15 @@ impl Failure {
             kind,
             message: message.into(),
             traceback: None,
+            after: None,
         }
+    }
+
+    /// The same failure, the next run being due after this pause.
+    #[must_use]
+    pub fn after(mut self, pause: Duration) -> Self {
+        self.after = Some(pause.min(limits::MAX_VERDICT_DELAY));
+        self
     }
 
     /// The run took longer than it may; seed 2's word for it.

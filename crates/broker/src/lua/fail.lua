@@ -1,4 +1,4 @@
---- @include ending
+--- @include ending, snooze
 --- @flags allow-oom
 -- Reports a run that failed, if the token is the one in force: after the delay back to the end of its
 -- queue while a retry is left (`retries` N means N + 1 runs), else the job ends in error, as a dead letter
@@ -10,13 +10,15 @@
 --          3: token
 --          4: message
 --          5: traceback
---          6: 1 if another run may help
+--          6: 1 if another run may help, 'snooze' if it asked to be run later
 --          7: stdout
 --          8: stderr
 --          9: most retries of one job
 --         10: delay in ms
 --         11: why it is a dead letter if it ends ('' if it was stopped)
 --         12: of what kind the failure is
+--         13: most snoozes of one job
+--         14: longest time from the first to the last of them in ms
 -- Returns 'requeued', 'failed', or 'stale' if the job is not this worker's any more
 local key, id = KEYS[1], ARGV[2]
 local has = record(key, 'mw_token', 'mw_worker', 'mw_attempt', 'retries', 'mw_stop', 'mw_started')
@@ -24,6 +26,12 @@ if has.mw_token ~= ARGV[3] then return respond('stale') end
 if has.status == 'error' then return respond('failed') end
 if has.status ~= 'started' then return respond('stale') end
 local now = clock(ARGV[1])
+if ARGV[6] == 'snooze' and not has.mw_stop then
+  local most, longest = tonumber(ARGV[13]), tonumber(ARGV[14])
+  local from, pause = has.mw_queue or KEYS[2], tonumber(ARGV[10])
+  if snooze(id, key, has, from, pause, now, most, longest) then return respond('requeued') end
+  ARGV[4] = 'snoozed more than ' .. most .. ' times or 7 days: ' .. ARGV[4]
+end
 local retries = math.min(tonumber(has.retries or '') or 0, tonumber(ARGV[9]))
 local again = ARGV[6] == '1' and (tonumber(has.mw_attempt or '') or 0) <= retries and not has.mw_stop
 unlease(id, key, has)

@@ -122,6 +122,7 @@ files![
     "lib/read_ids.lua",
     "lib/remove_from_lists.lua",
     "lib/reply.lua",
+    "lib/snooze.lua",
     "lib/stale.lua",
     "lib/telemetry.lua",
     "lib/unique.lua",

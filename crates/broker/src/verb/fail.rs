@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_model::job::limits::MAX_RETRIES;
+use meshwork_model::job::limits::{MAX_RETRIES, MAX_SNOOZED, MAX_SNOOZES};
 use meshwork_model::outcome::{Failure, FailureKind};
 
 use super::{Claimed, word};
@@ -12,7 +12,7 @@ use crate::{Broker, Error};
 /// What became of a failed job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
-    /// A retry was left: it waits for that, then at the end of its queue.
+    /// A retry was left, or it was snoozed: it waits for that, then at the end of its queue.
     Requeued,
     /// It ended in error.
     Failed,
@@ -23,7 +23,7 @@ pub enum Failed {
 impl Broker {
     /// Reports a failure, if the fencing token is still the one in force. `retries` N means N + 1 runs:
     /// while one is left, and the failure is one that another run may avoid, the job goes back to the end
-    /// of its queue after `delay`; else it becomes `error` with the message (seed 2) and a dead letter. One
+    /// of its queue after `delay`, as a snoozed one does, at no cost; else it becomes `error` with the message (seed 2) and a dead letter. One
     /// that was stopped is no dead letter.
     ///
     /// # Errors
@@ -46,13 +46,19 @@ impl Broker {
             .arg(&claimed.token)
             .arg(&failure.message)
             .arg(failure.traceback.as_deref().unwrap_or_default())
-            .arg(u8::from(failure.kind.retryable()))
+            .arg(match failure.kind {
+                FailureKind::Snoozed => "snooze",
+                kind if kind.retryable() => "1",
+                _ => "0",
+            })
             .arg(stdout)
             .arg(stderr)
             .arg(MAX_RETRIES)
             .arg(delay.as_millis() as u64)
             .arg(dead(failure.kind))
             .arg(failure.kind.as_str())
+            .arg(MAX_SNOOZES)
+            .arg(MAX_SNOOZED.as_millis() as u64)
             .run(&self.conn)
             .await?;
         let known = [
@@ -70,6 +76,7 @@ const fn dead(kind: FailureKind) -> &'static str {
         FailureKind::Script => "failed",
         FailureKind::Timeout => "timeout",
         FailureKind::Permanent => "permanent",
-        FailureKind::Stopped => "",
+        FailureKind::Snoozed => "snoozed",
+        FailureKind::Stopped | FailureKind::Discarded => "",
     }
 }

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 const ENDLESS: &str = "loop { }";
 
 /// What every object on a job holds.
-const FIELDS: [&str; 31] = [
+const FIELDS: [&str; 32] = [
     "attempts",
     "caller",
     "children",
@@ -32,6 +32,7 @@ const FIELDS: [&str; 31] = [
     "queue",
     "retries",
     "run_at",
+    "snoozes",
     "status",
     "stderr",
     "stdout",

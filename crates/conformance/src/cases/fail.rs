@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use meshwork_broker::Failed;
-use meshwork_model::job::limits::MAX_RETRIES;
+use meshwork_model::job::limits::{MAX_RETRIES, MAX_SNOOZED, MAX_SNOOZES};
 use meshwork_model::outcome::{Failure, FailureKind};
 
+use super::wishes::promote;
+use super::world::Got;
 use super::{Outcome, World, cases, check, same};
 
 cases![
@@ -23,6 +25,12 @@ cases![
     a_result_after_it_changes_nothing,
     reads_odd_retries_as_none,
     bounds_absurd_retries,
+    a_snooze_uses_no_attempt,
+    a_snooze_waits_for_its_time,
+    snoozes_are_counted_and_bounded,
+    snoozes_end_after_a_week,
+    a_snoozed_job_that_is_to_stop_ends,
+    a_discarded_job_is_no_dead_letter,
 ];
 
 /// Puts a job with so many retries.
@@ -244,5 +252,129 @@ async fn bounds_absurd_retries(world: &World) -> Outcome {
         same!((retries, said), (retries, Failed::Failed));
         world.broker.delete(&world.read("j1").await?).await?;
     }
+    Ok(())
+}
+
+/// Snoozes a run that was claimed.
+async fn snooze(world: &World, pause: Duration) -> Got<Failed> {
+    let claimed = world.take_one().await?;
+    let failure = Failure::new(FailureKind::Snoozed, "later");
+    let said = world.broker.fail(&claimed, &failure, b"out", b"err", pause);
+    Ok(said.await?)
+}
+
+/// As if the run had never begun; readers of Hero's wire see a job that waits.
+async fn a_snooze_uses_no_attempt(world: &World) -> Outcome {
+    put(world, 0).await?;
+    for _ in 0..3 {
+        same!(snooze(world, Duration::ZERO).await?, Failed::Requeued);
+        same!(world.status("j1").await?, "dispatched");
+        for field in ["error", "mw_stdout", "mw_stderr", "mw_token"] {
+            same!((field, world.field("j1", field).await?), (field, None));
+        }
+    }
+    same!(world.field("j1", "mw_snoozes").await?.as_deref(), Some("3"));
+    let claimed = world.take_one().await?;
+    same!((claimed.job.attempt, claimed.job.snoozes), (1, 3));
+    same!(
+        world.fail(&claimed, FailureKind::Script).await?,
+        Failed::Failed
+    );
+    Ok(())
+}
+
+/// Nobody gets it before that, and it has no lease.
+async fn a_snooze_waits_for_its_time(world: &World) -> Outcome {
+    put(world, 0).await?;
+    let claimed = world.take_one().await?;
+    let failure = Failure::new(FailureKind::Snoozed, "later");
+    let pause = Duration::from_secs(5);
+    world
+        .broker
+        .fail(&claimed, &failure, b"", b"", pause)
+        .await?;
+    same!(world.lease("j1").await?, None);
+    let before = world.all().await?;
+    let again = world
+        .broker
+        .fail(&claimed, &failure, b"", b"", pause)
+        .await?;
+    same!(again, Failed::Stale);
+    world.unchanged(&before).await?;
+    check!(world.waiting().await?.is_empty());
+    world.pass(4_999);
+    same!(promote(world).await?, (0, Some(1)));
+    world.pass(1);
+    same!(promote(world).await?, (1, None));
+    same!(world.take_one().await?.job.attempt, 1);
+    Ok(())
+}
+
+/// After the last one the job is a dead letter that says why; a retry by hand begins anew.
+async fn snoozes_are_counted_and_bounded(world: &World) -> Outcome {
+    put(world, 5).await?;
+    snooze(world, Duration::ZERO).await?;
+    let key = world.key("j1");
+    let most = MAX_SNOOZES.to_string();
+    world
+        .raw::<i64>(&["HSET", &key, "mw_snoozes", &most])
+        .await?;
+    same!(snooze(world, Duration::ZERO).await?, Failed::Failed);
+    same!(world.status("j1").await?, "error");
+    let error = world.field("j1", "error").await?.unwrap_or_default();
+    check!(error.contains("1000 times") && error.ends_with(": later"));
+    same!(world.field("j1", "mw_dead").await?.is_some(), true);
+    world.broker.retry(&world.read("j1").await?).await?;
+    same!(world.field("j1", "mw_snoozes").await?, None);
+    same!(snooze(world, Duration::ZERO).await?, Failed::Requeued);
+    Ok(())
+}
+
+/// From the first snooze to the end of the last.
+async fn snoozes_end_after_a_week(world: &World) -> Outcome {
+    put(world, 0).await?;
+    snooze(world, Duration::ZERO).await?;
+    let week = MAX_SNOOZED.as_millis() as u64;
+    world.pass(week - 1_000);
+    same!(
+        snooze(world, Duration::from_secs(1)).await?,
+        Failed::Requeued
+    );
+    world.pass(1_000);
+    promote(world).await?;
+    same!(
+        snooze(world, Duration::from_millis(1)).await?,
+        Failed::Failed
+    );
+    Ok(())
+}
+
+/// Somebody asked for it: it is not put off.
+async fn a_snoozed_job_that_is_to_stop_ends(world: &World) -> Outcome {
+    put(world, 0).await?;
+    let claimed = world.take_one().await?;
+    let key = world.key("j1");
+    world
+        .raw::<i64>(&["HSET", &key, "mw_stop", "stopped"])
+        .await?;
+    let failure = Failure::new(FailureKind::Snoozed, "later");
+    let said = world
+        .broker
+        .fail(&claimed, &failure, b"", b"", Duration::ZERO);
+    same!(said.await?, Failed::Failed);
+    same!(world.status("j1").await?, "error");
+    Ok(())
+}
+
+/// It ends at once, whatever retries are left.
+async fn a_discarded_job_is_no_dead_letter(world: &World) -> Outcome {
+    put(world, 5).await?;
+    let claimed = world.take_one().await?;
+    same!(
+        world.fail(&claimed, FailureKind::Discarded).await?,
+        Failed::Failed
+    );
+    same!(world.status("j1").await?, "error");
+    same!(world.field("j1", "mw_dead").await?, None);
     Ok(())
 }

@@ -137,6 +137,9 @@ pub(super) fn encoded(output: &impl Serialize) -> Result<Vec<u8>, Failure> {
 
 /// An error with what caused it, from the outside in.
 pub(super) fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {
+    if let Some(verdict) = super::verdict::of_error(error) {
+        return verdict;
+    }
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     let message = causes.fold(error.to_string(), |said, cause| {
         let cause = cause.to_string();

@@ -12,6 +12,7 @@ pub(crate) mod rhai;
 mod sandbox;
 mod stop;
 mod submit;
+mod verdict;
 mod workdir;
 
 use std::any::Any;
@@ -35,6 +36,7 @@ pub use sandbox::init;
 pub use stop::{StopReason, StopSignal};
 pub use submit::SubmitError;
 pub(crate) use submit::Submitter;
+pub use verdict::JobError;
 
 /// The runtimes that come with Meshwork.
 const RUNTIMES: &[Runtime] = &[

@@ -31,6 +31,7 @@ pub(crate) enum Outcome {
     Timeout,
     Permanent,
     Stopped,
+    Snoozed,
     Lost,
 }
 
@@ -52,6 +53,7 @@ impl Outcome {
             Self::Timeout => "timeout",
             Self::Permanent => "permanent",
             Self::Stopped => "stopped",
+            Self::Snoozed => "snoozed",
             Self::Lost => "lost",
         }
     }
@@ -63,7 +65,8 @@ impl From<FailureKind> for Outcome {
             FailureKind::Script => Self::Failed,
             FailureKind::Timeout => Self::Timeout,
             FailureKind::Permanent => Self::Permanent,
-            FailureKind::Stopped => Self::Stopped,
+            FailureKind::Stopped | FailureKind::Discarded => Self::Stopped,
+            FailureKind::Snoozed => Self::Snoozed,
         }
     }
 }

@@ -81,6 +81,8 @@ pub mod field {
     pub const ATTEMPT: &str = "mw_attempt";
     /// Ours: how often its worker went away.
     pub const LOST: &str = "mw_lost";
+    /// Ours: how often its runs asked to be run later.
+    pub const SNOOZES: &str = "mw_snoozes";
     /// Ours: the end of the last run's stdout.
     pub const STDOUT: &str = "mw_stdout";
     /// Ours: the end of the last run's stderr.

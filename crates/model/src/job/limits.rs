@@ -1,5 +1,7 @@
 //! The bounds of a job, each with its reason.
 
+use std::time::Duration;
+
 /// The largest script, in bytes. A script is stored, sent and parsed whole on each run.
 pub const MAX_SCRIPT: usize = 1024 * 1024;
 /// The largest input, in bytes. It lives in Redis' memory until the job's record goes.
@@ -37,3 +39,9 @@ pub const MAX_DELAY_MS: u64 = 10 * 366 * 86_400_000;
 pub const MAX_KEY: usize = 256;
 /// The longest first pause before a retry, in milliseconds (one hour).
 pub const MAX_BACKOFF_MS: u64 = 3_600_000;
+/// The longest pause that a run may ask for before the next one: 7 days, as the longest run.
+pub const MAX_VERDICT_DELAY: Duration = Duration::from_secs(MAX_TIMEOUT);
+/// The most snoozes of one job: one that waits for something looks for it less often than that.
+pub const MAX_SNOOZES: u32 = 1000;
+/// The longest time from the first snooze of a job to the end of the last: 7 days.
+pub const MAX_SNOOZED: Duration = MAX_VERDICT_DELAY;

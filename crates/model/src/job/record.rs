@@ -69,6 +69,8 @@ pub struct Job {
     pub attempt: u32,
     /// How often its worker went away.
     pub lost: u32,
+    /// How often its runs asked to be run later.
+    pub snoozes: u32,
     /// The worker that claimed it last.
     pub worker: Option<String>,
     /// The queue it was claimed from last.
@@ -237,6 +239,7 @@ impl Job {
             field::STDERR => self.stderr = value,
             field::ATTEMPT => self.attempt = number(value).unwrap_or_default(),
             field::LOST => self.lost = number(value).unwrap_or_default(),
+            field::SNOOZES => self.snoozes = number(value).unwrap_or_default(),
             field::TOKEN => self.leased = !value.is_empty(),
             field::WORKER => self.worker = some_text(value),
             field::QUEUE => self.queue = some_text(value),

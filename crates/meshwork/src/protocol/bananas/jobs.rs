@@ -279,10 +279,9 @@ impl Protocol for BananasProtocol {
     }
 
     async fn fail(&self, claimed: &Claimed, failed: &FailedRun<'_>) -> Result<Failed, Error> {
-        let (error, again) = (
-            failed.reason.whole(MAX_ERROR),
-            failed.reason.kind.retryable(),
-        );
+        let (error, kind) = (failed.reason.whole(MAX_ERROR), failed.reason.kind);
+        // Its wire has no snooze: the job waits for a retry.
+        let again = kind.retryable() || kind == FailureKind::Snoozed;
         let (most, took) = (self.max_retries, failed.took);
         let reported = self.broker.fail(claimed, &error, again, most, took);
         Ok(match reported.await? {

@@ -243,11 +243,11 @@ impl Protocol for HeroProtocol {
     }
 
     async fn fail(&self, claimed: &Claimed, failed: &FailedRun<'_>) -> Result<Failed, Error> {
-        let pause = self.backoff.pause(
-            claimed.job.attempt,
-            claimed.job.backoff_ms.map(Duration::from_millis),
-            rand::random(),
-        );
+        let pause = failed.failure.after.unwrap_or_else(|| {
+            let first = claimed.job.backoff_ms.map(Duration::from_millis);
+            self.backoff
+                .pause(claimed.job.attempt, first, rand::random())
+        });
         let FailedRun {
             failure,
             stdout,

@@ -76,6 +76,40 @@ def _meshwork():
             message = "".join(told.format_exception_only()).strip()
         fail(kind, message, "".join(told.format()))
 
+    class Permanent(Exception):
+        """No other run would help: the job ends in error, as a dead letter."""
+
+    class Retry(Exception):
+        """The job runs again, if a retry is left, after so many seconds, or after its backoff."""
+
+        def __init__(self, message="", *, after=None):
+            super().__init__(message or "retry")
+            self.after = None if after is None else pause(after)
+
+    class Snooze(Exception):
+        """The job runs again after so many seconds, and no attempt is used."""
+
+        def __init__(self, after, message=""):
+            super().__init__(message or "snoozed")
+            self.after = pause(after)
+
+    class Discard(Exception):
+        """The job ends in error at once, and is no dead letter."""
+
+    verdicts = (Permanent, Retry, Snooze, Discard)
+
+    def pause(after):
+        seconds = float(after.total_seconds() if hasattr(after, "total_seconds") else after)
+        if not 0 <= seconds <= 604800:
+            raise ValueError("a pause is a number of seconds from 0 to 604800, or a timedelta")
+        return seconds
+
+    def give(verdict):
+        kind = next(known.__name__.lower() for known in verdicts if isinstance(verdict, known))
+        after = getattr(verdict, "after", None)
+        head = kind if after is None else "%s %r" % (kind, after)
+        fail(head.encode("ascii"), str(verdict) or kind)
+
     def hand_over(result):
         if result is None:
             return leave(b"nothing")
@@ -214,6 +248,9 @@ def _meshwork():
     main.__dict__.update(((name, os.environ[name]) for name in names), __file__="script.py", __builtins__=builtins)
     main.progress = progress
     main.submit = submit
+    for verdict in verdicts:
+        verdict.__qualname__ = verdict.__name__
+        setattr(main, verdict.__name__, verdict)
     submit.__qualname__ = "submit"
     sys.modules["__main__"] = main
     with open("script.py", "rb") as file:
@@ -230,6 +267,9 @@ def _meshwork():
             fail(b"script", "exit status 1: " + end.code)
         if end.code:
             raise
+    except verdicts as verdict:
+        give(verdict)
+        sys.exit(1)
     except BaseException as error:
         fail_with(b"script", error)
         sys.exit(1)

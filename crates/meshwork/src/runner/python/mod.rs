@@ -5,7 +5,8 @@
 //! result is the variable `result`: text and bytes as they are, anything else as JSON. If it sets none, the result is
 //! what it printed, as in Hero. With `progress(fraction, message=None)` it says how far it is, from 0 to 1. With
 //! `submit(script, *, type=None, input=None, priority=None, delay=None, retries=None, timeout=None, key=None,
-//! group=None, env=None)` it gets a child, and its id ([`requests`]).
+//! group=None, env=None)` it gets a child, and its id ([`requests`]). The exceptions `Permanent`, `Retry`, `Snooze` and
+//! `Discard` are verdicts.
 
 mod check;
 mod interpreter;

@@ -4,11 +4,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use meshwork_model::job::limits::MAX_OUTPUT;
 use meshwork_model::outcome::{Failure, FailureKind};
 
 use super::super::process::{self, Printed};
+use super::super::verdict;
 
 /// The most that is read of that file: a result and a line before it.
 const MAX_FILE: u64 = MAX_OUTPUT as u64 + 64;
@@ -57,9 +59,10 @@ fn parse(bytes: &[u8]) -> Left {
     let kind = match kind {
         b"result" => return Left::Result(rest.to_vec()),
         b"nothing" => return Left::Nothing,
-        b"permanent" => FailureKind::Permanent,
-        b"script" => FailureKind::Script,
-        _ => return Left::Silence,
+        kind => kind,
+    };
+    let Some((kind, after)) = failure_kind(kind) else {
+        return Left::Silence;
     };
     let Some((length, rest)) = line(rest) else {
         return Left::Silence;
@@ -69,9 +72,28 @@ fn parse(bytes: &[u8]) -> Left {
         .and_then(|text| text.parse().ok());
     let (message, traceback) = rest.split_at(length.unwrap_or(rest.len()).min(rest.len()));
     let mut failure = Failure::new(kind, String::from_utf8_lossy(message));
+    failure.after = after;
     failure.traceback =
         (!traceback.is_empty()).then(|| String::from_utf8_lossy(traceback).trim_end().to_owned());
     Left::Failed(failure)
+}
+
+/// The kind of a failure and the pause that it asks for: a word, and after a blank the seconds.
+fn failure_kind(line: &[u8]) -> Option<(FailureKind, Option<Duration>)> {
+    let line = std::str::from_utf8(line).ok()?;
+    let (word, seconds) = match line.split_once(' ') {
+        Some((word, seconds)) => (word, Some(seconds.parse().ok()?)),
+        None => (line, None),
+    };
+    let kind = match word {
+        "permanent" => FailureKind::Permanent,
+        "script" | "retry" => FailureKind::Script,
+        "snooze" => FailureKind::Snoozed,
+        "discard" => FailureKind::Discarded,
+        _ => return None,
+    };
+    let after = seconds.map(verdict::pause).transpose().ok()?;
+    Some((kind, after))
 }
 
 fn line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -95,11 +117,23 @@ mod tests {
             (FailureKind::Permanent, "a\nb")
         );
         assert_eq!(failure.traceback.as_deref(), Some("  File"));
+        let Left::Failed(failure) = parse(b"snooze 1.5\n1\nx") else {
+            panic!()
+        };
+        let pause = Some(Duration::from_millis(1500));
+        assert_eq!((failure.kind, failure.after), (FailureKind::Snoozed, pause));
     }
 
     #[test]
     fn a_script_that_meddles_with_it_harms_only_itself() {
-        for bytes in [&b""[..], b"result", b"huh\n1\n", b"script\n"] {
+        for bytes in [
+            &b""[..],
+            b"result",
+            b"huh\n1\n",
+            b"snooze x\n1\n",
+            b"retry -1\n1\nx",
+            b"script\n",
+        ] {
             assert_eq!(parse(bytes), Left::Silence);
         }
         let Left::Failed(failure) = parse(b"script\n99999999999999999999\nbad \xff") else {

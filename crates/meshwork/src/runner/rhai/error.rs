@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use meshwork_model::outcome::{Failure, FailureKind};
 use rhai::{EvalAltResult, ParseError, Position};
 
+use super::super::JobError;
+
 /// The most characters of a line of the script that a traceback shows.
 const MAX_LINE: usize = 200;
 
@@ -22,6 +24,11 @@ pub(super) fn runtime(error: &EvalAltResult, source: &str) -> Failure {
     while let EvalAltResult::ErrorInFunctionCall(name, _, inner, at) = error {
         frames.push((function, *at));
         (error, function) = (inner, Some(name.as_str()));
+    }
+    if let EvalAltResult::ErrorRuntime(value, _) = error
+        && let Some(verdict) = value.clone().try_cast::<JobError>()
+    {
+        return verdict.into_failure();
     }
     frames.push((function, error.position()));
     let mut failure = Failure::new(FailureKind::Script, error.to_string());

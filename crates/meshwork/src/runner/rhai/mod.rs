@@ -6,7 +6,7 @@
 //! `TRACESTATE` (W3C; `()` where the job belongs to no trace), in functions too. What
 //! it prints is its stdout, what it gives to `debug` its stderr, its last expression the result. With
 //! `progress(0.4)` or `progress(0.4, "text")` it says how far it is, with `submit(script)` or `submit(script, #{...})`
-//! it gets a child, and its id ([`submit`]).
+//! it gets a child, and its id ([`submit`]). `Permanent`, `Retry`, `Snooze` and `Discard` end it with a verdict ([`verdict`]).
 //!
 //! Missing on purpose: `sleep` (it would hold up a thread that nobody can wake), `import` (files), `eval` and
 //! `curry` (both nest without a bound), and closures that use variables from around them (they chain and
@@ -19,6 +19,7 @@ mod error;
 mod memory;
 mod submit;
 pub(crate) mod value;
+mod verdict;
 
 #[cfg(test)]
 mod tests;
@@ -199,6 +200,7 @@ fn script(
     });
     engine.register_global_module(engine::progress(sink).into());
     engine.register_global_module(submit::functions(asker).into());
+    engine.register_global_module(verdict::functions().into());
     engine.register_global_module(engine::constants(job, trace).into());
     let ast = engine
         .compile(source)

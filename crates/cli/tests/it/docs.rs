@@ -1,0 +1,192 @@
+//! The pages for users, run as they stand. A block of code whose first lines name a file in a comment becomes that file;
+//! a block `console` is run: each line after `$ ` by `sh`, and the lines below are what it prints, `…` standing for
+//! anything. A worker whose command ends with `&` goes on to the end of the page. The server `redis://127.0.0.1:6379` is a fresh database.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use meshwork_test_servers::servers::{Tool, need};
+
+use crate::common::{Ground, Running};
+
+/// A block of a page.
+struct Block<'a> {
+    language: &'a str,
+    line: usize,
+    text: String,
+}
+
+/// All blocks of code, in order.
+fn blocks(page: &str) -> Vec<Block<'_>> {
+    let (mut blocks, mut open) = (Vec::new(), None);
+    for (at, line) in page.lines().enumerate() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(info)) => {
+                let language = info.split(',').next().unwrap_or_default();
+                let text = String::new();
+                let line = at + 1;
+                open = Some(Block {
+                    language,
+                    line,
+                    text,
+                });
+            }
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(block), None) => block.text.push_str(&format!("{line}\n")),
+            (None, None) => {}
+        }
+    }
+    blocks
+}
+
+/// The file that a block is, by the comment that begins it.
+fn file_name(text: &str) -> Option<&str> {
+    let mut lines = text.lines().take(2);
+    let mut named = lines.find(|line| !line.starts_with("#!"))?;
+    named = named
+        .strip_prefix("# ")
+        .or_else(|| named.strip_prefix("// "))?;
+    (named.contains('.') && !named.contains(' ')).then_some(named)
+}
+
+/// The commands of a block, each with what it prints.
+fn commands(text: &str) -> Vec<(String, Vec<&str>)> {
+    let mut commands: Vec<(String, Vec<&str>)> = Vec::new();
+    for line in text.lines() {
+        match (line.strip_prefix("$ "), commands.last_mut()) {
+            (Some(command), _) => commands.push((command.to_owned(), Vec::new())),
+            (None, Some((_, prints))) => prints.push(line),
+            (None, None) => panic!("a console block begins with `$ `: {line}"),
+        }
+    }
+    commands
+}
+
+/// Whether a line is as the page says, `…` standing for anything.
+fn is_as(line: &str, said: &str) -> bool {
+    let mut parts = said.split('…');
+    let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
+    let mut open = false;
+    for part in parts {
+        open = part.is_empty();
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
+        rest = &rest[at + part.len()..];
+    }
+    open || rest.is_empty()
+}
+
+/// `sh` with the command `meshwork` in its `PATH`, in the ground's folder and over its data.
+fn shell(ground: &Ground, line: &str) -> Command {
+    let meshwork = Path::new(env!("CARGO_BIN_EXE_meshwork"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", meshwork.parent().unwrap().display());
+    let mut command = ground.command::<&str>(&[]);
+    let with = command
+        .get_envs()
+        .map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned)));
+    let with: Vec<_> = with.collect();
+    let folder = command.get_current_dir().unwrap().to_owned();
+    command = Command::new("/bin/sh");
+    command.env_clear().current_dir(folder);
+    for (name, value) in with {
+        value.map(|value| command.env(name, value));
+    }
+    command.env("PATH", path).args(["-c", line]);
+    command
+}
+
+/// The server that a page names, and the one that is there.
+const SERVER: &str = "redis://127.0.0.1:6379";
+
+fn url(ground: &Ground) -> String {
+    let command = ground.command::<&str>(&[]);
+    let mut with = command.get_envs();
+    let (_, url) = with.find(|(name, _)| *name == "REDIS_URL").unwrap();
+    url.unwrap().to_str().unwrap().to_owned()
+}
+
+/// Runs a page.
+fn run(page: &str) {
+    if need(Tool::Python).is_none() {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap();
+    let text = fs::read_to_string(root.join(page)).unwrap();
+    let ground = Ground::embedded().unwrap();
+    let server = Ground::redis();
+    let url = server.as_ref().map(url);
+    let mut in_background = Vec::new();
+    let mut ran = 0;
+    for block in blocks(&text) {
+        if block.language != "console" {
+            if let Some(name) = file_name(&block.text) {
+                ground.file(name, &block.text);
+            }
+            continue;
+        }
+        for (command, prints) in commands(&block.text) {
+            let place = format!("{page}:{}: {command}", block.line);
+            let command = match &url {
+                Some(url) => command.replace(SERVER, url),
+                None if command.contains(SERVER) => continue,
+                None => command,
+            };
+            if let Some(command) = command.strip_suffix('&') {
+                // The shell becomes the command, so that it ends with the page.
+                let mut running = Running::start(shell(&ground, &format!("exec {command}")));
+                while running
+                    .says()
+                    .is_some_and(|line| !line.contains("listening to"))
+                {}
+                in_background.push(running);
+                continue;
+            }
+            let done = Running::start(shell(&ground, &command)).ended();
+            let lines: Vec<_> = done.stdout.lines().collect();
+            let is_said = lines.len() == prints.len()
+                && lines
+                    .iter()
+                    .zip(&prints)
+                    .all(|(line, said)| is_as(line, said));
+            assert!(is_said, "{place}\nprints {lines:#?}\n{}", done.stderr);
+            ran += 1;
+        }
+    }
+    assert!(ran > 0, "{page} has no command");
+}
+
+#[test]
+fn a_page_says_what_is_printed() {
+    assert!(is_as("a b c", "a … c") && is_as("abc", "…") && is_as("abc", "ab…"));
+    assert!(!is_as("a b", "a …c") && !is_as("abc", "ab") && !is_as("ab", "abc"));
+    assert_eq!(file_name("#!/bin/sh\n# a.sh\n"), Some("a.sh"));
+    assert_eq!(file_name("import x\n"), None);
+}
+
+#[test]
+fn scripts() {
+    run("docs/scripts.md");
+}
+
+#[test]
+fn quickstart() {
+    run("docs/quickstart.md");
+}
+
+#[test]
+fn coming_from() {
+    run("docs/coming-from.md");
+}
+
+#[test]
+fn install() {
+    run("docs/install.md");
+}

@@ -1,0 +1,144 @@
+//! Verdicts: the answers of a handler or script other than a result.
+
+use std::time::Duration;
+
+use meshwork_model::job::limits::MAX_VERDICT_DELAY;
+use meshwork_model::outcome::{Failure, FailureKind};
+
+/// An error of a handler that says what becomes of the job. Handlers return it as their error, or within one: the first
+/// in the chain of causes counts. Any other error is a failure that is retried as the job says.
+///
+/// ```
+/// use std::time::Duration;
+/// use meshwork::runner::{Context, JobError};
+///
+/// async fn pay(order: u64, _: Context) -> Result<u64, JobError> {
+///     match order {
+///         0 => Err(JobError::permanent("there is no order 0")),
+///         1 => Err(JobError::retry_after(Duration::from_secs(30), "the bank is busy")),
+///         2 => Err(JobError::snooze(Duration::from_secs(3600))),
+///         3 => Err(JobError::discard("cancelled by the customer")),
+///         order => Ok(order),
+///     }
+/// }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JobError {
+    /// No other run would help: the job ends in error, as a dead letter.
+    #[error("{0}")]
+    Permanent(String),
+    /// It runs again, if a retry is left, after this pause, or after the job's backoff.
+    #[error("{message}")]
+    Retry {
+        /// The pause, at most 7 days.
+        after: Option<Duration>,
+        /// Why.
+        message: String,
+    },
+    /// It runs again after this pause, at most 7 days, and no attempt is used: at most 1,000 times, and 7 days in all.
+    #[error("snoozed for {0:?}")]
+    Snooze(Duration),
+    /// It ends in error at once, and is no dead letter.
+    #[error("{0}")]
+    Discard(String),
+}
+
+impl JobError {
+    /// No other run would help.
+    #[must_use]
+    pub fn permanent(message: impl Into<String>) -> Self {
+        Self::Permanent(message.into())
+    }
+
+    /// It runs again after the job's backoff, if a retry is left.
+    #[must_use]
+    pub fn retry(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self::Retry {
+            after: None,
+            message,
+        }
+    }
+
+    /// It runs again after this pause, if a retry is left.
+    #[must_use]
+    pub fn retry_after(pause: Duration, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self::Retry {
+            after: Some(pause),
+            message,
+        }
+    }
+
+    /// It runs again after this pause, and no attempt is used.
+    #[must_use]
+    pub const fn snooze(pause: Duration) -> Self {
+        Self::Snooze(pause)
+    }
+
+    /// It ends at once, and is no dead letter.
+    #[must_use]
+    pub fn discard(message: impl Into<String>) -> Self {
+        Self::Discard(message.into())
+    }
+
+    /// As a run reports it.
+    pub(super) fn into_failure(self) -> Failure {
+        let message = self.to_string();
+        match self {
+            Self::Permanent(_) => Failure::new(FailureKind::Permanent, message),
+            Self::Retry { after: None, .. } => Failure::new(FailureKind::Script, message),
+            Self::Retry {
+                after: Some(pause), ..
+            } => Failure::new(FailureKind::Script, message).after(pause),
+            Self::Snooze(pause) => Failure::new(FailureKind::Snoozed, message).after(pause),
+            Self::Discard(_) => Failure::new(FailureKind::Discarded, message),
+        }
+    }
+}
+
+/// A pause in seconds as a script says it.
+pub(super) fn pause(seconds: f64) -> Result<Duration, String> {
+    let most = MAX_VERDICT_DELAY.as_secs_f64();
+    match (0.0..=most).contains(&seconds) {
+        true => Ok(Duration::from_secs_f64(seconds)),
+        false => Err(format!("a pause is a number of seconds from 0 to {most}")),
+    }
+}
+
+/// The first verdict in an error and its causes.
+pub(super) fn of_error(error: &(dyn std::error::Error + 'static)) -> Option<Failure> {
+    let mut chain = std::iter::successors(Some(error), |error| error.source());
+    let verdict = chain.find_map(|error| error.downcast_ref::<JobError>());
+    verdict.map(|verdict| verdict.clone().into_failure())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outside")]
+    struct Outside(#[source] JobError);
+
+    #[test]
+    fn a_verdict_is_found_within_an_error() {
+        let failure = of_error(&Outside(JobError::snooze(Duration::from_secs(1)))).unwrap();
+        assert_eq!(
+            (failure.kind, failure.after),
+            (FailureKind::Snoozed, Some(Duration::from_secs(1)))
+        );
+        assert_eq!(of_error(&std::io::Error::other("x")), None);
+    }
+
+    #[test]
+    fn a_pause_has_bounds() {
+        for seconds in [-1.0, f64::NAN, f64::INFINITY, 604_801.0] {
+            assert!(pause(seconds).unwrap_err().contains("604800"));
+        }
+        assert_eq!(pause(604_800.0), Ok(MAX_VERDICT_DELAY));
+        let failure = JobError::retry_after(Duration::MAX, "x").into_failure();
+        assert_eq!(failure.after, Some(MAX_VERDICT_DELAY));
+    }
+}
