@@ -2,6 +2,7 @@
 
 use meshwork_model::batch::InvalidBatch;
 use meshwork_model::job::Invalid;
+use meshwork_model::keys::context::{ElementError, InvalidPrerequisite};
 use meshwork_model::name::ScheduleName;
 use meshwork_model::schedule::ScheduleError;
 
@@ -12,6 +13,12 @@ pub enum Error {
     /// The job was refused; nothing was written.
     #[error(transparent)]
     Invalid(#[from] Invalid),
+    /// The id of a job is no key of the context; nothing was written.
+    #[error(transparent)]
+    Element(#[from] ElementError),
+    /// A job of a context is to wait for what cannot be; nothing was written.
+    #[error(transparent)]
+    Prerequisite(#[from] InvalidPrerequisite),
     /// The schedule was refused; nothing was written.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),

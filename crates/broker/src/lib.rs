@@ -14,6 +14,7 @@ mod verb;
 
 use std::sync::Arc;
 
+use meshwork_model::keys::context::ContextKeys;
 use meshwork_model::keys::hero::Hero;
 
 pub use acknowledge::Acknowledge;
@@ -49,6 +50,22 @@ impl Broker {
         Ok(match target.acknowledge() {
             Some(rule) => broker.acknowledge(rule),
             None => broker,
+        })
+    }
+
+    /// The verbs over the same store for a context: in its database, or after its prefix in the first one. The id of
+    /// a job is its key there.
+    ///
+    /// # Errors
+    /// If the connection cannot be made, or the store has no such database.
+    pub async fn of_context(&self, keys: ContextKeys) -> Result<Self, Error> {
+        let conn = self.conn.in_database(keys.database()).await;
+        let keys = Hero::of_context(keys);
+        Ok(Self {
+            conn: conn.map_err(Error::connect)?,
+            scripts: Scripts::default().named(&keys),
+            keys,
+            ..self.clone()
         })
     }
 

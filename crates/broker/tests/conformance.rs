@@ -36,7 +36,9 @@ fn main() -> ExitCode {
     let mut trials = Vec::new();
     for &engine in engines {
         let heavy = engine.takes_heavy();
-        let groups = GROUPS.iter().filter(|group| heavy || !group.heavy);
+        let beside = engine.has_others_beside();
+        let fits = |group: &&Group| (heavy || !group.heavy) && (beside || !group.beside);
+        let groups = GROUPS.iter().filter(fits);
         for group in groups {
             for case in group.cases {
                 let short = format!("{}::{}", group.name, case.name);

@@ -24,5 +24,6 @@ pub mod route;
 pub mod schedule;
 pub mod secret;
 pub mod state;
+pub mod stored;
 pub mod time;
 pub mod trace;

@@ -54,6 +54,11 @@ impl Dial {
         Self { login, tls, own }
     }
 
+    /// With another database.
+    pub(super) fn in_database(&self, database: u32) -> Self {
+        self.with_login(self.login.clone().set_db(i64::from(database)))
+    }
+
     /// The selected database.
     pub(super) fn db(&self) -> i64 {
         self.login.db()

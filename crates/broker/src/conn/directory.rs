@@ -27,6 +27,7 @@ use session::Sessions;
 struct Directory {
     path: PathBuf,
     options: Options,
+    database: u32,
     /// The runtime that serves the socket if this process is the owner: a takeover may be noticed on
     /// another one, which does not live as long.
     runtime: tokio::runtime::Handle,
@@ -46,8 +47,8 @@ enum Way {
 
 struct Here {
     sessions: Sessions,
-    /// Given back when the last call that goes this way has ended.
-    _owner: Owner,
+    /// Given back when the last call that goes this way has ended, to whichever database.
+    owner: Arc<Owner>,
 }
 
 struct There {
@@ -57,7 +58,7 @@ struct There {
 
 /// Opens the directory, or attaches to its owner.
 pub(super) async fn open(path: &Path, options: Options) -> Result<Conn, ConnectError> {
-    let way = Way::find(path, &options)
+    let way = Way::find(path, &options, 0)
         .await
         .map_err(|source| ConnectError::Directory {
             path: path.to_owned(),
@@ -67,6 +68,7 @@ pub(super) async fn open(path: &Path, options: Options) -> Result<Conn, ConnectE
     let directory = Directory {
         path: path.to_owned(),
         options,
+        database: 0,
         runtime,
         way: RwLock::new(way),
         finding: tokio::sync::Mutex::new(()),
@@ -76,7 +78,7 @@ pub(super) async fn open(path: &Path, options: Options) -> Result<Conn, ConnectE
 
 /// An engine in this process.
 pub(super) fn in_memory(handle: &Handle) -> Conn {
-    Conn::new(Sessions::new(handle))
+    Conn::new(Sessions::new(handle, 0))
 }
 
 /// How often in a row an owner may go away while we attach to it: commands that come and go all at once are
@@ -89,21 +91,19 @@ const LOOK_AGAIN: usize = 5;
 type FindError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Way {
-    async fn find(path: &Path, options: &Options) -> Result<Self, FindError> {
+    async fn find(path: &Path, options: &Options, database: u32) -> Result<Self, FindError> {
         let mut tries = FIND_TRIES;
         loop {
             tries -= 1;
             let socket = match meshwork_embedded::open(path, options.clone()).await? {
                 Opened::Owner(owner) => {
-                    let sessions = Sessions::new(owner.handle());
-                    return Ok(Self::Here(Arc::new(Here {
-                        sessions,
-                        _owner: owner,
-                    })));
+                    let sessions = Sessions::new(owner.handle(), database);
+                    let owner = Arc::new(owner);
+                    return Ok(Self::Here(Arc::new(Here { sessions, owner })));
                 }
                 Opened::Attach(socket) => socket,
             };
-            match connect(&socket).await {
+            match connect(&socket, database).await {
                 Ok(connection) => {
                     return Ok(Self::There(Arc::new(There { socket, connection })));
                 }
@@ -116,10 +116,10 @@ impl Way {
 }
 
 /// A connection to the owner. It has no time limit of its own: commands that wait use such ones too.
-async fn connect(socket: &Socket) -> RedisResult<MultiplexedConnection> {
+async fn connect(socket: &Socket, database: u32) -> RedisResult<MultiplexedConnection> {
     let stream = socket.connect().await?;
     let config = AsyncConnectionConfig::new().set_response_timeout(None);
-    let info = RedisConnectionInfo::default();
+    let info = RedisConnectionInfo::default().set_db(i64::from(database));
     let (mut connection, driver) =
         MultiplexedConnection::new_with_config(&info, stream, config).await?;
     tokio::spawn(driver);
@@ -136,6 +136,32 @@ async fn hear(socket: &Socket) -> RedisResult<Ear> {
 }
 
 impl Directory {
+    /// Another database of the same engine.
+    async fn in_database(&self, database: u32) -> RedisResult<Self> {
+        let way = match self.way() {
+            Way::Here(here) => {
+                let sessions = here.sessions.in_database(database);
+                // A database that is not there is told now.
+                sessions.call(&redis::cmd("PING")).await?;
+                let owner = Arc::clone(&here.owner);
+                Way::Here(Arc::new(Here { sessions, owner }))
+            }
+            Way::There(there) => {
+                let connection = connect(&there.socket, database).await?;
+                let socket = there.socket.clone();
+                Way::There(Arc::new(There { socket, connection }))
+            }
+        };
+        Ok(Self {
+            path: self.path.clone(),
+            options: self.options.clone(),
+            database,
+            runtime: self.runtime.clone(),
+            way: RwLock::new(way),
+            finding: tokio::sync::Mutex::new(()),
+        })
+    }
+
     fn way(&self) -> Way {
         self.way
             .read()
@@ -214,7 +240,7 @@ impl Directory {
         if in_time(Some(CALL_TIMEOUT), ping).await.is_ok() {
             return;
         }
-        match Way::find(&self.path, &self.options).await {
+        match Way::find(&self.path, &self.options, self.database).await {
             Ok(found) => {
                 let owner = matches!(found, Way::Here(_));
                 tracing::info!(path = %self.path.display(), owner, "the owner went away");
@@ -257,6 +283,18 @@ impl Transport for Shared {
     fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
         Arc::clone(&self.0).ear()
     }
+
+    fn in_database(&self, database: u32) -> BoxFuture<'_, RedisResult<Conn>> {
+        Box::pin(async move {
+            Ok(Conn::new(Self(Arc::new(
+                self.0.in_database(database).await?,
+            ))))
+        })
+    }
+
+    fn db(&self) -> i64 {
+        i64::from(self.0.database)
+    }
 }
 
 impl Dedicate for Directory {
@@ -264,7 +302,7 @@ impl Dedicate for Directory {
         Box::pin(async move {
             let made = match self.way() {
                 Way::Here(here) => return here.sessions.dedicated().await,
-                Way::There(there) => connect(&there.socket).await,
+                Way::There(there) => connect(&there.socket, self.database).await,
             };
             self.recovered(&made).await;
             Ok(Wire::conn(made?, self))

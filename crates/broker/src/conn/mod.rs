@@ -90,6 +90,15 @@ pub trait Transport: Send + Sync + 'static {
     /// A connection of its own that hears what others publish.
     fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>>;
 
+    /// A connection to another database of the same store. Default: there is none.
+    fn in_database(&self, _: u32) -> BoxFuture<'_, RedisResult<Conn>> {
+        let error = (
+            ErrorKind::InvalidClientConfig,
+            "there is one database alone",
+        );
+        Box::pin(std::future::ready(Err(error.into())))
+    }
+
     /// The selected database.
     fn db(&self) -> i64 {
         0
@@ -154,6 +163,19 @@ impl Conn {
     /// If it cannot be made.
     pub async fn dedicated(&self) -> RedisResult<Self> {
         let conn = self.transport.dedicated().await?;
+        let outages = Arc::clone(&self.outages);
+        Ok(Self { outages, ..conn })
+    }
+
+    /// A connection to the database of this number, of the same store: this one if it is there already.
+    ///
+    /// # Errors
+    /// If it cannot be made, or the store has fewer databases.
+    pub async fn in_database(&self, database: u32) -> RedisResult<Self> {
+        if self.transport.db() == i64::from(database) {
+            return Ok(self.clone());
+        }
+        let conn = self.transport.in_database(database).await?;
         let outages = Arc::clone(&self.outages);
         Ok(Self { outages, ..conn })
     }

@@ -429,6 +429,19 @@ impl Transport for Shared {
         Arc::clone(&self.0).ear()
     }
 
+    fn in_database(&self, database: u32) -> BoxFuture<'_, RedisResult<Conn>> {
+        Box::pin(async move {
+            let locator = self.0.locator.in_database(database);
+            let alone = (
+                redis::ErrorKind::InvalidClientConfig,
+                "a cluster has only database 0",
+            );
+            let locator = locator.ok_or(alone)?;
+            let found = locator.connect().await?;
+            Ok(Self::conn(locator, found))
+        })
+    }
+
     fn db(&self) -> i64 {
         self.0.locator.db()
     }

@@ -1,7 +1,7 @@
 //! Scripts say at their top what they are made of, in lines that are not sent:
 //!
 //! * `--- @include base, telemetry`: these files of `lua/lib` stand before this one, each once in a script, in the order in
-//!   which they are first named. In scripts of contexts, a file of `lua/context` stands in the place of the one of
+//!   which they are first named. In scripts of contexts, a file of `lua/lib/context` stands in the place of the one of
 //!   `lua/lib` that is called so: there records, elements and lists are others.
 //! * `--- @lazy claim_slow gives claim_slow, claim_each`: these are made when `slow_path()` is first called in a call of the script. It
 //!   returns a table of the functions named behind `gives`. A function is made anew in each call of a script and costs
@@ -126,7 +126,7 @@ pub(super) fn text_in<'a>(
         Layout::Hero => None,
         Layout::Context => path.strip_prefix("lib/"),
     };
-    own.and_then(|name| text(&format!("context/{name}")))
+    own.and_then(|name| text(&format!("lib/context/{name}")))
         .or_else(|| text(path))
 }
 

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_model::job::{Job, field};
+use meshwork_model::job::Job;
 use meshwork_model::keys::hero::Hero;
 use redis::{FromRedisValue, ParsingError, Value};
 
 use super::{Fields, MAX_ITEMS, at_most, job, text};
 use crate::script::{Call, Verb};
 use crate::{Broker, Error};
+use meshwork_model::stored::stored;
 
 /// What a worker asks for.
 #[derive(Debug, Clone, Copy)]
@@ -120,7 +121,7 @@ impl FromRedisValue for Answer {
 
 impl Answer {
     /// What it means for what was asked.
-    pub(super) fn taken(self, claim: &Claim<'_>) -> Taken {
+    pub(super) fn taken(self, keys: &Hero, claim: &Claim<'_>) -> Taken {
         let lists = claim.lists();
         let held = self.held.into_iter().filter_map(|(place, ms)| {
             let (list, _) = lists.get(place.checked_sub(1)?)?;
@@ -134,7 +135,7 @@ impl Answer {
             jobs: self
                 .rows
                 .into_iter()
-                .filter_map(|row| claimed(claim, row))
+                .filter_map(|row| claimed(keys, claim, row))
                 .collect(),
         }
     }
@@ -154,7 +155,7 @@ impl Broker {
         call.push_arg(self.clock.argument());
         self.push_claim(&mut call, &claim);
         let answer: Answer = call.run(&self.conn).await?;
-        Ok(answer.taken(&claim))
+        Ok(answer.taken(&self.keys, &claim))
     }
 
     /// The keys and the arguments of a claim, but for the time.
@@ -205,7 +206,7 @@ impl Claim<'_> {
 
 /// A job of the answer. An id that is no text cannot be named in a report: its lease is left to end, and the
 /// others are not claimed for nobody because of it.
-fn claimed(claim: &Claim<'_>, (id, queue, attempt, record): Row) -> Option<Claimed> {
+fn claimed(keys: &Hero, claim: &Claim<'_>, (id, queue, attempt, record): Row) -> Option<Claimed> {
     let id = match String::from_utf8(id) {
         Ok(id) => id,
         Err(e) => {
@@ -214,7 +215,7 @@ fn claimed(claim: &Claim<'_>, (id, queue, attempt, record): Row) -> Option<Claim
             return None;
         }
     };
-    let mut job = job(&id, named(record));
+    let mut job = job(keys, &id, named(keys, record));
     job.attempt = u32::try_from(attempt).unwrap_or_default();
     Some(Claimed {
         job: Arc::new(job),
@@ -223,11 +224,12 @@ fn claimed(claim: &Claim<'_>, (id, queue, attempt, record): Row) -> Option<Claim
     })
 }
 
-/// A record with its names: those of [`field::STORED`] where the script tells values alone.
-fn named(record: Vec<Vec<u8>>) -> Fields {
-    if record.len() == field::STORED.len() {
-        let names = field::STORED.map(|name| name.as_bytes().to_vec());
-        return names.into_iter().zip(record).collect();
+/// A record with its names: those that each new job has where the script tells values alone.
+fn named(keys: &Hero, record: Vec<Vec<u8>>) -> Fields {
+    let stored = stored(keys);
+    if record.len() == stored.len() {
+        let names = stored.iter().map(|name| name.as_bytes().to_vec());
+        return names.zip(record).collect();
     }
     let mut record = record.into_iter();
     std::iter::from_fn(|| record.next().zip(record.next())).collect()

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use meshwork_model::job::field;
 use meshwork_model::keys::hero::Hero;
+use meshwork_model::name::JobId;
 use meshwork_model::route::Priority;
 use redis::RedisResult;
 
@@ -152,7 +153,7 @@ impl Broker {
             let mut pipe = redis::pipe();
             pipe.ignore_errors();
             for id in texts(ids) {
-                let key = format!("{}{id}", self.keys.job_prefix());
+                let key = self.keys.job_hash_key(&JobId::foreign(id));
                 pipe.cmd("HMGET")
                     .arg(key)
                     .arg(field::QUEUE)

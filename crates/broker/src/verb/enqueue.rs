@@ -4,6 +4,7 @@ use meshwork_model::job::{NewJob, Until, When};
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Route;
+use meshwork_model::stored;
 
 use super::at_most;
 use crate::conn::Conn;
@@ -67,6 +68,7 @@ impl Broker {
         at_most("enqueue", MAX_ENQUEUE, jobs.len())?;
         for job in jobs {
             job.check()?;
+            self.check(job)?;
         }
         match &self.confirmed {
             None => self.store(jobs, &self.conn).await,
@@ -76,6 +78,18 @@ impl Broker {
                 confirmed.write(&self.conn, store, || named(&ids)).await
             }
         }
+    }
+
+    /// Checks what only the layout can say of a new job: in a context, its id is the key of a job there, and it waits
+    /// for objects of the context or for gates.
+    pub(super) fn check(&self, job: &NewJob) -> Result<(), Error> {
+        if let Some(context) = self.keys.context() {
+            context.parse_job(job.id.as_str().as_bytes())?;
+            for id in &job.depends_on {
+                context.parse_prerequisite(id.as_str())?;
+            }
+        }
+        Ok(())
     }
 
     async fn store(&self, jobs: &[NewJob], conn: &Conn) -> Result<Vec<Enqueued>, Error> {
@@ -117,10 +131,10 @@ impl Broker {
             call.push_arg(name);
             call.push_arg(value);
         }
-        for value in job.values() {
+        for value in stored::values(&self.keys, job) {
             call.push_arg(value);
         }
-        let mut options = job.options();
+        let mut options = stored::options(&self.keys, job);
         options.extend(more);
         call.push_arg(options.len() * 2);
         for (name, value) in &options {
@@ -152,8 +166,8 @@ fn wishes(keys: &Hero, job: &NewJob) -> Vec<(&'static str, String)> {
         let wait = job.prerequisite_timeout;
         wishes.extend(wait.map(|seconds| ("wait", (seconds * 1000).to_string())));
         wishes.push(("on_failure", job.on_failure.as_str().to_owned()));
-        let after = job.prerequisites().into_iter();
-        wishes.extend(after.map(|id| ("after", id.to_string())));
+        let after = stored::prerequisites(keys, job).into_iter();
+        wishes.extend(after.map(|id| ("after", id)));
     }
     match job.when {
         Some(When::At(ms)) => wishes.push(("due", ms.to_string())),

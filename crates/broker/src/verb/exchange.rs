@@ -41,7 +41,7 @@ impl Broker {
         let told = |at| finish::told(&stale, at);
         Ok(Exchanged {
             finished: (0..results.len()).map(told).collect(),
-            taken: answer.taken(&claim),
+            taken: answer.taken(&self.keys, &claim),
         })
     }
 }

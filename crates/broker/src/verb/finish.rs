@@ -1,5 +1,7 @@
 //! finish: end a job with its result.
 
+use meshwork_model::stored;
+
 use super::{Claimed, MAX_ITEMS, at_most};
 use crate::script::{Call, Verb};
 use crate::{Broker, Error};
@@ -72,7 +74,7 @@ impl Broker {
         call.push_key(result.claimed.key(&self.keys));
         call.push_arg(&result.claimed.job.id);
         call.push_arg(&result.claimed.token);
-        call.push_arg(result.output);
+        call.push_arg(&*stored::output(&self.keys, result.output));
         call.push_arg(result.stdout);
         call.push_arg(result.stderr);
     }

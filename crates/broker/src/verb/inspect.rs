@@ -70,7 +70,8 @@ impl Broker {
             names.any(|name| name == field::STATUS.as_bytes())
         };
         let read = |(id, record): (&JobId, redis::RedisResult<Fields>)| {
-            Some(job(id.as_str(), record.ok().filter(has_status)?))
+            let record = record.ok().filter(has_status)?;
+            Some(job(&self.keys, id.as_str(), record))
         };
         Ok(ids.iter().zip(records).map(read).collect())
     }
@@ -116,7 +117,7 @@ impl Broker {
         scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("hash");
         let (next, keys): (u64, Vec<Vec<u8>>) = self.ask(&scan).await?;
         let ids: Vec<_> = texts(keys)
-            .filter_map(|key| Some(JobId::foreign(key.strip_prefix(&prefix)?.to_owned())))
+            .filter_map(|key| self.keys.job_of_key(&key))
             .collect();
         let mut jobs = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(MAX_ITEMS) {

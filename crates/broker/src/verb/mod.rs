@@ -94,7 +94,9 @@ pub use watch::{Rescue, Watched};
 
 use data_encoding::HEXLOWER;
 use meshwork_model::job::{Job, text};
+use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::ScriptType;
+use meshwork_model::stored;
 use sha1::{Digest, Sha1};
 
 use crate::script::{Call, Verb};
@@ -107,11 +109,9 @@ pub const MAX_ITEMS: usize = 1000;
 type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// A record read from a hash.
-fn job(id: &str, fields: Fields) -> Job {
-    Job::from_fields(
-        id,
-        fields.into_iter().map(|(name, value)| (text(name), value)),
-    )
+fn job(keys: &Hero, id: &str, fields: Fields) -> Job {
+    let fields = fields.into_iter().map(|(name, value)| (text(name), value));
+    stored::job(keys, id, fields)
 }
 
 fn at_most(verb: &'static str, most: usize, given: usize) -> Result<(), Error> {

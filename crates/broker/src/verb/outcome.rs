@@ -3,6 +3,7 @@
 
 use meshwork_model::job::{Job, field};
 use meshwork_model::name::JobId;
+use meshwork_model::stored;
 
 use redis::RedisResult;
 
@@ -79,7 +80,11 @@ impl Broker {
         self.fields_of(ids, &SUMMARY).await
     }
 
-    async fn fields_of(&self, ids: &[JobId], names: &[&str]) -> Result<Vec<Option<Job>>, Error> {
+    async fn fields_of(
+        &self,
+        ids: &[JobId],
+        names: &[&'static str],
+    ) -> Result<Vec<Option<Job>>, Error> {
         at_most("outcomes", MAX_ITEMS, ids.len())?;
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -88,7 +93,8 @@ impl Broker {
         pipe.ignore_errors();
         for id in ids {
             let key = self.keys.job_hash_key(id);
-            pipe.cmd("HMGET").arg(&key).arg(names);
+            let names = names.iter().map(|name| stored::field_of(&self.keys, name));
+            pipe.cmd("HMGET").arg(&key).arg(Vec::from_iter(names));
         }
         let records: Vec<RedisResult<Values>> = pipe
             .query_async(&mut self.conn.clone())
@@ -103,8 +109,9 @@ impl Broker {
             let record = record.ok()?;
             record.get(status?)?.as_ref()?;
             let fields = names.iter().zip(record);
-            let set = fields.filter_map(|(name, value)| Some(((*name).to_owned(), value?)));
-            Some(Job::from_fields(id.as_str(), set))
+            let own = |name| stored::field_of(&self.keys, name).to_owned();
+            let set = fields.filter_map(|(name, value)| Some((own(name), value?)));
+            Some(stored::job(&self.keys, id.as_str(), set))
         };
         Ok(ids.iter().zip(records).map(job).collect())
     }

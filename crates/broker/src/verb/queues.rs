@@ -119,7 +119,7 @@ impl Broker {
             self.keys.legacy_work_prefix(),
             self.keys.job_prefix(),
         ];
-        let all = format!("{}*", glob_literal(&format!("{}:", self.keys.namespace())));
+        let all = format!("{}*", glob_literal(&self.keys.prefix()));
         let (mut lists, mut from) = (Vec::new(), 0_u64);
         loop {
             let mut scan = redis::cmd("SCAN");

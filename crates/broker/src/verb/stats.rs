@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use meshwork_model::job::field;
 use meshwork_model::name::JobId;
-use meshwork_model::time::parse_iso;
+use meshwork_model::stored;
 use redis::RedisResult;
 
 use super::actors::Actor;
@@ -161,7 +161,7 @@ impl Broker {
     /// Looks for figures and queues that nobody listens to, a few steps on from where it was.
     async fn search(&self, known: &mut KnownQueues, steps: usize) -> Result<(), Error> {
         // `hero:q:work:type:…` and `hero:meta:queue:stats:…`, but no job.
-        let namespace = glob_literal(&format!("{}:", self.keys.namespace()));
+        let namespace = glob_literal(&self.keys.prefix());
         let (work, figures) = (self.keys.work_prefix(), self.keys.queue_stats_prefix());
         for _ in 0..steps {
             let mut scan = redis::cmd("SCAN");
@@ -243,7 +243,9 @@ impl Broker {
             pipe.query_async(conn).await.map_err(failed)?;
         let ready = |row: RedisResult<Vec<Option<Vec<u8>>>>| {
             let times = row.unwrap_or_default().into_iter().flatten();
-            times.map(text).find_map(|time| parse_iso(&time))
+            times
+                .map(text)
+                .find_map(|time| stored::time(&self.keys, &time))
         };
         Ok(rows.into_iter().map(ready).collect())
     }

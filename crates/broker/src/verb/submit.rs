@@ -6,6 +6,7 @@ use super::enqueue::{named, told};
 use super::{Claimed, Enqueued};
 use crate::conn::Conn;
 use crate::script::Verb;
+
 use crate::{Broker, Error};
 
 /// What became of a child.
@@ -39,6 +40,7 @@ impl Broker {
         digest: &ChildDigest,
     ) -> Result<Submitted, Error> {
         job.check()?;
+        self.check(job)?;
         let submit =
             async |conn: &Conn| self.submit_over(conn, claimed, (number, digest), job).await;
         match &self.confirmed {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use meshwork_model::job::field;
 use meshwork_model::name::{JobId, ScriptType};
-use meshwork_model::time::parse_iso;
+use meshwork_model::stored;
 use redis::RedisResult;
 
 use super::inspect::{SCAN_COUNT, failed, glob_literal, texts};
@@ -128,19 +128,19 @@ impl Broker {
 
     /// A page of all keys.
     async fn page(&self, from: u64) -> Result<Page, Error> {
-        let all = format!("{}:*", glob_literal(self.keys.namespace().as_str()));
+        let all = format!("{}*", glob_literal(&self.keys.prefix()));
         let mut scan = redis::cmd("SCAN");
         scan.arg(from).arg("MATCH").arg(all);
         scan.arg("COUNT").arg(SCAN_COUNT);
         let (next, keys): (u64, Vec<Vec<u8>>) = self.ask(&scan).await?;
-        let (job, work) = (self.keys.job_prefix(), self.keys.work_prefix());
+        let work = self.keys.work_prefix();
         let mut page = Page {
             next,
             ..Page::default()
         };
         for key in texts(keys) {
-            if let Some(id) = key.strip_prefix(&job) {
-                page.ids.push(JobId::foreign(id.to_owned()));
+            if let Some(id) = self.keys.job_of_key(&key) {
+                page.ids.push(id);
             } else if key.starts_with(&work) {
                 page.lists.push(key);
             } else if let Some(id) = self.reply_of(&key) {
@@ -325,7 +325,9 @@ impl Broker {
                 .arg(field::CREATED_AT);
         }
         let stored: Vec<Text> = pipe.query_async(conn).await.map_err(failed)?;
-        let stored = stored.into_iter().map(|at| parse_iso(&text(at.ok()??)));
+        let stored = stored
+            .into_iter()
+            .map(|at| stored::time(&self.keys, &text(at.ok()??)));
         let both = first.into_iter().zip(stored);
         Ok(both.map(|((queue, id), at)| (queue, (id, at))).collect())
     }

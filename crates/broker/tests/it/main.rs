@@ -5,6 +5,7 @@
 mod cluster;
 mod common;
 mod connect;
+mod contexts;
 mod directory;
 mod doctor;
 mod limits;

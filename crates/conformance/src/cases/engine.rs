@@ -105,6 +105,15 @@ impl Engine {
         )
     }
 
+    /// Whether a case may use keys and databases beside its own there.
+    #[must_use]
+    pub const fn has_others_beside(self) -> bool {
+        matches!(
+            self,
+            Self::Redis | Self::Valkey | Self::Embedded | Self::Plain
+        )
+    }
+
     /// The word that trials' names begin with.
     #[must_use]
     pub const fn name(self) -> &'static str {

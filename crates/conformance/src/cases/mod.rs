@@ -20,6 +20,7 @@ mod claim;
 mod clocks;
 mod configure;
 mod context;
+mod contexts;
 mod control;
 mod dead;
 mod defer;
@@ -116,6 +117,8 @@ pub struct Group {
     pub cases: &'static [Case],
     /// Whether they fill queues with 100,000 items.
     pub heavy: bool,
+    /// Whether they use keys and databases beside those of the case.
+    pub beside: bool,
 }
 
 const fn group(name: &'static str, cases: &'static [Case]) -> Group {
@@ -123,6 +126,7 @@ const fn group(name: &'static str, cases: &'static [Case]) -> Group {
         name,
         cases,
         heavy: false,
+        beside: false,
     }
 }
 
@@ -231,43 +235,57 @@ pub const GROUPS: &[Group] = &[
     group("context_read", context::read::CASES),
     group("context_take", context::take::CASES),
     Group {
+        name: "contexts",
+        cases: contexts::CASES,
+        heavy: false,
+        beside: true,
+    },
+    Group {
         name: "heavy",
         cases: heavy::CASES,
         heavy: true,
+        beside: false,
     },
     Group {
         name: "nooble_heavy",
         cases: nooble::heavy::CASES,
         heavy: true,
+        beside: false,
     },
     Group {
         name: "heavy_batches",
         cases: heavy_batches::CASES,
         heavy: true,
+        beside: false,
     },
     Group {
         name: "heavy_waits",
         cases: heavy_waits::CASES,
         heavy: true,
+        beside: false,
     },
     Group {
         name: "heavy_schedules",
         cases: heavy_schedules::CASES,
         heavy: true,
+        beside: false,
     },
     Group {
         name: "heavy_keys",
         cases: heavy_keys::CASES,
         heavy: true,
+        beside: false,
     },
     Group {
         name: "heavy_bananas",
         cases: bananas::heavy::CASES,
         heavy: true,
+        beside: false,
     },
     Group {
         name: "long",
         cases: long::CASES,
         heavy: true,
+        beside: false,
     },
 ];

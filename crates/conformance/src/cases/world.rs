@@ -16,11 +16,14 @@ use meshwork_broker::{
 };
 use meshwork_model::job::{Job, NewJob};
 use meshwork_model::keys::bananas::Bananas as BananasKeys;
+use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::keys::nooble::{Dialect, QueueManager};
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 use meshwork_model::route::Route;
+
+use redis::aio::ConnectionLike as _;
 
 use super::Failure;
 use super::engine::Ways;
@@ -39,6 +42,9 @@ pub(super) const ALIVE_MS: u64 = 15_000;
 pub(super) const WORKER: &str = "w1-a";
 /// What the names of another system end with, behind the namespace, where a case has both.
 pub(super) const BESIDE: &str = "b";
+/// Databases for a context of the case that has the first one: the last of a server that all cases share, and the last
+/// of an embedded engine, which is the case's own.
+const OF_NO_CASE: [u32; 2] = [4095, 15];
 /// How long cases wait for what does come.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -90,6 +96,40 @@ impl World {
             namespace: format!("{}-", self.namespace),
         };
         Self::new(ways, scripts)
+    }
+
+    /// A context beside it, with the same clock and scripts: in a database of its own, or after its prefix in this one.
+    /// None where there is one database alone: on a cluster.
+    pub(super) async fn context(&self, layout: ContextLayout) -> Got<Option<Self>> {
+        let database = self.raw.get_db() as u32;
+        let id = match database {
+            0 if self.raw.in_database(OF_NO_CASE[0]).await.is_ok() => OF_NO_CASE[0],
+            0 => OF_NO_CASE[1],
+            number => number,
+        };
+        let id = ContextId::new(id).ok_or_else(|| Failure::new("no context"))?;
+        let keys = Hero::of_context(ContextKeys::new(id, layout));
+        let raw = match layout {
+            ContextLayout::Db => match self.raw.in_database(id.get()).await {
+                Err(error) if error.kind() == redis::ErrorKind::InvalidClientConfig => {
+                    return Ok(None);
+                }
+                conn => conn?,
+            },
+            ContextLayout::Prefix => self.raw.clone(),
+        };
+        let broker = Broker::new(raw.clone(), keys)
+            .with_clock(Clock::Manual(Arc::clone(&self.hand)))
+            .with_scripts(&self.scripts);
+        self.at(START);
+        Ok(Some(Self {
+            broker,
+            raw,
+            namespace: String::new(),
+            hand: Arc::clone(&self.hand),
+            scripts: self.scripts.clone(),
+            tokens: AtomicU64::new(0),
+        }))
     }
 
     /// The same namespace and clock with scripts that no server has seen: each begins with a name that no
@@ -325,7 +365,8 @@ impl World {
 
     /// A job's key.
     pub(super) fn key(&self, id: &str) -> String {
-        format!("{}{id}", self.keys().job_prefix())
+        let id = JobId::foreign(id.to_owned());
+        self.keys().job_hash_key(&id)
     }
 
     /// A job's fields.

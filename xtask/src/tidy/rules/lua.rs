@@ -12,7 +12,7 @@ const SCRIPTS: &str = "crates/broker/src/lua/";
 const MADE_OF: &str = "--- @";
 
 /// What scripts begin with, and none calls: it says what it is for.
-const LIBRARIES: [&str; 2] = ["/lua/lib/", "/lua/context/"];
+const LIBRARY: &str = "/lua/lib/";
 
 const CONTRACT: [&str; 3] = ["-- KEYS", "-- ARGV", "-- Returns"];
 
@@ -43,7 +43,7 @@ fn faults(file: &File, included: &[String]) -> Vec<Finding> {
         .skip_while(|line| line.starts_with(MADE_OF))
         .take_while(|line| line.starts_with("--"))
         .collect();
-    if LIBRARIES.iter().any(|folder| file.path.contains(folder)) {
+    if file.path.contains(LIBRARY) {
         let remedy = "say in its first comment what it is for";
         let silent = header.is_empty();
         return found

@@ -8,8 +8,8 @@ use super::{Finding, Tree, finding};
 
 const SCRIPTS: &str = "crates/broker/src/lua/";
 
-/// Folders of files that are no scripts by themselves.
-const PARTS: [&str; 2] = ["lib/", "context/"];
+/// The folder of files that are no scripts by themselves.
+const PARTS: &str = "lib/";
 
 /// How a line begins that says what a file is made of.
 const MADE_OF: &str = "--- @";
@@ -49,7 +49,7 @@ pub(super) fn longest(tree: &Tree) -> String {
 fn lengths(tree: &Tree) -> Vec<(&str, usize)> {
     let scripts = tree.files().filter_map(|file| {
         let name = file.path.strip_prefix(SCRIPTS)?;
-        let part = PARTS.iter().any(|part| name.starts_with(part));
+        let part = name.starts_with(PARTS);
         (file.is(".lua") && !part).then_some((file, name))
     });
     let mut all: Vec<_> = scripts

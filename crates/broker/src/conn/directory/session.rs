@@ -20,36 +20,49 @@ const MAX_IDLE: usize = 16;
 /// Sessions of an engine in this process: one per call under way, so that none waits for another.
 pub(super) struct Sessions {
     handle: Handle,
+    database: u32,
     idle: Mutex<Vec<Session>>,
 }
 
 impl Sessions {
-    pub(super) fn new(handle: &Handle) -> Self {
+    pub(super) fn new(handle: &Handle, database: u32) -> Self {
         Self {
             handle: handle.clone(),
+            database,
             idle: Mutex::default(),
         }
+    }
+
+    /// The same engine in another database.
+    pub(super) fn in_database(&self, database: u32) -> Self {
+        Self::new(&self.handle, database)
     }
 
     /// Runs `work` with a session. A command waits for nothing outside, so who asks for one after the other would never
     /// let go of the thread that runs them: others come first. Before the command and not after it, so that a call that
     /// is dropped here did nothing.
-    async fn with<T>(&self, work: impl AsyncFnOnce(&mut Session) -> T) -> T {
+    async fn with<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut Session) -> RedisResult<T>,
+    ) -> RedisResult<T> {
         task::yield_now().await;
-        let mut session = self.take();
+        let mut session = self.take().await?;
         let done = work(&mut session).await;
         self.put(session);
         done
     }
 
-    fn take(&self) -> Session {
+    async fn take(&self) -> RedisResult<Session> {
         let idle = || {
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
             idle.pop()
         };
         // `CLIENT KILL` ends idle sessions too, and those answer nothing any more.
         let alive = std::iter::from_fn(idle).find(|session| !session.is_over());
-        alive.unwrap_or_else(|| self.handle.session())
+        match alive {
+            Some(session) => Ok(session),
+            None => opened(&self.handle, self.database).await,
+        }
     }
 
     fn put(&self, session: Session) {
@@ -75,26 +88,50 @@ impl Transport for Sessions {
     }
 
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
-        Box::pin(async move { Ok(Conn::new(Own::new(&self.handle).await?)) })
+        Box::pin(async move { Ok(Conn::new(Own::new(&self.handle, self.database).await?)) })
     }
 
     fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {
         Box::pin(async move { Ok(Ear::engine(self.handle.session())) })
     }
+
+    fn in_database(&self, database: u32) -> BoxFuture<'_, RedisResult<Conn>> {
+        let sessions = self.in_database(database);
+        Box::pin(async move {
+            sessions.with(async |_| Ok(())).await?;
+            Ok(Conn::new(sessions))
+        })
+    }
+
+    fn db(&self) -> i64 {
+        i64::from(self.database)
+    }
+}
+
+/// A new session in a database; an error if the engine has fewer.
+async fn opened(handle: &Handle, database: u32) -> RedisResult<Session> {
+    let mut session = handle.session();
+    if database != 0 {
+        let mut select = redis::cmd("SELECT");
+        call(&mut session, select.arg(database)).await?;
+    }
+    Ok(session)
 }
 
 /// One session that is the same for all calls: `CLIENT ID` means the one that waits.
 struct Own {
     handle: Handle,
+    database: u32,
     session: tokio::sync::Mutex<Session>,
 }
 
 impl Own {
-    async fn new(handle: &Handle) -> RedisResult<Self> {
-        let mut session = handle.session();
+    async fn new(handle: &Handle, database: u32) -> RedisResult<Self> {
+        let mut session = opened(handle, database).await?;
         call(&mut session, &introduction()).await?;
         Ok(Self {
             handle: handle.clone(),
+            database,
             session: tokio::sync::Mutex::new(session),
         })
     }
@@ -117,7 +154,11 @@ impl Transport for Own {
     }
 
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>> {
-        Box::pin(async move { Ok(Conn::new(Self::new(&self.handle).await?)) })
+        Box::pin(async move { Ok(Conn::new(Self::new(&self.handle, self.database).await?)) })
+    }
+
+    fn db(&self) -> i64 {
+        i64::from(self.database)
     }
 
     fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>> {

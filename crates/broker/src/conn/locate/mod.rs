@@ -79,6 +79,17 @@ impl Locator {
         matches!(self.kind, Finder::Fixed(_))
     }
 
+    /// The same with another database; none on a cluster, which has only the first.
+    pub(super) fn in_database(&self, database: u32) -> Option<Self> {
+        let kind = match &self.kind {
+            Finder::Fixed(addr) => Finder::Fixed(addr.clone()),
+            Finder::Sentinel(sentinel) => Finder::Sentinel(sentinel.again()),
+            Finder::Cluster(_) => return None,
+        };
+        let dial = self.dial.in_database(database);
+        Some(Self { dial, kind })
+    }
+
     /// The selected database.
     pub(super) fn db(&self) -> i64 {
         self.dial.db()

@@ -28,6 +28,12 @@ impl Sentinel {
         }
     }
 
+    /// The same, for connections to another database.
+    pub(super) fn again(&self) -> Self {
+        let (dial, nodes, service) = (self.dial.clone(), self.nodes.clone(), self.service.clone());
+        Self::new(dial, nodes, service)
+    }
+
     /// Where the master is, as the first sentinel says that knows the service.
     pub(super) async fn locate(&self) -> RedisResult<ConnectionAddr> {
         let first = self.first.load(Ordering::Relaxed);

@@ -1,5 +1,5 @@
 -- Records of Hero, and those of the systems beside it: how a time is written, and which worker a job is for. A context
--- has others (`context/layout.lua`).
+-- has others (`lib/context/layout.lua`).
 
 -- Milliseconds since 1970 as ISO 8601 in UTC: the days counted in eras of 400 years that begin in March.
 local dates = {}

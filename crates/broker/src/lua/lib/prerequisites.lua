@@ -1,5 +1,5 @@
 --- @include base
--- What a job may wait for: the end of another job of Hero. In a context it is more (`context/prerequisites.lua`).
+-- What a job may wait for: the end of another job of Hero. In a context it is more (`lib/context/prerequisites.lua`).
 
 -- The status of a prerequisite; false or nil if it is not there.
 local function status_of(id) return exists(JOB .. id) and redis.call('HGET', JOB .. id, 'status') end

@@ -9,7 +9,7 @@ use meshwork_model::state::Status;
 use super::push_draft;
 use super::take_over::MAX_OVER;
 use crate::script::Verb;
-use crate::verb::{Fields, at_most, job, word};
+use crate::verb::{Fields, at_most, word};
 use crate::{Broker, Error};
 
 /// A job here that was one of Bananas.
@@ -152,7 +152,8 @@ fn over(id: JobId, number: u64, values: &[Option<Vec<u8>>], due: Option<f64>) ->
         .into_iter()
         .filter_map(|name| Some((name.into(), value(name)?)))
         .collect();
-    let job = job(id.as_str(), fields);
+    let fields = fields.into_iter().map(|(name, value)| (text(name), value));
+    let job = Job::from_fields(id.as_str(), fields);
     let status = job.status();
     let dead = status == Some(Status::Error) && job.dead.is_some();
     let waits = status == Some(Status::Dispatched);

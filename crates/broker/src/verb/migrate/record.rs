@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use meshwork_model::job::field;
+use meshwork_model::keys::hero::Hero;
 use meshwork_model::migration::Migration;
 use meshwork_model::name::{ActorId, JobId};
 use meshwork_model::route::Route;
-use meshwork_model::time::parse_iso;
+use meshwork_model::stored;
 use redis::RedisResult;
 
 use super::super::MAX_ITEMS;
@@ -59,7 +60,7 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    fn read(id: JobId, values: Vec<Option<Vec<u8>>>) -> Option<Self> {
+    fn read(keys: &Hero, id: JobId, values: Vec<Option<Vec<u8>>>) -> Option<Self> {
         let mut values = values.into_iter().map(|value| {
             let text = String::from_utf8(value?).ok()?;
             (!text.is_empty()).then_some(text)
@@ -84,7 +85,10 @@ impl Open {
             })
         };
         let route = reply.as_ref().and_then(|_| route());
-        (waiting.is_none() && (started || status == "dispatched")).then(|| Self {
+        // In a context, a job that has waited for others keeps the word.
+        let ready = status == "dispatched"
+            || (keys.context().is_some() && status == "waiting_for_prerequisites");
+        (waiting.is_none() && (started || ready)).then(|| Self {
             id,
             started,
             foreign: reply.is_none(),
@@ -94,7 +98,9 @@ impl Open {
             script_type: script_type.map(|name| name.to_lowercase()),
             worker_id: worker_id.or(actor_id),
             route,
-            written_at: updated_at.or(created_at).and_then(|at| parse_iso(&at)),
+            written_at: updated_at
+                .or(created_at)
+                .and_then(|at| stored::time(keys, &at)),
         })
     }
 
@@ -173,7 +179,7 @@ impl Broker {
             .arg("hash");
         let (next, keys): (u64, Vec<Vec<u8>>) = self.ask(&scan).await?;
         let ids: Vec<_> = texts(keys)
-            .filter_map(|key| Some(JobId::foreign(key.strip_prefix(&prefix)?.to_owned())))
+            .filter_map(|key| self.keys.job_of_key(&key))
             .collect();
         Ok((self.read_open(&ids).await?, next))
     }
@@ -193,8 +199,9 @@ impl Broker {
                 .query_async(&mut self.conn.clone())
                 .await
                 .map_err(failed)?;
-            let read =
-                |(id, record): (&JobId, RedisResult<_>)| Open::read(id.clone(), record.ok()?);
+            let read = |(id, record): (&JobId, RedisResult<_>)| {
+                Open::read(&self.keys, id.clone(), record.ok()?)
+            };
             open.extend(chunk.iter().zip(records).filter_map(read));
         }
         Ok(open)

@@ -1,0 +1,281 @@
+//! Records of jobs as the two layouts write them: those of Hero by the fields of [`crate::job`], those of
+//! contexts by the fields of [`crate::context`], each read as one type of job.
+
+use std::borrow::Cow;
+
+use crate::context::field as context;
+use crate::job::{Job, NewJob, field, text};
+use crate::keys::context::{ContextKeys, JobKey, Prerequisite};
+use crate::keys::hero::Hero;
+use crate::time::{iso, parse_iso};
+use serde_json::{Map, Value};
+
+/// The fields that each job of a context has when it is stored, in the order in which a claim tells their values.
+const STORED_IN_CONTEXT: [&str; 15] = [
+    field::STATUS,
+    field::CREATED_AT,
+    field::UPDATED_AT,
+    field::SCRIPT_TYPE,
+    field::ID,
+    field::CALLER_ID,
+    field::CONTEXT_ID,
+    field::SCRIPT,
+    field::TIMEOUT,
+    field::RETRIES,
+    field::ENV_VARS,
+    context::RESULT,
+    context::PREREQUISITES,
+    context::DEPENDENDS,
+    field::REPLY,
+];
+
+/// The name of the item that a result has which is no map.
+const ITEM: &str = "result";
+/// The name of the item that tells why there is no result.
+const FAULT: &str = "error";
+
+/// The fields whose values a claim tells without names.
+#[must_use]
+pub fn stored(keys: &Hero) -> &'static [&'static str] {
+    match keys.context() {
+        Some(_) => &STORED_IN_CONTEXT,
+        None => &field::STORED,
+    }
+}
+
+/// A record read from a hash.
+#[must_use]
+pub fn job(keys: &Hero, id: &str, fields: impl Iterator<Item = (String, Vec<u8>)>) -> Job {
+    match keys.context() {
+        Some(context) => Job::from_fields(id, translated(context, id, fields)),
+        None => Job::from_fields(id, fields),
+    }
+}
+
+/// A time in a record, in milliseconds since 1970.
+#[must_use]
+pub fn time(keys: &Hero, text: &str) -> Option<u64> {
+    match keys.context() {
+        Some(_) => text.parse::<u64>().ok()?.checked_mul(1000),
+        None => parse_iso(text),
+    }
+}
+
+/// Names of fields that the record has by another name; none where it is the same.
+#[must_use]
+pub fn field_of(keys: &Hero, name: &'static str) -> &'static str {
+    match (keys.context(), name) {
+        (Some(_), field::OUTPUT) => context::RESULT,
+        (Some(_), field::DEPENDENCIES) => context::DEPENDENDS,
+        _ => name,
+    }
+}
+
+/// The fields of a context's record as those of Hero.
+fn translated(
+    keys: &ContextKeys,
+    id: &str,
+    fields: impl Iterator<Item = (String, Vec<u8>)>,
+) -> Vec<(String, Vec<u8>)> {
+    let mut after = Vec::new();
+    let mut out = Vec::new();
+    for (name, value) in fields {
+        match name.as_str() {
+            context::RESULT => {
+                out.extend(output_of(value).map(|output| (field::OUTPUT.to_owned(), output)));
+            }
+            context::DEPENDENDS => {
+                let numbers: Vec<u32> = serde_json::from_slice(&value).unwrap_or_default();
+                let caller = keys.parse_job(id.as_bytes()).map(|key| key.caller);
+                let key = |id| {
+                    caller.as_ref().map(|caller| JobKey {
+                        caller: *caller,
+                        id,
+                    })
+                };
+                let jobs = numbers.into_iter().filter_map(|id| key(id).ok());
+                after.extend(jobs.map(|key| keys.job(key)));
+            }
+            context::PREREQUISITES => {
+                let texts: Vec<String> = serde_json::from_slice(&value).unwrap_or_default();
+                after.extend(texts);
+            }
+            field::CREATED_AT | field::UPDATED_AT => {
+                let written = text(value);
+                let ms = written
+                    .parse::<u64>()
+                    .ok()
+                    .and_then(|s| s.checked_mul(1000));
+                out.push((name, ms.map_or(written, iso).into_bytes()));
+            }
+            _ => out.push((name, value)),
+        }
+    }
+    if !after.is_empty() {
+        let after = Value::from(after).to_string();
+        out.push((field::PREREQUISITES.to_owned(), after.into_bytes()));
+    }
+    out
+}
+
+/// The output that a result of a context holds: its one item, or the map as JSON. A plain runner may have written
+/// what is no map; that is the output.
+fn output_of(value: Vec<u8>) -> Option<Vec<u8>> {
+    let map = match serde_json::from_slice(&value) {
+        Ok(Value::Object(map)) => map,
+        _ => return Some(value).filter(|value| !value.is_empty()),
+    };
+    match (map.len(), map.get(ITEM), map.get(FAULT)) {
+        (0, _, _) | (1, _, Some(_)) => None,
+        (1, Some(Value::String(output)), _) => Some(output.clone().into_bytes()),
+        _ => Some(value),
+    }
+}
+
+/// The output of a run as the record has it: in a context a map of texts, of which a plain value is the item `result`.
+#[must_use]
+pub fn output<'a>(keys: &Hero, output: &'a [u8]) -> Cow<'a, [u8]> {
+    if keys.context().is_none() {
+        return Cow::Borrowed(output);
+    }
+    let map = match serde_json::from_slice(output) {
+        Ok(Value::Object(map)) => map
+            .into_iter()
+            .map(|(name, value)| (name, texted(value)))
+            .collect(),
+        _ => Map::from_iter([(ITEM.to_owned(), String::from_utf8_lossy(output).into())]),
+    };
+    Cow::Owned(Value::Object(map).to_string().into_bytes())
+}
+
+/// A value as text: a text as it is, others as JSON.
+fn texted(value: Value) -> Value {
+    match value {
+        Value::String(_) => value,
+        other => Value::String(other.to_string()),
+    }
+}
+
+/// The prerequisites of a new job as the scripts name them.
+#[must_use]
+pub fn prerequisites(keys: &Hero, job: &NewJob) -> Vec<String> {
+    let Some(context) = keys.context() else {
+        let ids = job.prerequisites().into_iter();
+        return ids.map(ToString::to_string).collect();
+    };
+    let ids = job.prerequisites().into_iter();
+    ids.map(|id| match context.parse_prerequisite(id.as_str()) {
+        Ok(Prerequisite::Job(key)) => context.job(key),
+        Ok(Prerequisite::Message(key)) => context.message(key),
+        Ok(Prerequisite::Flow(key)) => context.flow(key),
+        Ok(Prerequisite::Gate(_)) | Err(_) => id.to_string(),
+    })
+    .collect()
+}
+
+/// The values that each new job has, in the order in which the script writes them (`write_record.lua`).
+#[must_use]
+pub fn values(keys: &Hero, job: &NewJob) -> Vec<Vec<u8>> {
+    let Some(context) = keys.context() else {
+        return job.values().into();
+    };
+    let Ok(key) = context.parse_job(job.id.as_str().as_bytes()) else {
+        return Vec::new(); // the broker has refused it
+    };
+    let (mut numbers, mut texts) = (Vec::new(), Vec::new());
+    for id in prerequisites(keys, job) {
+        match context.parse_job(id.as_bytes()) {
+            Ok(other) if other.caller == key.caller => numbers.push(other.id),
+            _ => texts.push(id),
+        }
+    }
+    let env = job.env_vars.iter();
+    let env: Map<String, Value> = env
+        .map(|(name, value)| (name.clone(), value.as_str().into()))
+        .collect();
+    [
+        key.id.to_string(),
+        key.caller.to_string(),
+        context.context().to_string(),
+        job.script.clone(),
+        job.timeout.to_string(),
+        job.retries.to_string(),
+        Value::Object(env).to_string(),
+        "{}".to_owned(),
+        Value::from(texts).to_string(),
+        Value::from(numbers).to_string(),
+        u8::from(job.reply).to_string(),
+    ]
+    .map(String::into_bytes)
+    .into()
+}
+
+/// The fields that only some new jobs have.
+#[must_use]
+pub fn options(keys: &Hero, job: &NewJob) -> Vec<(&'static str, Vec<u8>)> {
+    let mut options = job.options();
+    if keys.context().is_none() {
+        return options;
+    }
+    let among_values = [field::ENV_VARS, field::PREREQUISITES, field::DEPENDENCIES];
+    options.retain(|(name, _)| !among_values.contains(name));
+    if !job.concurrent {
+        options.push((field::CONCURRENT, b"false".to_vec()));
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::keys::context::{ContextId, ContextLayout};
+    use crate::name::JobId;
+    use crate::route::Route;
+
+    use super::*;
+
+    fn keys() -> Hero {
+        let context = ContextId::new(7).unwrap();
+        Hero::of_context(ContextKeys::new(context, ContextLayout::Prefix))
+    }
+
+    fn new(id: &str) -> NewJob {
+        let route = Route::to("osis".parse().unwrap());
+        NewJob::new(JobId::foreign(id.to_owned()), route, "1")
+    }
+
+    #[test]
+    fn a_plain_output_is_an_item_and_comes_back() {
+        for (out, stored) in [
+            ("42", r#"{"result":"42"}"#),
+            ("", r#"{"result":""}"#),
+            (r#"{"a":1,"b":"x"}"#, r#"{"a":"1","b":"x"}"#),
+        ] {
+            let written = output(&keys(), out.as_bytes());
+            assert_eq!(&*written, stored.as_bytes());
+        }
+        let back = |value: &str| output_of(value.into()).map(text);
+        assert_eq!(back(r#"{"result":"42"}"#).as_deref(), Some("42"));
+        assert_eq!(back(r#"{"a":"1"}"#).as_deref(), Some(r#"{"a":"1"}"#));
+        assert_eq!(back("done").as_deref(), Some("done"));
+        assert_eq!(
+            (back("{}"), back(r#"{"error":"boom"}"#), back("")),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn what_it_waits_for_is_told_apart() {
+        let mut job = new("{ctx:7}:job:12:3");
+        let after = ["job:12:1", "{ctx:7}:job:13:2", "approved"];
+        job.depends_on = after.map(|id| JobId::foreign(id.to_owned())).into();
+        let values: Vec<_> = values(&keys(), &job).into_iter().map(text).collect();
+        assert_eq!(values[8..10], [r#"["{ctx:7}:job:13:2","approved"]"#, "[1]"]);
+        assert_eq!(values.len() + 4, stored(&keys()).len());
+        let fields = [("prerequisites", &values[8]), ("dependends", &values[9])];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.clone().into_bytes()));
+        let read = super::job(&keys(), job.id.as_str(), fields.into_iter());
+        let mut waits = read.depends_on;
+        waits.sort();
+        assert_eq!(waits, ["approved", "{ctx:7}:job:12:1", "{ctx:7}:job:13:2"]);
+    }
+}
