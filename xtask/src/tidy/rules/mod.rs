@@ -14,6 +14,7 @@ mod redis;
 mod scripts;
 mod sizes;
 mod sleeps;
+mod words;
 
 use super::Finding;
 use super::tree::Tree;
@@ -35,6 +36,7 @@ const RULES: [Rule; 14] = [
     scripts::check,
     sizes::check,
     sleeps::check,
+    words::check,
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
