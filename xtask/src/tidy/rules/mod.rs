@@ -21,7 +21,7 @@ use super::tree::Tree;
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 14] = [
+const RULES: &[Rule] = &[
     architecture::check,
     cycles::check,
     declared::check,
