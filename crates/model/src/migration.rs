@@ -1,4 +1,4 @@
-//! How far a type has moved from the old lists to the canonical queues (seed 0, sections 4 and 7). What is
+//! How far a type has moved from the old lists to the canonical queues. What is
 //! done in each phase is the broker's business.
 
 use std::fmt;

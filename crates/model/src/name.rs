@@ -166,7 +166,7 @@ name! {
     Namespace, "namespace", MAX_NAME, |c| word(c) || c == '{' || c == '}', check_hash_tag
 }
 name! {
-    /// Which workers take a job (seed 4): those that were given the same key.
+    /// Which workers take a job: those that were given the same key.
     RoutingKey, "routing key", MAX_NAME, word
 }
 name! {

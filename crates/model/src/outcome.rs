@@ -87,7 +87,7 @@ impl Failure {
         self
     }
 
-    /// The run took longer than it may; seed 2's word for it.
+    /// The run took longer than it may; Hero's word for it.
     #[must_use]
     pub fn timeout() -> Self {
         Self::new(FailureKind::Timeout, "timeout")

@@ -1,4 +1,4 @@
-//! Where a job goes and where a worker listens (seed 0, sections 2 and 3), and how the routing keys of seed 4 say
+//! Where a job goes and where a worker listens, and how the routing keys of Bananas say
 //! the same: [`routes`] of a worker, [`bindings`] of a client, over [`topic`]s.
 
 pub mod bindings;
@@ -13,7 +13,7 @@ use crate::keys::suffix;
 use crate::name::{Group, Instance, RoutingKey, ScriptType};
 use routes::Routes;
 
-/// How urgent a job is (seed 0, section 8). A queue without `:prio` stands with [`Priority::Normal`]:
+/// How urgent a job is. A queue without `:prio` stands with [`Priority::Normal`]:
 /// clients that know of no priorities push there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Priority {
@@ -72,7 +72,7 @@ impl FromStr for Priority {
 
 /// A job's target: a type, perhaps one of its groups, perhaps one instance of that group.
 ///
-/// Seed 0: the most specific queue. A job without a group goes to the type's queue, not to the group
+/// Hero: the most specific queue. A job without a group goes to the type's queue, not to the group
 /// `default`; a job for an instance without a group goes to that instance of the group `default`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
@@ -149,8 +149,8 @@ pub struct Listen {
 }
 
 impl Listen {
-    /// The lists it takes from, part by part: one part in seed 0's order (section 8), level by level, and within
-    /// a level instance, group, type; or, with routes, a part for each in seed 4's order, route by route and
+    /// The lists it takes from, part by part: one part in Hero's order (section 8), level by level, and within
+    /// a level instance, group, type; or, with routes, a part for each in Bananas' order, route by route and
     /// level by level. A list without `:prio` comes before its like with `:prio:1`.
     #[must_use]
     pub fn queues(&self, keys: &Hero) -> Vec<Vec<String>> {

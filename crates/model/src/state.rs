@@ -1,15 +1,15 @@
-//! The statuses of a job (seed 2) and the one table of legal changes. The broker's scripts refuse the
+//! The statuses of a job and the one table of legal changes. The broker's scripts refuse the
 //! same arrows; a conformance case walks every pair.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A job's status, in seed 2's words.
+/// A job's status, in Hero's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
     /// Waiting in a queue, or for its next run.
     Dispatched,
-    /// Waiting for other jobs (seed 3's word). In a record of seed 2 it is `dispatched`, since its readers
+    /// Waiting for other jobs (The contexts' word). In a record of Hero it is `dispatched`, since its readers
     /// know no other word, and the number of those jobs stands in a field of its own.
     WaitingForPrerequisites,
     /// Taken by a worker.
@@ -125,7 +125,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// A status that is none of seed 2's.
+/// A status that is none of Hero's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no status: dispatched, waiting_for_prerequisites, started, finished or error")]
 pub struct UnknownStatus(pub String);

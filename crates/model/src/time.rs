@@ -1,4 +1,4 @@
-//! Times as seed 2 writes them, ISO 8601 in UTC, from and to milliseconds since 1970. No clock: what time it
+//! Times as Hero's protocol writes them, ISO 8601 in UTC, from and to milliseconds since 1970. No clock: what time it
 //! is, the server says.
 
 /// Days in 400 years, after which the calendar repeats itself.

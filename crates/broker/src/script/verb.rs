@@ -85,11 +85,11 @@ pub enum Verb {
 pub enum Schema {
     /// Our own, which is Hero's (seeds 0 and 2).
     Hero,
-    /// Jobs of Bananas (seed 4).
+    /// Jobs of Bananas.
     Bananas,
-    /// Actions of Nooble4 (seed 1).
+    /// Actions of Nooble4.
     Nooble,
-    /// Records and messages of contexts (seed 3). Their jobs are of [`Self::Hero`].
+    /// Records and messages of contexts. Their jobs are of [`Self::Hero`].
     Context,
 }
 

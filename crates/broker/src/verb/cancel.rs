@@ -27,9 +27,9 @@ pub enum Cancelled {
 const MOST_ASKED: usize = 100;
 
 impl Broker {
-    /// Stops a job. One that waits becomes `error` with `reason` (seed 2: `stopped`) at once. Of one that
+    /// Stops a job. One that waits becomes `error` with `reason` (Hero: `stopped`) at once. Of one that
     /// runs, its worker is told through the control queue of its type. If it is run without a lease, the
-    /// control queue of the instance it was sent to and, where it names a worker, the stop queue of seed 2 tell
+    /// control queue of the instance it was sent to and, where it names a worker, the stop queue of Hero tell
     /// it too. Requests that nobody takes are gone after a minute. With `force` a running job ends at once, and
     /// its worker learns so when it renews.
     ///

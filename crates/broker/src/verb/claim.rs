@@ -18,7 +18,7 @@ use meshwork_model::stored::stored;
 pub struct Claim<'a> {
     /// The lists to take from, in this order.
     pub queues: &'a [String],
-    /// Old lists (seed 0, section 1), which are taken from after them: clients of that time wait for the
+    /// Old lists, which are taken from after them: clients of that time wait for the
     /// result on `hero:reply:{id}`.
     pub old: &'a [OldList],
     /// The other way round, from the last list to the first.
@@ -54,7 +54,7 @@ impl Feeds<'_> {
     }
 }
 
-/// A list of the three patterns that seed 0 replaces.
+/// A list of the three patterns that Hero's protocol replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OldList {
     /// The list.

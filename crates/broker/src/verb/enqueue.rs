@@ -55,7 +55,7 @@ pub enum BatchRefusal {
 }
 
 impl Broker {
-    /// Stores jobs as `dispatched` and pushes their ids to their queues (seed 2: `HSET`, then `LPUSH`),
+    /// Stores jobs as `dispatched` and pushes their ids to their queues (Hero: `HSET`, then `LPUSH`),
     /// both in one step per job. A job whose id exists is left alone, so that the call may be repeated
     /// after a broken connection. A job that waits for others is pushed by the script that ends the last of
     /// them; a job for one instance that has a fallback goes there if the instance is not present.

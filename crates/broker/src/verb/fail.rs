@@ -23,7 +23,7 @@ pub enum Failed {
 impl Broker {
     /// Reports a failure, if the fencing token is still the one in force. `retries` N means N + 1 runs:
     /// while one is left, and the failure is one that another run may avoid, the job goes back to the end
-    /// of its queue after `delay`, as a snoozed one does, at no cost; else it becomes `error` with the message (seed 2) and a dead letter. One
+    /// of its queue after `delay`, as a snoozed one does, at no cost; else it becomes `error` with the message and a dead letter. One
     /// that was stopped is no dead letter.
     ///
     /// # Errors

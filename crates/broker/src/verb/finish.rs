@@ -29,7 +29,7 @@ pub enum Finished {
 }
 
 impl Broker {
-    /// Sets a job `finished` with its output (seed 2), if the fencing token is still the one in force. The
+    /// Sets a job `finished` with its output, if the fencing token is still the one in force. The
     /// ends of stdout and stderr are kept beside it.
     ///
     /// # Errors

@@ -104,7 +104,7 @@ impl Broker {
     }
 
     /// A page of all jobs: begin at 0, go on at `next` until it is 0. Each job that is there all the time
-    /// comes at least once (`SCAN`; seed 2's `KEYS` would hold up the server).
+    /// comes at least once (`SCAN`; Hero's `KEYS` would hold up the server).
     ///
     /// # Errors
     /// If the server does not take the call.

@@ -189,7 +189,7 @@ impl Broker {
         Ok(waited("await_due", &parking.conn, &cmd, wait).await? != Value::Nil)
     }
 
-    /// Waits for a reply on `hero:q:reply:{id}` (seed 0). It says that the job has ended; how, the record
+    /// Waits for a reply on `hero:q:reply:{id}`. It says that the job has ended; how, the record
     /// tells. False if none came in time.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use super::text;
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// How long a worker counts as present after it last said so (seed 0: `EX 15`).
+/// How long a worker counts as present after it last said so (Hero: `EX 15`).
 pub const PRESENT_FOR: Duration = Duration::from_secs(15);
 
 /// What a worker says of itself.
@@ -14,7 +14,7 @@ pub const PRESENT_FOR: Duration = Duration::from_secs(15);
 pub struct Presence<'a> {
     /// The key that names it ([`presence_key`](meshwork_model::keys::hero::Hero::presence_key)).
     pub key: &'a str,
-    /// The JSON of seed 0, section 1.
+    /// The JSON of Hero, section 1.
     pub value: &'a str,
     /// A part of each value that this process writes, and no other process.
     pub mark: &'a str,

@@ -34,7 +34,7 @@ pub struct QueueInfo {
     pub set_aside: usize,
     /// How its queue is set, for all priorities together; nothing where nothing is.
     pub settings: Option<QueueSettings>,
-    /// Whether it is one of the lists that seed 0 replaces.
+    /// Whether it is one of the lists that Hero's protocol replaces.
     pub legacy: bool,
 }
 

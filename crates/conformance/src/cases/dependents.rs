@@ -1,4 +1,4 @@
-//! The list of dependents in the record of a job that others wait for (seed 2): for people, and bounded.
+//! The list of dependents in the record of a job that others wait for: for people, and bounded.
 
 use super::waits::{put_after, run};
 use super::{Outcome, World, cases, same};
@@ -9,7 +9,7 @@ cases![
     its_list_of_dependents_is_bounded,
 ];
 
-/// Seed 2's field, in their order, each once.
+/// Hero's field, in their order, each once.
 async fn the_other_knows_its_dependents(world: &World) -> Outcome {
     world.put(&["first"]).await?;
     for id in ["a", "b", "c"] {

@@ -42,7 +42,7 @@ async fn a_job_written_by_hand_runs(world: &World) -> Outcome {
     Ok(())
 }
 
-/// All fields of seed 2.
+/// All fields of Hero.
 async fn a_job_as_seed_2_writes_it_runs(world: &World) -> Outcome {
     let fields = [
         ("id", "j1"),
@@ -127,7 +127,7 @@ async fn a_hash_without_a_status_is_no_job(world: &World) -> Outcome {
     Ok(())
 }
 
-/// A worker without leases died with it, and somebody queued it again, as seed 2 says.
+/// A worker without leases died with it, and somebody queued it again, as Hero's protocol says.
 async fn a_started_job_that_is_pushed_again_runs_in_time(world: &World) -> Outcome {
     let fields = [("script", "1"), ("status", "started"), ("timeout", "7")];
     world.put_foreign("j1", &fields).await?;

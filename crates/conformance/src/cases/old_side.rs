@@ -1,4 +1,4 @@
-//! The other side of a migration: an old list, and workers that do what seed 2 says, no more. They pop an id,
+//! The other side of a migration: an old list, and workers that do what Hero's protocol says, no more. They pop an id,
 //! write `started`, run the job, and write how it went; nothing of ours is known to them.
 
 use super::{Failure, Outcome, World};
@@ -45,7 +45,7 @@ pub(super) async fn write(world: &World, id: &str, fields: &[&str]) -> Outcome {
     world.raw(&words).await
 }
 
-/// An id alone on the old list, with a record of seed 2.
+/// An id alone on the old list, with a record of Hero.
 pub(super) async fn put_old(world: &World, id: &str, fields: &[&str]) -> Outcome {
     let own = ["status", "dispatched", "script", "1", "script_type", "OSIS"];
     write(world, id, &[&own, fields].concat()).await?;

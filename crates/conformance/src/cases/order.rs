@@ -117,7 +117,7 @@ async fn what_was_lost_is_next(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Seed 0, section 8: high, normal and low, each for instance, group and type; a list without `:prio`
+/// Hero's protocol: high, normal and low, each for instance, group and type; a list without `:prio`
 /// comes before its like with `:prio:1`, where only others push.
 async fn level_by_level_and_within_each_the_most_specific(world: &World) -> Outcome {
     let mut expected = Vec::new();

@@ -103,7 +103,7 @@ async fn running(world: &World, change: fn(&mut NewJob)) -> Result<Claimed, Fail
     Ok(claimed)
 }
 
-/// Seed 2's fields, the script's type, and whether we want a reply.
+/// Hero's fields, the script's type, and whether we want a reply.
 async fn after_enqueue(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
     let record = record(&[
@@ -214,7 +214,7 @@ async fn after_renew(world: &World) -> Outcome {
     .await
 }
 
-/// Status and output as seed 2 has them; the token stays, so that a repeated report is known.
+/// Status and output as Hero's protocol has them; the token stays, so that a repeated report is known.
 async fn after_finish(world: &World) -> Outcome {
     let claimed = running(world, |job| job.reply = true).await?;
     world.broker.finish(&claimed, b"42", b"out", b"err").await?;
@@ -266,7 +266,7 @@ async fn after_fail_with_a_retry_left(world: &World) -> Outcome {
     is(world, &[&record, &figures, &events, QUEUED]).await
 }
 
-/// Status and error as seed 2 has them, and the reply.
+/// Status and error as Hero's protocol has them, and the reply.
 async fn after_fail_without(world: &World) -> Outcome {
     let claimed = running(world, |job| job.reply = true).await?;
     world.fail(&claimed, FailureKind::Script).await?;

@@ -210,7 +210,7 @@ async fn claim_old(world: &World, old: &str) -> Result<Vec<Claimed>, Failure> {
     Ok(world.broker.claim(claim).await?.jobs)
 }
 
-/// `hero:reply:{id}` of seed 2, however the job ends; and gone with the retry.
+/// `hero:reply:{id}` of Hero, however the job ends; and gone with the retry.
 async fn clients_of_old_lists_wait_on_the_old_reply_list(world: &World) -> Outcome {
     let old = format!("{}actor_queue:osis", world.keys().job_prefix());
     let old_reply = |id: &str| format!("{}{id}", world.keys().legacy_reply_prefix());

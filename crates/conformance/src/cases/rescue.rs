@@ -1,5 +1,5 @@
 //! Rescue: open jobs that stand on no list, or that a worker without leases started and left. Workers here do what
-//! seed 0 says, no more.
+//! Hero's protocol says, no more.
 
 use std::time::Duration;
 

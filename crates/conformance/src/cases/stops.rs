@@ -111,7 +111,7 @@ async fn the_renewal_says_it_too(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Seed 2's.
+/// Hero's.
 async fn a_run_without_a_lease_is_stopped_by_its_old_queue(world: &World) -> Outcome {
     let fields = [
         ("status", "started"),
@@ -126,7 +126,7 @@ async fn a_run_without_a_lease_is_stopped_by_its_old_queue(world: &World) -> Out
     );
     let queue = world.keys().legacy_stop_queue(&"old-1".parse()?);
     same!(world.list(&queue).await?, ["j1"]);
-    // Seed 0's may have a name of an old one.
+    // Hero's may have a name of an old one.
     same!(world.list(&control(world)?).await?, ["j1"]);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! An agent that thinks and searches by turns until it knows enough (ReAct; seed 1, section 4.4), and its two tools: three
+//! An agent that thinks and searches by turns until it knows enough (ReAct), and its two tools: three
 //! services, each a process. Kill the agent with `kill -9` whenever you like, and start it again: it goes on where it
 //! was.
 //!

@@ -1,4 +1,4 @@
-//! Ingestion asks embedding for vectors, and has them by callback (seed 1, sections 4.3 and 6): who asks does not wait,
+//! Ingestion asks embedding for vectors, and has them by callback: who asks does not wait,
 //! and whichever process of ingestion listens stores what comes, after a restart too.
 //!
 //! ```console

@@ -49,7 +49,7 @@ impl JobRequest {
         self
     }
 
-    /// For workers of this route only (seed 4): those of the group that is called so; `default` is whichever worker
+    /// For workers of this route only: those of the group that is called so; `default` is whichever worker
     /// of the type takes what names no group.
     #[must_use]
     pub fn route(mut self, route: &RoutingKey) -> Self {
@@ -79,7 +79,7 @@ impl JobRequest {
     }
 
     /// Where a job for one worker goes if that worker is not there, when it is submitted or later (default:
-    /// it waits). Refused for a job without an instance. Seed 0, section 3.
+    /// it waits). Refused for a job without an instance.
     #[must_use]
     pub fn fallback(mut self, fallback: Fallback) -> Self {
         self.job.fallback = Some(fallback);
@@ -87,8 +87,7 @@ impl JobRequest {
     }
 
     /// How urgent it is (default: normal). Among the queues of a worker all of one level come before those
-    /// of the next; from time to time a worker looks at the lowest first, so that none starves. Seed 0,
-    /// section 8.
+    /// of the next; from time to time a worker looks at the lowest first, so that none starves.
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.job.route.priority = priority;
@@ -96,7 +95,7 @@ impl JobRequest {
     }
 
     /// It is not to run before this job has ended; may be said of up to 1,000 jobs, which must be there
-    /// when it is submitted. Seed 2 calls these jobs `prerequisites`.
+    /// when it is submitted. Hero's protocol calls these jobs `prerequisites`.
     #[must_use]
     pub fn depends_on(mut self, id: JobId) -> Self {
         self.job.depends_on.push(id);

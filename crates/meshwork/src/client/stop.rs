@@ -10,7 +10,7 @@ use meshwork_model::state::Status;
 use super::Client;
 use crate::Error;
 
-/// The `error` of a job that was stopped before it ran, or by force (seed 2).
+/// The `error` of a job that was stopped before it ran, or by force.
 pub(super) const STOPPED: &str = "stopped";
 
 impl Client {

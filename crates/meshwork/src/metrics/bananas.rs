@@ -1,4 +1,4 @@
-//! The metrics of jobs of Bananas, in their table: by route, as seed 4 asks for, and by priority.
+//! The metrics of jobs of Bananas, in their table: by route, as Bananas asks for, and by priority.
 
 use meshwork_broker::bananas::{PlaceStats, Stats};
 

@@ -189,7 +189,7 @@ async fn a_wait_has_an_end(client: Client) {
     assert!(matches!(missing, Err(Error::NoJob { .. })));
 }
 
-/// Seed 2's workers may write the hash and push no reply.
+/// Hero's workers may write the hash and push no reply.
 async fn a_worker_that_writes_only_the_record_is_noticed(client: Client) {
     client.submit(request("j").reply(true)).await.unwrap();
     let write = async {

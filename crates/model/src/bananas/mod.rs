@@ -1,4 +1,4 @@
-//! Jobs of Bananas (seed 4): records in JSON that several makes of clients and workers read and write, each in
+//! Jobs of Bananas: records in JSON that several makes of clients and workers read and write, each in
 //! its own way. A record is never written anew: an edit changes the spans of the fields that it is about, and
 //! all else stays byte for byte, fields that we do not know and numbers of any size included.
 

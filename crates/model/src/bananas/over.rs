@@ -1,6 +1,6 @@
 //! A job of Bananas as a job of ours, and the way back. Its name is its script type, which is the name of its handler in
 //! Rust, or stands for a script; its route is its group, as [`Route::via`] has it. What was its record stays beside it,
-//! so that the way back changes only what has changed. Seed 4 knows no such thing; the mapping is docs/routing.md's.
+//! so that the way back changes only what has changed. Bananas knows no such thing; the mapping is docs/routing.md's.
 
 #[cfg(test)]
 mod tests;

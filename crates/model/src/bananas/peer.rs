@@ -14,7 +14,7 @@ pub enum Peer {
     /// The client in Go as it is today (005d22f): jobs of the route `default` stand on the plain lists.
     #[default]
     Go,
-    /// The client in Go with the routing of seed 4 (53fa752): all jobs stand on routed lists.
+    /// The client in Go with the routing of Bananas (53fa752): all jobs stand on routed lists.
     GoRouted,
     /// The client in TypeScript: all jobs stand on plain lists.
     TypeScript,

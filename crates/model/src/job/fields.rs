@@ -1,4 +1,4 @@
-//! The names of a record's fields: seed 2's, `script_type` as Hero's later releases write it, and ours,
+//! The names of a record's fields: Hero's, `script_type` as Hero's later releases write it, and ours,
 //! which begin with `mw_` so that no field of a later Hero can mean something else.
 
 /// Field names of the hash `hero:job:{id}`.

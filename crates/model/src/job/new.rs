@@ -36,7 +36,7 @@ pub struct NewJob {
     pub log_path: Option<String>,
     /// Whether the result is to be pushed to the reply list, for a client that blocks on it.
     pub reply: bool,
-    /// Jobs that must finish before it runs (seed 2: `prerequisites`, `dependencies`); they must be there.
+    /// Jobs that must finish before it runs (Hero: `prerequisites`, `dependencies`); they must be there.
     pub depends_on: Vec<JobId>,
     /// What it means for this job if one of them does not finish.
     pub on_failure: OnFailure,

@@ -292,7 +292,7 @@ impl Job {
     }
 
     /// The status, if it is one that we know. An empty one counts as dispatched: the job was pushed. One
-    /// that waits for others is `dispatched` to readers of seed 2, who know no other word for it.
+    /// that waits for others is `dispatched` to readers of Hero's records, who know no other word for it.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
         let status = match self.status.as_str() {

@@ -1,4 +1,4 @@
-//! The names of Bananas (seed 4, `bananas:…`), and those of our own beside them, all under `bananas:mw:`.
+//! The names of Bananas (`bananas:…`), and those of our own beside them, all under `bananas:mw:`.
 //!
 //! Bananas' ids are any text: clients write what they like, and its cron writes jobs whose id is empty.
 

@@ -2,7 +2,7 @@
 //!
 //! The seeds' helper names are kept (`job_hash_key`, `reply_queue_key`, `work_queue_type` …). None of our
 //! own keys (`own`) begins with `hero:job:`, since old clients list jobs by that prefix. The names of the
-//! three patterns that seed 0 replaces are in `legacy`. The same engine serves contexts, whose names
+//! three patterns that Hero's protocol replaces are in `legacy`. The same engine serves contexts, whose names
 //! [`ContextKeys`] builds: [`Hero::of_context`].
 
 mod legacy;
@@ -134,7 +134,7 @@ impl Hero {
         format!("{}{suffix}", self.work_prefix())
     }
 
-    /// One of the three work queues for one priority: `…:prio:{level}` (seed 0, section 8).
+    /// One of the three work queues for one priority: `…:prio:{level}`.
     #[must_use]
     pub fn work_queue_priority(queue: &str, priority: Priority) -> String {
         suffix::with_priority(queue, priority)

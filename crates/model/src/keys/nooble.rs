@@ -1,4 +1,4 @@
-//! The names of Nooble4 (seed 1, `nooble4:…`), in both of its dialects, and those of our own beside them.
+//! The names of Nooble4 (`nooble4:…`), in both of its dialects, and those of our own beside them.
 //!
 //! Services, events and contexts are any text there: nothing is checked or escaped, and `:` passes through.
 
@@ -21,7 +21,7 @@ pub enum Dialect {
     /// Its code: actions in streams with a consumer group.
     #[default]
     Streams,
-    /// Its standard as it was written down (seed 1): actions in lists.
+    /// Its standard as it was written down: actions in lists.
     Lists,
 }
 

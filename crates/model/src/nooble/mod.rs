@@ -1,4 +1,4 @@
-//! Actions of Nooble4 (seed 1), which its services send each other: what is asked ([`Action`]) and answered
+//! Actions of Nooble4, which its services send each other: what is asked ([`Action`]) and answered
 //! ([`Response`]), as its models read and write them in either dialect. Ids and times that a reader has to make up
 //! are given to it, since nothing here knows a clock.
 

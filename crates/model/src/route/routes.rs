@@ -1,4 +1,4 @@
-//! Routes: the routing keys of a worker (seed 4), strictly one after the other or by weight. What a key means
+//! Routes: the routing keys of a worker, strictly one after the other or by weight. What a key means
 //! for the lists of a schema is said where that schema's keys are.
 
 use std::fmt;

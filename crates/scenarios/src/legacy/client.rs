@@ -1,4 +1,4 @@
-//! An old client, to the letter of seed 2: it stores a job, pushes its id, and may wait for the reply.
+//! An old client, to the letter of Hero: it stores a job, pushes its id, and may wait for the reply.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -72,7 +72,7 @@ pub fn submit(orders: &Orders, batch: &Batch) -> Result<(), LegacyError> {
     Ok(())
 }
 
-/// All fields of seed 2 that a client writes.
+/// All fields of Hero that a client writes.
 pub(super) fn fields(id: &str, worker_id: &str, batch: &Batch) -> Vec<(&'static str, String)> {
     let mut fields: Vec<(&str, String)> = [
         ("id", id),

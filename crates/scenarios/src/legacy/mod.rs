@@ -1,4 +1,4 @@
-//! The legacy world: old workers and old clients as processes of their own, written to the letter of seed 2,
+//! The legacy world: old workers and old clients as processes of their own, written to the letter of Hero,
 //! beside ours, on one server, while a type migrates. Old processes are killed where it hurts: a worker
 //! after BLPOP, a client after HSET. Each start of a job is written down outside of Redis; in the end no job
 //! is lost or stuck, and none has run twice but where a killed worker had run it already.

@@ -1,4 +1,4 @@
-//! An old worker, to the letter of seed 2's worker protocol. A script "runs" by being written down.
+//! An old worker, to the letter of Hero's worker protocol. A script "runs" by being written down.
 
 use std::collections::HashMap;
 

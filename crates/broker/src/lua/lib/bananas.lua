@@ -6,7 +6,7 @@ local function route_of(list)
   return string.sub(list, 1, #ROUTED) == ROUTED and string.match(list, '^[^:]+', #ROUTED + 1) or 'default'
 end
 
--- Counts what happens to the jobs of a list, for dashboards (seed 4).
+-- Counts what happens to the jobs of a list, for dashboards.
 local function count(list, what, n) redis.pcall('HINCRBY', STATS, list .. ' ' .. what, n or 1) end
 
 -- Under what ours hold a job is its id; but jobs of Bananas' cron have none, and are held each under a blank, the token

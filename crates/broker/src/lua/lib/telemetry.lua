@@ -21,7 +21,7 @@ local function event(id, what, by, note)
   end
 end
 
--- Counts what happens to the jobs of a queue, for dashboards (seed 0, section 8). Only of queues: there are
+-- Counts what happens to the jobs of a queue, for dashboards. Only of queues: there are
 -- as many figures as lists.
 local function count(queue, what, n)
   local of = figures[queue]

@@ -1,4 +1,4 @@
-//! The verbs for jobs of Bananas (seed 4): one file each, over scripts that read no record. What is in a record is
+//! The verbs for jobs of Bananas: one file each, over scripts that read no record. What is in a record is
 //! read and changed here, and a script puts the changed one in its place only if it is still the one that was read.
 
 mod claim;

@@ -1,4 +1,4 @@
-//! The store of contexts (seed 3): records of actors, contexts, messages, runners and jobs, and the lists of messages.
+//! The store of contexts: records of actors, contexts, messages, runners and jobs, and the lists of messages.
 //! Each step is a script, which selects the database of its context: one connection serves all contexts of a server.
 //! What the records say is not looked at here.
 

@@ -1,4 +1,4 @@
-//! migrate: the way of a type from the old lists to the canonical queues, phase by phase (seed 0, sections
+//! migrate: the way of a type from the old lists to the canonical queues, phase by phase (Hero's protocol, sections
 //! 4 and 7). [`survey`] sees what is left of the old ways; what is done in a phase, the other scripts do.
 
 mod clients;

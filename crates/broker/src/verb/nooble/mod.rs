@@ -1,4 +1,4 @@
-//! The verbs for actions of Nooble4 (seed 1), on streams and on lists: one file for each step of an action's way.
+//! The verbs for actions of Nooble4, on streams and on lists: one file for each step of an action's way.
 //! Scripts read no action; what is in one, the caller reads and says.
 
 mod dead;

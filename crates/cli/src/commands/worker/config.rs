@@ -1,4 +1,4 @@
-//! The file that says what a worker for jobs of Bananas is to do, as seed 4 has it: YAML with the section `worker`.
+//! The file that says what a worker for jobs of Bananas is to do, as Bananas has it: YAML with the section `worker`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -24,7 +24,7 @@ cases![
     tells_the_time,
 ];
 
-/// Seed 4's order.
+/// Bananas' order.
 async fn route_by_route_the_most_urgent_first(world: &World) -> Outcome {
     let side = Side::of(world)?;
     let lists = side.keys().lists(&["gpu".parse()?, "default".parse()?]);

@@ -131,7 +131,7 @@ impl Worker {
         self
     }
 
-    /// Takes what is for these routes only, route by route, or in turns by their weights (seed 4): jobs of the group
+    /// Takes what is for these routes only, route by route, or in turns by their weights: jobs of the group
     /// that is called as a route is, and for `default` those that name no group. Without routes it takes what is
     /// for its group and what names none, level by level. Its group is the first route then.
     #[must_use]
@@ -181,7 +181,7 @@ impl Worker {
         self
     }
 
-    /// Goes by the names of old workers too (seed 2's `worker_id`, later `actor_id`): it hears requests to
+    /// Goes by the names of old workers too (Hero's `worker_id`, later `actor_id`): it hears requests to
     /// stop jobs on their stop queues, and while the migration of a type is in the phase `canonical` it
     /// takes from their lists, and from that of the type, after all canonical queues.
     #[must_use]

@@ -1,4 +1,4 @@
-//! Cycles (seed 1, section 4.4): an orchestrator calls one service after the other for one task, each step with a
+//! Cycles: an orchestrator calls one service after the other for one task, each step with a
 //! correlation id of its own, and decides by the answers what comes next. What was asked and answered is kept in
 //! Redis; the orchestrator's own code is gone through again from its beginning.
 

@@ -1,4 +1,4 @@
-//! Services that call each other by actions (Nooble4, seed 1), and their clients. Of a [`Service`], [`pull`] takes
+//! Services that call each other by actions (Nooble4), and their clients. Of a [`Service`], [`pull`] takes
 //! messages, [`run`] deals with them, [`answer`] says what of, [`tidy`] does what is left, and [`keep`] keeps them. A
 //! [`Cycle`] is several calls for one task.
 

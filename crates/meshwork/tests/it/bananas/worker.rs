@@ -228,7 +228,7 @@ async fn what_is_done_is_not_run_again() {
     worker.stop().await;
 }
 
-/// Seed 4's order, over lists that fill while the only slot is taken.
+/// Bananas' order, over lists that fill while the only slot is taken.
 #[tokio::test(flavor = "multi_thread")]
 async fn route_by_route_and_by_urgency() {
     let Some(ground) = Ground::open().await else {

@@ -1,4 +1,4 @@
-//! Routing keys on jobs of ours (seed 4): called by the tests of the worker.
+//! Routing keys on jobs of ours: called by the tests of the worker.
 
 use std::sync::{Arc, Mutex};
 
@@ -37,7 +37,7 @@ async fn submit(client: &Client, jobs: impl IntoIterator<Item = JobRequest>) {
     }
 }
 
-/// The three workers of seed 4: for the GPU, for mail, and one that helps the first out.
+/// The three workers of Bananas: for the GPU, for mail, and one that helps the first out.
 pub(crate) async fn each_route_has_its_workers(client: Client) {
     let log = Log::default();
     let gpu = noting(&client, "gpu", &log).start().await.unwrap();

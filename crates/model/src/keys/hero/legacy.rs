@@ -1,4 +1,4 @@
-//! The names that seed 0 replaces: seed 2's queues by worker, and the two under `hero:job:` beside the job
+//! The names that Hero's protocol replaces: Hero's queues by worker, and the two under `hero:job:` beside the job
 //! hashes. They are lists, the hashes are not; a name that could be taken for a job's is told apart by that.
 
 use super::Hero;

@@ -1,4 +1,4 @@
-//! What a worker says of itself under its presence key: seed 0's JSON, and fields of our own beside it.
+//! What a worker says of itself under its presence key: Hero's JSON, and fields of our own beside it.
 
 use serde::{Deserialize, Serialize};
 
