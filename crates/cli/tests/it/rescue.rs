@@ -103,13 +103,8 @@ fn bad_ages_are_refused() {
             done.stderr
         );
     }
-    ground
-        .run(&[
-            "worker",
-            "--schema",
-            "bananas",
-            "--rescue-orphans-after",
-            "5",
-        ])
-        .exits(2);
+    let bananas = ["worker", "--protocol", "bananas", "--rescue-orphans-after"];
+    for age in ["0", "-1", "soon"] {
+        ground.run(&[&bananas[..], &[age]].concat()).exits(2);
+    }
 }
