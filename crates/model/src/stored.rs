@@ -121,9 +121,8 @@ fn translated(
 /// The output that a result of a context holds: its one item, or the map as JSON. A plain runner may have written
 /// what is no map; that is the output.
 fn output_of(value: Vec<u8>) -> Option<Vec<u8>> {
-    let map = match serde_json::from_slice(&value) {
-        Ok(Value::Object(map)) => map,
-        _ => return Some(value).filter(|value| !value.is_empty()),
+    let Ok(Value::Object(map)) = serde_json::from_slice(&value) else {
+        return Some(value).filter(|value| !value.is_empty());
     };
     match (map.len(), map.get(ITEM), map.get(FAULT)) {
         (0, _, _) | (1, _, Some(_)) => None,

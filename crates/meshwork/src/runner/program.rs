@@ -1,5 +1,5 @@
 //! Programs as jobs: those of the type `exec`, and scripts of any type for which a worker was given an interpreter.
-//! Both run as Python scripts do ([`process`](super::process)). The result is what the program printed; an exit code
+//! Both run as Python scripts do ([`super::process`]). The result is what the program printed; an exit code
 //! other than 0 is a failure, and 75 (`EX_TEMPFAIL`) asks for another run.
 
 use std::ffi::OsString;

@@ -1,6 +1,6 @@
 //! The file of a flow: YAML 1.2 (core schema) or TOML, read into a plan with the place of everything in it.
 //!
-//! [`load`] reads it, with the scripts and nested flows that it names. YAML is read from the parser's events, so that
+//! [`load()`] reads it, with the scripts and nested flows that it names. YAML is read from the parser's events, so that
 //! each value has its place, and what surprises is refused: [`yaml`].
 
 mod fields;

@@ -11,7 +11,7 @@
 //! worker's no more, all that it started is killed, also what left the process group. When the worker itself is
 //! killed, so are its scripts. Both is the work of the launcher in [`sandbox`](super::sandbox). In programs that
 //! do not call [`init`](super::init) what left the process group is not reached, and of a killed worker only Python
-//! scripts learn ([`lifeline`]).
+//! scripts learn ([`mod@lifeline`]).
 
 mod capture;
 mod child;

@@ -1,4 +1,4 @@
-//! Which Python runs the scripts. How it is called is [`super::child`]'s.
+//! Which Python runs the scripts. [`super::super::process`] calls it.
 
 use std::path::PathBuf;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Scripts of the type `python`. How the process is kept is in [`process`](super::process), what a script leaves in
+//! Scripts of the type `python`. How the process is kept is in [`super::process`], what a script leaves in
 //! [`outcome`], what runs in it before the script in `bootstrap.py`.
 //!
 //! Beside what every process of a run finds, `CALLER_ID`, `CONTEXT_ID` and `JOB_ID` are variables of the script. Its
