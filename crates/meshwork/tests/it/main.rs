@@ -5,6 +5,7 @@
 mod bananas;
 mod batches;
 mod client;
+mod contexts;
 mod engines;
 mod examples;
 mod groups;
