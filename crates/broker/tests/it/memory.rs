@@ -47,6 +47,13 @@ async fn claim(broker: &Broker, queues: &[String], want: usize) -> Vec<Claimed> 
     broker.claim(claim).await.unwrap().jobs
 }
 
+async fn put_pulse(broker: &Broker) -> Schedule {
+    let timing = Timing::new("@hourly".parse().unwrap());
+    let pulse = Schedule::new("pulse".parse().unwrap(), timing, job("any"));
+    broker.put_schedule(&pulse, false).await.unwrap();
+    pulse
+}
+
 async fn runs_on(options: ServerOptions) {
     let Some(server) = options.start() else {
         return;
@@ -59,9 +66,7 @@ async fn runs_on(options: ServerOptions) {
     let names = ["j1", "j2", "j3", "j4", "j5", "j6", "j7"];
     let jobs: Vec<_> = names.map(job).into();
     broker.enqueue(&jobs).await.unwrap();
-    let timing = Timing::new("@hourly".parse().unwrap());
-    let pulse = Schedule::new("pulse".parse().unwrap(), timing, job("any"));
-    broker.put_schedule(&pulse, false).await.unwrap();
+    let pulse = put_pulse(&broker).await;
 
     raw(&broker, &["CONFIG", "SET", "maxmemory", "1"]).await;
     let before = snapshot(broker.conn(), "hero").await.unwrap();

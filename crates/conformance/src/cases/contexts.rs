@@ -332,7 +332,7 @@ async fn a_lost_job_runs_again(world: &World) -> Outcome {
             world.lease(&claimed.job.id).await?,
             Some(world.now() + LEASE_MS)
         );
-        same!(world.lose_all().await?.requeued, [claimed.job.id.clone()]);
+        same!(world.lose_all().await?.requeued, [claimed.job.id.as_str()]);
         let again = world.take_one().await?;
         same!(
             (again.job.id.as_str(), again.job.lost),

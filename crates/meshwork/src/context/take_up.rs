@@ -75,7 +75,7 @@ impl ContextHandle {
         for element in &elements {
             match self.take_up_one(node, transport, &list, element).await {
                 Err(error) if error.is_of_a_key() => {
-                    self.drop_from(&list, element, &error.to_string()).await?
+                    self.drop_from(&list, element, &error.to_string()).await?;
                 }
                 done => done?,
             }
@@ -387,7 +387,7 @@ impl ContextHandle {
         };
         // A job that is gone will not end: it counts as failed.
         let waits = |(status, id): &(Vec<u8>, Vec<u8>)| {
-            !over(status) && !(status.is_empty() && id.is_empty())
+            !over(status) && (!status.is_empty() || !id.is_empty())
         };
         if found.iter().any(waits) {
             let next = self.store().now_ms().await? + LOOK_AGAIN_MS;

@@ -125,17 +125,17 @@ fn options_have_their_ranges_and_their_work() {
             (|job| job.retries = 101) as fn(&mut Node),
         ),
         ("`concurrency` goes with `foreach` only", |job| {
-            job.concurrency = Some(1)
+            job.concurrency = Some(1);
         }),
         ("`concurrency` is 0", |job| {
             job.foreach = Some("3".into());
             job.concurrency = Some(0);
         }),
         ("`backoff` goes with `retries` only", |job| {
-            job.backoff_ms = Some(1)
+            job.backoff_ms = Some(1);
         }),
         ("`timeout` is 999 ms: give 1s to 7d", |job| {
-            job.timeout_ms = Some(999)
+            job.timeout_ms = Some(999);
         }),
         ("set by Meshwork", |job| {
             job.env.insert("FLOW_ID".to_owned(), "x".into());
@@ -161,7 +161,7 @@ fn options_have_their_ranges_and_their_work() {
             }
         }),
         ("no nested flow `x`", |job| {
-            job.work = Work::Flow("x".to_owned())
+            job.work = Work::Flow("x".to_owned());
         }),
     ] {
         let fault = fault(change);
