@@ -32,6 +32,19 @@ fn is_denied(plain: &mut Plain, words: &[&str]) -> bool {
     }
 }
 
+fn a_reader_reads_and_no_more(url: &str, record: &str, job: &str, queue: &str) {
+    let mut reader = Plain::connect(url).unwrap();
+    assert!(!is_denied(&mut reader, &["HGETALL", record]));
+    assert!(is_denied(&mut reader, &["HSET", job, "status", "error"]));
+    assert!(is_denied(&mut reader, &["RPOP", queue]));
+    assert!(is_denied(&mut reader, &["FLUSHDB"]) && is_denied(&mut reader, &["ACL", "LIST"]));
+    assert!(is_denied(&mut reader, &["RANDOMKEY"]) && is_denied(&mut reader, &["KEYS", "*"]));
+    assert!(
+        is_denied(&mut reader, &["SELECT", "8"])
+            || is_denied(&mut reader, &["HGETALL", "context:8"])
+    );
+}
+
 fn acl_users_are_kept_in_their_context(
     server: ServerOptions,
     context: &str,
@@ -53,19 +66,8 @@ fn acl_users_are_kept_in_their_context(
         .unwrap();
     let record = key(&format!("context:{context}"));
 
-    let mut reader = Plain::connect(&login(&ground, &server, context, "reader", database)).unwrap();
-    assert!(!is_denied(&mut reader, &["HGETALL", &record]));
-    assert!(is_denied(
-        &mut reader,
-        &["HSET", &key("job:1:1"), "status", "error"]
-    ));
-    assert!(is_denied(&mut reader, &["RPOP", &key("queue:v")]));
-    assert!(is_denied(&mut reader, &["FLUSHDB"]) && is_denied(&mut reader, &["ACL", "LIST"]));
-    assert!(is_denied(&mut reader, &["RANDOMKEY"]) && is_denied(&mut reader, &["KEYS", "*"]));
-    assert!(
-        is_denied(&mut reader, &["SELECT", "8"])
-            || is_denied(&mut reader, &["HGETALL", "context:8"])
-    );
+    let url = login(&ground, &server, context, "reader", database);
+    a_reader_reads_and_no_more(&url, &record, &key("job:1:1"), &key("queue:v"));
 
     let mut executor =
         Plain::connect(&login(&ground, &server, context, "executor", database)).unwrap();

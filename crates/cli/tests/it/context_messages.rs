@@ -116,7 +116,11 @@ fn a_plain_client_sends_a_message_by_hand() {
             .into_iter()
             .find(|it| it["what"] == "drop" && it["object"] == "queue:v")
     });
-    // A context that takes no unsigned messages.
+    unsigned_messages_are_refused(&ground, &mut plain, &now);
+}
+
+/// By a context that takes none.
+fn unsigned_messages_are_refused(ground: &Ground, plain: &mut Plain, now: &str) {
     ground
         .run(&["context", "set", "8", "--unsigned", "refuse"])
         .ok();
@@ -129,7 +133,7 @@ fn a_plain_client_sends_a_message_by_hand() {
             "target_context",
             "8",
             "created_at",
-            &now,
+            now,
         ])
         .unwrap();
     plain

@@ -67,7 +67,7 @@ local function enqueue_slow(id, key, queue, script_type, o, from, now, at, who)
   local no = (o.batch and batch_refuses(o, now)) or refused(queue, id, script_type, from) or queues_usable(o)
     or (o.unique and taken_by(id, o, now, who))
   if no then return no end
-  write_record(key, id, script_type, open and 'dispatched' or 'error', at, from)
+  write_record(key, id, script_type, 'dispatched', at, from)
   note_options(key, queue, o, now)
   -- Where it really goes: its route tells of the worker it was meant for.
   if o.presence then redis.call('HSET', key, 'mw_queue', queue) end

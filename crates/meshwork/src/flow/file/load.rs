@@ -11,8 +11,8 @@ use meshwork_model::job::limits::MAX_SCRIPT;
 use super::super::expr;
 use super::super::fault::{FlowFault, FlowFaults};
 use super::fields::Faults;
-use super::sources::Sources;
 use super::tree::{SyntaxError, Tree};
+use super::work::Sources;
 use super::{read, toml, yaml};
 
 /// The files beside a flow's file, and what was read on the way to it.

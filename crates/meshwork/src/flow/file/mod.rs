@@ -6,7 +6,6 @@
 mod fields;
 mod load;
 mod read;
-mod sources;
 mod toml;
 mod tree;
 mod work;

@@ -3,9 +3,9 @@
 use meshwork_model::flow::{Input, Node, NodeName, Plan, Work};
 
 use super::fields::{Faults, Fields};
-use super::sources::Sources;
 use super::tree::{Data, Key, Tree};
 use super::work;
+use super::work::Sources;
 
 /// The options of a flow.
 pub(super) const FLOW: &[&str] = &[

@@ -5,8 +5,16 @@ use meshwork_model::keys::context::ContextId;
 use meshwork_model::time;
 
 use super::fields::Fields;
-use super::sources::Sources;
 use super::tree::{Data, Tree};
+
+/// Gives scripts and nested flows by the paths that a flow's file has. An error is a sentence without the place.
+pub(super) trait Sources {
+    /// The text of a script.
+    fn script(&self, path: &str) -> Result<String, String>;
+
+    /// A nested flow, checked, and the key under which the plan keeps it.
+    fn flow(&mut self, path: &str) -> Result<(String, Plan), String>;
+}
 
 /// The options of a wait.
 pub(super) const WAIT: &[&str] = &["for", "until", "message", "from"];

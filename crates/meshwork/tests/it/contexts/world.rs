@@ -1,0 +1,205 @@
+//! A node with two contexts, and a transport that fails as if its coordinator were killed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use futures_util::future::BoxFuture;
+use meshwork::context::{
+    ContextError, ContextHandle, Coordinator, Delivery, Identity, LocalTransport, MessageJob,
+    NewMessage, Node, Origin, Parcel, Transport, new_key,
+};
+use meshwork_broker::conn::{Conn, Target, TlsFiles};
+use meshwork_broker::{Broker, Clock};
+use meshwork_model::context::{MessageEvent, MessageType, NodeId};
+use meshwork_model::keys::context::{ContextId, MessageKey};
+use meshwork_model::keys::hero::Hero;
+use meshwork_test_servers::servers::RealServer;
+
+/// Where the clock stands at first, in milliseconds since 1970.
+const START: u64 = 1_700_000_000_000;
+/// Longer than the lease of what a coordinator has taken.
+pub(super) const LEASE_MS: u64 = 10_001;
+
+/// A node with the contexts 7 and 8, and somebody who is admin of both.
+pub(super) struct World {
+    _server: Option<RealServer>,
+    pub(super) conn: Conn,
+    pub(super) node: Node,
+    pub(super) me: Identity,
+    pub(super) hand: Arc<AtomicU64>,
+}
+
+impl World {
+    pub(super) async fn over(server: Option<RealServer>) -> Self {
+        let conn = match &server {
+            None => Conn::embedded(&meshwork_embedded::Handle::in_memory()),
+            Some(server) => {
+                let target = Target::parse(&server.url(), TlsFiles::default()).unwrap();
+                Conn::open(&target, &Default::default()).await.unwrap()
+            }
+        };
+        let (clock, hand) = Clock::manual(START);
+        let node = Node::of(&Broker::new(conn.clone(), Hero::default()).with_clock(clock));
+        let key = new_key();
+        node.trust(key.public(), None).await.unwrap();
+        let me = node.identify(key).await.unwrap();
+        for id in [7, 8] {
+            node.create_context(&me, ContextId::new(id), None)
+                .await
+                .unwrap();
+        }
+        Self {
+            _server: server,
+            conn,
+            node,
+            me,
+            hand,
+        }
+    }
+
+    /// On the embedded engine, and on redis-server and valkey-server where they are there.
+    pub(super) async fn all() -> Vec<Self> {
+        let servers = [RealServer::redis().start(), RealServer::valkey().start()];
+        let mut worlds = vec![Self::over(None).await];
+        for server in servers.into_iter().flatten() {
+            worlds.push(Self::over(Some(server)).await);
+        }
+        worlds
+    }
+
+    pub(super) fn pass(&self, ms: u64) {
+        self.hand.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    pub(super) async fn context(&self, id: u32) -> ContextHandle {
+        self.node
+            .context(ContextId::new(id).unwrap())
+            .await
+            .unwrap()
+    }
+
+    /// A plain command in a database.
+    pub(super) async fn plain<T: redis::FromRedisValue>(&self, database: u32, words: &[&str]) -> T {
+        let mut conn = self.conn.dedicated().await.unwrap();
+        redis::cmd("SELECT")
+            .arg(database)
+            .query_async::<()>(&mut conn)
+            .await
+            .unwrap();
+        let mut cmd = redis::Cmd::new();
+        for word in words {
+            cmd.arg(*word);
+        }
+        cmd.query_async(&mut conn).await.unwrap()
+    }
+
+    pub(super) async fn field(&self, database: u32, key: &str, field: &str) -> String {
+        self.plain::<Option<String>>(database, &["HGET", key, field])
+            .await
+            .unwrap_or_default()
+    }
+
+    pub(super) async fn list(&self, database: u32, key: &str) -> Vec<String> {
+        self.plain(database, &["LRANGE", key, "0", "-1"]).await
+    }
+
+    pub(super) async fn send_job(&self) -> MessageKey {
+        let job = MessageJob {
+            script_type: "v".parse().unwrap(),
+            script: "1".to_owned(),
+            timeout: None,
+            retries: 0,
+            env_vars: Default::default(),
+            after: Vec::new(),
+        };
+        let mut new = NewMessage::new(ContextId::new(8).unwrap(), MessageType::Job);
+        new.jobs.push(job);
+        self.context(7)
+            .await
+            .send(&self.me, &new)
+            .await
+            .unwrap()
+            .key()
+    }
+
+    pub(super) async fn send_text(&self, text: &str) -> MessageKey {
+        let mut new = NewMessage::new(ContextId::new(8).unwrap(), MessageType::Chat);
+        new.text = text.to_owned();
+        self.context(7)
+            .await
+            .send(&self.me, &new)
+            .await
+            .unwrap()
+            .key()
+    }
+
+    /// All that there is to do, in both contexts.
+    pub(super) async fn settle(&self, coordinator: &Coordinator) {
+        coordinator.settle().await.unwrap();
+    }
+
+    /// A plain runner, which ends the next job of context 8.
+    pub(super) async fn run_job(&self) -> String {
+        let job: String = self.plain(8, &["RPOP", "queue:v"]).await;
+        self.plain::<i64>(8, &["HSET", &job, "status", "started"])
+            .await;
+        self.plain::<i64>(
+            8,
+            &[
+                "HSET",
+                &job,
+                "status",
+                "finished",
+                "result",
+                r#"{"rows":"5"}"#,
+            ],
+        )
+        .await;
+        job
+    }
+}
+
+/// How a delivery fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fails {
+    Before,
+    After,
+}
+
+/// A transport whose first deliveries fail, as if the coordinator were killed there.
+pub(super) struct Faulty {
+    pub(super) inner: LocalTransport,
+    pub(super) fails: Fails,
+    pub(super) left: AtomicUsize,
+}
+
+impl Transport for Faulty {
+    fn reaches(&self, node: NodeId) -> bool {
+        self.inner.reaches(node)
+    }
+
+    fn deliver<'a>(&'a self, parcel: &'a Parcel) -> BoxFuture<'a, Result<Delivery, ContextError>> {
+        Box::pin(async move {
+            let broken = self
+                .left
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                    left.checked_sub(1)
+                });
+            if broken.is_err() {
+                return self.inner.deliver(parcel).await;
+            }
+            if self.fails == Fails::After {
+                self.inner.deliver(parcel).await?;
+            }
+            Err(ContextError::Busy("killed".to_owned()))
+        })
+    }
+
+    fn notify<'a>(
+        &'a self,
+        origin: &'a Origin,
+        event: MessageEvent,
+    ) -> BoxFuture<'a, Result<(), ContextError>> {
+        self.inner.notify(origin, event)
+    }
+}
