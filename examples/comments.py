@@ -30,7 +30,7 @@ def longest_function(lines):
     """The name and the number of lines of the longest function, by the indentation that rustfmt gives it."""
     longest, name, start = ("", 0), None, 0
     for number, line in enumerate(lines):
-        head = re.match(r"( *)(?:pub(?:\([a-z]+\))? )?(?:const |async )*fn (\w+)", line)
+        head = re.match(r"( *)(?:pub(?:\([a-z:_ ]+\))? )?(?:const |async )*fn (\w+)", line)
         if head:
             indent, name, start = head[1], head[2], number
         if name and line.startswith(indent + "}") and number - start + 1 > longest[1]:
