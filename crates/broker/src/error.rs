@@ -118,6 +118,16 @@ pub enum Error {
         /// The answer.
         answer: String,
     },
+    /// A field of a script's answer is missing or of another type.
+    #[error("{verb}: the field `{field}` of the answer cannot be read: {why}")]
+    Field {
+        /// The verb.
+        verb: &'static str,
+        /// The field.
+        field: &'static str,
+        /// Why not.
+        why: String,
+    },
     /// The jobs are stored, but not yet on as many replicas as were asked for: a failover may lose them.
     /// Say the call again; what is stored stays as it is.
     #[error(
@@ -256,14 +266,14 @@ pub(crate) fn keys_of(cmd: &redis::Cmd) -> Vec<String> {
     };
     let name = word(0).unwrap_or_default();
     let places = match name.as_str() {
-        "CLIENT" | "PING" | "EVAL" | "EVALSHA" => 0..0,
+        "CLIENT" | "PING" | "EVAL" | "EVALSHA" | "SCAN" => 0..0,
         "XGROUP" | "XINFO" => 2..3,
         "BLMOVE" | "LMOVE" => 1..3,
         "BLMPOP" => {
             let keys = word(2).and_then(|keys| keys.parse().ok()).unwrap_or(0);
             3..3 + usize::min(keys, MOST_NAMED)
         }
-        "XREADGROUP" => {
+        "XREAD" | "XREADGROUP" => {
             let streams = (0..args.len()).find(|at| word(*at).as_deref() == Some("STREAMS"));
             streams.map_or(0..0, |at| at + 1..at + 2)
         }

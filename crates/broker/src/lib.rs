@@ -3,6 +3,7 @@
 //! only place that talks to it. What runs the jobs is not here.
 
 mod acknowledge;
+mod acl;
 mod backoff;
 mod clock;
 pub mod conn;
@@ -10,8 +11,10 @@ pub mod doctor;
 mod error;
 mod outages;
 pub mod script;
+mod session;
 mod verb;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use meshwork_model::keys::context::ContextKeys;
@@ -22,22 +25,26 @@ pub use backoff::Backoff;
 pub use clock::Clock;
 pub use error::Error;
 pub use outages::Outages;
+pub use session::Session;
 pub use verb::*;
 
-use acknowledge::Confirmed;
 use conn::{Conn, ConnectError, Target};
-use script::{Named, Scripts};
+use script::Scripts;
 
-/// The verbs over one connection and one namespace; cheap to clone.
+/// The verbs over one [`Session`] for Hero's keys; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Broker {
-    conn: Conn,
-    keys: Hero,
-    scripts: Named,
+    session: Session<Hero>,
     who: Arc<str>,
-    clock: Clock,
-    confirmed: Option<Confirmed>,
     rescue: Rescue,
+}
+
+impl Deref for Broker {
+    type Target = Session<Hero>;
+
+    fn deref(&self) -> &Session<Hero> {
+        &self.session
+    }
 }
 
 impl Broker {
@@ -46,11 +53,9 @@ impl Broker {
     /// # Errors
     /// See [`Conn::open`].
     pub async fn connect(target: &Target, keys: Hero) -> Result<Self, ConnectError> {
-        let broker = Self::new(Conn::open(target, keys.namespace()).await?, keys);
-        Ok(match target.acknowledge() {
-            Some(rule) => broker.acknowledge(rule),
-            None => broker,
-        })
+        let mut broker = Self::new(Conn::open(target, keys.namespace()).await?, keys);
+        broker.session.acknowledge(target.acknowledge());
+        Ok(broker)
     }
 
     /// The verbs over the same store for a context: in its database, or after its prefix in the first one. The id of
@@ -72,13 +77,10 @@ impl Broker {
     /// The verbs over a connection that is there already.
     #[must_use]
     pub fn new(conn: Conn, keys: Hero) -> Self {
+        let scripts = Scripts::default().named(&keys);
         Self {
-            scripts: Scripts::default().named(&keys),
+            session: Session::new(conn, keys, scripts),
             who: "".into(),
-            conn,
-            keys,
-            clock: Clock::default(),
-            confirmed: None,
             rescue: Rescue::default(),
         }
     }
@@ -86,9 +88,9 @@ impl Broker {
     /// Lets [`Broker::enqueue`] succeed only when replicas have the jobs: a failover does not lose them then.
     /// Else it fails with [`Error::NotReplicated`], and may be repeated.
     #[must_use]
-    pub fn acknowledge(self, rule: Acknowledge) -> Self {
-        let confirmed = Some(Confirmed::new(rule));
-        Self { confirmed, ..self }
+    pub fn acknowledge(mut self, rule: Acknowledge) -> Self {
+        self.session.acknowledge(Some(rule));
+        self
     }
 
     /// The same verbs over a connection of their own.
@@ -96,35 +98,24 @@ impl Broker {
     /// # Errors
     /// If it cannot be made.
     pub async fn dedicated(&self) -> Result<Self, Error> {
-        let conn = self.conn.dedicated().await.map_err(Error::connect)?;
         Ok(Self {
-            conn,
+            session: self.session.dedicated().await?,
             ..self.clone()
         })
     }
 
-    /// Gives all scripts to the server, so that none has to be sent when it is first needed. Not needed for
-    /// more than that: a script that the server does not know is sent by the call.
-    ///
-    /// # Errors
-    /// If the server does not take them.
-    pub async fn load(&self) -> Result<(), Error> {
-        self.scripts.load(&self.conn).await
-    }
-
     /// With another clock than the server's.
     #[must_use]
-    pub fn with_clock(self, clock: Clock) -> Self {
-        Self { clock, ..self }
+    pub fn with_clock(mut self, clock: Clock) -> Self {
+        self.session.clock = clock;
+        self
     }
 
     /// With scripts that were altered.
     #[must_use]
-    pub fn with_scripts(self, scripts: &Scripts) -> Self {
-        Self {
-            scripts: scripts.named(&self.keys),
-            ..self
-        }
+    pub fn with_scripts(mut self, scripts: &Scripts) -> Self {
+        self.session.scripts = scripts.named(&self.session.keys);
+        self
     }
 
     /// In the name of `who`, for the events that tell who changed what. What workers do, they do in their
@@ -141,23 +132,5 @@ impl Broker {
     #[must_use]
     pub fn with_rescue(self, rescue: Rescue) -> Self {
         Self { rescue, ..self }
-    }
-
-    /// The names in use.
-    #[must_use]
-    pub fn keys(&self) -> &Hero {
-        &self.keys
-    }
-
-    /// What fails over this connection, and those made from it.
-    #[must_use]
-    pub fn outages(&self) -> &Outages {
-        self.conn.outages()
-    }
-
-    /// The connection in use.
-    #[must_use]
-    pub fn conn(&self) -> &Conn {
-        &self.conn
     }
 }

@@ -1,6 +1,7 @@
 //! The Lua scripts: one per verb, made of the files that each names at its top, with the names of the namespace's
 //! keys. What they do stands in their headers; how each is called, in the file of its verb.
 
+mod answer;
 mod call;
 mod constants;
 mod expand;
@@ -24,6 +25,7 @@ use redis::Script;
 
 use crate::Error;
 use crate::conn::Conn;
+pub(crate) use answer::Answer;
 pub(crate) use call::Call;
 use constants::Constants;
 use expand::{Top, expand};

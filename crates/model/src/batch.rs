@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+pub use crate::job::Membership;
 use crate::job::NewJob;
-use crate::name::{BatchId, JobId};
+use crate::name::BatchId;
 
 /// The most jobs of one batch: a walk through all of them, as for a cancellation, takes minutes.
 pub const MAX_MEMBERS: u64 = 1_000_000;
@@ -49,16 +50,6 @@ impl fmt::Display for Callback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
-}
-
-/// To which batch a job is added.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Membership {
-    /// The batch.
-    pub batch: BatchId,
-    /// The running job of the batch that adds it, and the token of its claim: it may do so after the batch
-    /// was sealed, since that cannot end meanwhile.
-    pub by: Option<(JobId, String)>,
 }
 
 /// A batch to be opened.

@@ -1,14 +1,14 @@
 //! What is asked of a server for all checks together. Nothing is judged here.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::Namespace;
 use redis::{Cmd, FromRedisValue, RedisResult};
 use tokio::time::Instant;
 
-use super::{access, clock};
+use crate::acl;
 use crate::conn::{Conn, ConnectError, Security, Target};
 
 /// The settings that are looked at. None of them is a secret.
@@ -83,10 +83,10 @@ impl Facts {
             security: target.security(),
             info,
             settings: ask(conn, &get).await.ok(),
-            denied: access::denied(conn, &Hero::new(namespace.clone())).await,
+            denied: acl::denied(conn, &Hero::new(namespace.clone())).await,
             user: ask(conn, &who).await.ok(),
             round_trip,
-            ahead_ms: clock::ahead(conn).await,
+            ahead_ms: ahead(conn).await,
         })
     }
 
@@ -114,4 +114,26 @@ impl Facts {
 /// Asks one question.
 pub(super) async fn ask<T: FromRedisValue>(conn: &Conn, cmd: &Cmd) -> RedisResult<T> {
     cmd.query_async(&mut conn.clone()).await
+}
+
+/// By how many milliseconds the server's clock is before ours, with half the way's time allowed for.
+async fn ahead(conn: &Conn) -> Option<i64> {
+    let before = now()?;
+    let (seconds, micros): (u64, u64) = ask(conn, &redis::cmd("TIME")).await.ok()?;
+    let after = now()?;
+    let theirs = Duration::from_secs(seconds) + Duration::from_micros(micros);
+    let ours = before + after.saturating_sub(before) / 2;
+    let apart = theirs.abs_diff(ours).as_millis();
+    let apart = i64::try_from(apart).unwrap_or(i64::MAX);
+    Some(if theirs < ours { -apart } else { apart })
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the host's clock is what is looked at"
+)]
+fn now() -> Option<Duration> {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .ok()
 }

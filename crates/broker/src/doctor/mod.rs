@@ -1,7 +1,7 @@
 //! What is good and bad about a place for jobs, and what to do about it. One file per family of checks; each
 //! check looks at [`facts::Facts`] and asks nobody. How findings are shown is not here.
 
-pub(crate) mod access;
+mod access;
 mod clock;
 mod cluster;
 mod directory;
@@ -17,8 +17,8 @@ use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::Namespace;
 use serde::Serialize;
 
+pub use crate::acl::{bananas_rights, nooble_rights, rights};
 use crate::conn::{Conn, ConnectError, Target};
-pub use access::{bananas_rights, nooble_rights, rights};
 use facts::Facts;
 
 /// How bad a finding is.

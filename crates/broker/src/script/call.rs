@@ -5,10 +5,11 @@ use redis::{
     ToRedisArgs,
 };
 
-use super::{Named, Schema, Verb};
+use super::answer::Answer;
+use super::{Layout, Named, Schema, Verb};
 use crate::Error;
+use crate::acl;
 use crate::conn::Conn;
-use crate::doctor::access;
 use crate::error::{MOST_NAMED, is_denied};
 
 /// Room for the keys and the arguments that scripts usually have, and their bytes.
@@ -81,13 +82,20 @@ impl Call<'_> {
         }
     }
 
+    /// The answer of a script that answers an array, to be read field by field.
+    pub(crate) async fn answer(self, conn: &Conn) -> Result<Answer, Error> {
+        let verb = self.verb.name();
+        Answer::new(verb, self.run(conn).await?)
+    }
+
     /// Why the server did not take the call. Of a script it does not say which key or command it is about: what can be
     /// found out of that is.
     async fn failed(&self, conn: &Conn, source: RedisError) -> Error {
         let (verb, mut keys) = (self.verb.name(), self.keys());
         if is_denied(&source) {
             let first = keys.first().map_or("", String::as_str);
-            let lacks = access::may_not(conn, first, self.verb).await;
+            let scripts = Layout::ALL.map(|layout| self.verb.source(layout)).concat();
+            let lacks = acl::may_not(conn, first, &scripts).await;
             return Error::Denied {
                 verb,
                 keys: keys.join(", "),

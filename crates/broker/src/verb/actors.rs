@@ -34,7 +34,7 @@ impl Broker {
             .arg("MATCH")
             .arg(format!("{}*", glob_literal(&self.keys.presence_prefix())));
         scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("string");
-        let (next, keys): (u64, Vec<Vec<u8>>) = self.ask(&scan).await?;
+        let (next, keys): (u64, Vec<Vec<u8>>) = self.ask("actors", &scan).await?;
         let actors = self.values(texts(keys).collect()).await?;
         Ok(ActorPage { actors, next })
     }
@@ -73,7 +73,7 @@ impl Broker {
         let mut range = redis::cmd("ZRANGEBYSCORE");
         range.arg(self.keys.actors()).arg("-inf").arg("+inf");
         range.arg("LIMIT").arg(0).arg(most);
-        let keys: Vec<Vec<u8>> = self.ask(&range).await?;
+        let keys: Vec<Vec<u8>> = self.ask("actors", &range).await?;
         let prefix = self.keys.presence_prefix();
         let keys = texts(keys).filter(|key| key.starts_with(&prefix));
         self.values(keys.collect()).await
@@ -88,7 +88,7 @@ impl Broker {
             .arg(format!("({now}"))
             .arg("+inf");
         range.arg("LIMIT").arg(0).arg(MOST);
-        let keys: Vec<Vec<u8>> = self.ask(&range).await?;
+        let keys: Vec<Vec<u8>> = self.ask("actors", &range).await?;
         let keys = texts(keys).filter(|key| key.starts_with(&prefix));
         self.values(keys.collect()).await
     }

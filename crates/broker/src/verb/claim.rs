@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use meshwork_model::job::Job;
 use meshwork_model::keys::hero::Hero;
-use redis::{FromRedisValue, ParsingError, Value};
 
 use super::{Fields, MAX_ITEMS, at_most, job, text};
-use crate::script::{Call, Verb};
+use crate::script::{Answer, Call, Verb};
 use crate::{Broker, Error};
 use meshwork_model::stored::stored;
 
@@ -95,49 +94,29 @@ pub struct Claimed {
 /// Id, queue, attempt, record.
 type Row = (Vec<u8>, Vec<u8>, i64, Vec<Vec<u8>>);
 
-/// The script's answer, read by position.
-pub(super) struct Answer {
-    dropped: usize,
-    more: bool,
-    rows: Vec<Row>,
-    held: Vec<(usize, u64)>,
-    at_ms: u64,
-}
-
-impl FromRedisValue for Answer {
-    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        type Parts = (usize, usize, Vec<Row>, Vec<u64>, u64);
-        let (dropped, more, rows, held, at_ms): Parts = redis::from_redis_value(value)?;
-        let held = held.chunks_exact(2);
-        Ok(Self {
-            dropped,
-            more: more == 1,
-            rows,
-            at_ms,
-            held: held.map(|pair| (pair[0] as usize, pair[1])).collect(),
-        })
-    }
-}
-
-impl Answer {
-    /// What it means for what was asked.
-    pub(super) fn taken(self, keys: &Hero, claim: &Claim<'_>) -> Taken {
+impl Taken {
+    /// What the answer means for what was asked.
+    pub(super) fn read(mut answer: Answer, keys: &Hero, claim: &Claim<'_>) -> Result<Self, Error> {
+        let dropped = answer.next("dropped")?;
+        let more = answer.flag("more")?;
+        let rows: Vec<Row> = answer.next("jobs")?;
+        let held: Vec<u64> = answer.next("held")?;
+        let at_ms = answer.next("at_ms")?;
         let lists = claim.lists();
-        let held = self.held.into_iter().filter_map(|(place, ms)| {
-            let (list, _) = lists.get(place.checked_sub(1)?)?;
-            Some(((*list).to_owned(), Duration::from_millis(ms)))
+        let held = held.chunks_exact(2).filter_map(|pair| {
+            let (list, _) = lists.get((pair[0] as usize).checked_sub(1)?)?;
+            Some(((*list).to_owned(), Duration::from_millis(pair[1])))
         });
-        Taken {
+        Ok(Self {
             held: held.collect(),
-            at_ms: self.at_ms,
-            dropped: self.dropped,
-            more: self.more,
-            jobs: self
-                .rows
+            at_ms,
+            dropped,
+            more,
+            jobs: rows
                 .into_iter()
                 .filter_map(|row| claimed(keys, claim, row))
                 .collect(),
-        }
+        })
     }
 }
 
@@ -154,8 +133,7 @@ impl Broker {
         let mut call = self.scripts.call(Verb::Claim);
         call.push_arg(self.clock.argument());
         self.push_claim(&mut call, &claim);
-        let answer: Answer = call.run(&self.conn).await?;
-        Ok(answer.taken(&self.keys, &claim))
+        Taken::read(call.answer(&self.conn).await?, &self.keys, &claim)
     }
 
     /// The keys and the arguments of a claim, but for the time.

@@ -86,8 +86,10 @@ impl Broker {
             call.push_arg(score);
             call.push_arg(skip);
         }
-        type Answer = (usize, usize, String, usize, String, usize);
-        let (seated, freed, score, skip, aside, above): Answer = call.run(&self.conn).await?;
-        Ok((seated, freed, (score, skip), (aside, above)))
+        let mut answer = call.answer(&self.conn).await?;
+        let (seated, freed) = (answer.next("seated")?, answer.next("freed")?);
+        let seats = (answer.next("score")?, answer.next("skip")?);
+        let asides = (answer.next("aside")?, answer.next("above")?);
+        Ok((seated, freed, seats, asides))
     }
 }

@@ -5,8 +5,7 @@ use std::time::Duration;
 use meshwork_model::migration::Migration;
 use meshwork_model::name::ScriptType;
 
-use super::promote::millis;
-use super::{MAX_ITEMS, at_most, text};
+use super::{MAX_ITEMS, at_most};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
@@ -65,20 +64,18 @@ impl Broker {
         for id in asked.held {
             call.push_arg(id);
         }
-        let (stop, turn, due, migrations): (Vec<Vec<u8>>, u8, i64, Vec<Vec<u8>>) =
-            call.run(&self.conn).await?;
+        let mut answer = call.answer(&self.conn).await?;
         Ok(Control {
-            stop: stop.into_iter().map(text).collect(),
-            turn: turn == 1,
-            due: millis(due),
-            migrations: migrations.into_iter().map(set).collect(),
+            stop: answer.texts("stop")?,
+            turn: answer.flag("turn")?,
+            due: answer.millis("due")?,
+            migrations: answer.texts("migrations")?.iter().map(set).collect(),
         })
     }
 }
 
 /// What is set about a type's migration. One that cannot be read was written by a later release.
-fn set(value: Vec<u8>) -> Option<Migration> {
-    let value = text(value);
+fn set(value: &String) -> Option<Migration> {
     if value.is_empty() {
         return None;
     }

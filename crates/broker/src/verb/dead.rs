@@ -99,7 +99,7 @@ impl Broker {
         range.arg(self.keys.dead()).arg(highest).arg(since_ms);
         range.arg("WITHSCORES");
         range.arg("LIMIT").arg(skip).arg(MAX_ITEMS);
-        let entries: Vec<(Vec<u8>, f64)> = self.ask(&range).await?;
+        let entries: Vec<(Vec<u8>, f64)> = self.ask("dead", &range).await?;
         let entries = entries.into_iter();
         Ok(entries.map(|(id, ms)| (text(id), ms as u64)).collect())
     }
@@ -124,7 +124,7 @@ impl Broker {
     pub async fn dead_since(&self, id: &JobId) -> Result<Option<u64>, Error> {
         let mut score = redis::cmd("ZSCORE");
         score.arg(self.keys.dead()).arg(id.as_str());
-        let since: Option<f64> = self.ask(&score).await?;
+        let since: Option<f64> = self.ask("dead", &score).await?;
         Ok(since.map(|ms| ms as u64))
     }
 
@@ -133,7 +133,8 @@ impl Broker {
     /// # Errors
     /// If the server does not take the call.
     pub async fn dead_count(&self) -> Result<u64, Error> {
-        self.ask(redis::cmd("ZCARD").arg(self.keys.dead())).await
+        self.ask("dead", redis::cmd("ZCARD").arg(self.keys.dead()))
+            .await
     }
 
     /// Takes a dead letter off the list whose record somebody took away, which leaves nothing to delete.
@@ -143,6 +144,6 @@ impl Broker {
     pub async fn forget_dead(&self, id: &JobId) -> Result<(), Error> {
         let mut cmd = redis::cmd("ZREM");
         cmd.arg(self.keys.dead()).arg(id.as_str());
-        self.ask(&cmd).await
+        self.ask("dead", &cmd).await
     }
 }

@@ -69,7 +69,7 @@ impl Broker {
         let slots = self.keys.slots(Hero::without_priority(queue));
         let mut range = redis::cmd("ZRANGE");
         range.arg(slots).arg(0).arg(MAX_ITEMS - 1);
-        self.ask(&range).await
+        self.ask("depth", &range).await
     }
 
     async fn waiting(&self, queue: &str) -> Result<usize, Error> {
@@ -117,7 +117,7 @@ impl Broker {
             .arg(self.keys.held())
             .arg(from)
             .arg(from + MAX_ITEMS - 1);
-        let found: Vec<Vec<u8>> = self.ask(&range).await?;
+        let found: Vec<Vec<u8>> = self.ask("depth", &range).await?;
         let last = found.len() < MAX_ITEMS;
         let (mut lists, mut pipe) = (Vec::new(), redis::pipe());
         pipe.ignore_errors();
@@ -145,7 +145,7 @@ impl Broker {
         loop {
             let mut range = redis::cmd("ZRANGE");
             range.arg(set).arg(from).arg(from + MAX_ITEMS - 1);
-            let ids: Vec<Vec<u8>> = self.ask(&range).await?;
+            let ids: Vec<Vec<u8>> = self.ask("depth", &range).await?;
             if ids.is_empty() {
                 return Ok(());
             }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::stream::{BEGINNING, Entry, Wanted};
-use super::{MAX_ITEMS, Parking, at_most, text};
+use super::{BlockingConn, MAX_ITEMS, at_most, text};
 use crate::{Broker, Error};
 
 /// One thing that happened to a job.
@@ -79,12 +79,12 @@ impl Broker {
     /// If the connection breaks, or the server does not take the call.
     pub async fn next_events(
         &self,
-        parking: &Parking,
+        blocking: &BlockingConn,
         after: Option<&str>,
         wait: Duration,
     ) -> Result<Vec<JobEvent>, Error> {
         let (stream, after) = (self.keys.events(), after.unwrap_or(BEGINNING));
-        let entries = self.next_entries(parking, &stream, after, MAX_ITEMS, wait);
+        let entries = self.next_entries(blocking, &stream, after, MAX_ITEMS, wait);
         Ok(entries.await?.into_iter().flat_map(JobEvent::all).collect())
     }
 }

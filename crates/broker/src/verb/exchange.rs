@@ -1,6 +1,6 @@
 //! exchange: end jobs with their results and take the next, in one step.
 
-use super::claim::{Answer, Claim, Taken};
+use super::claim::{Claim, Taken};
 use super::finish::{self, Finished};
 use super::{MAX_ITEMS, at_most};
 use crate::script::Verb;
@@ -37,11 +37,13 @@ impl Broker {
             self.push_result(&mut call, result);
         }
         self.push_claim(&mut call, &claim);
-        let (stale, answer): (Vec<usize>, Answer) = call.run(&self.conn).await?;
+        let mut answer = call.answer(&self.conn).await?;
+        let stale: Vec<usize> = answer.next("stale")?;
+        let taken = Taken::read(answer.nested("claim")?, &self.keys, &claim)?;
         let told = |at| finish::told(&stale, at);
         Ok(Exchanged {
             finished: (0..results.len()).map(told).collect(),
-            taken: answer.taken(&self.keys, &claim),
+            taken,
         })
     }
 }

@@ -3,7 +3,6 @@
 use meshwork_model::job::{Job, field};
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
-use redis::FromRedisValue;
 
 use super::{Fields, MAX_ITEMS, at_most, job};
 use crate::{Broker, Error};
@@ -28,12 +27,6 @@ pub(super) fn failed(source: redis::RedisError) -> Error {
 }
 
 impl Broker {
-    pub(super) async fn ask<T: FromRedisValue>(&self, cmd: &redis::Cmd) -> Result<T, Error> {
-        cmd.query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)
-    }
-
     /// One job's record, if there is one.
     ///
     /// # Errors
@@ -115,7 +108,7 @@ impl Broker {
             .arg("MATCH")
             .arg(format!("{}*", glob_literal(&prefix)));
         scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("hash");
-        let (next, keys): (u64, Vec<Vec<u8>>) = self.ask(&scan).await?;
+        let (next, keys): (u64, Vec<Vec<u8>>) = self.ask("inspect", &scan).await?;
         let ids: Vec<_> = texts(keys)
             .filter_map(|key| self.keys.job_of_key(&key))
             .collect();
@@ -131,7 +124,8 @@ impl Broker {
     /// # Errors
     /// If the server does not take the call.
     pub async fn running(&self) -> Result<usize, Error> {
-        self.ask(redis::cmd("ZCARD").arg(self.keys.lease())).await
+        self.ask("inspect", redis::cmd("ZCARD").arg(self.keys.lease()))
+            .await
     }
 
     /// When the job is to run again after a failure, in milliseconds since 1970; none if it waits for no
@@ -142,16 +136,8 @@ impl Broker {
     pub async fn next_run(&self, id: &JobId) -> Result<Option<u64>, Error> {
         let mut score = redis::cmd("ZSCORE");
         score.arg(self.keys.delayed()).arg(id.as_str());
-        let due: Option<f64> = self.ask(&score).await?;
+        let due: Option<f64> = self.ask("inspect", &score).await?;
         Ok(due.map(|ms| ms as u64))
-    }
-
-    /// What time it is, by the server's clock, in milliseconds since 1970.
-    ///
-    /// # Errors
-    /// If the server does not take the call.
-    pub async fn now(&self) -> Result<u64, Error> {
-        self.clock.now(&self.conn).await
     }
 }
 

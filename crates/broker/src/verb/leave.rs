@@ -9,7 +9,7 @@ use crate::{Broker, Error};
 impl Broker {
     /// Takes a listener off the list and hands the ids that came to it meanwhile back to their queues.
     /// Returns their number. Nothing may be parked on its feed lists any more
-    /// ([`Parking`](super::Parking)).
+    /// ([`BlockingConn`](super::BlockingConn)).
     ///
     /// # Errors
     /// If the server does not take the call; the listener then counts as gone after a while, and
@@ -23,9 +23,9 @@ impl Broker {
                 call.push_key(self.keys.feed(listener.worker, queue));
                 call.push_arg(Hero::feed_member(listener.worker, queue));
             }
-            let (moved, more): (usize, u8) = call.run(&self.conn).await?;
-            handed_back += moved;
-            if more == 0 {
+            let mut answer = call.answer(&self.conn).await?;
+            handed_back += answer.next::<usize>("moved")?;
+            if !answer.flag("more")? {
                 return Ok(handed_back);
             }
         }

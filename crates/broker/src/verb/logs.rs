@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshwork_model::name::JobId;
 
 use super::stream::{BEGINNING, Entry, Wanted};
-use super::{MAX_ITEMS, Parking, text};
+use super::{BlockingConn, MAX_ITEMS, text};
 use crate::{Broker, Error};
 
 /// One line that a run printed.
@@ -54,13 +54,13 @@ impl Broker {
     /// If the connection breaks, or the server does not take the call.
     pub async fn next_log_lines(
         &self,
-        parking: &Parking,
+        blocking: &BlockingConn,
         id: &JobId,
         after: Option<&str>,
         wait: Duration,
     ) -> Result<Vec<LogLine>, Error> {
         let (stream, after) = (self.keys.log(id), after.unwrap_or(BEGINNING));
-        let entries = self.next_entries(parking, &stream, after, MAX_ITEMS, wait);
+        let entries = self.next_entries(blocking, &stream, after, MAX_ITEMS, wait);
         Ok(lines(entries.await?))
     }
 }

@@ -61,7 +61,7 @@ impl Broker {
         for _ in 0..MOST_PAGES {
             let mut scan = redis::cmd("ZSCAN");
             scan.arg(key).arg(from).arg("COUNT").arg(MAX_ITEMS);
-            let (next, found): (u64, Vec<(Vec<u8>, f64)>) = self.ask(&scan).await?;
+            let (next, found): (u64, Vec<(Vec<u8>, f64)>) = self.ask("orphan", &scan).await?;
             members.extend(found.into_iter().map(|(member, _)| text(member)));
             from = next;
             if from == 0 {

@@ -23,15 +23,10 @@ impl Broker {
     pub async fn promote(&self) -> Result<Promoted, Error> {
         let call = self.scripts.call(Verb::Promote);
         let call = call.arg(self.clock.argument()).arg(MAX_ITEMS);
-        let (due, next): (usize, i64) = call.run(&self.conn).await?;
+        let mut answer = call.answer(&self.conn).await?;
         Ok(Promoted {
-            due,
-            next: millis(next),
+            due: answer.next("due")?,
+            next: answer.millis("next")?,
         })
     }
-}
-
-/// Milliseconds as the scripts give them: a negative number is none.
-pub(super) fn millis(ms: i64) -> Option<Duration> {
-    u64::try_from(ms).ok().map(Duration::from_millis)
 }

@@ -33,15 +33,15 @@ impl Broker {
     /// # Errors
     /// If the server does not take the call; repeat it then.
     pub async fn prune(&self, retention: Retention) -> Result<(usize, bool), Error> {
-        let (gone, more): (usize, u8) = self
+        let mut answer = self
             .scripts
             .call(Verb::Prune)
             .arg(self.clock.argument())
             .arg(u64::try_from(retention.age.as_millis()).unwrap_or(u64::MAX >> 12))
             .arg(retention.count)
             .arg(MAX_ITEMS)
-            .run(&self.conn)
+            .answer(&self.conn)
             .await?;
-        Ok((gone, more == 1))
+        Ok((answer.next("gone")?, answer.flag("more")?))
     }
 }

@@ -125,7 +125,7 @@ impl Broker {
             let mut scan = redis::cmd("SCAN");
             scan.arg(from).arg("MATCH").arg(&all);
             scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("list");
-            let (next, found): (u64, Vec<Vec<u8>>) = self.ask(&scan).await?;
+            let (next, found): (u64, Vec<Vec<u8>>) = self.ask("queues", &scan).await?;
             let is_of_work = |list: &String| of_work.iter().any(|prefix| list.starts_with(prefix));
             lists.extend(texts(found).filter(is_of_work));
             from = next;
@@ -139,7 +139,7 @@ impl Broker {
     async fn origins(&self) -> Result<HashMap<String, usize>, Error> {
         let mut range = redis::cmd("ZRANGE");
         range.arg(self.keys.lease()).arg(0).arg(MAX_LISTED - 1);
-        let ids: Vec<Vec<u8>> = self.ask(&range).await?;
+        let ids: Vec<Vec<u8>> = self.ask("queues", &range).await?;
         let ids: Vec<_> = texts(ids).map(JobId::foreign).collect();
         let mut origins = HashMap::new();
         for chunk in ids.chunks(MAX_ITEMS) {
@@ -162,7 +162,7 @@ impl Broker {
                 .arg(format!("({now}"))
                 .arg("+inf");
             range.arg("LIMIT").arg(queues.len()).arg(LISTENERS);
-            let members: Vec<String> = self.ask(&range).await?;
+            let members: Vec<String> = self.ask("queues", &range).await?;
             let last = members.len() < LISTENERS;
             let queue = |member: String| match member.split_once(' ') {
                 Some((_, queue)) => queue.to_owned(),

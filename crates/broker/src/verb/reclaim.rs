@@ -2,8 +2,8 @@
 
 use meshwork_model::job::limits::MAX_LOST;
 
-use super::park::MAX_WAIT;
-use super::{MAX_ITEMS, text};
+use super::MAX_ITEMS;
+use super::blocking::MAX_WAIT;
 use crate::script::Verb;
 use crate::{Broker, Error};
 
@@ -33,7 +33,7 @@ impl Broker {
     /// # Errors
     /// If the server does not take the call.
     pub async fn reclaim(&self) -> Result<Reclaimed, Error> {
-        let (requeued, ended, moved): (Vec<Vec<u8>>, Vec<Vec<u8>>, usize) = self
+        let mut answer = self
             .scripts
             .call(Verb::Reclaim)
             .arg(self.clock.argument())
@@ -41,12 +41,12 @@ impl Broker {
             .arg(MAX_LOST)
             .arg(MOST_LISTENERS)
             .arg(MAX_WAIT.as_millis() as u64)
-            .run(&self.conn)
+            .answer(&self.conn)
             .await?;
         Ok(Reclaimed {
-            requeued: requeued.into_iter().map(text).collect(),
-            ended: ended.into_iter().map(text).collect(),
-            moved,
+            requeued: answer.texts("requeued")?,
+            ended: answer.texts("ended")?,
+            moved: answer.next("moved")?,
         })
     }
 }

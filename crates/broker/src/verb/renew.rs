@@ -62,7 +62,10 @@ impl Broker {
             call.push_arg(&held.job.id);
             call.push_arg(&held.token);
         }
-        let (gone, stop) = call.run(&self.conn).await?;
-        Ok(Renewed { gone, stop })
+        let mut answer = call.answer(&self.conn).await?;
+        Ok(Renewed {
+            gone: answer.next("gone")?,
+            stop: answer.next("stop")?,
+        })
     }
 }

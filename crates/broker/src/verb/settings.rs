@@ -105,7 +105,7 @@ impl Broker {
             None => redis::cmd("HDEL"),
         };
         cmd.arg(self.keys.config()).arg(field(queue)).arg(limit);
-        self.ask(&cmd).await
+        self.ask("settings", &cmd).await
     }
 
     /// How all queues are set.
@@ -114,7 +114,7 @@ impl Broker {
     /// If the server does not take the call.
     pub async fn settings(&self) -> Result<Settings, Error> {
         let config = redis::cmd("HGETALL").arg(self.keys.config()).to_owned();
-        Ok(Settings::read(self.ask(&config).await?))
+        Ok(Settings::read(self.ask("settings", &config).await?))
     }
 
     /// How one queue is set, but for its weights and how many ids its lists may hold.
@@ -125,7 +125,7 @@ impl Broker {
         let mut get = redis::cmd("HGET");
         let field = format!("{QUEUE}{}", Hero::without_priority(queue));
         get.arg(self.keys.config()).arg(field);
-        let kept: Option<Vec<u8>> = self.ask(&get).await?;
+        let kept: Option<Vec<u8>> = self.ask("settings", &get).await?;
         Ok(QueueSettings::read(&text(kept.unwrap_or_default())))
     }
 }

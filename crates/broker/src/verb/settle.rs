@@ -13,7 +13,8 @@ impl Broker {
     pub async fn settle(&self) -> Result<bool, Error> {
         let call = self.scripts.call(Verb::Settle);
         let call = call.arg(self.clock.argument()).arg(MAX_ITEMS);
-        let (_told, more): (usize, u8) = call.run(&self.conn).await?;
-        Ok(more == 1)
+        let mut answer = call.answer(&self.conn).await?;
+        answer.next::<usize>("told")?;
+        answer.flag("more")
     }
 }

@@ -169,7 +169,7 @@ impl Broker {
                 .arg("MATCH")
                 .arg(format!("{namespace}[mq]*e:*"));
             scan.arg("COUNT").arg(STEP);
-            let (next, found): (u64, Vec<Vec<u8>>) = self.ask(&scan).await?;
+            let (next, found): (u64, Vec<Vec<u8>>) = self.ask("stats", &scan).await?;
             let queue = |key: String| match key.starts_with(&figures) {
                 true => self.keys.queue_of_stats(&key),
                 false => Some(key).filter(|key| key.starts_with(&work)),

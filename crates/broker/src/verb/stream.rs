@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use redis::{FromRedisValue, Value};
 
-use super::Parking;
-use super::park::waited;
+use super::BlockingConn;
 use crate::{Broker, Error};
 
 /// What every stream begins after.
@@ -73,14 +72,16 @@ impl Broker {
                 cmd
             }
         };
-        let entries: Vec<_> = self.ask(cmd.clone().arg("COUNT").arg(most)).await?;
+        let entries: Vec<_> = self
+            .ask("follow", cmd.clone().arg("COUNT").arg(most))
+            .await?;
         Ok(entries.into_iter().map(Entry::read).collect())
     }
 
     /// Waits for entries after `after`; none if none came in time.
     pub(super) async fn next_entries(
         &self,
-        parking: &Parking,
+        blocking: &BlockingConn,
         stream: &str,
         after: &str,
         most: usize,
@@ -92,7 +93,7 @@ impl Broker {
         // 0 would be for ever.
         cmd.arg(wait.as_millis().max(1) as u64);
         cmd.arg("STREAMS").arg(stream).arg(after);
-        let answer = waited("follow", &parking.conn, &cmd, wait).await?;
+        let answer = blocking.call("follow", &cmd, wait).await?;
         if answer == Value::Nil {
             return Ok(Vec::new());
         }

@@ -105,7 +105,7 @@ impl Broker {
     async fn walk_state(&self) -> Result<Walk, Error> {
         let mut get = redis::cmd("HMGET");
         get.arg(self.keys.walk()).arg("next").arg("began");
-        let (next, began): (Option<u64>, Option<u64>) = self.ask(&get).await?;
+        let (next, began): (Option<u64>, Option<u64>) = self.ask("sweep", &get).await?;
         let next = next.unwrap_or(0);
         Ok(Walk { next, began })
     }
@@ -132,7 +132,7 @@ impl Broker {
         let mut scan = redis::cmd("SCAN");
         scan.arg(from).arg("MATCH").arg(all);
         scan.arg("COUNT").arg(SCAN_COUNT);
-        let (next, keys): (u64, Vec<Vec<u8>>) = self.ask(&scan).await?;
+        let (next, keys): (u64, Vec<Vec<u8>>) = self.ask("sweep", &scan).await?;
         let work = self.keys.work_prefix();
         let mut page = Page {
             next,
@@ -159,7 +159,7 @@ impl Broker {
         for list in lists {
             add.arg(now).arg(list);
         }
-        self.ask(&add).await
+        self.ask("sweep", &add).await
     }
 
     /// Takes those of a page that are to be taken.
@@ -224,7 +224,7 @@ impl Broker {
             .arg(self.keys.known_lists())
             .arg(0)
             .arg(MOST_LISTS - 1);
-        self.ask::<Vec<Vec<u8>>>(&range)
+        self.ask::<Vec<Vec<u8>>>("sweep", &range)
             .await
             .map(|lists| texts(lists).collect())
     }

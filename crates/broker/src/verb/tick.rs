@@ -8,7 +8,6 @@ use meshwork_model::name::{JobId, ScheduleName};
 use meshwork_model::schedule::{MAX_SLOTS, Schedule};
 
 use super::enqueue::MAX_CALL_BYTES;
-use super::promote::millis;
 use super::schedule::Scheduled;
 use super::{MAX_ITEMS, text};
 use crate::script::Verb;
@@ -150,9 +149,10 @@ impl Broker {
             .arg(self.clock.argument())
             .arg(MOST_SCHEDULES)
             .arg(MOST_BYTES);
-        type Answer = Vec<(Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>, Option<Vec<u8>>)>;
-        let (now, next, due): (u64, i64, Answer) = call.run(&self.conn).await?;
-        let schedules = due.into_iter();
+        type Row = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>, Option<Vec<u8>>);
+        let mut answer = call.answer(&self.conn).await?;
+        let (now, next) = (answer.next("now")?, answer.millis("next")?);
+        let schedules = answer.next::<Vec<Row>>("schedules")?.into_iter();
         let schedules = schedules.map(|(name, version, position, record, input)| Read {
             name,
             version,
@@ -162,7 +162,7 @@ impl Broker {
         });
         Ok(Due {
             now,
-            next: millis(next),
+            next,
             schedules: schedules.collect(),
         })
     }

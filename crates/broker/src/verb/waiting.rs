@@ -48,7 +48,7 @@ impl Broker {
         for list in self.lists_of_queue(queue) {
             exists.arg(self.keys.queue_stats_key(&list));
         }
-        Ok(self.ask::<usize>(&exists).await? > 0)
+        Ok(self.ask::<usize>("waiting", &exists).await? > 0)
     }
 
     /// At most `count` ids of a list, those that are claimed next first, without the first `skip`.
@@ -65,7 +65,7 @@ impl Broker {
         let (skip, count) = (skip as i64, count as i64);
         let mut range = redis::cmd("LRANGE");
         range.arg(list).arg(-skip - count).arg(-skip - 1);
-        let ids: Vec<Vec<u8>> = self.ask(&range).await?;
+        let ids: Vec<Vec<u8>> = self.ask("waiting", &range).await?;
         let mut ids: Vec<_> = texts(ids).map(JobId::foreign).collect();
         ids.reverse();
         Ok(ids)
@@ -93,7 +93,7 @@ impl Broker {
             let mut range = redis::cmd("ZRANGE");
             range.arg(self.keys.held());
             range.arg(from).arg(from + MAX_ITEMS - 1);
-            let found: Vec<Vec<u8>> = self.ask(&range).await?;
+            let found: Vec<Vec<u8>> = self.ask("waiting", &range).await?;
             let (last, names) = (found.len() < MAX_ITEMS, texts(found));
             let of_these = |name: &String| {
                 let list = name.split_once(' ').map(|(list, _)| list);
@@ -103,7 +103,7 @@ impl Broker {
                 let mut range = redis::cmd("ZRANGE");
                 range.arg(self.keys.backlog(&name));
                 range.arg(0).arg(MAX_ITEMS - ids.len() - 1);
-                let found: Vec<Vec<u8>> = self.ask(&range).await?;
+                let found: Vec<Vec<u8>> = self.ask("waiting", &range).await?;
                 ids.extend(texts(found).map(JobId::foreign));
                 if ids.len() >= MAX_ITEMS {
                     return Ok(ids);

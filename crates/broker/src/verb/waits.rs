@@ -55,20 +55,20 @@ impl Broker {
             let mut rank = redis::cmd("ZRANK");
             rank.arg(self.keys.backlog(&Hero::of_key(&list, key)))
                 .arg(&job.id);
-            let ahead: Option<usize> = self.ask(&rank).await?;
+            let ahead: Option<usize> = self.ask("waits", &rank).await?;
             let key = key.clone();
             waits.extend(ahead.map(|ahead| Waits::Key { key, ahead }));
         }
         if let Some(most) = set.concurrency {
             let slots = redis::cmd("ZCARD").arg(self.keys.slots(queue)).to_owned();
-            let taken: u64 = self.ask(&slots).await?;
+            let taken: u64 = self.ask("waits", &slots).await?;
             waits.extend((taken >= most).then_some(Waits::Concurrency(most)));
         }
         if let Some(rate) = set.rate {
             let state = redis::cmd("GET")
                 .arg(self.keys.rate_state(queue))
                 .to_owned();
-            let kept: Option<Vec<u8>> = self.ask(&state).await?;
+            let kept: Option<Vec<u8>> = self.ask("waits", &state).await?;
             let ms = rate.wait_ms(&text(kept.unwrap_or_default()), self.now().await?);
             waits.extend((ms > 0).then_some(Waits::Rate(rate, ms)));
         }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use meshwork_model::job::limits::MAX_LOST;
 
-use super::text;
 use crate::script::Verb;
 use crate::{Broker, Error};
 
@@ -62,7 +61,7 @@ impl Broker {
     /// # Errors
     /// If the server does not take the call; repeat it then.
     pub async fn watch(&self) -> Result<Watched, Error> {
-        let (looked, pushed): (usize, Vec<Vec<u8>>) = self
+        let mut answer = self
             .scripts
             .call(Verb::Watch)
             .arg(self.clock.argument())
@@ -71,12 +70,13 @@ impl Broker {
             .arg(WALK)
             .arg(self.rescue.after_ms())
             .arg(u8::from(self.rescue.foreign))
-            .run(&self.conn)
+            .answer(&self.conn)
             .await?;
+        let looked = answer.next("looked")?;
         Ok(Watched {
             looked,
             more: looked >= MOST,
-            pushed: pushed.into_iter().map(text).collect(),
+            pushed: answer.texts("pushed")?,
         })
     }
 }

@@ -28,9 +28,9 @@ async fn any_node_leads_to_the_data(options: ServerOptions) {
         let broker = connect(&node.url(), TAGGED).await.unwrap();
         assert!(stored(&broker, &format!("j{at}")).await);
         // The connections that wait are made apart.
-        let parking = broker.parking().await.unwrap();
+        let blocking = broker.blocking_conn().await.unwrap();
         let came = broker
-            .park(&parking, WORKER, &queue(&broker), PATIENCE)
+            .wait_for_job(&blocking, WORKER, &queue(&broker), PATIENCE)
             .await;
         assert!(came.unwrap());
     }
@@ -111,11 +111,16 @@ async fn a_slot_moves_while_jobs_wait_and_run() {
     broker.enqueue(&[job("j1")]).await.unwrap();
     let held = claim(&broker).await.unwrap();
     broker.enqueue(&[job("j2"), job("j3")]).await.unwrap();
-    let parking = broker.parking().await.unwrap();
+    let blocking = broker.blocking_conn().await.unwrap();
 
     // One id waits in the worker's hands, one in the queue: every key that a claim names is there.
     let on = queue(&broker);
-    assert!(broker.park(&parking, WORKER, &on, PATIENCE).await.unwrap());
+    assert!(
+        broker
+            .wait_for_job(&blocking, WORKER, &on, PATIENCE)
+            .await
+            .unwrap()
+    );
 
     // The lists are here and the next job there: nothing is done by halves.
     cluster.begin_move(slot, from, to).unwrap();
@@ -136,7 +141,7 @@ async fn a_slot_moves_while_jobs_wait_and_run() {
 
     cluster.move_keys(slot, from, to).unwrap();
     let waited = broker
-        .park(&parking, WORKER, &queue(&broker), PATIENCE)
+        .wait_for_job(&blocking, WORKER, &queue(&broker), PATIENCE)
         .await;
     assert!(waited.unwrap_err().is_temporary());
     cluster.end_move(slot, from, to).unwrap();
@@ -147,11 +152,14 @@ async fn a_slot_moves_while_jobs_wait_and_run() {
     let waiting = answered("jobs can be claimed", async || claim(&broker).await).await;
     let ids: Vec<_> = waiting.iter().map(|one| one.job.id.as_str()).collect();
     assert_eq!(ids, ["j2", "j3"]);
-    let parking = answered("a new wait is possible", async || broker.parking().await).await;
+    let blocking = answered("a new wait is possible", async || {
+        broker.blocking_conn().await
+    })
+    .await;
     broker.enqueue(&[job("j5")]).await.unwrap();
     assert!(
         broker
-            .park(&parking, WORKER, &queue(&broker), PATIENCE)
+            .wait_for_job(&blocking, WORKER, &queue(&broker), PATIENCE)
             .await
             .unwrap()
     );
@@ -172,15 +180,18 @@ async fn fails_over(end: impl FnOnce(&mut RealServer)) {
         (cluster.nodes()[master + 3].info("slave_repl_offset")? >= all).then_some(())
     })
     .await;
-    let parking = broker.parking().await.unwrap();
+    let blocking = broker.blocking_conn().await.unwrap();
     let on = queue(&broker);
-    let (waited, ()) = tokio::join!(broker.park(&parking, WORKER, &on, PATIENCE), async {
-        end(cluster.node_mut(master));
-        let said = answered("the report is taken", async || {
-            broker.finish(&held[0], b"42", b"", b"").await
-        });
-        assert_eq!(said.await, Finished::Finished);
-    });
+    let (waited, ()) = tokio::join!(
+        broker.wait_for_job(&blocking, WORKER, &on, PATIENCE),
+        async {
+            end(cluster.node_mut(master));
+            let said = answered("the report is taken", async || {
+                broker.finish(&held[0], b"42", b"", b"").await
+            });
+            assert_eq!(said.await, Finished::Finished);
+        }
+    );
     assert!(waited.unwrap_err().is_temporary());
     let job = broker
         .inspect(&"j1".parse().unwrap())

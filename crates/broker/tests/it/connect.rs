@@ -23,11 +23,11 @@ async fn works(url: &str, tls: TlsFiles) {
     broker.enqueue(std::slice::from_ref(&job)).await.unwrap();
     assert!(broker.inspect(&job.id).await.unwrap().is_some());
     // The connections that wait are made apart.
-    let parking = broker.parking().await.unwrap();
+    let blocking = broker.blocking_conn().await.unwrap();
     let wait = std::time::Duration::from_secs(10);
     assert!(
         broker
-            .park(&parking, "w", &job.route.queue(broker.keys()), wait)
+            .wait_for_job(&blocking, "w", &job.route.queue(broker.keys()), wait)
             .await
             .unwrap()
     );

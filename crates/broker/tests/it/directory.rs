@@ -53,12 +53,12 @@ async fn the_second_attaches_and_takes_over() {
     assert_eq!(run_one(&attached, "w1").await, "a");
 
     // A wait of the attached one is seen by the owner's pushes.
-    let parking = attached.parking().await.unwrap();
+    let blocking = attached.blocking_conn().await.unwrap();
     let queue = Route::to("python".parse().unwrap()).queue(owner.keys());
     let waiting = {
         let (attached, queue) = (attached.clone(), queue.clone());
         let wait = Duration::from_secs(30);
-        tokio::spawn(async move { attached.park(&parking, "w1", &queue, wait).await })
+        tokio::spawn(async move { attached.wait_for_job(&blocking, "w1", &queue, wait).await })
     };
     let mut python = job("p");
     python.route = Route::to("python".parse().unwrap());
@@ -175,12 +175,12 @@ async fn an_owner_whose_sessions_are_killed_goes_on() {
     let owner = open(dir.path()).await.unwrap();
     let attached = open(dir.path()).await.unwrap();
     owner.enqueue(&[job("a")]).await.unwrap();
-    let parking = owner.parking().await.unwrap();
+    let blocking = owner.blocking_conn().await.unwrap();
     let queue = Route::to("python".parse().unwrap()).queue(owner.keys());
     let waiting = {
         let (owner, queue) = (owner.clone(), queue.clone());
         let wait = Duration::from_secs(30);
-        tokio::spawn(async move { owner.park(&parking, "w1", &queue, wait).await })
+        tokio::spawn(async move { owner.wait_for_job(&blocking, "w1", &queue, wait).await })
     };
     let clients = async || {
         let list = redis::cmd("CLIENT").arg("LIST").to_owned();

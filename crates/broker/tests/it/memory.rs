@@ -72,8 +72,10 @@ async fn runs_on(options: ServerOptions) {
     let before = snapshot(broker.conn(), "hero").await.unwrap();
     let refused = broker.enqueue(&[job("j8")]).await.unwrap_err();
     assert!(refused.is_temporary(), "{refused}");
-    let parking = broker.parking().await.unwrap();
-    let refused = broker.park(&parking, WORKER, &queues[0], LEASE).await;
+    let blocking = broker.blocking_conn().await.unwrap();
+    let refused = broker
+        .wait_for_job(&blocking, WORKER, &queues[0], LEASE)
+        .await;
     let refused = refused.unwrap_err();
     assert!(refused.is_temporary(), "{refused}");
     assert_eq!(snapshot(broker.conn(), "hero").await.unwrap(), before);

@@ -62,13 +62,13 @@ async fn survives_a_restart(options: ServerOptions) {
     let broker = connect(&server).await;
     broker.enqueue(&[job("j1"), job("j2")]).await.unwrap();
     let held = claim(&broker, "t1").await.unwrap();
-    let parking = broker.parking().await.unwrap();
+    let blocking = broker.blocking_conn().await.unwrap();
 
     server.kill9();
     let refused = broker.finish(&held[0], b"42", b"", b"").await.unwrap_err();
     assert!(refused.is_temporary(), "{refused}");
     let waited = broker
-        .park(&parking, WORKER, &queue(&broker), PATIENCE)
+        .wait_for_job(&blocking, WORKER, &queue(&broker), PATIENCE)
         .await;
     assert!(waited.unwrap_err().is_temporary());
 
@@ -80,10 +80,13 @@ async fn survives_a_restart(options: ServerOptions) {
     assert_eq!(said.await, Finished::Finished);
     let next = answered("a claim is taken", async || claim(&broker, "t2").await).await;
     assert_eq!(next[0].job.id, "j2");
-    let parking = answered("a new wait is possible", async || broker.parking().await).await;
+    let blocking = answered("a new wait is possible", async || {
+        broker.blocking_conn().await
+    })
+    .await;
     broker.enqueue(&[job("j3")]).await.unwrap();
     let came = broker
-        .park(&parking, WORKER, &queue(&broker), PATIENCE)
+        .wait_for_job(&blocking, WORKER, &queue(&broker), PATIENCE)
         .await;
     assert!(came.unwrap());
 }
@@ -106,15 +109,15 @@ async fn a_server_that_hangs_is_not_waited_for() {
     };
     let broker = connect(&server).await;
     let parkings = (
-        broker.parking().await.unwrap(),
-        broker.parking().await.unwrap(),
+        broker.blocking_conn().await.unwrap(),
+        broker.blocking_conn().await.unwrap(),
     );
     server.pause();
     let begun = Instant::now();
     let (queue, id) = (queue(&broker), "j1".parse().unwrap());
     let (work, reply) = tokio::join!(
-        broker.park(&parkings.0, WORKER, &queue, WAIT),
-        broker.await_reply(&parkings.1, &id, WAIT)
+        broker.wait_for_job(&parkings.0, WORKER, &queue, WAIT),
+        broker.wait_for_reply(&parkings.1, &id, WAIT)
     );
     assert!(work.unwrap_err().is_temporary());
     assert!(reply.unwrap_err().is_temporary());
@@ -133,7 +136,7 @@ async fn a_server_that_hangs_is_not_waited_for() {
 async fn a_server_that_says_nothing_more_after_the_handshake() {
     let target = Target::parse(&FakeSilent::start().url(), TlsFiles::default()).unwrap();
     let broker = Broker::connect(&target, Hero::default()).await.unwrap();
-    let parking = tokio::time::timeout(PATIENCE, broker.parking()).await;
-    let error = parking.expect("it ends").unwrap_err();
+    let blocking = tokio::time::timeout(PATIENCE, broker.blocking_conn()).await;
+    let error = blocking.expect("it ends").unwrap_err();
     assert!(error.is_temporary(), "{error}");
 }

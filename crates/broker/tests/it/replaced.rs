@@ -19,10 +19,10 @@ async fn a_wait_that_takes_what_it_finds_ends() {
     let conn = Conn::new(Moody::new(Conn::new(FakeAgreeing), silent));
     let names = QueueManager::new(Namespace::nooble(), None, Dialect::Lists);
     let nooble = Nooble::new(conn, names);
-    let parking = nooble.parking().await.unwrap();
+    let blocking = nooble.blocking_conn().await.unwrap();
     let lists = ["answers".to_owned()];
     let soon = Duration::from_millis(1);
-    let waits = nooble.replies(&parking, &lists, soon, Duration::ZERO);
+    let waits = nooble.replies(&blocking, &lists, soon, Duration::ZERO);
     let ended = tokio::time::timeout(BOUND, waits).await.unwrap();
     assert!(ended.unwrap_err().is_connection_lost());
 }

@@ -41,25 +41,31 @@ async fn fails_over(end: impl FnOnce(&mut RealServer)) {
     let held = claim(&broker).await.unwrap();
     // What comes after the claim confirms it too.
     broker.enqueue(&[job("j2"), job("j3")]).await.unwrap();
-    let parking = broker.parking().await.unwrap();
+    let blocking = broker.blocking_conn().await.unwrap();
     let elsewhere = broker.keys().work_queue_type(&"none".parse().unwrap());
 
     end(sentinels.server_mut(0));
-    let (waited, soon) = tokio::join!(broker.park(&parking, WORKER, &elsewhere, PATIENCE), async {
-        let (at, said) = tokio::join!(
-            promoted(&sentinels),
-            answered("the report is taken", async || {
-                broker.finish(&held[0], b"42", b"", b"").await
-            })
-        );
-        assert_eq!(said, Finished::Finished);
-        at.elapsed()
-    });
+    let (waited, soon) = tokio::join!(
+        broker.wait_for_job(&blocking, WORKER, &elsewhere, PATIENCE),
+        async {
+            let (at, said) = tokio::join!(
+                promoted(&sentinels),
+                answered("the report is taken", async || {
+                    broker.finish(&held[0], b"42", b"", b"").await
+                })
+            );
+            assert_eq!(said, Finished::Finished);
+            at.elapsed()
+        }
+    );
     assert!(waited.unwrap_err().is_temporary());
     assert!(soon < SOON, "{soon:?}");
     let jobs = answered("jobs can be claimed", async || claim(&broker).await).await;
     assert_eq!(jobs.len(), 2);
-    let parking = answered("a new wait is possible", async || broker.parking().await).await;
+    let blocking = answered("a new wait is possible", async || {
+        broker.blocking_conn().await
+    })
+    .await;
     // Nobody is left to confirm anything.
     let quick = Acknowledge {
         replicas: 1,
@@ -77,7 +83,7 @@ async fn fails_over(end: impl FnOnce(&mut RealServer)) {
     );
     assert!(
         broker
-            .park(&parking, WORKER, &queue(&broker), PATIENCE)
+            .wait_for_job(&blocking, WORKER, &queue(&broker), PATIENCE)
             .await
             .unwrap()
     );

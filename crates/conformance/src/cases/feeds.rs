@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use meshwork_broker::{Claim, Feeds, Parking};
+use meshwork_broker::{BlockingConn, Claim, Feeds};
 
 use super::old_side::{migrate, old};
 use super::world::{LEASE, PATIENCE, WORKER, ids};
@@ -36,16 +36,19 @@ cases![
 const SHORT: Duration = Duration::from_millis(30);
 
 /// Waits on the queue of plain jobs.
-async fn park(world: &World, parking: &Parking, worker: &str) -> Result<bool, Failure> {
+async fn park(world: &World, blocking: &BlockingConn, worker: &str) -> Result<bool, Failure> {
     let queue = world.queue();
-    Ok(world.broker.park(parking, worker, &queue, PATIENCE).await?)
+    Ok(world
+        .broker
+        .wait_for_job(blocking, worker, &queue, PATIENCE)
+        .await?)
 }
 
 /// Work that waits already is not waited for.
 async fn an_id_that_is_there_comes_at_once(world: &World) -> Outcome {
     world.put(&["j1"]).await?;
-    let parking = world.broker.parking().await?;
-    check!(park(world, &parking, WORKER).await?);
+    let blocking = world.broker.blocking_conn().await?;
+    check!(park(world, &blocking, WORKER).await?);
     same!(world.list(&world.feed(WORKER)).await?, ["j1"]);
     check!(world.waiting().await?.is_empty());
     Ok(())
@@ -53,8 +56,8 @@ async fn an_id_that_is_there_comes_at_once(world: &World) -> Outcome {
 
 /// Runs `act` beside a worker that waits; the worker must be woken.
 async fn wakes(world: &World, act: impl Future<Output = Outcome>) -> Outcome {
-    let parking = world.broker.parking().await?;
-    let (came, acted) = tokio::join!(park(world, &parking, WORKER), act);
+    let blocking = world.broker.blocking_conn().await?;
+    let (came, acted) = tokio::join!(park(world, &blocking, WORKER), act);
     acted?;
     check!(came?);
     same!(world.list(&world.feed(WORKER)).await?, ["j1"]);
@@ -83,7 +86,7 @@ async fn a_requeued_job_wakes_the_worker(world: &World) -> Outcome {
 
 /// Of two workers that wait, one id wakes one; the other waits on until the next id.
 async fn one_id_wakes_one_worker(world: &World) -> Outcome {
-    let (one, two) = tokio::try_join!(world.broker.parking(), world.broker.parking())?;
+    let (one, two) = tokio::try_join!(world.broker.blocking_conn(), world.broker.blocking_conn())?;
     let (one, two) = (park(world, &one, "w1-a"), park(world, &two, "w2-b"));
     tokio::pin!(one, two);
     let first = async {
@@ -112,10 +115,10 @@ async fn fed(world: &World) -> Result<Vec<String>, Failure> {
 
 /// No wait is without end: a server that is gone is noticed.
 async fn a_wait_ends(world: &World) -> Outcome {
-    let parking = world.broker.parking().await?;
+    let blocking = world.broker.blocking_conn().await?;
     let came = world
         .broker
-        .park(&parking, WORKER, &world.queue(), SHORT)
+        .wait_for_job(&blocking, WORKER, &world.queue(), SHORT)
         .await?;
     check!(!came);
     world.unchanged("").await
@@ -123,14 +126,14 @@ async fn a_wait_ends(world: &World) -> Outcome {
 
 /// A worker that stops ends its wait, and no id comes to it afterwards.
 async fn a_wait_can_be_ended(world: &World) -> Outcome {
-    let parking = world.broker.parking().await?;
-    let waiting = park(world, &parking, WORKER);
+    let blocking = world.broker.blocking_conn().await?;
+    let waiting = park(world, &blocking, WORKER);
     tokio::pin!(waiting);
     // The wait may not have reached the server yet when it is to end, so it is ended until it does.
     let came = loop {
         tokio::select! {
             came = &mut waiting => break came?,
-            ended = world.broker.unpark(&parking) => ended?,
+            ended = world.broker.unblock(&blocking) => ended?,
         }
     };
     check!(!came);
@@ -143,9 +146,9 @@ async fn a_wait_can_be_ended(world: &World) -> Outcome {
 /// Ids come in the order in which they waited.
 async fn the_oldest_comes_first(world: &World) -> Outcome {
     world.put(&["j1", "j2", "j3"]).await?;
-    let parking = world.broker.parking().await?;
+    let blocking = world.broker.blocking_conn().await?;
     for _ in 0..3 {
-        check!(park(world, &parking, WORKER).await?);
+        check!(park(world, &blocking, WORKER).await?);
     }
     same!(world.list(&world.feed(WORKER)).await?, ["j1", "j2", "j3"]);
     same!(ids(&world.take(3).await?), ["j1", "j2", "j3"]);
@@ -265,9 +268,9 @@ async fn a_reply_ends_the_wait_for_it(world: &World) -> Outcome {
     let id = job.id.clone();
     world.put_jobs(&[job]).await?;
     let claimed = world.take_one().await?;
-    let parking = world.broker.parking().await?;
+    let blocking = world.broker.blocking_conn().await?;
     let (came, said) = tokio::join!(
-        world.broker.await_reply(&parking, &id, PATIENCE),
+        world.broker.wait_for_reply(&blocking, &id, PATIENCE),
         world.finish(&claimed, "42")
     );
     said?;
@@ -283,9 +286,9 @@ async fn the_record_comes_with_the_reply(world: &World) -> Outcome {
     let id = job.id.clone();
     world.put_jobs(&[job]).await?;
     let claimed = world.take_one().await?;
-    let parking = world.broker.parking().await?;
+    let blocking = world.broker.blocking_conn().await?;
     let (came, said) = tokio::join!(
-        world.broker.await_result(&parking, &id, PATIENCE),
+        world.broker.wait_for_result(&blocking, &id, PATIENCE),
         world.finish(&claimed, "42")
     );
     said?;
@@ -297,13 +300,13 @@ async fn the_record_comes_with_the_reply(world: &World) -> Outcome {
 
 /// Nor is that wait without end; the record is told then too, if there is one.
 async fn a_wait_for_a_reply_ends(world: &World) -> Outcome {
-    let parking = world.broker.parking().await?;
+    let blocking = world.broker.blocking_conn().await?;
     let id = "j1".parse()?;
-    check!(!world.broker.await_reply(&parking, &id, SHORT).await?);
-    let none = world.broker.await_result(&parking, &id, SHORT).await?;
+    check!(!world.broker.wait_for_reply(&blocking, &id, SHORT).await?);
+    let none = world.broker.wait_for_result(&blocking, &id, SHORT).await?;
     check!(!none.0 && none.1.is_none());
     world.put(&["j1"]).await?;
-    let waits = world.broker.await_result(&parking, &id, SHORT).await?;
+    let waits = world.broker.wait_for_result(&blocking, &id, SHORT).await?;
     let status = waits.1.map(|job| job.status);
     same!((waits.0, status), (false, Some("dispatched".to_owned())));
     Ok(())

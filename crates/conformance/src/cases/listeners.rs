@@ -202,9 +202,11 @@ async fn a_dead_listener_with_many_ids_takes_several_calls(world: &World) -> Out
 /// it was taken for dead: that id goes back as well.
 async fn an_id_that_comes_after_death_goes_back(world: &World) -> Outcome {
     world.renew(WORKER, &[]).await?;
-    let parking = world.broker.parking().await?;
+    let blocking = world.broker.blocking_conn().await?;
     let queue = world.queue();
-    let hung = world.broker.park(&parking, WORKER, &queue, PATIENCE);
+    let hung = world
+        .broker
+        .wait_for_job(&blocking, WORKER, &queue, PATIENCE);
     let others = async {
         world.pass(ALIVE_MS);
         world.broker.reclaim().await?;

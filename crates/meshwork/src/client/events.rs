@@ -92,9 +92,9 @@ impl EventFollower {
     pub async fn next(&mut self) -> Result<Vec<JobEvent>, Error> {
         loop {
             let last = self.last.clone();
-            let events = self.follow.ask(|broker, parking| {
+            let events = self.follow.ask(|broker, blocking| {
                 let last = last.clone();
-                async move { broker.next_events(&parking, last.as_deref(), SLICE).await }.boxed()
+                async move { broker.next_events(&blocking, last.as_deref(), SLICE).await }.boxed()
             });
             let mut events = events.await?;
             if let Some(event) = events.last() {

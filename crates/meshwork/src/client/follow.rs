@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use meshwork_broker::{Backoff, Broker, Parking};
+use meshwork_broker::{Backoff, BlockingConn, Broker};
 use tokio::time::Instant;
 
 use super::REPEAT_FOR;
@@ -16,35 +16,35 @@ pub(super) const SLICE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(super) struct Follow {
     broker: Broker,
-    parking: Option<Parking>,
+    blocking: Option<BlockingConn>,
 }
 
 impl Follow {
     pub(super) fn new(broker: Broker) -> Self {
         Self {
             broker,
-            parking: None,
+            blocking: None,
         }
     }
 
     /// The answer of `call`, which waits on the connection; while the server is away, it is said again.
     pub(super) async fn ask<T>(
         &mut self,
-        call: impl Fn(Broker, Parking) -> BoxFuture<'static, Result<T, meshwork_broker::Error>>,
+        call: impl Fn(Broker, BlockingConn) -> BoxFuture<'static, Result<T, meshwork_broker::Error>>,
     ) -> Result<T, Error> {
         let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
         loop {
-            let answer = match self.parking.take() {
-                Some(parking) => {
-                    let answer = call(self.broker.clone(), parking.clone()).await;
+            let answer = match self.blocking.take() {
+                Some(blocking) => {
+                    let answer = call(self.broker.clone(), blocking.clone()).await;
                     // A connection that broke is not asked again.
-                    self.parking = answer.is_ok().then_some(parking);
+                    self.blocking = answer.is_ok().then_some(blocking);
                     answer.map(Some)
                 }
                 None => {
-                    let made = self.broker.parking().await;
-                    made.map(|parking| {
-                        self.parking = Some(parking);
+                    let made = self.broker.blocking_conn().await;
+                    made.map(|blocking| {
+                        self.blocking = Some(blocking);
                         None
                     })
                 }

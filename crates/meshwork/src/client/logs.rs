@@ -62,14 +62,14 @@ impl LogFollower {
         loop {
             let ended = self.ended;
             let after = (self.id.clone(), self.last.clone());
-            let lines = self.follow.ask(|broker, parking| {
+            let lines = self.follow.ask(|broker, blocking| {
                 let (id, last) = after.clone();
                 async move {
                     let last = last.as_deref();
                     if ended {
                         return broker.log_lines(&id, last).await;
                     }
-                    broker.next_log_lines(&parking, &id, last, SLICE).await
+                    broker.next_log_lines(&blocking, &id, last, SLICE).await
                 }
                 .boxed()
             });

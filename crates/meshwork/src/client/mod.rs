@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::conn::{Target, TlsFiles};
-use meshwork_broker::{Broker, Deleted, JobPage, MAX_ITEMS, Parking, Retried, RunNow, Waits};
+use meshwork_broker::{BlockingConn, Broker, Deleted, JobPage, MAX_ITEMS, Retried, RunNow, Waits};
 use meshwork_model::job::Job;
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::JobId;
@@ -54,7 +54,7 @@ fn worth_repeating(error: &meshwork_broker::Error) -> bool {
 #[derive(Debug, Clone)]
 pub struct Client {
     broker: Broker,
-    lot: Arc<Lot<Parking>>,
+    lot: Arc<Lot<BlockingConn>>,
 }
 
 impl Client {

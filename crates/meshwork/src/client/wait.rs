@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Backoff, Broker, Parking};
+use meshwork_broker::{Backoff, BlockingConn, Broker};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
@@ -28,7 +28,7 @@ enum Part {
     Whole,
 }
 
-impl Space<'_, Parking> {
+impl Space<'_, BlockingConn> {
     /// Waits for the reply, for `time` at most, and says whether it came, and with it what the record is then, if
     /// that is to be read. None if the connection broke.
     async fn wait(
@@ -38,17 +38,17 @@ impl Space<'_, Parking> {
         time: Duration,
         read: bool,
     ) -> Option<(bool, Option<Job>)> {
-        let parking = self.connection.take()?;
+        let blocking = self.connection.take()?;
         let waited = match read {
-            true => broker.await_result(&parking, id, time).await,
+            true => broker.wait_for_result(&blocking, id, time).await,
             false => broker
-                .await_reply(&parking, id, time)
+                .wait_for_reply(&blocking, id, time)
                 .await
                 .map(|replied| (replied, None)),
         };
         match waited {
             Ok(waited) => {
-                self.connection = Some(parking);
+                self.connection = Some(blocking);
                 Some(waited)
             }
             Err(error) => {
@@ -67,7 +67,7 @@ impl Client {
     /// goes on.
     pub async fn wait(&self, id: &JobId, patience: Duration) -> Result<Job, Error> {
         let until = Instant::now() + patience;
-        let mut space: Option<Space<'_, Parking>> = None;
+        let mut space: Option<Space<'_, BlockingConn>> = None;
         let (mut pause, mut part) = (POLL.0, Part::Summary);
         // Most jobs end soon: the record is read with the first reply. Later it is not read in vain.
         let (mut first, mut known) = (true, None);
@@ -91,7 +91,10 @@ impl Client {
                 });
             }
             if job.reply && !job.foreign && space.is_none() {
-                space = self.lot.enter(async || self.broker.parking().await).await;
+                space = self
+                    .lot
+                    .enter(async || self.broker.blocking_conn().await)
+                    .await;
             }
             let waited = match &mut space {
                 Some(space) => {

@@ -40,7 +40,7 @@ impl Node {
 
     /// The time, in seconds since 1970.
     pub(super) async fn now(&self) -> Result<u32, ContextError> {
-        let seconds = self.store.now_ms().await? / 1000;
+        let seconds = self.store.now().await? / 1000;
         Ok(u32::try_from(seconds).unwrap_or(u32::MAX))
     }
 

@@ -390,7 +390,7 @@ impl ContextHandle {
             !over(status) && (!status.is_empty() || !id.is_empty())
         };
         if found.iter().any(waits) {
-            let next = self.store().now_ms().await? + LOOK_AGAIN_MS;
+            let next = self.store().now().await? + LOOK_AGAIN_MS;
             let _ = self
                 .commit(&Commit::default().mark(open, next, element))
                 .await?;

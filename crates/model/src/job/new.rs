@@ -1,8 +1,7 @@
 //! What a client asks for, checked before anything is written.
 
 use super::wish::{self, Unique, When};
-use super::{field, limits, log_path_fault};
-use crate::batch::Membership;
+use super::{Membership, field, limits, log_path_fault};
 use crate::name::JobId;
 use crate::route::{Fallback, Priority, Route};
 use crate::secret::EnvVars;

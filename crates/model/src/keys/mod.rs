@@ -4,4 +4,5 @@ pub mod bananas;
 pub mod context;
 pub mod hero;
 pub mod nooble;
+mod queues;
 pub(crate) mod suffix;

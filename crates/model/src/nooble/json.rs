@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::plain::special;
-use super::reader;
 
 /// Room for a value that is written: more, and the text grows.
 const USUAL_LENGTH: usize = 256;
@@ -35,17 +34,7 @@ pub(super) struct Object<'a> {
     pub(super) written: Option<&'a str>,
 }
 
-impl<'a> Json<'a> {
-    /// Reads a text that is one value and nothing else. None if it is not.
-    pub(super) fn read(text: &'a str) -> Option<Self> {
-        Self::read_as(text, false)
-    }
-
-    /// The same; with `first`, of a name that comes twice in the outermost object the first value counts.
-    pub(super) fn read_as(text: &'a str, first: bool) -> Option<Self> {
-        reader::read(text, first)
-    }
-
+impl Json<'_> {
     /// Writes it.
     pub(super) fn write(&self, out: &mut String) {
         match self {

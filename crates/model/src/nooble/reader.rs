@@ -19,18 +19,24 @@ pub(super) const FEW_FIELDS: usize = 32;
 /// Room for the fields of an envelope: more, and it grows.
 const USUAL_FIELDS: usize = 20;
 
-/// Reads a text that is one value and nothing else. None if it is not. With `first`, of a name that comes twice in
-/// the outermost object the first value counts.
-pub(super) fn read(text: &str, first: bool) -> Option<Json<'_>> {
-    let mut reader = Reader {
-        text,
-        at: 0,
-        changed: 0,
-        first,
-    };
-    let value = reader.value(0)?;
-    reader.blanks();
-    (reader.at == text.len()).then_some(value)
+impl<'a> Json<'a> {
+    /// Reads a text that is one value and nothing else. None if it is not.
+    pub(super) fn read(text: &'a str) -> Option<Self> {
+        Self::read_as(text, false)
+    }
+
+    /// The same; with `first`, of a name that comes twice in the outermost object the first value counts.
+    pub(super) fn read_as(text: &'a str, first: bool) -> Option<Self> {
+        let mut reader = Reader {
+            text,
+            at: 0,
+            changed: 0,
+            first,
+        };
+        let value = reader.value(0)?;
+        reader.blanks();
+        (reader.at == text.len()).then_some(value)
+    }
 }
 
 struct Reader<'a> {

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use meshwork_model::bananas::Status;
-use redis::{FromRedisValue, ParsingError, Value};
 
 use super::{Bananas, Found};
 use crate::error::Error;
 use crate::script::Verb;
-use crate::verb::{MAX_ITEMS, at_most};
+use crate::verb::{BlockingConn, MAX_ITEMS, at_most};
 
 /// What a worker asks for.
 #[derive(Debug, Clone, Copy)]
@@ -86,16 +85,6 @@ pub struct Taken {
 
 type Row = (Vec<u8>, usize, u32, String, Vec<u8>, String);
 
-struct Answer(Vec<Row>, usize, bool, u64, Vec<u64>);
-
-impl FromRedisValue for Answer {
-    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        type Parts = (Vec<Row>, usize, usize, u64, Vec<u64>);
-        let (rows, dropped, more, at, held): Parts = redis::from_redis_value(value)?;
-        Ok(Self(rows, dropped, more == 1, at, held))
-    }
-}
-
 impl Bananas {
     /// Takes up to `want` ids off the lists, in their order and oldest first, as far as the limits of their routes let
     /// them start ([`Bananas::configure`]): each is this worker's under a lease with the token from then on, and stands
@@ -115,7 +104,11 @@ impl Bananas {
         call.push_arg(claim.want);
         call.push_arg(claim.lease.as_millis() as u64);
         call.push_arg(claim.token);
-        let Answer(rows, dropped, more, at_ms, held) = call.run(&self.conn).await?;
+        let mut answer = call.answer(&self.conn).await?;
+        let rows: Vec<Row> = answer.next("jobs")?;
+        let (dropped, more) = (answer.next("dropped")?, answer.flag("more")?);
+        let at_ms = answer.next("at_ms")?;
+        let held: Vec<u64> = answer.next("held")?;
         let list = |place: usize| claim.lists.get(place.wrapping_sub(1)).cloned();
         let nameless = format!(" {}.", claim.token);
         let claimed = |(hold, place, lost, state, text, done_at): Row| Claimed {
@@ -140,5 +133,22 @@ impl Bananas {
             more,
             at_ms,
         })
+    }
+
+    /// Waits until an id comes to `list` and moves it into the worker's prefetch list for it, where
+    /// [`Bananas::claim`] finds it. Wakes one waiting worker, and sees what any client pushes. False if none came in
+    /// time, which is 30 seconds at the longest.
+    ///
+    /// # Errors
+    /// If the connection breaks, or the list is none.
+    pub async fn wait_for_job(
+        &self,
+        blocking: &BlockingConn,
+        worker: &str,
+        list: &str,
+        wait: Duration,
+    ) -> Result<bool, Error> {
+        let prefetch = self.keys.feed(worker, list);
+        blocking.move_id(list, &prefetch, wait).await
     }
 }

@@ -109,7 +109,8 @@ impl Bananas {
     /// # Errors
     /// If the server does not take the call.
     pub async fn crons(&self) -> Result<Crons, Error> {
-        let (now, rows): (u64, Vec<Row>) = self.call(Verb::BananasCrons).run(&self.conn).await?;
+        let mut answer = self.call(Verb::BananasCrons).answer(&self.conn).await?;
+        let (now, rows): (u64, Vec<Row>) = (answer.next("now")?, answer.next("schedules")?);
         // A name that is none is nobody's schedule.
         let kept = |(name, stored, next_text, last_run, runs): Row| {
             let name: ScheduleName = text(name).parse().ok()?;

@@ -64,7 +64,7 @@ impl Broker {
     pub async fn count_taken_over(&self) -> Result<usize, Error> {
         let mut count = redis::cmd("ZCARD");
         count.arg(self.keys.taken_over());
-        self.ask(&count).await
+        self.ask("give_back", &count).await
     }
 
     /// Jobs that were taken over from Bananas, up to [`MAX_OVER`] behind a number, in the order in which they were.
@@ -78,7 +78,7 @@ impl Broker {
             .arg(format!("({behind}"))
             .arg("+inf");
         range.arg("WITHSCORES").arg("LIMIT").arg(0).arg(MAX_OVER);
-        let found: Vec<(Vec<u8>, f64)> = self.ask(&range).await?;
+        let found: Vec<(Vec<u8>, f64)> = self.ask("give_back", &range).await?;
         let (mut records, mut times) = (redis::pipe(), redis::pipe());
         for (id, _) in &found {
             let key = self.keys.job_hash_key(&JobId::foreign(text(id.clone())));

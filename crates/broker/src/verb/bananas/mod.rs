@@ -11,7 +11,6 @@ mod give_back;
 mod inspect;
 mod listen;
 mod move_to;
-mod park;
 mod peek;
 mod promote;
 mod reclaim;
@@ -22,6 +21,7 @@ mod stats;
 mod strays;
 mod take_over;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use meshwork_model::bananas::{Corrupt, Draft, Piece, Record, corrupted, missing};
@@ -47,55 +47,45 @@ pub use stats::{PlaceStats, Stats};
 pub use strays::Stray;
 pub use take_over::{From, MAX_OVER, TakenOver};
 
-use crate::Outages;
-use crate::acknowledge::Confirmed;
 use crate::clock::Clock;
 use crate::conn::{Conn, ConnectError, Target};
 use crate::error::Error;
-use crate::script::{Call, Named, Scripts, Verb};
+use crate::script::{Call, Scripts, Verb};
+use crate::session::Session;
 use crate::verb::sha1;
 
 /// The verbs for the jobs of one deployment of Bananas; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Bananas {
-    conn: Conn,
-    keys: Keys,
-    scripts: Named,
-    clock: Clock,
-    confirmed: Option<Confirmed>,
+    session: Session<Keys>,
+}
+
+impl Deref for Bananas {
+    type Target = Session<Keys>;
+
+    fn deref(&self) -> &Session<Keys> {
+        &self.session
+    }
 }
 
 impl Bananas {
-    /// What fails over this connection, and those made from it.
-    #[must_use]
-    pub fn outages(&self) -> &Outages {
-        self.conn.outages()
-    }
-
     /// Connects to `target`, and keeps to what its URL says of acknowledgements.
     ///
     /// # Errors
     /// See [`Conn::open`].
     pub async fn connect(target: &Target, keys: Keys) -> Result<Self, ConnectError> {
         let conn = Conn::open(target, keys.prefix()).await;
-        let bananas = Self::new(conn.map_err(ConnectError::of_prefix)?, keys);
-        let confirmed = target.acknowledge().map(Confirmed::new);
-        Ok(Self {
-            confirmed,
-            ..bananas
-        })
+        let mut bananas = Self::new(conn.map_err(ConnectError::of_prefix)?, keys);
+        bananas.session.acknowledge(target.acknowledge());
+        Ok(bananas)
     }
 
     /// The verbs over a connection that is there already.
     #[must_use]
     pub fn new(conn: Conn, keys: Keys) -> Self {
-        Self {
-            scripts: Scripts::default().named_bananas(&keys),
-            conn,
-            keys,
-            clock: Clock::default(),
-            confirmed: None,
-        }
+        let scripts = Scripts::default().named_bananas(&keys);
+        let session = Session::new(conn, keys, scripts);
+        Self { session }
     }
 
     /// The same verbs over a connection of their own.
@@ -103,46 +93,22 @@ impl Bananas {
     /// # Errors
     /// If it cannot be made.
     pub async fn dedicated(&self) -> Result<Self, Error> {
-        let conn = self.conn.dedicated().await.map_err(Error::connect)?;
-        Ok(Self {
-            conn,
-            ..self.clone()
-        })
-    }
-
-    /// Gives all scripts to the server, so that none has to be sent when it is first needed.
-    ///
-    /// # Errors
-    /// If the server does not take them.
-    pub async fn load(&self) -> Result<(), Error> {
-        self.scripts.load(&self.conn).await
+        let session = self.session.dedicated().await?;
+        Ok(Self { session })
     }
 
     /// With another clock than the server's.
     #[must_use]
-    pub fn with_clock(self, clock: Clock) -> Self {
-        Self { clock, ..self }
+    pub fn with_clock(mut self, clock: Clock) -> Self {
+        self.session.clock = clock;
+        self
     }
 
     /// With scripts that were altered.
     #[must_use]
-    pub fn with_scripts(self, scripts: &Scripts) -> Self {
-        Self {
-            scripts: scripts.named_bananas(&self.keys),
-            ..self
-        }
-    }
-
-    /// The names in use.
-    #[must_use]
-    pub fn keys(&self) -> &Keys {
-        &self.keys
-    }
-
-    /// The connection in use.
-    #[must_use]
-    pub fn conn(&self) -> &Conn {
-        &self.conn
+    pub fn with_scripts(mut self, scripts: &Scripts) -> Self {
+        self.session.scripts = scripts.named_bananas(&self.session.keys);
+        self
     }
 
     /// A call, with the time.

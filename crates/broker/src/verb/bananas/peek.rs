@@ -45,7 +45,8 @@ impl Bananas {
     ) -> Result<(usize, Vec<Standing>), Error> {
         at_most("peek", MAX_ITEMS, most)?;
         let call = self.call(Verb::BananasPeek).key(place.key(&self.keys));
-        let (all, rows): (usize, Vec<Row>) = call.arg(behind).arg(most).run(&self.conn).await?;
+        let mut answer = call.arg(behind).arg(most).answer(&self.conn).await?;
+        let (all, rows): (usize, Vec<Row>) = (answer.next("all")?, answer.next("jobs")?);
         let standing = |(id, time, state, text, done_at): Row| Standing {
             id,
             time,

@@ -47,15 +47,13 @@ impl Bananas {
     /// # Errors
     /// If the server does not take the call.
     pub async fn due(&self) -> Result<Due, Error> {
-        let (rows, next): (Vec<Row>, i64) = self
-            .call(Verb::BananasDue)
-            .arg(MOST)
-            .run(&self.conn)
-            .await?;
+        let call = self.call(Verb::BananasDue).arg(MOST);
+        let mut answer = call.answer(&self.conn).await?;
+        let rows: Vec<Row> = answer.next("jobs")?;
         let job = |(id, time, state, text): Row| (id, time, Found::read(&state, text));
         Ok(Due {
             jobs: rows.into_iter().map(job).collect(),
-            next: u64::try_from(next).ok().map(Duration::from_millis),
+            next: answer.millis("next")?,
         })
     }
 

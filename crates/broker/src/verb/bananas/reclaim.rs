@@ -7,7 +7,7 @@ use meshwork_model::keys::bananas::Bananas as Keys;
 use super::Bananas;
 use crate::error::Error;
 use crate::script::Verb;
-use crate::verb::{MAX_ITEMS, park};
+use crate::verb::{MAX_ITEMS, blocking};
 
 /// The most leases looked at in one call.
 const MOST: usize = 200;
@@ -30,15 +30,18 @@ impl Bananas {
     /// # Errors
     /// If the server does not take the call.
     pub async fn reclaim(&self) -> Result<Reclaimed, Error> {
-        let (requeued, moved) = self
+        let mut answer = self
             .call(Verb::BananasReclaim)
             .arg(MOST)
             .arg(MAX_ITEMS)
-            .arg(park::MAX_WAIT.as_millis() as u64)
+            .arg(blocking::MAX_WAIT.as_millis() as u64)
             .arg(REMEMBERED.as_millis() as u64)
-            .run(&self.conn)
+            .answer(&self.conn)
             .await?;
-        Ok(Reclaimed { requeued, moved })
+        Ok(Reclaimed {
+            requeued: answer.next("requeued")?,
+            moved: answer.next("moved")?,
+        })
     }
 
     /// Takes a worker off the list of those who listen, and hands back the ids that came to it meanwhile.
@@ -54,9 +57,9 @@ impl Bananas {
                 call.push_key(self.keys.feed(worker, list));
                 call.push_arg(Keys::feed_member(worker, list));
             }
-            let (moved, more): (usize, u8) = call.run(&self.conn).await?;
-            handed += moved;
-            if more == 0 {
+            let mut answer = call.answer(&self.conn).await?;
+            handed += answer.next::<usize>("moved")?;
+            if !answer.flag("more")? {
                 return Ok(handed);
             }
         }

@@ -154,14 +154,14 @@ impl Broker {
     /// If the server does not take the call; repeat it then.
     pub async fn tend_batches(&self, retention: Retention) -> Result<(usize, bool), Error> {
         let call = self.scripts.call(Verb::TendBatches);
-        let (met, more): (usize, u8) = call
+        let mut answer = call
             .arg(self.clock.argument())
             .arg(MAX_ITEMS)
             .arg(u64::try_from(retention.age.as_millis()).unwrap_or(u64::MAX >> 12))
             .arg(retention.count)
-            .run(&self.conn)
+            .answer(&self.conn)
             .await?;
-        Ok((met, more == 1))
+        Ok((answer.next("met")?, answer.flag("more")?))
     }
 
     /// A call that changes one batch: its hash; the time, who asks, and its id.

@@ -156,7 +156,7 @@ impl Broker {
                 "ZRANGE" => cmd.arg(0).arg(limit - 1),
                 _ => cmd.arg("+inf").arg("-inf").arg("LIMIT").arg(0).arg(limit),
             };
-            ids.extend(self.ask::<Vec<Vec<u8>>>(&cmd).await?);
+            ids.extend(self.ask::<Vec<Vec<u8>>>("batches", &cmd).await?);
         }
         ids.truncate(limit);
         let ids = ids.into_iter().map(|id| BatchId::foreign(text(id)));

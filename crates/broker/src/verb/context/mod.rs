@@ -11,9 +11,10 @@ pub use commit::{Commit, Committed};
 pub use read::{Entry, Read};
 pub use take::Outbox;
 
-use crate::clock::Clock;
-use crate::conn::Conn;
-use crate::script::{Named, Scripts, Verb};
+use std::ops::Deref;
+
+use crate::script::{Scripts, Verb};
+use crate::session::Session;
 use crate::{Broker, Error};
 
 /// The most steps of one [`Commit`]: a message with the most jobs has a record and an element for each.
@@ -42,44 +43,35 @@ impl Database {
     }
 }
 
-/// The verbs over one connection; cheap to clone.
+/// The verbs over one [`Session`]; cheap to clone. Keys are given to each.
 #[derive(Debug, Clone)]
 pub struct ContextStore {
-    conn: Conn,
-    scripts: Named,
-    clock: Clock,
+    session: Session<()>,
+}
+
+impl Deref for ContextStore {
+    type Target = Session<()>;
+
+    fn deref(&self) -> &Session<()> {
+        &self.session
+    }
 }
 
 impl ContextStore {
     /// The verbs over the connection of `broker`, by its clock.
     #[must_use]
     pub fn of(broker: &Broker) -> Self {
-        Self {
-            conn: broker.conn.clone(),
-            scripts: Scripts::default().named_context(),
-            clock: broker.clock.clone(),
-        }
+        let scripts = Scripts::default().named_context();
+        let mut session = Session::new(broker.conn.clone(), (), scripts);
+        session.clock = broker.clock.clone();
+        Self { session }
     }
 
     /// With scripts that were altered.
     #[must_use]
-    pub fn with_scripts(self, scripts: &Scripts) -> Self {
-        let scripts = scripts.named_context();
-        Self { scripts, ..self }
-    }
-
-    /// The connection in use.
-    #[must_use]
-    pub fn conn(&self) -> &Conn {
-        &self.conn
-    }
-
-    /// The time, in milliseconds since 1970.
-    ///
-    /// # Errors
-    /// If the server does not say it.
-    pub async fn now_ms(&self) -> Result<u64, Error> {
-        self.clock.now(&self.conn).await
+    pub fn with_scripts(mut self, scripts: &Scripts) -> Self {
+        self.session.scripts = scripts.named_context();
+        self
     }
 
     /// Draws the next number of a kind of objects, whose keys begin with `prefix`; nothing when all are taken.

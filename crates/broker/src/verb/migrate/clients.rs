@@ -22,14 +22,14 @@ impl Broker {
     /// this user see them.
     pub(super) async fn waiting_clients(&self) -> Result<Option<Vec<Waiting>>, Error> {
         let list = redis::cmd("CLIENT").arg("LIST").to_owned();
-        match self.ask::<String>(&list).await {
+        match self.ask::<String>("migrate", &list).await {
             Ok(text) => {
                 let db = redis::aio::ConnectionLike::get_db(&self.conn);
                 Ok(Some(
                     text.lines().filter_map(|line| waiting(line, db)).collect(),
                 ))
             }
-            Err(Error::Call { source, .. }) if source.code() == Some("NOPERM") => Ok(None),
+            Err(Error::Denied { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -157,7 +157,7 @@ impl Broker {
     /// If the server does not take the call.
     pub async fn migrations(&self) -> Result<BTreeMap<String, Migration>, Error> {
         let config = redis::cmd("HGETALL").arg(self.keys.config()).to_owned();
-        let fields: Vec<(String, Vec<u8>)> = self.ask(&config).await?;
+        let fields: Vec<(String, Vec<u8>)> = self.ask("migrate", &config).await?;
         let migration = |(name, value): (String, Vec<u8>)| {
             let script_type = name.strip_prefix(super::FIELD)?;
             let set = String::from_utf8(value).ok()?.parse().ok()?;
@@ -177,7 +177,7 @@ impl Broker {
             .arg(SCAN_COUNT)
             .arg("TYPE")
             .arg("hash");
-        let (next, keys): (u64, Vec<Vec<u8>>) = self.ask(&scan).await?;
+        let (next, keys): (u64, Vec<Vec<u8>>) = self.ask("migrate", &scan).await?;
         let ids: Vec<_> = texts(keys)
             .filter_map(|key| self.keys.job_of_key(&key))
             .collect();

@@ -149,7 +149,7 @@ impl Broker {
         Ok(Survey {
             types: gathered.types.into_values().collect(),
             unroutable: gathered.unroutable,
-            watched: self.ask(&watch).await?,
+            watched: self.ask("survey", &watch).await?,
             listeners: self.waiting_clients().await?,
         })
     }
@@ -338,7 +338,7 @@ impl Broker {
             .arg(0)
             .arg(-1)
             .to_owned();
-        let members: Vec<String> = self.ask(&range).await?;
+        let members: Vec<String> = self.ask("survey", &range).await?;
         let old = |member: &String| {
             let (worker, queue) = member.split_once(' ')?;
             let old = !queue.starts_with(&self.keys.work_prefix());

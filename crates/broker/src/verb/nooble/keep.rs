@@ -83,13 +83,16 @@ impl Nooble {
         call.push_arg(&source.keys.tries);
         call.push_arg(&source.keys.processing);
         call.push_arg(HAND_WAITS.as_millis() as u64);
-        let (rows, next): (Vec<Row>, String) = match call.run(&self.conn).await {
+        let (rows, next): (Vec<Row>, String) = match call.answer(&self.conn).await {
             // Nothing was given to a group that is not there.
             Err(Error::Call { source: error, .. }) if is_no_group(&error) => {
                 self.prepare(source).await?;
                 Default::default()
             }
-            told => told?,
+            answer => {
+                let mut answer = answer?;
+                (answer.next("messages")?, answer.next("next")?)
+            }
         };
         let received =
             |(id, given, lost, fields): Row| Received::new(source, id, (given, lost), fields);
@@ -111,7 +114,8 @@ impl Nooble {
         let mut call = self.call(Verb::NooblePromote, source);
         call.push_key(&source.keys.delayed);
         call.push_arg(MAX_ITEMS);
-        let (moved, next): (usize, f64) = call.run(&self.conn).await?;
+        let mut answer = call.answer(&self.conn).await?;
+        let (moved, next): (usize, f64) = (answer.next("moved")?, answer.next("next")?);
         let next = u64::try_from(next as i64).ok().map(Duration::from_millis);
         Ok((moved, next))
     }

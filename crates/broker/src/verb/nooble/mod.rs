@@ -11,6 +11,7 @@ mod step;
 mod subscribe;
 mod tidy;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use meshwork_model::keys::nooble::{Dialect, QueueKeys, QueueManager};
@@ -23,12 +24,12 @@ pub use send::Asked;
 pub use step::{Kept, Room, Step, Stepped};
 pub use tidy::Over;
 
-use crate::Outages;
+use crate::acl;
 use crate::clock::Clock;
 use crate::conn::{Conn, ConnectError, Target};
-use crate::doctor::access;
-use crate::error::{Error, keys_of};
-use crate::script::{Call, Named, Scripts, Verb};
+use crate::error::Error;
+use crate::script::{Call, Scripts, Verb};
+use crate::session::Session;
 
 /// What the names of our workers begin with: the others of a group are of another make.
 const OURS: &str = "mw.";
@@ -36,10 +37,15 @@ const OURS: &str = "mw.";
 /// The verbs for one deployment of Nooble4; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Nooble {
-    conn: Conn,
-    names: Arc<QueueManager>,
-    scripts: Named,
-    clock: Clock,
+    session: Session<Arc<QueueManager>>,
+}
+
+impl Deref for Nooble {
+    type Target = Session<Arc<QueueManager>>;
+
+    fn deref(&self) -> &Session<Arc<QueueManager>> {
+        &self.session
+    }
 }
 
 /// What the server's access rules keep a service from.
@@ -78,12 +84,6 @@ impl Source {
 }
 
 impl Nooble {
-    /// What fails over this connection, and those made from it.
-    #[must_use]
-    pub fn outages(&self) -> &Outages {
-        self.conn.outages()
-    }
-
     /// Connects to `target`.
     ///
     /// # Errors
@@ -101,12 +101,9 @@ impl Nooble {
     /// The verbs over a connection that is there already.
     #[must_use]
     pub fn new(conn: Conn, names: QueueManager) -> Self {
-        Self {
-            scripts: Scripts::default().named_nooble(&names),
-            conn,
-            names: Arc::new(names),
-            clock: Clock::default(),
-        }
+        let scripts = Scripts::default().named_nooble(&names);
+        let session = Session::new(conn, Arc::new(names), scripts);
+        Self { session }
     }
 
     /// The same verbs over a connection of their own.
@@ -114,54 +111,36 @@ impl Nooble {
     /// # Errors
     /// If it cannot be made.
     pub async fn dedicated(&self) -> Result<Self, Error> {
-        let conn = self.conn.dedicated().await.map_err(Error::connect)?;
-        Ok(Self {
-            conn,
-            ..self.clone()
-        })
-    }
-
-    /// Gives all scripts to the server, so that none has to be sent when it is first needed.
-    ///
-    /// # Errors
-    /// If the server does not take them.
-    pub async fn load(&self) -> Result<(), Error> {
-        self.scripts.load(&self.conn).await
+        let session = self.session.dedicated().await?;
+        Ok(Self { session })
     }
 
     /// With another clock than the server's.
     #[must_use]
-    pub fn with_clock(self, clock: Clock) -> Self {
-        Self { clock, ..self }
+    pub fn with_clock(mut self, clock: Clock) -> Self {
+        self.session.clock = clock;
+        self
     }
 
     /// With scripts that were altered.
     #[must_use]
-    pub fn with_scripts(self, scripts: &Scripts) -> Self {
-        Self {
-            scripts: scripts.named_nooble(&self.names),
-            ..self
-        }
+    pub fn with_scripts(mut self, scripts: &Scripts) -> Self {
+        self.session.scripts = scripts.named_nooble(&self.session.keys);
+        self
     }
 
     /// The names in use.
     #[must_use]
     pub fn names(&self) -> &QueueManager {
-        &self.names
-    }
-
-    /// The connection in use.
-    #[must_use]
-    pub fn conn(&self) -> &Conn {
-        &self.conn
+        &self.keys
     }
 
     /// Where a service takes its actions.
     #[must_use]
     pub fn actions(&self, service: &str, context: Option<&str>) -> Arc<Source> {
-        let of_streams = self.names.dialect() == Dialect::Streams;
+        let of_streams = self.keys.dialect() == Dialect::Streams;
         Arc::new(Source {
-            keys: self.names.action_keys(service, context),
+            keys: self.keys.action_keys(service, context),
             group: of_streams.then(|| QueueManager::group(service)),
         })
     }
@@ -170,7 +149,7 @@ impl Nooble {
     #[must_use]
     pub fn callbacks(&self, client: &str, event: &str, call: Option<&str>) -> Arc<Source> {
         Arc::new(Source {
-            keys: self.names.callback_keys(client, event, call),
+            keys: self.keys.callback_keys(client, event, call),
             group: None,
         })
     }
@@ -186,7 +165,7 @@ impl Nooble {
     /// What this user may not say of a queue that a service takes from, and whether the service would take nothing
     /// then. Nothing where the server does not tell, as the embedded engine, which has no users.
     pub async fn denied(&self, source: &Source) -> Denied {
-        let told = access::of_service(&self.conn, source.queue(), source.group.is_some()).await;
+        let told = acl::of_service(&self.conn, source.queue(), source.group.is_some()).await;
         let (commands, takes_nothing) = told.unwrap_or_default();
         Denied {
             commands,
@@ -198,16 +177,6 @@ impl Nooble {
     fn call(&self, verb: Verb, source: &Source) -> Call<'_> {
         let call = self.scripts.call(verb).key(source.queue());
         call.arg(self.clock.argument()).arg(source.group())
-    }
-
-    /// A command that is no script.
-    async fn ask<T: redis::FromRedisValue>(
-        &self,
-        verb: &'static str,
-        cmd: &redis::Cmd,
-    ) -> Result<T, Error> {
-        let asked = cmd.query_async(&mut self.conn.clone()).await;
-        asked.map_err(|source| Error::of_keys(verb, &keys_of(cmd), source))
     }
 }
 

@@ -9,8 +9,7 @@ use super::keep::{HAND_WAITS, MAX_WAIT};
 use super::{Nooble, OURS, Source, room_for};
 use crate::error::Error;
 use crate::script::Verb;
-use crate::verb::park::{Parking, parking, unpark, waited, waited_and_more};
-use crate::verb::{MAX_ITEMS, at_most};
+use crate::verb::{BlockingConn, MAX_ITEMS, at_most};
 
 /// A message that is this worker's: as long as it is renewed, of a stream; as the worker is, of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,22 +71,6 @@ impl Nooble {
         format!("{OURS}{incarnation}")
     }
 
-    /// Makes a connection to wait on.
-    ///
-    /// # Errors
-    /// If the server does not let us.
-    pub async fn parking(&self) -> Result<Parking, Error> {
-        parking(&self.conn).await
-    }
-
-    /// Ends a wait on `parking`, if there is one.
-    ///
-    /// # Errors
-    /// If the server does not take the call.
-    pub async fn unpark(&self, parking: &Parking) -> Result<(), Error> {
-        unpark(&self.conn, parking).await
-    }
-
     /// Makes the stream and its group, if they are not there: a group that is new is given what stands in the
     /// stream already. Of a list there is nothing to make.
     ///
@@ -139,7 +122,7 @@ impl Nooble {
     /// If the connection breaks, or the queue is something else.
     pub async fn wait(
         &self,
-        parking: &Parking,
+        blocking: &BlockingConn,
         worker: &str,
         source: &Arc<Source>,
         wait: Duration,
@@ -148,7 +131,7 @@ impl Nooble {
         let wait = wait.min(MAX_WAIT);
         if source.group.is_some() {
             let cmd = read_group(worker, source, 1, Some(wait));
-            let given = waited("wait", &parking.conn, &cmd, before + wait).await;
+            let given = blocking.call("wait", &cmd, before + wait).await;
             let given = match given {
                 Ok(value) => Streams::from_redis_value(value).map_err(Into::into),
                 Err(Error::Call { source, .. }) => Err(source),
@@ -157,7 +140,7 @@ impl Nooble {
             return Ok(self.given(source, given).await?.pop());
         }
         let both = move_to_hand(source, worker, wait);
-        let mut told = waited_and_more("wait", &parking.conn, &both, before + wait).await?;
+        let mut told = blocking.call_all("wait", &both, before + wait).await?;
         let value = told.next().unwrap_or(Value::Nil);
         let message = Option::<Vec<u8>>::from_redis_value(value).map_err(|error| Error::Call {
             verb: "wait",

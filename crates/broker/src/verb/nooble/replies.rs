@@ -6,8 +6,7 @@ use redis::FromRedisValue;
 
 use super::{Nooble, room_for};
 use crate::error::Error;
-use crate::verb::park::{Parking, waited_to_its_end};
-use crate::verb::{MAX_ITEMS, at_most};
+use crate::verb::{BlockingConn, MAX_ITEMS, at_most};
 
 /// The most answers taken in one call.
 const MOST: usize = 100;
@@ -28,7 +27,7 @@ impl Nooble {
     /// then: who waits for them is told when its time is up.
     pub async fn replies(
         &self,
-        parking: &Parking,
+        blocking: &BlockingConn,
         lists: &[String],
         wait: Duration,
         before: Duration,
@@ -38,8 +37,8 @@ impl Nooble {
         cmd.arg("BLMPOP");
         cmd.arg(wait.as_secs_f64()).arg(lists.len()).arg(lists);
         cmd.arg("RIGHT").arg("COUNT").arg(MOST);
-        let place = (&self.conn, parking);
-        let value = waited_to_its_end("replies", place, &cmd, before + wait).await?;
+        let value = blocking.call_to_its_end(self, "replies", &cmd, before + wait);
+        let value = value.await?;
         let popped = Popped::from_redis_value(value).map_err(|error| Error::Call {
             verb: "replies",
             source: error.into(),

@@ -121,7 +121,8 @@ impl Nooble {
         call.push_arg(failure.longest_pause.as_millis() as u64);
         call.push_arg(failure.error);
         call.push_arg(failure.token);
-        let (told, runs): (String, u32) = call.run(&self.conn).await?;
+        let mut answer = call.answer(&self.conn).await?;
+        let (told, runs): (String, u32) = (answer.next("told")?, answer.next("runs")?);
         match told.as_str() {
             "again" => Ok(Failed::Again(runs)),
             "failed" => Ok(Failed::Failed(runs)),

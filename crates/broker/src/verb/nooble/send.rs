@@ -31,7 +31,7 @@ impl Nooble {
         asked: Option<Asked<'_>>,
     ) -> Result<(), Error> {
         let mut send = room_for(queue.len() + message.len());
-        match self.names.dialect() {
+        match self.keys.dialect() {
             Dialect::Streams => send.arg("XADD").arg(queue).arg("*").arg("data"),
             Dialect::Lists => send.arg("LPUSH").arg(queue),
         };
@@ -54,7 +54,7 @@ impl Nooble {
     /// # Errors
     /// If the server does not take the call; repeat it then.
     pub async fn has_service(&self, service: &str) -> Result<bool, Error> {
-        let keys = self.names.action_keys(service, None);
+        let keys = self.keys.action_keys(service, None);
         let mut cmd = redis::cmd("EXISTS");
         cmd.arg(&keys.queue).arg(&keys.workers);
         cmd.arg(&keys.delayed).arg(&keys.dead);

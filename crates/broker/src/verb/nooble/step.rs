@@ -9,7 +9,7 @@ use redis::FromRedisValue;
 use super::Nooble;
 use crate::error::Error;
 use crate::script::Verb;
-use crate::verb::park::{Parking, waited};
+use crate::verb::BlockingConn;
 
 /// A step of a cycle.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +83,7 @@ impl Nooble {
         again_after: Option<Duration>,
         room: Room,
     ) -> Result<Stepped, Error> {
-        let of_streams = self.names.dialect() == Dialect::Streams;
+        let of_streams = self.keys.dialect() == Dialect::Streams;
         let call = self.scripts.call(Verb::NoobleStep);
         let call = call.key(step.cycle).key(queue);
         let call = call
@@ -95,8 +95,9 @@ impl Nooble {
             .arg(room.stays.as_millis() as u64)
             .arg(room.steps)
             .arg(room.bytes);
-        let (told, message, since, answer): (String, String, u64, String) =
-            call.run(&self.conn).await?;
+        let mut read = call.answer(&self.conn).await?;
+        let (told, message): (String, String) = (read.next("told")?, read.next("message")?);
+        let (since, answer) = (read.next("since")?, read.next("answer")?);
         match told.as_str() {
             "asked" => Ok(Stepped::Asked),
             "again" => Ok(Stepped::Again { message }),
@@ -126,7 +127,8 @@ impl Nooble {
         let call = self.scripts.call(Verb::NoobleKeepAnswer);
         let call = call.key(step.cycle).key(list).arg(step.name).arg(answer);
         let call = call.arg(room.stays.as_millis() as u64).arg(room.bytes);
-        let (told, kept): (String, String) = call.run(&self.conn).await?;
+        let mut read = call.answer(&self.conn).await?;
+        let (told, kept): (String, String) = (read.next("told")?, read.next("kept")?);
         match told.as_str() {
             "kept" => Ok(Kept::Kept(kept)),
             "full" => Ok(Kept::Full),
@@ -148,7 +150,7 @@ impl Nooble {
             .await
     }
 
-    /// The oldest answer on a list, where it stays: whoever dies now has lost nothing. It is waited for on `parking`,
+    /// The oldest answer on a list, where it stays: whoever dies now has lost nothing. It is waited for on `blocking`,
     /// if there is one; None if none came in time.
     ///
     /// # Errors
@@ -156,9 +158,9 @@ impl Nooble {
     pub async fn peek(
         &self,
         list: &str,
-        parked: Option<(&Parking, Duration)>,
+        parked: Option<(&BlockingConn, Duration)>,
     ) -> Result<Option<Vec<u8>>, Error> {
-        let Some((parking, wait)) = parked else {
+        let Some((blocking, wait)) = parked else {
             let mut cmd = redis::cmd("LRANGE");
             let last = self.ask::<Vec<Vec<u8>>>("peek", cmd.arg(list).arg(-1).arg(-1));
             return Ok(last.await?.pop());
@@ -167,7 +169,7 @@ impl Nooble {
         let mut cmd = redis::cmd("BLMOVE");
         cmd.arg(list).arg(list).arg("RIGHT").arg("RIGHT");
         cmd.arg(wait.as_secs_f64());
-        let value = waited("peek", &parking.conn, &cmd, wait).await?;
+        let value = blocking.call("peek", &cmd, wait).await?;
         Option::from_redis_value(value).map_err(|error| Error::Call {
             verb: "peek",
             source: error.into(),

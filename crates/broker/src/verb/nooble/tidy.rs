@@ -53,7 +53,7 @@ impl Nooble {
         if over.is_empty() {
             return Ok(());
         }
-        let trace = self.names.trace();
+        let trace = self.keys.trace();
         let (mut all, mut forget) = (redis::pipe(), redis::cmd("DEL"));
         for one in over {
             all.cmd("XADD").arg(&trace);
@@ -80,7 +80,7 @@ impl Nooble {
         at_most("traced", MAX_ITEMS, most)?;
         let end = before.map_or_else(|| "+".to_owned(), |id| format!("({id}"));
         let mut cmd = redis::cmd("XREVRANGE");
-        cmd.arg(self.names.trace()).arg(end).arg("-");
+        cmd.arg(self.keys.trace()).arg(end).arg("-");
         let found: Vec<_> = self.ask("traced", cmd.arg("COUNT").arg(most)).await?;
         let read = |entry| {
             let entry = Entry::read(entry);

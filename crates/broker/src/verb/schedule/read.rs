@@ -102,7 +102,7 @@ impl Broker {
             .arg("COUNT")
             .arg(PAGE)
             .to_owned();
-        let (next, found): (u64, Vec<(Vec<u8>, f64)>) = self.ask(&scan).await?;
+        let (next, found): (u64, Vec<(Vec<u8>, f64)>) = self.ask("schedules", &scan).await?;
         // What somebody else put there has no name of ours.
         let names = found.into_iter().map(|(name, _)| text(name).parse().ok());
         let schedules = self.read_schedules(names.flatten().collect()).await?;

@@ -58,10 +58,10 @@ async fn what_stood_there_before_the_group_comes_too(world: &World) -> Outcome {
 async fn what_comes_while_one_waits(world: &World) -> Outcome {
     for side in Side::both(world)? {
         side.send(&[]).await?;
-        let parking = side.verbs.parking().await?;
+        let blocking = side.verbs.blocking_conn().await?;
         let wait = side
             .verbs
-            .wait(&parking, W1, &side.source, PATIENCE, Duration::ZERO);
+            .wait(&blocking, W1, &side.source, PATIENCE, Duration::ZERO);
         let (got, sent) = tokio::join!(wait, side.verbs.send(side.queue(), "m1", None));
         sent?;
         same!(texts(got?.as_slice()), ["m1"]);
@@ -73,21 +73,21 @@ async fn what_comes_while_one_waits(world: &World) -> Outcome {
 async fn a_wait_ends(world: &World) -> Outcome {
     for side in Side::both(world)? {
         side.send(&[]).await?;
-        let parking = side.verbs.parking().await?;
+        let blocking = side.verbs.blocking_conn().await?;
         let soon = Duration::from_millis(10);
         same!(
             side.verbs
-                .wait(&parking, W1, &side.source, soon, Duration::ZERO)
+                .wait(&blocking, W1, &side.source, soon, Duration::ZERO)
                 .await?,
             None
         );
         let wait = side
             .verbs
-            .wait(&parking, W1, &side.source, 2 * MAX_WAIT, Duration::ZERO);
+            .wait(&blocking, W1, &side.source, 2 * MAX_WAIT, Duration::ZERO);
         let ended = async {
             // The wait may have reached the server only after the word to end it.
             loop {
-                if let Err(error) = side.verbs.unpark(&parking).await {
+                if let Err(error) = side.verbs.unblock(&blocking).await {
                     return error;
                 }
                 tokio::task::yield_now().await;
@@ -116,17 +116,17 @@ async fn a_stream_that_is_deleted_is_made_again(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     side.send(&[]).await?;
     world.raw::<()>(&["DEL", side.queue()]).await?;
-    let parking = side.verbs.parking().await?;
+    let blocking = side.verbs.blocking_conn().await?;
     same!(
         side.verbs
-            .wait(&parking, W1, &side.source, PATIENCE, Duration::ZERO)
+            .wait(&blocking, W1, &side.source, PATIENCE, Duration::ZERO)
             .await?,
         None
     );
     side.verbs.send(side.queue(), "m1", None).await?;
     let got = side
         .verbs
-        .wait(&parking, W1, &side.source, PATIENCE, Duration::ZERO)
+        .wait(&blocking, W1, &side.source, PATIENCE, Duration::ZERO)
         .await?;
     same!(texts(got.as_slice()), ["m1"]);
     Ok(())
@@ -157,10 +157,10 @@ async fn a_queue_of_another_kind_is_an_error(world: &World) -> Outcome {
                 .await
                 .is_err_and(|it| names_it(it.to_string()))
         );
-        let parking = side.verbs.parking().await?;
+        let blocking = side.verbs.blocking_conn().await?;
         let waits = side
             .verbs
-            .wait(&parking, W1, &side.source, PATIENCE, Duration::ZERO);
+            .wait(&blocking, W1, &side.source, PATIENCE, Duration::ZERO);
         check!(waits.await.is_err_and(|it| names_it(it.to_string())));
         let made = side.verbs.prepare(&side.source).await;
         let named = matches!(&made, Err(Error::WrongType { key, .. }) if key == side.queue());
@@ -212,10 +212,10 @@ async fn answers_come_together(world: &World) -> Outcome {
     let [side, _] = Side::both(world)?;
     let (list, other) = (side.replies(), format!("{}:other", side.replies()));
     world.raw::<()>(&["LPUSH", &list, "r1", "r2"]).await?;
-    let parking = side.verbs.parking().await?;
+    let blocking = side.verbs.blocking_conn().await?;
     let both = [other.clone(), list.clone()];
     let wait = async |wait| {
-        let waits = side.verbs.replies(&parking, &both, wait, Duration::ZERO);
+        let waits = side.verbs.replies(&blocking, &both, wait, Duration::ZERO);
         waits.await
     };
     same!(wait(PATIENCE).await?, [b"r1", b"r2"]);
@@ -249,10 +249,10 @@ async fn what_is_in_the_hand_ends(world: &World) -> Outcome {
     same!(texts(&side.receive_as(W1, 1).await?), ["m1"]);
     same!(side.ttl(&hand).await?, HAND_WAITS);
     world.raw::<()>(&["DEL", &hand]).await?;
-    let parking = side.verbs.parking().await?;
+    let blocking = side.verbs.blocking_conn().await?;
     let wait = side
         .verbs
-        .wait(&parking, W1, &side.source, PATIENCE, Duration::ZERO);
+        .wait(&blocking, W1, &side.source, PATIENCE, Duration::ZERO);
     same!(texts(wait.await?.as_slice()), ["m2"]);
     same!(side.ttl(&hand).await?, HAND_WAITS);
     same!(side.receive_as(W2, 1).await?, []);

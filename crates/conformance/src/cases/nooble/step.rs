@@ -233,8 +233,8 @@ async fn an_answer_stays_where_it_came(world: &World) -> Outcome {
         // One that came twice.
         side.answered("r2").await?;
         let before = world.list(&list).await?;
-        let parking = side.verbs.parking().await?;
-        for parked in [None, Some((&parking, WAIT))] {
+        let blocking = side.verbs.blocking_conn().await?;
+        for parked in [None, Some((&blocking, WAIT))] {
             let came = side.verbs.peek(&list, parked).await?;
             same!(came.as_deref(), Some(&b"r1"[..]));
         }
@@ -248,7 +248,10 @@ async fn who_waits_for_an_answer_leaves_it(world: &World) -> Outcome {
     for side in Side::both(world)? {
         let list = side.replies();
         let taken = side.started("m1").await?;
-        let waiters = [side.verbs.parking().await?, side.verbs.parking().await?];
+        let waiters = [
+            side.verbs.blocking_conn().await?,
+            side.verbs.blocking_conn().await?,
+        ];
         let nothing = (&waiters[0], Duration::from_millis(1));
         same!(side.verbs.peek(&list, Some(nothing)).await?, None);
         let wait = async |at: usize| {

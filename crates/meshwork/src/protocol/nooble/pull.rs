@@ -144,9 +144,11 @@ impl Pull {
             let before = wait * waits.len() as u32;
             let (state, source) = (Arc::clone(state), Arc::clone(source));
             let known = queue.known_for();
-            waits.push(|broker, parking| async move {
+            waits.push(|broker, blocking| async move {
                 let worker = &state.setup.worker;
-                let came = broker.wait(&parking, worker, &source, wait, before).await?;
+                let came = broker
+                    .wait(&blocking, worker, &source, wait, before)
+                    .await?;
                 known.in_time("wait", came, Option::is_none)
             });
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, MaybeDone, maybe_done};
 use meshwork_broker::nooble::Nooble;
-use meshwork_broker::{Error, Parking};
+use meshwork_broker::{BlockingConn, Error};
 
 /// How long a wait that is told to end may take before the server is asked once more.
 const UNPARK_AGAIN: Duration = Duration::from_millis(20);
@@ -23,7 +23,7 @@ const UNPARKS: u32 = 300;
 /// What has been asked for on one connection.
 pub(super) struct Waits<T> {
     broker: Nooble,
-    parking: Parking,
+    blocking: BlockingConn,
     waits: InOrder<Result<T, Error>>,
 }
 
@@ -32,7 +32,7 @@ impl<T: Send + 'static> Waits<T> {
     pub(super) async fn open(broker: &Nooble) -> Result<Self, Error> {
         Ok(Self {
             broker: broker.clone(),
-            parking: broker.parking().await?,
+            blocking: broker.blocking_conn().await?,
             waits: InOrder::default(),
         })
     }
@@ -42,12 +42,12 @@ impl<T: Send + 'static> Waits<T> {
     }
 
     /// Waits once more, behind the others. It is sent when [`Self::next`] is polled.
-    pub(super) fn push<F>(&mut self, wait: impl FnOnce(Nooble, Parking) -> F)
+    pub(super) fn push<F>(&mut self, wait: impl FnOnce(Nooble, BlockingConn) -> F)
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
         self.waits
-            .push(wait(self.broker.clone(), self.parking.clone()));
+            .push(wait(self.broker.clone(), self.blocking.clone()));
     }
 
     /// What the first of them brings; where there is none, nothing ever. It may be dropped and called again.
@@ -60,7 +60,7 @@ impl<T: Send + 'static> Waits<T> {
     pub(super) async fn end(&mut self, mut came: impl FnMut(T)) -> Result<(), Error> {
         let mut answered = 0;
         while self.len() > 0 {
-            match self.broker.unpark(&self.parking).await {
+            match self.broker.unblock(&self.blocking).await {
                 Ok(()) => answered += 1,
                 Err(error) => tracing::debug!(%error, "the wait ends by itself"),
             }

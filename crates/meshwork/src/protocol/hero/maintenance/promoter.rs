@@ -110,9 +110,9 @@ async fn wait_over_one(
     wakeup: &Notify,
     backoff: &mut Backoff,
 ) -> Result<Never, Error> {
-    let parking = broker.parking().await?;
+    let blocking = broker.blocking_conn().await?;
     loop {
-        if broker.await_due(&parking, WAIT).await? {
+        if broker.wait_for_due(&blocking, WAIT).await? {
             wakeup.notify_one();
         }
         *backoff = Backoff::new();

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use meshwork_broker::Parking;
+use meshwork_broker::BlockingConn;
 use meshwork_broker::nooble::Nooble;
 use meshwork_model::keys::nooble::QueueManager;
 use meshwork_model::nooble::{Response, uuid};
@@ -58,7 +58,7 @@ pub(super) struct Replies {
     endings: TaskTracker,
     /// Connections for lists of single calls.
     spaces: Semaphore,
-    idle: Mutex<Vec<Parking>>,
+    idle: Mutex<Vec<BlockingConn>>,
 }
 
 /// How a call waits.

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use meshwork_broker::nooble::Nooble;
-use meshwork_broker::{Backoff, Parking};
+use meshwork_broker::{Backoff, BlockingConn};
 use meshwork_model::nooble::Response;
 use tokio::sync::SemaphorePermit;
 use tokio::time::Instant;
@@ -23,7 +23,7 @@ const LATE: Duration = Duration::from_secs(2);
 
 /// A connection that one wait has for itself.
 struct Space<'a> {
-    parking: Parking,
+    blocking: BlockingConn,
     _permit: SemaphorePermit<'a>,
 }
 
@@ -55,15 +55,15 @@ impl Replies {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
-        let parking = match idle {
-            Some(parking) => parking,
-            None => match tokio::time::timeout_at(until, broker.parking()).await {
+        let blocking = match idle {
+            Some(blocking) => blocking,
+            None => match tokio::time::timeout_at(until, broker.blocking_conn()).await {
                 Ok(made) => made?,
                 Err(_) => return Ok(None),
             },
         };
         Ok(Some(Space {
-            parking,
+            blocking,
             _permit: permit,
         }))
     }
@@ -71,7 +71,7 @@ impl Replies {
     /// A wait is over, and its connection sound.
     fn vacate(&self, space: Space<'_>) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.push(space.parking);
+        idle.push(space.blocking);
     }
 
     /// The oldest message on a list, where it stays: what comes within one turn, or, if no connection is free after
@@ -88,7 +88,7 @@ impl Replies {
             *pause = longer(*pause);
             return Ok(broker.peek(list, None).await?);
         };
-        let parked = Some((&space.parking, left(turn)));
+        let parked = Some((&space.blocking, left(turn)));
         match broker.peek(list, parked).await {
             // It might move a message, for all that the server knows. Reading is never refused.
             Err(error) if error.is_out_of_memory() => {

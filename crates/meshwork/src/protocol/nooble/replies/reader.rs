@@ -115,8 +115,8 @@ impl Reading<'_> {
             self.lists.rotate_left(1);
             let lists = self.lists.clone();
             let before = SLICE * self.waits.len() as u32;
-            self.waits.push(|broker, parking| async move {
-                broker.replies(&parking, &lists, SLICE, before).await
+            self.waits.push(|broker, blocking| async move {
+                broker.replies(&blocking, &lists, SLICE, before).await
             });
         }
     }

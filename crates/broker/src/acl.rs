@@ -1,0 +1,269 @@
+//! Rights: the commands that Meshwork says to a server, the ACL rules that allow them and no others, and what a user lacks.
+
+use meshwork_model::keys::bananas::Bananas;
+use meshwork_model::keys::hero::Hero;
+use meshwork_model::name::Namespace;
+use redis::RedisResult;
+
+use crate::conn::Conn;
+
+/// Every command that Meshwork says, in scripts and outside, each as it may be said of a key `K`. The tests
+/// run all verbs as a user who may say these and no others.
+const COMMANDS: [&str; 64] = [
+    "blmove K K LEFT RIGHT 1",
+    "blpop K 1",
+    "client|id",
+    "client|unblock 1",
+    "cluster|slots",
+    "del K",
+    "eval s 1 K",
+    "evalsha s 1 K",
+    "exists K",
+    "get K",
+    "hdel K f",
+    "hello",
+    "hexists K f",
+    "hget K f",
+    "hgetall K",
+    "hincrby K f 1",
+    "hlen K",
+    "hmget K f",
+    "hset K f v",
+    "hsetnx K f v",
+    "hstrlen K f",
+    "incr K",
+    "info",
+    "llen K",
+    "lmove K K LEFT RIGHT",
+    "lmpop 1 K RIGHT",
+    "lpop K",
+    "lpos K v",
+    "lpush K v",
+    "lrange K 0 1",
+    "lrem K 0 v",
+    "ltrim K 0 1",
+    "pexpire K 1",
+    "ping",
+    "role",
+    "rpop K",
+    "rpush K v",
+    "sadd K v",
+    "scan 0",
+    "scard K",
+    "script|load s",
+    "select 0",
+    "set K v",
+    "srem K v",
+    "sscan K 0",
+    "time",
+    "type K",
+    "wait 1 1",
+    "xadd K * f v",
+    "xrange K - +",
+    "xread STREAMS K 0",
+    "xrevrange K + -",
+    "zadd K 1 v",
+    "zcard K",
+    "zpopmin K",
+    "zrange K 0 1",
+    "zrangebyscore K 0 1",
+    "zrank K v",
+    "zrem K v",
+    "zremrangebyscore K 0 1",
+    "zrevrangebyscore K 1 0",
+    "zscan K 0",
+    "zscore K v",
+    "acl|whoami",
+];
+
+/// Which of ARGV, a command each, this user may not say.
+const MAY_NOT: &str = "\
+local denied = {}
+for at, command in ipairs(ARGV) do
+  local words = {}
+  for word in string.gmatch(command, '%S+') do words[#words + 1] = word end
+  local known, may = pcall(redis.acl_check_cmd, unpack(words))
+  if known and not may then denied[#denied + 1] = at end
+end
+return denied";
+
+fn name(command: &str) -> &str {
+    command.split(' ').next().unwrap_or(command)
+}
+
+/// The rule for `ACL SETUSER` that gives a user what Meshwork needs in `namespace`, and nothing else.
+#[must_use]
+pub fn rights(namespace: &Namespace) -> String {
+    let commands: Vec<_> = COMMANDS
+        .iter()
+        .map(|command| format!("+{}", name(command)))
+        .collect();
+    let commands = commands.join(" ");
+    format!("resetkeys ~{namespace}:* resetchannels -@all {commands}")
+}
+
+/// What jobs of Bananas need besides.
+const BANANAS_COMMANDS: [&str; 4] = ["getrange", "publish", "subscribe", "unsubscribe"];
+
+/// The rules for `ACL SETUSER` that such a user needs besides for jobs of Bananas under `prefix`.
+#[must_use]
+pub fn bananas_rights(prefix: &Namespace) -> String {
+    let keys = Bananas::new(prefix.clone());
+    let commands = BANANAS_COMMANDS.map(|command| format!("+{command}"));
+    let channels = keys.notify_prefix();
+    format!("~{prefix}:* &{channels}* {}", commands.join(" "))
+}
+
+/// What actions of Nooble4 need besides, each as it may be said of a key or a channel `K`.
+const NOOBLE_COMMANDS: [&str; 13] = [
+    "blmpop 1 1 K RIGHT",
+    "persist K",
+    "pttl K",
+    "publish K m",
+    "subscribe K",
+    "xack K g 1-1",
+    "xclaim K g c 0 1-1",
+    "xdel K 1-1",
+    "xgroup CREATE K g 0",
+    "xinfo STREAM K",
+    "xpending K g",
+    "xreadgroup GROUP g c STREAMS K >",
+    "xtrim K MAXLEN 1",
+];
+
+/// What a service says of its queue: what it takes nothing without, and the rest.
+struct OfService {
+    needed: &'static [&'static str],
+    besides: &'static [&'static str],
+}
+
+const OF_STREAM: OfService = OfService {
+    needed: &["evalsha", "xreadgroup"],
+    besides: &[
+        "xack", "xadd", "xclaim", "xdel", "xgroup", "xinfo", "xpending", "xtrim",
+    ],
+};
+const OF_LIST: OfService = OfService {
+    needed: &["evalsha", "lmove", "blmove"],
+    besides: &["lpush", "lrem", "lrange", "pexpire"],
+};
+
+/// The rules for `ACL SETUSER` that such a user needs besides for actions of Nooble4 under `prefix`.
+#[must_use]
+pub fn nooble_rights(prefix: &Namespace) -> String {
+    let commands = NOOBLE_COMMANDS.map(|command| format!("+{}", name(command)));
+    format!("~{prefix}:* &{prefix}:* {}", commands.join(" "))
+}
+
+/// The commands that this user may not say, or not of the namespace's keys. None if the server does not tell.
+pub(crate) async fn denied(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>> {
+    match may_not_say(conn, &keys.lease(), &COMMANDS).await {
+        Ok(denied) => Some(denied),
+        Err(error) if error.code() == Some("NOPERM") => Some(vec!["eval"]),
+        Err(_) => None,
+    }
+}
+
+/// Which of these commands this user may not say of a key.
+async fn may_not_say(
+    conn: &Conn,
+    key: &str,
+    commands: &[&'static str],
+) -> RedisResult<Vec<&'static str>> {
+    let mut script = redis::cmd("EVAL");
+    script.arg(MAY_NOT).arg(0);
+    for command in commands {
+        script.arg(command.replace('|', " ").replace(" K", &format!(" {key}")));
+    }
+    let denied: Vec<usize> = script.query_async(&mut conn.clone()).await?;
+    let name = |at: usize| Some(name(commands.get(at.checked_sub(1)?)?));
+    Ok(denied.into_iter().filter_map(name).collect())
+}
+
+/// Which of the commands that `says` names this user may not say of a key. None if the server does not tell.
+async fn lacks(conn: &Conn, key: &str, says: impl Fn(&str) -> bool) -> Option<Vec<&'static str>> {
+    let all = COMMANDS.into_iter().chain(NOOBLE_COMMANDS);
+    let said: Vec<_> = all.filter(|command| says(name(command))).collect();
+    may_not_say(conn, key, &said).await.ok()
+}
+
+/// Which commands of a script this user may not say of a key, the call itself included. None if the server does not tell.
+pub(crate) async fn may_not(conn: &Conn, key: &str, source: &str) -> Option<Vec<&'static str>> {
+    let source = source.to_lowercase();
+    let says = |name: &str| name == "evalsha" || source.contains(&format!("call('{name}'"));
+    lacks(conn, key, says).await
+}
+
+/// What a service of actions may not say of a queue, and whether it takes nothing without. None if the server does
+/// not tell.
+pub(crate) async fn of_service(
+    conn: &Conn,
+    queue: &str,
+    is_stream: bool,
+) -> Option<(Vec<&'static str>, bool)> {
+    let OfService { needed, besides } = if is_stream { OF_STREAM } else { OF_LIST };
+    let says = |name: &str| needed.contains(&name) || besides.contains(&name);
+    let lacks = lacks(conn, queue, says).await?;
+    let takes_nothing = lacks.iter().any(|command| needed.contains(command));
+    Some((lacks, takes_nothing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::{Layout, Schema, Verb};
+
+    /// What scripts say is in no other list.
+    #[test]
+    fn no_script_says_what_is_not_among_the_rights() {
+        for verb in Verb::ALL {
+            let source = verb.source(Layout::Hero);
+            for call in ["redis.call('", "redis.pcall('"] {
+                for (at, _) in source.match_indices(call) {
+                    let said = source[at + call.len()..]
+                        .split('\'')
+                        .next()
+                        .unwrap_or_default();
+                    let said = said.to_lowercase();
+                    let besides = match verb.schema() {
+                        // What ends a job that was taken over tells Bananas, if it may.
+                        Schema::Hero | Schema::Bananas => &BANANAS_COMMANDS[..],
+                        Schema::Nooble => &NOOBLE_COMMANDS,
+                        Schema::Context => &[],
+                    };
+                    let among = COMMANDS.iter().any(|command| name(command) == said)
+                        || besides.iter().any(|command| name(command) == said);
+                    assert!(among, "{verb:?} says {said}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_documentation_gives_the_same_rights_for_bananas() {
+        let page = include_str!("../../../docs/bananas.md");
+        let rule = format!(
+            "ACL SETUSER meshwork {}\n",
+            bananas_rights(&Namespace::bananas())
+        );
+        assert!(page.contains(&rule), "{rule}");
+    }
+
+    #[test]
+    fn the_documentation_gives_the_same_rights_for_actions() {
+        let page = include_str!("../../../docs/actions.md");
+        let rule = nooble_rights(&Namespace::nooble());
+        assert!(page.contains(&rule), "{rule}");
+    }
+
+    #[test]
+    fn the_documentation_gives_the_same_rights() {
+        let page = include_str!("../../../docs/operations.md");
+        let page: Vec<_> = page.split_whitespace().collect();
+        let rule = rights(&Namespace::default());
+        assert!(
+            page.join(" ").contains(&format!(">PASSWORD {rule} ")),
+            "{rule}"
+        );
+    }
+}
