@@ -34,6 +34,8 @@ pub struct Swept {
     pub adopted: usize,
     /// Open jobs of other clients whose type cannot be told: nobody can push them again.
     pub unroutable: usize,
+    /// The next walk is not due yet.
+    pub rests: bool,
 }
 
 /// What stands on the canonical queues.
@@ -81,7 +83,11 @@ impl Broker {
         if walk.next == 0 {
             let recent = |began| now >= began && now < began + EVERY;
             if migrations.is_empty() && walk.began.is_some_and(recent) {
-                return Ok(Swept::default());
+                let rests = true;
+                return Ok(Swept {
+                    rests,
+                    ..Swept::default()
+                });
             }
             walk.began = Some(now);
         }

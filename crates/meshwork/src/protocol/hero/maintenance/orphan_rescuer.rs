@@ -1,11 +1,17 @@
 //! The orphan rescuer finds what nobody comes back to: jobs and ids of dead processes of this host, jobs under watch whose
 //! worker is gone, ids in the prefetch lists of workers that are gone, and jobs of other clients on no list.
 
+use std::time::Duration;
+
 use futures_util::future::BoxFuture;
 use meshwork_broker::{Broker, Error};
 
 use super::task::{Outcome, Task};
 use crate::protocol::hero::registry::reclaim_dead;
+
+/// Between two walks for orphaned prefetch lists, and between two looks whether the next walk for foreign orphans is due, which
+/// it is once a minute: an idle worker makes few calls. A migration that begins waits for its first walk as long, at most.
+const BETWEEN_WALKS: Duration = Duration::from_secs(10);
 
 /// Takes back what dead workers of this host held.
 pub(super) struct DeadProcesses(Broker);
@@ -83,7 +89,10 @@ impl Task for OrphanedPrefetch {
                 );
             }
             self.page = found.next;
-            Ok(Outcome::default())
+            Ok(Outcome {
+                worked: found.lists > 0,
+                next: (found.next == 0).then_some(BETWEEN_WALKS),
+            })
         })
     }
 }
@@ -111,7 +120,10 @@ impl Task for ForeignScan {
                     "jobs of foreign clients do not tell their type; nobody can requeue them"
                 );
             }
-            Ok(Outcome::default())
+            Ok(Outcome {
+                worked: swept.adopted > 0,
+                next: swept.rests.then_some(BETWEEN_WALKS),
+            })
         })
     }
 }

@@ -135,3 +135,58 @@ impl Entry {
         self.due.is_some_and(|due| due <= now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Counts its runs, and tells when it is due next.
+    struct Counted(Arc<AtomicUsize>, Option<Duration>);
+
+    impl Task for Counted {
+        fn name(&self) -> &'static str {
+            "counted"
+        }
+
+        fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            let next = self.1;
+            Box::pin(async move {
+                let worked = true;
+                Ok(Outcome { worked, next })
+            })
+        }
+    }
+
+    /// How often a task is run that five polls of the leader ask for.
+    async fn runs(by: Ran, asks: Ran, next: Option<Duration>) -> usize {
+        let runs = Arc::new(AtomicUsize::new(0));
+        let mut tasks = TaskList::new(Duration::from_secs(1));
+        tasks.add(by, Counted(Arc::clone(&runs), next));
+        for _ in 0..5 {
+            tasks.expect_leader_tasks();
+            let worked = tasks.run_due(&Outages::default(), asks).await.unwrap();
+            assert!(!worked, "only tasks of all workers count");
+        }
+        runs.load(Ordering::Relaxed)
+    }
+
+    #[tokio::test]
+    async fn a_task_is_not_run_before_it_is_due() {
+        let minute = Some(Duration::from_secs(60));
+        assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, minute).await, 1);
+        assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, None).await, 5);
+        let at_once = Some(Duration::ZERO);
+        assert_eq!(runs(Ran::ByLeader, Ran::ByLeader, at_once).await, 5);
+    }
+
+    #[tokio::test]
+    async fn only_the_leader_runs_its_tasks() {
+        assert_eq!(runs(Ran::ByLeader, Ran::ByAll, None).await, 0);
+        // Nobody has asked for it.
+        assert_eq!(runs(Ran::ByAll, Ran::ByLeader, None).await, 0);
+    }
+}
