@@ -66,10 +66,14 @@ impl Broker {
     pub async fn of_context(&self, keys: ContextKeys) -> Result<Self, Error> {
         let conn = self.conn.in_database(keys.database()).await;
         let keys = Hero::of_context(keys);
-        Ok(Self {
+        let session = Session {
             conn: conn.map_err(Error::connect)?,
             scripts: Scripts::default().named(&keys),
             keys,
+            ..self.session.clone()
+        };
+        Ok(Self {
+            session,
             ..self.clone()
         })
     }

@@ -239,7 +239,10 @@ impl Broker {
             .next()
             .and_then(|answer| redis::from_redis_value::<Fields>(answer).ok());
         let fields = fields.filter(|fields| !fields.is_empty());
-        Ok((replied, fields.map(|fields| job(&self.keys, id.as_str(), fields))))
+        Ok((
+            replied,
+            fields.map(|fields| job(&self.keys, id.as_str(), fields)),
+        ))
     }
 
     fn for_reply(&self, id: &JobId, wait: Duration) -> redis::Cmd {

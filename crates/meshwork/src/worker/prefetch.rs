@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use meshwork_broker::{Backoff, Parking};
+use meshwork_broker::{Backoff, BlockingConn};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -121,16 +121,16 @@ impl<P: Protocol> Supervisor<P> {
 async fn prefetch<P: Protocol>(engine: Arc<Engine<P>>, queue: String, stop: CancellationToken) {
     let (protocol, demand) = (&engine.protocol, &engine.demand);
     let mut backoff = Backoff::new();
-    let mut parking: Option<Parking> = None;
+    let mut blocking: Option<BlockingConn> = None;
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             () = ready(&engine, &queue) => {}
         }
-        let parked = match &parking {
-            Some(parking) => parking,
-            None => match protocol.parking().await {
-                Ok(made) => parking.insert(made),
+        let conn = match &blocking {
+            Some(conn) => conn,
+            None => match protocol.blocking_conn().await {
+                Ok(made) => blocking.insert(made),
                 Err(error) => {
                     engine.failed(("connect", "wait"), &error);
                     tokio::select! {
@@ -140,7 +140,7 @@ async fn prefetch<P: Protocol>(engine: Arc<Engine<P>>, queue: String, stop: Canc
                 }
             },
         };
-        match wait(&engine, parked, &queue, &stop).await {
+        match wait(&engine, conn, &queue, &stop).await {
             Ok(came) => {
                 backoff = Backoff::new();
                 protocol.outages().succeeded("wait");
@@ -150,7 +150,7 @@ async fn prefetch<P: Protocol>(engine: Arc<Engine<P>>, queue: String, stop: Canc
             }
             Err(error) => {
                 engine.failed(("wait", "wait"), &error);
-                parking = None;
+                blocking = None;
                 // An id may have come that the server could not tell of.
                 let again = async {
                     demand.notify_arrival(&queue).await;
@@ -190,19 +190,19 @@ async fn ready<P: Protocol>(engine: &Engine<P>, queue: &str) {
 /// One wait. When the worker stops, the server is asked to end it, and an id that came meanwhile is seen.
 async fn wait<P: Protocol>(
     engine: &Engine<P>,
-    parking: &Parking,
+    conn: &BlockingConn,
     queue: &str,
     stop: &CancellationToken,
 ) -> Result<bool, meshwork_broker::Error> {
     let protocol = &engine.protocol;
-    let wait = protocol.wait(parking, queue, engine.config.wait());
+    let wait = protocol.wait(conn, queue, engine.config.wait());
     tokio::pin!(wait);
     tokio::select! {
         came = &mut wait => return came,
         () = stop.cancelled() => {}
     }
     loop {
-        if let Err(error) = protocol.end_wait(parking).await {
+        if let Err(error) = protocol.end_wait(conn).await {
             tracing::debug!(%error, queue, "the wait ends by itself");
         }
         // The wait may have reached the server only after the call to end it.

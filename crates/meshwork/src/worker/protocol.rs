@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::{Error, Line, Logged, Outages, Parking};
+use meshwork_broker::{BlockingConn, Error, Line, Logged, Outages};
 use meshwork_model::job::Job;
 use meshwork_model::keys::hero::QueueParts;
 use meshwork_model::outcome::{Failure, Report};
@@ -174,7 +174,7 @@ pub(crate) trait Protocol: Sized + Send + Sync + 'static {
     }
 
     /// A connection for blocking waits.
-    fn parking(&self) -> impl Future<Output = Result<Parking, Error>> + Send;
+    fn blocking_conn(&self) -> impl Future<Output = Result<BlockingConn, Error>> + Send;
     /// Returns when ids of a queue may be waited for.
     fn may_wait(&self, _queue: &str) -> impl Future<Output = ()> + Send {
         std::future::ready(())
@@ -182,12 +182,12 @@ pub(crate) trait Protocol: Sized + Send + Sync + 'static {
     /// Waits for an id of a queue. True if one is in the prefetch list of this worker now.
     fn wait(
         &self,
-        parking: &Parking,
+        conn: &BlockingConn,
         queue: &str,
         most: Duration,
     ) -> impl Future<Output = Result<bool, Error>> + Send;
     /// Ends the wait on a connection.
-    fn end_wait(&self, parking: &Parking) -> impl Future<Output = Result<(), Error>> + Send;
+    fn end_wait(&self, conn: &BlockingConn) -> impl Future<Output = Result<(), Error>> + Send;
     /// Ends the registration for queues, and returns what was prefetched from them.
     fn deregister(&self, queues: &[String]) -> impl Future<Output = Result<(), Error>> + Send;
 

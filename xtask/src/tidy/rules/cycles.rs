@@ -9,9 +9,7 @@ use super::{Finding, Tree, finding};
 const REMEDY: &str = "move what both need into a module of its own, or pass it in";
 
 /// Circles that are to be cut, each by its folder and its modules. One that is gone is to be taken off here.
-const KNOWN: &[(&str, &[&str])] = &[
-    ("crates/embedded/src", &["command", "engine", "script"]),
-];
+const KNOWN: &[(&str, &[&str])] = &[("crates/embedded/src", &["command", "engine", "script"])];
 
 /// A module by its names from the root of its crate.
 type Module = Vec<String>;

@@ -10,7 +10,7 @@ use meshwork_broker::bananas::{
     Back, Bananas, Claim, Claimed, Ended, Failed as Reported, Finished, Found, Moved, Reclaimed,
     Renewal,
 };
-use meshwork_broker::{Error, Outages, Parking};
+use meshwork_broker::{BlockingConn, Error, Outages};
 use meshwork_model::bananas::Record;
 use meshwork_model::job::limits::MAX_LOST;
 use meshwork_model::keys::hero::QueueParts;
@@ -295,8 +295,8 @@ impl Protocol for BananasProtocol {
         self.broker.release(claimed, Back::Next).await
     }
 
-    async fn parking(&self) -> Result<Parking, Error> {
-        self.broker.parking().await
+    async fn blocking_conn(&self) -> Result<BlockingConn, Error> {
+        self.broker.blocking_conn().await
     }
 
     async fn may_wait(&self, queue: &str) {
@@ -306,13 +306,13 @@ impl Protocol for BananasProtocol {
         }
     }
 
-    async fn wait(&self, parking: &Parking, queue: &str, most: Duration) -> Result<bool, Error> {
+    async fn wait(&self, conn: &BlockingConn, queue: &str, most: Duration) -> Result<bool, Error> {
         let worker = self.identity.worker();
-        self.broker.park(parking, worker, queue, most).await
+        self.broker.wait_for_job(conn, worker, queue, most).await
     }
 
-    async fn end_wait(&self, parking: &Parking) -> Result<(), Error> {
-        self.broker.unpark(parking).await
+    async fn end_wait(&self, conn: &BlockingConn) -> Result<(), Error> {
+        self.broker.unblock(conn).await
     }
 
     async fn deregister(&self, queues: &[String]) -> Result<(), Error> {

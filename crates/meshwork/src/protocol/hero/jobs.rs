@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::{
-    Broker, Claim, Claimed, Error, Feeds, Finished, Line, Listener, Logged, Outages, Parking,
+    BlockingConn, Broker, Claim, Claimed, Error, Feeds, Finished, Line, Listener, Logged, Outages,
     Released, Renewal, Taken, finish,
 };
 use meshwork_model::keys::hero::QueueParts;
@@ -279,17 +279,17 @@ impl Protocol for HeroProtocol {
         self.broker.log(claimed, lines, progress).await
     }
 
-    async fn parking(&self) -> Result<Parking, Error> {
-        self.broker.parking().await
+    async fn blocking_conn(&self) -> Result<BlockingConn, Error> {
+        self.broker.blocking_conn().await
     }
 
-    async fn wait(&self, parking: &Parking, queue: &str, most: Duration) -> Result<bool, Error> {
+    async fn wait(&self, conn: &BlockingConn, queue: &str, most: Duration) -> Result<bool, Error> {
         let worker = self.identity.worker();
-        self.broker.park(parking, worker, queue, most).await
+        self.broker.wait_for_job(conn, worker, queue, most).await
     }
 
-    async fn end_wait(&self, parking: &Parking) -> Result<(), Error> {
-        self.broker.unpark(parking).await
+    async fn end_wait(&self, conn: &BlockingConn) -> Result<(), Error> {
+        self.broker.unblock(conn).await
     }
 
     async fn deregister(&self, queues: &[String]) -> Result<(), Error> {
