@@ -75,7 +75,7 @@ impl Scripted {
         })
     }
 
-    /// How often it was asked to run something.
+    /// The number of runs so far.
     pub(crate) fn runs(&self) -> usize {
         self.runs.load(Ordering::SeqCst)
     }
@@ -88,7 +88,7 @@ impl Runner for Scripted {
     }
 }
 
-/// Holds runs until it is opened, and tells how many wait and how many were stopped.
+/// Keeps runs waiting until it is opened; counts those that wait and those that were stopped.
 #[derive(Clone)]
 pub(crate) struct Gate {
     waiting: watch::Sender<usize>,
