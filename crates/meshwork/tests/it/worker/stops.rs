@@ -1,4 +1,4 @@
-//! What becomes of the runs of a worker that stops. Called by the tests of the worker.
+//! Tests of the runs of a worker that stops.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
