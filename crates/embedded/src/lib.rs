@@ -1,7 +1,8 @@
 //! An in-process engine for the Redis commands and Lua that Meshwork uses.
 //!
-//! Here live the data (`store`), the commands over it (`command`), sessions, transactions, blocking
-//! and pub/sub (`engine`), Lua (`script`), the append-only log (`log`), the data directory and who
+//! Here live the data (`store`), the commands over it (`command`), the state around it (`world`: clients,
+//! transactions, blocking, pub/sub), the commands that need that (`session_command`), the order in which
+//! things happen (`engine`), Lua (`script`), the append-only log (`log`), the data directory and who
 //! owns it (`owner`), and the RESP listener (`listener`). Nothing here knows what a job is.
 
 mod command;
@@ -11,15 +12,21 @@ mod log;
 mod owner;
 mod resp;
 mod script;
+mod session_command;
 mod store;
+mod world;
 
 #[doc(hidden)]
-pub use command::{CommandInfo, command_table};
-#[doc(hidden)]
 pub use engine::Probe;
-pub use engine::{Clock, Handle, Session};
+pub use engine::{Handle, Session};
 pub use log::{Fsync, LogError};
 pub use owner::{
     OpenError, Opened, Options, Owner, Socket, attach, check_place, open, open_parents,
 };
 pub use resp::{DecodeError, Protocol, Reply, decode_reply, encode_command, encode_reply};
+#[doc(hidden)]
+pub use session_command::{CommandInfo, command_table};
+pub use world::Clock;
+
+/// The version of Redis whose commands and errors these are.
+const REDIS_VERSION: &str = "7.0.15";

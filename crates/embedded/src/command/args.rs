@@ -12,38 +12,38 @@ use crate::resp::parse_integer;
 pub(crate) const MAX_STRING: usize = 512 * 1024 * 1024;
 
 /// An error reply with the code `ERR`.
-pub(super) fn refuse(text: impl std::fmt::Display) -> Stop {
+pub(crate) fn refuse(text: impl std::fmt::Display) -> Stop {
     Stop::Error(format!("ERR {text}"))
 }
 
-pub(super) fn syntax_error() -> Stop {
+pub(crate) fn syntax_error() -> Stop {
     refuse("syntax error")
 }
 
-pub(super) fn wrong_type() -> Stop {
+pub(crate) fn wrong_type() -> Stop {
     Stop::Error("WRONGTYPE Operation against a key holding the wrong kind of value".to_owned())
 }
 
-pub(super) fn no_such_key() -> Stop {
+pub(crate) fn no_such_key() -> Stop {
     refuse("no such key")
 }
 
-pub(super) fn string_too_long() -> Stop {
+pub(crate) fn string_too_long() -> Stop {
     refuse("string exceeds maximum allowed size (proto-max-bulk-len)")
 }
 
-pub(super) fn would_overflow() -> Stop {
+pub(crate) fn would_overflow() -> Stop {
     refuse("increment or decrement would overflow")
 }
 
 /// The name of the command as the errors say it.
-pub(super) fn command_name(args: &[Bytes]) -> String {
+pub(crate) fn command_name(args: &[Bytes]) -> String {
     args.first()
         .map(|name| String::from_utf8_lossy(name).to_lowercase())
         .unwrap_or_default()
 }
 
-pub(super) fn wrong_arity(args: &[Bytes]) -> Stop {
+pub(crate) fn wrong_arity(args: &[Bytes]) -> Stop {
     refuse(format_args!(
         "wrong number of arguments for '{}' command",
         command_name(args)
@@ -51,7 +51,7 @@ pub(super) fn wrong_arity(args: &[Bytes]) -> Stop {
 }
 
 /// A subcommand with arguments that it does not take.
-pub(super) fn wrong_subcommand(args: &[Bytes]) -> Stop {
+pub(crate) fn wrong_subcommand(args: &[Bytes]) -> Stop {
     const QUOTED_MAX: usize = 128;
     let name = command_name(args).to_uppercase();
     let sub = until_nul(&args[1]);
@@ -60,7 +60,7 @@ pub(super) fn wrong_subcommand(args: &[Bytes]) -> Stop {
     refuse(format_args!("{text}. Try {name} HELP."))
 }
 
-pub(super) fn bad_expire_time(args: &[Bytes]) -> Stop {
+pub(crate) fn bad_expire_time(args: &[Bytes]) -> Stop {
     refuse(format_args!(
         "invalid expire time in '{}' command",
         command_name(args)
@@ -68,23 +68,23 @@ pub(super) fn bad_expire_time(args: &[Bytes]) -> Stop {
 }
 
 /// Whether an argument is this word, in any case.
-pub(super) fn is_word(arg: &[u8], word: &str) -> bool {
+pub(crate) fn is_word(arg: &[u8], word: &str) -> bool {
     until_nul(arg).eq_ignore_ascii_case(word.as_bytes())
 }
 
-pub(super) fn int(arg: &[u8]) -> Result<i64, Stop> {
+pub(crate) fn int(arg: &[u8]) -> Result<i64, Stop> {
     parse_integer(arg).ok_or_else(|| refuse("value is not an integer or out of range"))
 }
 
 /// An integer of at least `min`; anything else is refused with `text`.
-pub(super) fn at_least(arg: &[u8], min: i64, text: &str) -> Result<i64, Stop> {
+pub(crate) fn at_least(arg: &[u8], min: i64, text: &str) -> Result<i64, Stop> {
     parse_integer(arg)
         .filter(|value| *value >= min)
         .ok_or_else(|| refuse(text))
 }
 
 /// The index of a database, which may not be one that there is.
-pub(super) fn parse_index(arg: &[u8]) -> Result<i32, Stop> {
+pub(crate) fn parse_index(arg: &[u8]) -> Result<i32, Stop> {
     i32::try_from(int(arg)?).map_err(|_| {
         let (min, max) = (i32::MIN, i32::MAX);
         refuse(format_args!(
@@ -94,16 +94,16 @@ pub(super) fn parse_index(arg: &[u8]) -> Result<i32, Stop> {
 }
 
 /// A count of 0 or more.
-pub(super) fn count(arg: &[u8]) -> Result<usize, Stop> {
+pub(crate) fn count(arg: &[u8]) -> Result<usize, Stop> {
     let value = at_least(arg, 0, "value is out of range, must be positive")?;
     Ok(usize::try_from(value).unwrap_or(usize::MAX))
 }
 
-pub(super) fn score(arg: &[u8]) -> Result<f64, Stop> {
+pub(crate) fn score(arg: &[u8]) -> Result<f64, Stop> {
     parse_score(arg).ok_or_else(not_a_float)
 }
 
-pub(super) fn extended(arg: &[u8]) -> Result<Extended, Stop> {
+pub(crate) fn extended(arg: &[u8]) -> Result<Extended, Stop> {
     Extended::parse(arg).ok_or_else(not_a_float)
 }
 
@@ -112,7 +112,7 @@ fn not_a_float() -> Stop {
 }
 
 /// A bound of a range of scores and whether it is left out itself: `5`, `(5`, `-inf`.
-pub(super) fn score_bound(arg: &[u8]) -> Result<(f64, bool), Stop> {
+pub(crate) fn score_bound(arg: &[u8]) -> Result<(f64, bool), Stop> {
     let (text, open) = match arg {
         [b'(', rest @ ..] => (rest, true),
         text => (text, false),
@@ -121,12 +121,12 @@ pub(super) fn score_bound(arg: &[u8]) -> Result<(f64, bool), Stop> {
     Ok((value, open))
 }
 
-pub(super) fn cursor(arg: &[u8]) -> Result<u64, Stop> {
+pub(crate) fn cursor(arg: &[u8]) -> Result<u64, Stop> {
     parse_cursor(arg).ok_or_else(|| refuse("invalid cursor"))
 }
 
 /// How long to wait, in seconds, as milliseconds; 0 is for ever.
-pub(super) fn timeout_ms(arg: &[u8], now_ms: u64) -> Result<u64, Stop> {
+pub(crate) fn timeout_ms(arg: &[u8], now_ms: u64) -> Result<u64, Stop> {
     let seconds =
         Extended::parse(arg).ok_or_else(|| refuse("timeout is not a float or out of range"))?;
     // What lies beyond the integers comes out negative in Redis.
@@ -139,7 +139,7 @@ pub(super) fn timeout_ms(arg: &[u8], now_ms: u64) -> Result<u64, Stop> {
 
 /// Places `start` to `stop` of a sequence, both counted from the end when negative, as a range;
 /// none when it is empty.
-pub(super) fn places(start: i64, stop: i64, len: usize) -> Option<std::ops::Range<usize>> {
+pub(crate) fn places(start: i64, stop: i64, len: usize) -> Option<std::ops::Range<usize>> {
     let len = i64::try_from(len).unwrap_or(i64::MAX);
     let from_end = |place: i64| if place < 0 { len + place } else { place };
     let start = from_end(start).max(0);
@@ -151,7 +151,7 @@ pub(super) fn places(start: i64, stop: i64, len: usize) -> Option<std::ops::Rang
 }
 
 /// The place of an index that counts from the end when negative.
-pub(super) fn place(index: i64, len: usize) -> Option<usize> {
+pub(crate) fn place(index: i64, len: usize) -> Option<usize> {
     let len = i64::try_from(len).unwrap_or(i64::MAX);
     let place = if index < 0 {
         len.checked_add(index)?

@@ -1,6 +1,6 @@
 //! The table of the commands that need no more than the data.
 
-use super::{DataFn, Flags, Keys, Run, Spec, hash, key, list, set, stream, string, zset};
+use super::{DataFn, Flags, Keys, Spec, hash, key, list, memory, set, stream, string, zset};
 
 const READ: Flags = Flags::READONLY;
 const READ_FAST: Flags = READ.or(Flags::FAST);
@@ -30,7 +30,7 @@ const fn row(name: &'static str, arity: i32, flags: Flags, keys: Keys, run: Data
         arity,
         flags,
         keys,
-        run: Run::Data(run),
+        data: Some(run),
     }
 }
 
@@ -188,4 +188,6 @@ pub(super) static COMMANDS: &[Spec] = &[
     row("xinfo|groups", 3, READ, SUB_ONE, stream::info_groups),
     row("xinfo|consumers", 4, READ, SUB_ONE, stream::info_consumers),
     row("xinfo|help", 2, HELP, NONE, stream::info_help),
+    row("memory", -2, Flags::CONTAINER, NONE, memory::usage),
+    row("memory|usage", -3, READ, SUB_ONE, memory::usage),
 ];

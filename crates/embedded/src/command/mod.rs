@@ -1,37 +1,26 @@
-//! The commands: one table, one function each. What needs a session (SELECT, MULTI, EVAL …) says so in its kind.
+//! The commands that need no more than the data: a table, and one function each.
 
-mod args;
-mod client;
-mod config;
-mod connection;
+pub(crate) mod args;
 mod ctx;
 mod data;
 mod glob;
 mod hash;
-mod info;
 mod key;
 mod list;
+mod memory;
 mod number;
-mod pubsub;
 mod scan;
-mod scripting;
-mod server;
 mod set;
 mod spec;
 mod stream;
 mod string;
-mod table;
-mod transaction;
 mod zset;
 
 use bytes::Bytes;
 
 use crate::Reply;
-pub(crate) use connection::REDIS_VERSION;
 pub(crate) use glob::glob_match;
-pub(crate) use spec::{Flags, Keys, Run, Spec};
-pub(crate) use table::find;
-pub use table::{CommandInfo, command_table};
+pub(crate) use spec::{Flags, Keys, Spec};
 
 use ctx::{decimal, word};
 
@@ -80,9 +69,6 @@ pub(crate) type Outcome = Result<Reply, Stop>;
 /// A command that needs no more than the data. `args[0]` is its name; the number of arguments
 /// has been checked against the table.
 pub(crate) type DataFn = fn(&mut Ctx<'_>, &[Bytes]) -> Outcome;
-
-/// A command that needs the session that sent it, or other parts of the engine than the data.
-pub(crate) type SessionFn = fn(&mut crate::engine::Call<'_>, &[Bytes]) -> Outcome;
 
 /// The commands that need no more than the data.
 pub(crate) fn data_commands() -> &'static [Spec] {

@@ -1,8 +1,8 @@
-//! What the table of commands knows of each: name, arity, flags, where its keys stand, what runs it.
+//! An entry of the table of commands: name, arity, flags, where its keys stand.
 
 use bytes::Bytes;
 
-use super::{DataFn, SessionFn};
+use super::DataFn;
 
 /// One command of the table.
 pub(crate) struct Spec {
@@ -12,27 +12,11 @@ pub(crate) struct Spec {
     pub(crate) arity: i32,
     pub(crate) flags: Flags,
     pub(crate) keys: Keys,
-    pub(crate) run: Run,
+    /// Runs it; None of a command that needs the session that sent it, or other parts of the engine.
+    pub(crate) data: Option<DataFn>,
 }
 
 impl Spec {
-    /// A command that needs the session.
-    pub(super) const fn session(
-        name: &'static str,
-        arity: i32,
-        flags: Flags,
-        keys: Keys,
-        run: SessionFn,
-    ) -> Self {
-        Self {
-            name,
-            arity,
-            flags,
-            keys,
-            run: Run::Session(run),
-        }
-    }
-
     /// The keys of a request that stand in fixed places.
     pub(crate) fn keys_in<'a>(&self, args: &'a [Bytes]) -> impl Iterator<Item = &'a Bytes> {
         let Keys { first, last, step } = self.keys;
@@ -150,12 +134,3 @@ const NAMES: [(Flags, &str); 12] = [
     (Flags::MOVABLE, "movablekeys"),
     (Flags::NO_MULTI, "no_multi"),
 ];
-
-/// What runs a command.
-#[derive(Clone, Copy)]
-pub(crate) enum Run {
-    /// It needs no more than the data.
-    Data(DataFn),
-    /// It needs the session that sent it, or other parts of the engine.
-    Session(SessionFn),
-}

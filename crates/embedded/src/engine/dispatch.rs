@@ -4,14 +4,12 @@
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::{
-    Core,
-    clients::{QUEUE_MAX, Replies},
-    world::{Call, Origin},
-};
+use super::Core;
 use crate::{
     Reply,
-    command::{Flags, Spec, Stop, find},
+    command::{Flags, Spec, Stop},
+    session_command::find,
+    world::{Call, QUEUE_MAX, Replies},
 };
 
 /// How far a request got.
@@ -162,12 +160,6 @@ impl Call<'_> {
         format!("EXECABORT Transaction discarded because of: {reason}")
     }
 
-    /// Leaves MULTI, and stops watching.
-    pub(crate) fn end_transaction(&mut self) {
-        self.me().multi = None;
-        self.world.unwatch(self.client);
-    }
-
     fn queue(&mut self, spec: &'static Spec, args: &[Bytes]) -> Result<Step, String> {
         let queue = self.me().multi.get_or_insert_default();
         if queue.commands.len() >= QUEUE_MAX {
@@ -180,19 +172,5 @@ impl Call<'_> {
             queue.commands.push((spec, args.to_vec()));
         }
         Ok(Step::Done(Reply::Status("QUEUED".to_owned())))
-    }
-
-    /// Runs one command of a transaction, for its place in the reply of EXEC.
-    pub(crate) fn run_queued(&mut self, spec: &'static Spec, args: &[Bytes]) -> Reply {
-        let origin = std::mem::replace(&mut self.origin, Origin::Transaction);
-        let reply = match self.run(spec, args) {
-            Ok(reply)
-            | Err(Stop::Wait {
-                otherwise: reply, ..
-            }) => reply,
-            Err(Stop::Error(text)) => Reply::Error(text),
-        };
-        self.origin = origin;
-        reply
     }
 }

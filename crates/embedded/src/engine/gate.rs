@@ -7,8 +7,10 @@
 
 use bytes::Bytes;
 
-use super::{Client, world::Call};
-use crate::command::{Flags, Run, Spec};
+use crate::{
+    command::{Flags, Spec},
+    world::{Call, Client},
+};
 
 /// Bytes that the log needs beside each argument: its length, and the ends of two lines.
 const FRAME: u64 = 16;
@@ -95,7 +97,7 @@ fn queued(me: &Client) -> impl Iterator<Item = &(&'static Spec, Vec<Bytes>)> {
 
 fn kind(spec: &Spec) -> (bool, bool, bool) {
     let group = spec.name.split('|').next().unwrap_or_default();
-    let session = matches!(spec.run, Run::Session(_)) && SESSION_ONLY.contains(&group);
+    let session = spec.data.is_none() && SESSION_ONLY.contains(&group);
     let script = matches!(spec.name, "eval" | "evalsha");
     (!session, spec.flags.has(Flags::WRITE), script)
 }

@@ -1,39 +1,27 @@
 //! The engine: who holds the data, who may call, in which order things happen. One lock guards
 //! all of it; commands run in the task of the caller, so that a sequential caller pays no hop to
-//! another thread. The commands are in `command`, the data in `store`, the file in `log`.
+//! another thread. The state is in `world`, the commands in `command` and
+//! `session_command`, the file in `log`.
 
-mod blocking;
-mod clients;
-mod clock;
 mod dispatch;
 mod expire;
 mod gate;
-mod journal;
 mod probe;
-mod pubsub;
 mod session;
-mod settings;
-mod watch;
-mod world;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-pub use clock::Clock;
 pub use probe::Probe;
 pub use session::Session;
 
-pub(crate) use clients::{Client, Clients, Queue, Replies};
-pub(crate) use journal::Journal;
-pub(crate) use pubsub::{Message, Scope};
-pub(crate) use settings::Refused;
-pub(crate) use world::{Call, Origin, World};
-
 use crate::{
-    command::{Run, Stop, find},
+    command::Stop,
     script::Scripts,
+    session_command::{COMMANDS, find},
     store::Store,
+    world::{Call, Clock, Journal, World},
 };
 
 /// An engine. Clones are cheap and stand for the same one; it ends with the last of them.
@@ -87,7 +75,7 @@ impl Handle {
     #[must_use]
     pub fn with_clock(clock: Clock) -> Self {
         let core = Core {
-            world: World::new(clock),
+            world: World::new(clock, &COMMANDS),
             scripts: None,
             sweeping: false,
         };
@@ -109,7 +97,7 @@ impl Handle {
     pub(crate) fn replay(&self, db: usize, args: &[Bytes]) -> Result<(), String> {
         let spec = find(args)?;
         spec.check_arity(args.len())?;
-        if matches!(spec.run, Run::Session(_)) {
+        if spec.data.is_none() {
             return Err(format!(
                 "ERR the command '{}' has no place in a log",
                 spec.name

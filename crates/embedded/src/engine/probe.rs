@@ -9,10 +9,11 @@ use std::{
 
 use bytes::Bytes;
 
-use super::{Handle, Journal, Session, dispatch::Step};
+use super::{Handle, Session, dispatch::Step};
 use crate::{
     Reply,
     store::{Effect, Store},
+    world::Journal,
 };
 
 /// The copy. Scripts that it has seen it keeps.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Shared, dispatch::Step};
-use crate::{Protocol, Reply};
+use crate::{Protocol, Reply, world::Client};
 
 /// What one client has with the engine: its database, protocol, transaction and subscriptions.
 pub struct Session {
@@ -62,10 +62,7 @@ impl Session {
     #[must_use]
     pub fn is_over(&self) -> bool {
         let core = self.shared.lock();
-        core.world
-            .clients
-            .get(self.id)
-            .is_none_or(super::Client::is_over)
+        core.world.clients.get(self.id).is_none_or(Client::is_over)
     }
 
     /// The protocol that replies and pushes are encoded in from now on.

@@ -12,8 +12,8 @@ use futures_util::{FutureExt as _, poll};
 
 mod full_log;
 
-use super::{Handle, Journal, Session};
-use crate::{Reply, store::Effect};
+use super::{Handle, Session};
+use crate::{Reply, store::Effect, world::Journal};
 
 /// What a journal was given, and whether it takes it.
 #[derive(Default)]

@@ -25,10 +25,7 @@ use std::{
 use append::Appender;
 pub use error::LogError;
 
-use crate::{
-    engine::{Handle, Journal},
-    store::Effect,
-};
+use crate::{engine::Handle, store::Effect, world::Journal};
 
 /// The file in the data directory. Redis' own default name: a server finds it without a word.
 pub(crate) const LOG_FILE: &str = "appendonly.aof";

@@ -26,9 +26,10 @@ use tokio::{
 };
 
 use crate::{
-    engine::{Clock, Handle},
+    engine::Handle,
     listener::{Listener, MAX_CLIENTS},
     log::{Fsync, Log, Threads},
+    world::Clock,
 };
 
 /// The first pause between two attempts to take the lock or to reach the one who has it.

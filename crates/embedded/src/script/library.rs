@@ -42,7 +42,7 @@ pub(super) fn host(
 
 fn redis_library(lua: &Lua, resp3: &Arc<AtomicBool>) -> mlua::Result<Table> {
     let redis = lua.create_table()?;
-    redis.set("REDIS_VERSION", crate::command::REDIS_VERSION)?;
+    redis.set("REDIS_VERSION", crate::REDIS_VERSION)?;
     redis.set("REDIS_VERSION_NUM", 0x0007_000F)?;
     for (at, name) in ["LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"]
         .iter()

@@ -32,9 +32,14 @@ use self::{
 };
 use crate::{
     Protocol, Reply,
-    command::{Flags, Outcome, Spec, Stop, find},
-    engine::{Call, Origin},
+    command::{Outcome, Stop},
 };
+
+/// Runs the commands that scripts call.
+pub(crate) trait Server {
+    /// Runs one command of the script. The error is that of the script, not of the command.
+    fn request(&mut self, args: &[Bytes], protocol: Protocol) -> Result<Reply, String>;
+}
 
 /// The scripts of an engine and the interpreter that runs them.
 pub(crate) struct Scripts {
@@ -82,20 +87,18 @@ impl Script {
     pub(crate) fn sha(&self) -> String {
         self.sha.as_str().to_owned()
     }
-}
 
-/// A script as a request names it.
-pub(crate) enum Body<'a> {
-    Text(&'a Bytes),
-    Sha(Sha),
+    /// True if its first line lets it write, None if that says nothing of it.
+    pub(crate) fn may_write(&self) -> Option<bool> {
+        let Declared { any, no_writes } = self.declared;
+        any.then_some(!no_writes)
+    }
 }
 
 /// With what a script is run.
 pub(crate) struct Invocation<'a> {
     pub(crate) keys: &'a [Bytes],
     pub(crate) argv: &'a [Bytes],
-    /// Asked for by a command that promises to write nothing.
-    pub(crate) read_only: bool,
 }
 
 impl Scripts {
@@ -166,33 +169,15 @@ impl Scripts {
         Ok(script)
     }
 
-    /// Runs a script. `call` is the call of EVAL itself.
+    /// Runs a script.
     pub(crate) fn run(
         &self,
         script: &Script,
-        call: &mut Call<'_>,
+        server: &mut dyn Server,
         with: &Invocation<'_>,
     ) -> Outcome {
-        let Declared { any, no_writes } = script.declared;
-        if any && !no_writes {
-            if let Some(trouble) = &call.world.trouble {
-                return Err(Stop::Error(trouble.text.clone()));
-            }
-            if with.read_only {
-                return Err(stop(
-                    "Can not execute a script with write flag using *_ro command.",
-                ));
-            }
-        }
-        let before = (call.db, call.protocol, call.origin);
-        (call.protocol, call.origin) = (Protocol::Resp2, Origin::Script);
         self.resp3.store(false, Ordering::Relaxed);
-        let mut frame = Frame {
-            call,
-            read_only: with.read_only || no_writes,
-        };
-        let outcome = self.enter(script, &mut frame, with);
-        (call.db, call.protocol, call.origin) = before;
+        let outcome = self.enter(script, server, with);
         outcome.unwrap_or_else(|error| {
             let text: String = error.to_string().chars().take(100).collect();
             Err(stop(format!(
@@ -205,12 +190,12 @@ impl Scripts {
     fn enter(
         &self,
         script: &Script,
-        frame: &mut Frame<'_, '_>,
+        server: &mut dyn Server,
         with: &Invocation<'_>,
     ) -> mlua::Result<Outcome> {
         let running = self.watchdog.start(self.bridge.lua());
         let functions = (&self.enter, &script.function);
-        let outcome = match self.bridge.run(functions, frame, with)? {
+        let outcome = match self.bridge.run(functions, server, with)? {
             Ended::Returned(reply) => Ok(reply),
             Ended::Stopped => {
                 let sha = script.sha.as_str();
@@ -232,44 +217,4 @@ impl Scripts {
 
 fn stop(text: impl std::fmt::Display) -> Stop {
     Stop::Error(format!("ERR {text}"))
-}
-
-/// A script while it runs.
-struct Frame<'a, 'c> {
-    call: &'a mut Call<'c>,
-    read_only: bool,
-}
-
-impl Frame<'_, '_> {
-    /// Runs one command of the script. The error is that of the script, not of the command.
-    fn request(&mut self, args: &[Bytes], protocol: Protocol) -> Result<Reply, String> {
-        let spec =
-            find(args).map_err(|_| "ERR Unknown Redis command called from script".to_owned())?;
-        self.admit(spec, args.len())?;
-        self.call.protocol = protocol;
-        Ok(match self.call.run(spec, args) {
-            Ok(reply)
-            | Err(Stop::Wait {
-                otherwise: reply, ..
-            }) => reply,
-            Err(Stop::Error(text)) => Reply::Error(text),
-        })
-    }
-
-    fn admit(&self, spec: &Spec, args: usize) -> Result<(), String> {
-        if !spec.takes(args) {
-            return Err("ERR Wrong number of args calling Redis command from script".to_owned());
-        }
-        if spec.flags.has(Flags::NOSCRIPT) {
-            return Err("ERR This Redis command is not allowed from script".to_owned());
-        }
-        let writes = spec.flags.has(Flags::WRITE);
-        if self.read_only && (writes || matches!(spec.name, "publish" | "spublish")) {
-            return Err("ERR Write commands are not allowed from read-only scripts.".to_owned());
-        }
-        match &self.call.world.trouble {
-            Some(trouble) if writes => Err(trouble.text.clone()),
-            _ => Ok(()),
-        }
-    }
 }

@@ -8,47 +8,18 @@ use super::{Finding, Tree, finding};
 
 const REMEDY: &str = "move what both need into a module of its own, or pass it in";
 
-/// Circles that are to be cut, each by its folder and its modules. One that is gone is to be taken off here.
-const KNOWN: &[(&str, &[&str])] = &[("crates/embedded/src", &["command", "engine", "script"])];
-
 /// A module by its names from the root of its crate.
 type Module = Vec<String>;
 /// Who uses whom.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let found = circles(tree);
-    let known = |(folder, modules): &(String, Vec<String>)| {
-        let same = |known: &&(&str, &[&str])| known.0 == folder && known.1 == modules.as_slice();
-        KNOWN.iter().any(|known| same(&known))
-    };
-    let new = found
-        .iter()
-        .filter(|circle| !known(circle))
-        .map(|(folder, modules)| {
-            let what = format!("a circle: {} use one another", modules.join(", "));
-            finding(folder, 1, what, REMEDY)
-        });
-    let is_there = |known: &&(&str, &[&str])| {
-        found
-            .iter()
-            .any(|(folder, modules)| folder == known.0 && modules == known.1)
-    };
-    // Only of this repository: the tests of the rules have trees of their own.
-    let whole = tree.file("xtask/src/tidy/rules/cycles.rs").is_some();
-    let gone = KNOWN
-        .iter()
-        .filter(|known| whole && !is_there(known))
-        .map(|(folder, modules)| {
-            let what = format!("the circle of {} is gone", modules.join(", "));
-            finding(
-                folder,
-                1,
-                what,
-                "take it off the list in xtask/src/tidy/rules/cycles.rs",
-            )
-        });
-    new.chain(gone).collect()
+    let circles = circles(tree).into_iter();
+    let found = circles.map(|(folder, modules)| {
+        let what = format!("a circle: {} use one another", modules.join(", "));
+        finding(&folder, 1, what, REMEDY)
+    });
+    found.collect()
 }
 
 /// The circles of each folder, each with its modules in order.

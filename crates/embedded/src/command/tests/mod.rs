@@ -9,9 +9,10 @@ mod transcript;
 
 use bytes::Bytes;
 
-use super::{Ctx, Outcome, Run, Stop, find};
+use super::{Ctx, Outcome, Stop};
 use crate::{
     Protocol, encode_reply,
+    session_command::find,
     store::{Effect, Store},
 };
 
@@ -44,7 +45,7 @@ impl Bench {
     fn call(&mut self, args: &[Bytes], woken_by: Option<Bytes>) -> Outcome {
         let spec = find(args).map_err(Stop::Error)?;
         spec.check_arity(args.len()).map_err(Stop::Error)?;
-        let Run::Data(run) = spec.run else {
+        let Some(run) = spec.data else {
             panic!("{} is no data command", spec.name)
         };
         let mut ctx = Ctx {

@@ -1,7 +1,7 @@
 //! A log that takes no writes: what is not in it is seen by nobody, however it is asked for.
 
 use super::*;
-use crate::command::command_table;
+use crate::session_command::command_table;
 
 /// What goes on while a write is in memory and not in the log; all other commands are refused.
 const GOES_ON: [&str; 11] = [

@@ -19,7 +19,7 @@ use std::{
     any::Any,
     ffi::{c_int, c_void},
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    ptr::null_mut,
+    ptr::{NonNull, null_mut},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -32,7 +32,7 @@ use mlua::{
 };
 
 use super::{
-    Frame, Invocation, error,
+    Invocation, Server, error,
     pattern::{Effort as _, Try},
     watchdog::{STEPS, Time, Work, stopped},
 };
@@ -67,8 +67,8 @@ unsafe impl Send for Bridge {}
 
 /// What `redis.call` finds the engine by.
 struct Host {
-    /// The script that runs, or null.
-    frame: *mut Frame<'static, 'static>,
+    /// Runs the commands of the script; None while no script runs.
+    server: Option<NonNull<dyn Server>>,
     /// Whether it has chosen RESP3.
     resp3: Arc<AtomicBool>,
     memory: Memory,
@@ -116,7 +116,7 @@ impl Bridge {
     /// With this interpreter.
     pub(super) fn new(lua: Lua, resp3: Arc<AtomicBool>, time: &Time) -> mlua::Result<Self> {
         let host = Host {
-            frame: null_mut(),
+            server: None,
             resp3,
             memory: Memory::new(time.clone()),
             work: Work::new(time.clone()),
@@ -221,12 +221,13 @@ impl Bridge {
     pub(super) fn run(
         &self,
         (enter, script): (&Kept, &Kept),
-        frame: &mut Frame<'_, '_>,
+        server: &mut dyn Server,
         with: &Invocation<'_>,
     ) -> mlua::Result<Ended> {
         let (state, host) = (self.state, self.host.0);
-        // SAFETY: the frame is there until the script has ended; the stack is left as it was.
+        // SAFETY: the server is there until the script has ended, and taken off then; the stack is left as it was.
         unsafe {
+            let server: NonNull<dyn Server + 'static> = std::mem::transmute(NonNull::from(server));
             let top = ffi::lua_gettop(state);
             if ffi::lua_checkstack(state, ENTER_SLOTS) == 0 {
                 return Err(mlua::Error::StackError);
@@ -235,7 +236,7 @@ impl Bridge {
             ffi::lua_rawgeti(state, ffi::LUA_REGISTRYINDEX, script.0.into());
             value::push_list(state, with.keys);
             value::push_list(state, with.argv);
-            (*host).frame = (&raw mut *frame).cast();
+            (*host).server = Some(server);
             (*host).tries.clear();
             (*host).tries.shrink_to(TRIES_KEPT);
             (*host).work.begin();
@@ -243,7 +244,7 @@ impl Bridge {
             (*host).memory.limit(true);
             let status = ffi::lua_pcall(state, 3, 2, 0);
             (*host).memory.limit(false);
-            (*host).frame = null_mut();
+            (*host).server = None;
             let ended = self.ended(status);
             ffi::lua_settop(state, top);
             if let Some(panic) = (*host).panic.take() {
@@ -311,12 +312,12 @@ unsafe extern "C-unwind" fn pcall(state: *mut lua_State) -> c_int {
 /// Runs the command whose arguments are on the stack, and pushes its reply. When that is an error to be
 /// raised, it is what was pushed, and the answer is false. Nothing is left to drop then.
 ///
-/// When there is no frame, the script has ended in an error that runs code of its own where it is looked at.
+/// Without a server, the script has ended in an error that runs code of its own where it is looked at.
 unsafe fn request(state: *mut lua_State, raise: bool) -> bool {
     unsafe {
         let host = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Host>();
         (*host).memory.limit(false);
-        let Some(frame) = (*host).frame.as_mut() else {
+        let Some(mut server) = (*host).server else {
             let text = "ERR the script has ended";
             value::push(state, &Reply::Error(text.to_owned()), Protocol::Resp2);
             (*host).memory.limit(true);
@@ -330,7 +331,7 @@ unsafe fn request(state: *mut lua_State, raise: bool) -> bool {
         let protocol = (*host).protocol();
         let ran = catch_unwind(AssertUnwindSafe(|| {
             let args = value::arguments(state);
-            let reply = match args.and_then(|args| frame.request(&args, protocol)) {
+            let reply = match args.and_then(|args| server.as_mut().request(&args, protocol)) {
                 Err(text) => Reply::Error(text),
                 Ok(Reply::Error(text)) => Reply::Error(error::with_code(&text)),
                 Ok(reply) => reply,

@@ -19,7 +19,7 @@ pub(crate) trait Journal: Send {
     /// for want of room. Called before a write is done; after an error it is not done.
     fn make_room(&mut self, bytes: u64) -> io::Result<()>;
 
-    /// Called at the very moment of [`super::Handle::snapshot`]: what was appended so far is in
+    /// Called at the very moment of the engine's `snapshot`: what was appended so far is in
     /// the snapshot, what is appended from here on is not.
     fn snapshot_taken(&mut self);
 

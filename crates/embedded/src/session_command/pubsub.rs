@@ -2,14 +2,15 @@
 
 use bytes::Bytes;
 
-use super::{
-    Flags, Keys, Outcome, Spec,
-    args::{refuse, wrong_subcommand},
-    glob_match,
-};
+use super::Command;
 use crate::{
     Reply,
-    engine::{Call, Message, Origin, Scope},
+    command::{
+        Flags, Keys, Outcome, Stop,
+        args::{refuse, wrong_subcommand},
+        glob_match,
+    },
+    world::{Call, Message, Origin, Scope},
 };
 
 const LISTEN: Flags = Flags::PUBSUB
@@ -23,21 +24,21 @@ const SEND: Flags = Flags::PUBSUB
 const ASK: Flags = Flags::PUBSUB.or(Flags::LOADING).or(Flags::STALE);
 const NONE: Keys = Keys::NONE;
 
-pub(super) const SPECS: &[Spec] = &[
-    Spec::session("psubscribe", -2, LISTEN, NONE, psubscribe),
-    Spec::session("publish", 3, SEND, NONE, publish),
-    Spec::session("pubsub", -2, Flags::CONTAINER, NONE, numpat),
-    Spec::session("pubsub|channels", -2, ASK, NONE, channels),
-    Spec::session("pubsub|numpat", 2, ASK, NONE, numpat),
-    Spec::session("pubsub|numsub", -2, ASK, NONE, numsub),
-    Spec::session("pubsub|shardchannels", -2, ASK, NONE, shardchannels),
-    Spec::session("pubsub|shardnumsub", -2, ASK, NONE, shardnumsub),
-    Spec::session("punsubscribe", -1, LISTEN, NONE, punsubscribe),
-    Spec::session("spublish", 3, SEND, Keys::ONE, spublish),
-    Spec::session("ssubscribe", -2, LISTEN, Keys::ALL, ssubscribe),
-    Spec::session("subscribe", -2, LISTEN, NONE, subscribe),
-    Spec::session("sunsubscribe", -1, LISTEN, Keys::ALL, sunsubscribe),
-    Spec::session("unsubscribe", -1, LISTEN, NONE, unsubscribe),
+pub(super) const SPECS: &[Command] = &[
+    Command::new("psubscribe", -2, LISTEN, NONE, psubscribe),
+    Command::new("publish", 3, SEND, NONE, publish),
+    Command::new("pubsub", -2, Flags::CONTAINER, NONE, numpat),
+    Command::new("pubsub|channels", -2, ASK, NONE, channels),
+    Command::new("pubsub|numpat", 2, ASK, NONE, numpat),
+    Command::new("pubsub|numsub", -2, ASK, NONE, numsub),
+    Command::new("pubsub|shardchannels", -2, ASK, NONE, shardchannels),
+    Command::new("pubsub|shardnumsub", -2, ASK, NONE, shardnumsub),
+    Command::new("punsubscribe", -1, LISTEN, NONE, punsubscribe),
+    Command::new("spublish", 3, SEND, Keys::ONE, spublish),
+    Command::new("ssubscribe", -2, LISTEN, Keys::ALL, ssubscribe),
+    Command::new("subscribe", -2, LISTEN, NONE, subscribe),
+    Command::new("sunsubscribe", -1, LISTEN, Keys::ALL, sunsubscribe),
+    Command::new("unsubscribe", -1, LISTEN, NONE, unsubscribe),
 ];
 
 fn subscribe(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
@@ -98,7 +99,7 @@ fn leave(call: &mut Call<'_>, scope: Scope, args: &[Bytes]) -> Outcome {
 
 /// Redis answers each channel of a queued SUBSCRIBE with an item of its own in the reply of EXEC,
 /// which then has more items than it says. No client can read that.
-fn one_in_transaction(call: &Call<'_>, args: &[Bytes]) -> Result<(), super::Stop> {
+fn one_in_transaction(call: &Call<'_>, args: &[Bytes]) -> Result<(), Stop> {
     if call.origin == Origin::Transaction && args.len() != 2 {
         return Err(refuse(
             "one channel at a time is allowed inside a transaction",

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::{
-    Clients, Clock, Journal,
+    Client, Clients, Clock, Commands, Journal,
     blocking::Waiters,
     pubsub::{Message, PubSub},
     settings::Settings,
 };
 use crate::{
     Protocol,
-    command::{Ctx, Outcome, Run, Spec},
+    command::{Ctx, Outcome, Spec},
     script::Scripts,
     store::{Effect, Store},
 };
@@ -24,6 +24,7 @@ const QUIET: Duration = Duration::from_secs(10);
 
 /// The engine without its scripts.
 pub(crate) struct World {
+    pub(crate) commands: &'static Commands,
     pub(crate) store: Store,
     /// The writes that are not in the log yet.
     pub(crate) effects: Vec<Effect>,
@@ -31,7 +32,7 @@ pub(crate) struct World {
     pub(crate) waiters: Waiters,
     pub(crate) pubsub: PubSub,
     /// Messages of what is not in the log yet: nobody gets them before it is.
-    pub(super) unsent: Vec<Message>,
+    pub(crate) unsent: Vec<Message>,
     pub(crate) settings: Settings,
     pub(crate) clock: Clock,
     pub(crate) journal: Option<Box<dyn Journal>>,
@@ -44,8 +45,9 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(super) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: Clock, commands: &'static Commands) -> Self {
         Self {
+            commands,
             store: Store::new(),
             effects: Vec::new(),
             clients: Clients::default(),
@@ -65,7 +67,7 @@ impl World {
     /// Writes the effects so far to the log as one unit, then sends the messages that belong to
     /// them. Nobody may learn of effects before: what could not be logged stays in `effects`, and as
     /// long as it is there, nothing that depends on data is answered.
-    pub(super) fn log_effects(&mut self) -> Result<(), String> {
+    pub(crate) fn log_effects(&mut self) -> Result<(), String> {
         if !self.effects.is_empty() {
             if let Some(journal) = &mut self.journal
                 && let Err(error) = journal.append(&self.effects)
@@ -86,7 +88,7 @@ impl World {
 
     /// Asks the log for room for a write of about `bytes`; an error is for the client, and says
     /// that the write must not be done.
-    pub(super) fn make_room(&mut self, bytes: u64) -> Result<(), String> {
+    pub(crate) fn make_room(&mut self, bytes: u64) -> Result<(), String> {
         if let Some(journal) = &mut self.journal
             && let Err(error) = journal.make_room(bytes)
         {
@@ -115,7 +117,7 @@ impl World {
     }
 
     /// After a command, script or transaction: logs what it did, then serves who waits for it.
-    pub(super) fn settle(&mut self, now_us: u64) -> Result<(), String> {
+    pub(crate) fn settle(&mut self, now_us: u64) -> Result<(), String> {
         self.log_effects()?;
         self.serve_ready(now_us);
         Ok(())
@@ -157,12 +159,12 @@ pub(crate) struct Call<'a> {
     /// Stands still for the whole of a command, script or transaction.
     pub(crate) now_us: u64,
     pub(crate) origin: Origin,
-    pub(super) woken_by: Option<Bytes>,
+    pub(crate) woken_by: Option<Bytes>,
 }
 
 impl<'a> Call<'a> {
     /// A call that no client makes at this moment.
-    pub(super) fn detached(world: &'a mut World, client: u64, now_us: u64) -> Self {
+    pub(crate) fn detached(world: &'a mut World, client: u64, now_us: u64) -> Self {
         let (db, protocol) = (0, Protocol::Resp2);
         let origin = Origin::Client;
         Self {
@@ -177,7 +179,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    pub(super) fn with(self, db: usize, protocol: Protocol) -> Self {
+    pub(crate) fn with(self, db: usize, protocol: Protocol) -> Self {
         Self {
             db,
             protocol,
@@ -191,30 +193,29 @@ impl<'a> Call<'a> {
 
     /// Runs a command whose number of arguments has been checked.
     pub(crate) fn run(&mut self, spec: &'static Spec, args: &[Bytes]) -> Outcome {
-        match spec.run {
-            Run::Session(run) => run(self, args),
-            Run::Data(run) => {
-                let world = &mut *self.world;
-                let mut ctx = Ctx {
-                    store: &mut world.store,
-                    db: self.db,
-                    now_ms: self.now_us / 1_000,
-                    clock_ms: match self.now_us {
-                        0 => world.clock.now_ms(),
-                        now_us => now_us / 1_000,
-                    },
-                    in_script: self.origin == Origin::Script,
-                    resp3: self.protocol == Protocol::Resp3,
-                    woken_by: self.woken_by.clone(),
-                    effects: &mut world.effects,
-                };
-                run(&mut ctx, args)
-            }
-        }
+        let Some(run) = spec.data else {
+            let run = (self.world.commands.session)(spec);
+            return run.expect("a command needs the data or the session")(self, args);
+        };
+        let world = &mut *self.world;
+        let mut ctx = Ctx {
+            store: &mut world.store,
+            db: self.db,
+            now_ms: self.now_us / 1_000,
+            clock_ms: match self.now_us {
+                0 => world.clock.now_ms(),
+                now_us => now_us / 1_000,
+            },
+            in_script: self.origin == Origin::Script,
+            resp3: self.protocol == Protocol::Resp3,
+            woken_by: self.woken_by.clone(),
+            effects: &mut world.effects,
+        };
+        run(&mut ctx, args)
     }
 
     /// The client that calls.
-    pub(crate) fn me(&mut self) -> &mut super::Client {
+    pub(crate) fn me(&mut self) -> &mut Client {
         self.world
             .clients
             .get_mut(self.client)

@@ -2,32 +2,33 @@
 
 use bytes::Bytes;
 
-use super::{
-    Flags, Keys, Outcome, Spec, Stop,
-    args::{int, is_word, refuse, syntax_error, wrong_subcommand},
-};
+use super::Command;
 use crate::{
     Protocol, Reply,
-    engine::{Call, Client, Replies},
+    command::{
+        Flags, Keys, Outcome, Stop,
+        args::{int, is_word, refuse, syntax_error, wrong_subcommand},
+    },
+    world::{Call, Client, Replies},
 };
 
 const FLAGS: Flags = Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE);
 const ADMIN: Flags = FLAGS.or(Flags::ADMIN);
 const NONE: Keys = Keys::NONE;
 
-pub(super) const SPECS: &[Spec] = &[
-    Spec::session("client", -2, Flags::CONTAINER, NONE, id),
-    Spec::session("client|getname", 2, FLAGS, NONE, getname),
-    Spec::session("client|id", 2, FLAGS, NONE, id),
-    Spec::session("client|info", 2, FLAGS, NONE, info),
-    Spec::session("client|kill", -3, ADMIN, NONE, kill),
-    Spec::session("client|list", -2, ADMIN, NONE, list),
-    Spec::session("client|no-evict", 3, ADMIN, NONE, no_evict),
-    Spec::session("client|no-touch", 3, ADMIN, NONE, no_touch),
-    Spec::session("client|reply", 3, FLAGS, NONE, reply),
-    Spec::session("client|setinfo", 4, FLAGS, NONE, setinfo),
-    Spec::session("client|setname", 3, FLAGS, NONE, setname),
-    Spec::session("client|unblock", -3, ADMIN, NONE, unblock),
+pub(super) const SPECS: &[Command] = &[
+    Command::new("client", -2, Flags::CONTAINER, NONE, id),
+    Command::new("client|getname", 2, FLAGS, NONE, getname),
+    Command::new("client|id", 2, FLAGS, NONE, id),
+    Command::new("client|info", 2, FLAGS, NONE, info),
+    Command::new("client|kill", -3, ADMIN, NONE, kill),
+    Command::new("client|list", -2, ADMIN, NONE, list),
+    Command::new("client|no-evict", 3, ADMIN, NONE, no_evict),
+    Command::new("client|no-touch", 3, ADMIN, NONE, no_touch),
+    Command::new("client|reply", 3, FLAGS, NONE, reply),
+    Command::new("client|setinfo", 4, FLAGS, NONE, setinfo),
+    Command::new("client|setname", 3, FLAGS, NONE, setname),
+    Command::new("client|unblock", -3, ADMIN, NONE, unblock),
 ];
 
 fn id(call: &mut Call<'_>, _: &[Bytes]) -> Outcome {

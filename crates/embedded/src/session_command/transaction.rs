@@ -2,21 +2,22 @@
 
 use bytes::Bytes;
 
-use super::{Flags, Keys, Outcome, Spec, Stop, args::refuse};
+use super::Command;
 use crate::{
     Reply,
-    engine::{Call, Queue},
+    command::{Flags, Keys, Outcome, Stop, args::refuse},
+    world::{Call, Queue},
 };
 
 const FLAGS: Flags = Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE);
 const FAST: Flags = FLAGS.or(Flags::FAST);
 
-pub(super) const SPECS: &[Spec] = &[
-    Spec::session("discard", 1, FAST, Keys::NONE, discard),
-    Spec::session("exec", 1, FLAGS, Keys::NONE, exec),
-    Spec::session("multi", 1, FAST, Keys::NONE, multi),
-    Spec::session("unwatch", 1, FAST, Keys::NONE, unwatch),
-    Spec::session("watch", -2, FAST, Keys::ALL, watch),
+pub(super) const SPECS: &[Command] = &[
+    Command::new("discard", 1, FAST, Keys::NONE, discard),
+    Command::new("exec", 1, FLAGS, Keys::NONE, exec),
+    Command::new("multi", 1, FAST, Keys::NONE, multi),
+    Command::new("unwatch", 1, FAST, Keys::NONE, unwatch),
+    Command::new("watch", -2, FAST, Keys::ALL, watch),
 ];
 
 fn multi(call: &mut Call<'_>, _: &[Bytes]) -> Outcome {

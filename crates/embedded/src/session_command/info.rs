@@ -4,10 +4,15 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 
-use super::{Flags, Keys, Outcome, Spec, connection::REDIS_VERSION};
-use crate::{Reply, engine::Call, store::DATABASES};
+use super::Command;
+use crate::{
+    REDIS_VERSION, Reply,
+    command::{Flags, Keys, Outcome},
+    store::DATABASES,
+    world::Call,
+};
 
-pub(super) const SPECS: &[Spec] = &[Spec::session(
+pub(super) const SPECS: &[Command] = &[Command::new(
     "info",
     -1,
     Flags::LOADING.or(Flags::STALE),
@@ -96,8 +101,8 @@ fn stats(call: &mut Call<'_>) -> String {
     format!(
         "total_commands_processed:{done}\r\npubsub_channels:{}\r\npubsub_patterns:{}\r\n\
          evicted_keys:0\r\n",
-        count(crate::engine::Scope::Channel),
-        count(crate::engine::Scope::Pattern),
+        count(crate::world::Scope::Channel),
+        count(crate::world::Scope::Pattern),
     )
 }
 

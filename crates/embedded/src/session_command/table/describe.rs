@@ -2,26 +2,27 @@
 
 use bytes::Bytes;
 
-use super::{
-    super::{
+use super::{super::Command, all, find};
+use crate::{
+    Reply,
+    command::{
         Flags, Keys, Outcome, Spec,
         args::{is_word, refuse, syntax_error},
         glob_match,
     },
-    all, find,
+    world::Call,
 };
-use crate::{Reply, engine::Call};
 
 const OPEN: Flags = Flags::LOADING.or(Flags::STALE);
 const NONE: Keys = Keys::NONE;
 
-pub(super) const SPECS: &[Spec] = &[
-    Spec::session("command", -1, OPEN.or(Flags::CONTAINER), NONE, command),
-    Spec::session("command|count", 2, OPEN, NONE, command_count),
-    Spec::session("command|docs", -2, OPEN, NONE, command_docs),
-    Spec::session("command|getkeys", -4, OPEN, NONE, command_getkeys),
-    Spec::session("command|info", -2, OPEN, NONE, command_info),
-    Spec::session("command|list", -2, OPEN, NONE, command_list),
+pub(super) const SPECS: &[Command] = &[
+    Command::new("command", -1, OPEN.or(Flags::CONTAINER), NONE, command),
+    Command::new("command|count", 2, OPEN, NONE, command_count),
+    Command::new("command|docs", -2, OPEN, NONE, command_docs),
+    Command::new("command|getkeys", -4, OPEN, NONE, command_getkeys),
+    Command::new("command|info", -2, OPEN, NONE, command_info),
+    Command::new("command|list", -2, OPEN, NONE, command_list),
 ];
 
 fn text(text: &str) -> Reply {

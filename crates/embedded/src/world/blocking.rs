@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::{Call, World};
 use crate::{
     Protocol, Reply,
-    command::{Spec, Stop, find},
+    command::{Spec, Stop},
 };
 
 /// A client that waits.
@@ -117,7 +117,7 @@ impl Waiters {
 
 impl Call<'_> {
     /// Lets the client of this call wait until one of `keys` serves it.
-    pub(super) fn wait(
+    pub(crate) fn wait(
         &mut self,
         spec: &'static Spec,
         args: Vec<Bytes>,
@@ -217,11 +217,13 @@ impl World {
     /// Puts back what was popped for a client that will never see it. What BLMOVE moved stays
     /// where it is now: it is in a list, nothing is lost. So does what XREADGROUP delivered: it is
     /// pending for its consumer.
-    pub(super) fn give_back(&mut self, db: usize, args: &[Bytes], reply: &Reply, now_us: u64) {
+    pub(crate) fn give_back(&mut self, db: usize, args: &[Bytes], reply: &Reply, now_us: u64) {
         let Some(undo) = undo(args, reply) else {
             return;
         };
-        let Ok(spec) = find(&undo) else { return };
+        let Ok(spec) = (self.commands.find)(&undo) else {
+            return;
+        };
         let outcome = Call::detached(self, 0, now_us)
             .with(db, Protocol::Resp2)
             .run(spec, &undo);

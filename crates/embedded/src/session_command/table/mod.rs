@@ -6,9 +6,10 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use bytes::Bytes;
 
-use super::{
-    Flags, Spec, client, config, connection, data_commands, info, pubsub, scripting, server,
-    transaction,
+use super::{Command, client, config, connection, info, pubsub, scripting, server, transaction};
+use crate::{
+    command::{Flags, Spec, data_commands},
+    world::{Commands, SessionFn},
 };
 
 /// No name of a command, with its subcommand, is longer.
@@ -20,9 +21,27 @@ const QUOTED_MAX: usize = 128;
 static BY_NAME: LazyLock<HashMap<&'static [u8], &'static Spec>> =
     LazyLock::new(|| all().map(|spec| (spec.name.as_bytes(), spec)).collect());
 
+static SESSION_FNS: LazyLock<HashMap<&'static str, SessionFn>> = LazyLock::new(|| {
+    let commands = session_commands();
+    commands
+        .map(|command| (command.spec.name, command.run))
+        .collect()
+});
+
+/// The table, for what calls commands below it.
+pub(crate) static COMMANDS: Commands = Commands {
+    find,
+    session: |spec| SESSION_FNS.get(spec.name).copied(),
+};
+
 /// All commands.
-pub(crate) fn all() -> impl Iterator<Item = &'static Spec> {
-    let session = [
+fn all() -> impl Iterator<Item = &'static Spec> {
+    let session = session_commands().map(|command| &command.spec);
+    data_commands().iter().chain(session)
+}
+
+fn session_commands() -> impl Iterator<Item = &'static Command> {
+    let all = [
         client::SPECS,
         config::SPECS,
         connection::SPECS,
@@ -33,7 +52,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Spec> {
         server::SPECS,
         transaction::SPECS,
     ];
-    data_commands().iter().chain(session.into_iter().flatten())
+    all.into_iter().flatten()
 }
 
 /// The entry of the command that a request names, or the error for the client.

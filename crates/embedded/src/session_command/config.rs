@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 
-use super::{Flags, Keys, Outcome, Spec, args::refuse, glob_match};
+use super::Command;
 use crate::{
     Reply,
-    engine::{Call, Refused},
+    command::{Flags, Keys, Outcome, args::refuse, glob_match},
+    world::{Call, Refused},
 };
 
 const FLAGS: Flags = Flags::ADMIN
@@ -14,12 +15,12 @@ const FLAGS: Flags = Flags::ADMIN
     .or(Flags::STALE);
 const NONE: Keys = Keys::NONE;
 
-pub(super) const SPECS: &[Spec] = &[
-    Spec::session("config", -2, Flags::CONTAINER, NONE, resetstat),
-    Spec::session("config|get", -3, FLAGS, NONE, get),
-    Spec::session("config|resetstat", 2, FLAGS, NONE, resetstat),
-    Spec::session("config|rewrite", 2, FLAGS, NONE, rewrite),
-    Spec::session("config|set", -4, FLAGS, NONE, set),
+pub(super) const SPECS: &[Command] = &[
+    Command::new("config", -2, Flags::CONTAINER, NONE, resetstat),
+    Command::new("config|get", -3, FLAGS, NONE, get),
+    Command::new("config|resetstat", 2, FLAGS, NONE, resetstat),
+    Command::new("config|rewrite", 2, FLAGS, NONE, rewrite),
+    Command::new("config|set", -4, FLAGS, NONE, set),
 ];
 
 fn get(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {

@@ -2,31 +2,28 @@
 
 use bytes::Bytes;
 
-use super::{
-    Flags, Keys, Outcome, Spec, Stop,
-    args::{int, is_word, refuse, syntax_error, wrong_arity},
-    client::set_name,
-};
+use super::{Command, client::set_name};
 use crate::{
-    Protocol, Reply,
-    engine::{Call, Origin, Replies},
+    Protocol, REDIS_VERSION, Reply,
+    command::{
+        Flags, Keys, Outcome, Stop,
+        args::{int, is_word, refuse, syntax_error, wrong_arity},
+    },
     store::DATABASES,
+    world::{Call, Origin, Replies},
 };
-
-/// The version of Redis whose commands and errors these are.
-pub(crate) const REDIS_VERSION: &str = "7.0.15";
 
 const FAST: Flags = Flags::FAST.or(Flags::LOADING).or(Flags::STALE);
 const NOSCRIPT: Flags = FAST.or(Flags::NOSCRIPT);
 
-pub(super) const SPECS: &[Spec] = &[
-    Spec::session("auth", -2, NOSCRIPT, Keys::NONE, auth),
-    Spec::session("echo", 2, FAST, Keys::NONE, echo),
-    Spec::session("hello", -1, NOSCRIPT, Keys::NONE, hello),
-    Spec::session("ping", -1, Flags::FAST, Keys::NONE, ping),
-    Spec::session("quit", -1, NOSCRIPT, Keys::NONE, quit),
-    Spec::session("reset", 1, NOSCRIPT, Keys::NONE, reset),
-    Spec::session("select", 2, FAST, Keys::NONE, select),
+pub(super) const SPECS: &[Command] = &[
+    Command::new("auth", -2, NOSCRIPT, Keys::NONE, auth),
+    Command::new("echo", 2, FAST, Keys::NONE, echo),
+    Command::new("hello", -1, NOSCRIPT, Keys::NONE, hello),
+    Command::new("ping", -1, Flags::FAST, Keys::NONE, ping),
+    Command::new("quit", -1, NOSCRIPT, Keys::NONE, quit),
+    Command::new("reset", 1, NOSCRIPT, Keys::NONE, reset),
+    Command::new("select", 2, FAST, Keys::NONE, select),
 ];
 
 fn ping(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
