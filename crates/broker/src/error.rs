@@ -19,6 +19,9 @@ pub enum Error {
     /// A job of a context is to wait for what cannot be; nothing was written.
     #[error(transparent)]
     Prerequisite(#[from] InvalidPrerequisite),
+    /// The call is for contexts.
+    #[error("this call is for contexts, and these keys are of none")]
+    NoContext,
     /// The schedule was refused; nothing was written.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),

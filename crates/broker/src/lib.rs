@@ -17,7 +17,7 @@ mod verb;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use meshwork_model::keys::context::ContextKeys;
+use meshwork_model::keys::context::{ContextKeys, ContextLayout};
 use meshwork_model::keys::hero::Hero;
 
 pub use acknowledge::Acknowledge;
@@ -58,13 +58,16 @@ impl Broker {
         Ok(broker)
     }
 
-    /// The verbs over the same store for a context: in its database, or after its prefix in the first one. The id of
-    /// a job is its key there.
+    /// The verbs over the same store for a context: in its database, or after its prefix in the one of this connection.
+    /// The id of a job is its key there.
     ///
     /// # Errors
     /// If the connection cannot be made, or the store has no such database.
     pub async fn of_context(&self, keys: ContextKeys) -> Result<Self, Error> {
-        let conn = self.conn.in_database(keys.database()).await;
+        let conn = match keys.layout() {
+            ContextLayout::Db => self.conn.in_database(keys.database()).await,
+            ContextLayout::Prefix => Ok(self.conn.clone()),
+        };
         let keys = Hero::of_context(keys);
         let session = Session {
             conn: conn.map_err(Error::connect)?,

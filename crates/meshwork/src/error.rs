@@ -5,6 +5,7 @@ use std::time::Duration;
 use meshwork_broker::conn::{ConnectError, TargetError};
 use meshwork_model::batch::InvalidBatch;
 use meshwork_model::job::Invalid;
+use meshwork_model::keys::context::ActorId;
 use meshwork_model::name::{BatchId, JobId, NameError, ScheduleName};
 use meshwork_model::schedule::Unreadable;
 use meshwork_model::schedule::timing::RhythmError;
@@ -56,6 +57,15 @@ pub enum Error {
         /// The job.
         id: JobId,
     },
+    /// All numbers of a caller's jobs are taken in this context; nothing was written.
+    #[error("no number is left for another job of actor {caller}: delete some that have ended")]
+    NoJobNumber {
+        /// The caller.
+        caller: ActorId,
+    },
+    /// The call is for clients of a context.
+    #[error("this client is of no context: make one with `ContextHandle::client`")]
+    NoContext,
     /// Another job has its unique name; nothing was written.
     #[error(
         "job {id} is refused: job {other} has its unique name and has not ended; wait for that one, or let \

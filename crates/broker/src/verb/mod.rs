@@ -19,6 +19,7 @@ mod events;
 mod exchange;
 mod fail;
 pub mod finish;
+mod gate;
 mod inspect;
 mod leave;
 mod log;

@@ -7,6 +7,7 @@ mod dead;
 mod events;
 mod filter;
 mod follow;
+mod in_context;
 mod logs;
 mod name;
 mod purge;
@@ -36,6 +37,7 @@ pub use batch::{Batch, BatchRequest};
 pub use bulk::BulkCancel;
 pub use events::{EventFilter, EventFollower, EventPage};
 pub use filter::{FoundJobs, JobFilter, JobState, MAX_TEXT_SCAN};
+use in_context::Numbers;
 pub use logs::LogFollower;
 pub use name::local_name;
 pub use request::JobRequest;
@@ -55,6 +57,8 @@ fn worth_repeating(error: &meshwork_broker::Error) -> bool {
 pub struct Client {
     broker: Broker,
     lot: Arc<Lot<BlockingConn>>,
+    /// In a context: where new jobs get their numbers.
+    numbers: Option<Arc<Numbers>>,
 }
 
 impl Client {
@@ -81,6 +85,7 @@ impl Client {
         Self {
             broker,
             lot: Arc::default(),
+            numbers: None,
         }
     }
 

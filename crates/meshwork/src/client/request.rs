@@ -23,6 +23,8 @@ const QUEUEING: Duration = Duration::from_secs(3600);
 #[derive(Debug, Clone)]
 pub struct JobRequest {
     job: NewJob,
+    /// The caller has chosen the id.
+    has_id: bool,
 }
 
 impl JobRequest {
@@ -32,14 +34,23 @@ impl JobRequest {
         let id = JobId::foreign(uuid::Uuid::new_v4().to_string());
         Self {
             job: NewJob::new(id, Route::to(script_type), script),
+            has_id: false,
         }
     }
 
-    /// With an id of the caller's (default: a UUID v4). An id that exists is refused.
+    /// With an id of the caller's (default: a UUID v4; in a context the caller's next number). An id that exists is
+    /// refused. In a context it is the key of the job there
+    /// ([`ContextKeys::job_id`](meshwork_model::keys::context::ContextKeys::job_id)).
     #[must_use]
     pub fn id(mut self, id: JobId) -> Self {
         self.job.id = id;
+        self.has_id = true;
         self
+    }
+
+    /// Whether the caller has chosen the id.
+    pub(super) fn has_id(&self) -> bool {
+        self.has_id
     }
 
     /// For workers of one group only.

@@ -17,6 +17,14 @@ impl Client {
     /// If the job is invalid, its queue is full, or a job that it depends on does not exist: nothing was
     /// written then. If its id is taken, or the server does not take it.
     pub async fn submit(&self, request: JobRequest) -> Result<JobId, Error> {
+        if let (Some(numbers), false) = (&self.numbers, request.has_id()) {
+            return self.submit_numbered(numbers, request).await;
+        }
+        self.submit_named(request).await
+    }
+
+    /// Submits a job under the id that the request has.
+    pub(super) async fn submit_named(&self, request: JobRequest) -> Result<JobId, Error> {
         let job = request.build()?;
         let (enqueued, repeated) = self.enqueue(std::slice::from_ref(&job)).await?;
         for answer in enqueued {

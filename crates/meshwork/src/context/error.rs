@@ -16,6 +16,9 @@ pub enum ContextError {
     /// The server did not take a call. If the connection broke, whether the call took effect is not known.
     #[error(transparent)]
     Broker(#[from] meshwork_broker::Error),
+    /// There is no connection to the context's database.
+    #[error(transparent)]
+    Jobs(#[from] Box<crate::Error>),
     /// A record has a field that cannot be read, or that is over its limit.
     #[error(transparent)]
     Record(#[from] RecordError),

@@ -9,6 +9,7 @@ mod coordinator;
 mod deliver;
 mod error;
 mod handle;
+mod jobs;
 mod key_file;
 mod message;
 mod node;

@@ -14,6 +14,7 @@ const TRIED: u32 = 1_000;
 /// The actors and contexts of one store; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Node {
+    broker: Broker,
     pub(super) store: ContextStore,
 }
 
@@ -28,8 +29,14 @@ impl Node {
     #[must_use]
     pub fn of(broker: &Broker) -> Self {
         Self {
+            broker: broker.clone(),
             store: ContextStore::of(broker),
         }
+    }
+
+    /// Its verbs for jobs outside of contexts.
+    pub(super) fn broker(&self) -> &Broker {
+        &self.broker
     }
 
     /// The store of its records.

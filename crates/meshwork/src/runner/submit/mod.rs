@@ -24,6 +24,15 @@ pub enum SubmitError {
          to no worker"
     )]
     NotHere,
+    /// The parent is a job of a context, whose jobs have numbers.
+    #[error(
+        "call {number} of submit(): jobs of a context have no children: send a message with several jobs, or let a later \
+         job wait for this one"
+    )]
+    InContext {
+        /// The call within the run, from 1.
+        number: u32,
+    },
     /// The child cannot be meant, or is one too many.
     #[error("call {number} of submit(): {source}")]
     Invalid {
@@ -137,6 +146,9 @@ impl Submitter {
             ..
         } = &*self.0;
         let worker = claimed.job.worker.as_deref().unwrap_or_default();
+        if broker.keys().context().is_some() {
+            return Err(SubmitError::InContext { number });
+        }
         let client = Client::new(broker.clone().acting_as(worker));
         let script_type = &self.script_type();
         let job = child.job((&claimed.job, script_type), number, trace.clone());

@@ -13,6 +13,7 @@ mod parse;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::name::JobId;
 use crate::route::{Listen, Route};
 
 pub use id::{
@@ -227,6 +228,12 @@ impl ContextKeys {
     #[must_use]
     pub fn job(&self, key: JobKey) -> String {
         self.named(key)
+    }
+
+    /// The same key as an id of the scripts.
+    #[must_use]
+    pub fn job_id(&self, key: JobKey) -> JobId {
+        JobId::foreign(self.job(key))
     }
 
     /// A message, a hash: `message:{caller}:{id}`. The key is also the element on lists.

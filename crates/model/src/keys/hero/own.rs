@@ -221,6 +221,12 @@ impl Hero {
         self.own("schedules")
     }
 
+    /// Jobs that have ended and whose dependents are to be told (a list): `hero:q:settle`.
+    #[must_use]
+    pub fn settle(&self) -> String {
+        self.own("settle")
+    }
+
     /// The names that scripts use without being given them in each call. Those of a context have no old lists, and
     /// gates instead; `JOB` is empty there, since the id of a job is its key.
     #[must_use]
@@ -274,7 +280,7 @@ impl Hero {
             ("BATCHES_OPEN", self.batches_open()),
             ("BATCHES_ENDED", self.batches_ended()),
             // Ended jobs whose dependants are still to be told (a list).
-            ("SETTLE", self.own("settle")),
+            ("SETTLE", self.settle()),
             // Requests to stop that nobody has taken yet, by the time they were first seen (a sorted set).
             ("STOPS", self.own("stops")),
             // Jobs that hold a slot, of a queue, or of a queue, a blank and a key (sorted sets by start).
