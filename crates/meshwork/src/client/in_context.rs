@@ -9,7 +9,7 @@ use meshwork_model::name::JobId;
 use super::{Client, JobRequest};
 use crate::Error;
 
-/// How often a number is drawn again that a plain client took in between.
+/// Most draws for one job, where plain clients take the numbers in between.
 const TRIES: usize = 16;
 
 /// Numbers of new jobs of one caller in one context.

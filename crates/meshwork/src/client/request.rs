@@ -48,7 +48,7 @@ impl JobRequest {
         self
     }
 
-    /// Whether the caller has chosen the id.
+    /// True if the caller has chosen the id.
     pub(super) fn has_id(&self) -> bool {
         self.has_id
     }

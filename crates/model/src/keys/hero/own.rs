@@ -221,7 +221,7 @@ impl Hero {
         self.own("schedules")
     }
 
-    /// Jobs that have ended and whose dependents are to be told (a list): `hero:q:settle`.
+    /// Jobs that have ended and whose dependents wait for the news (a list): `hero:q:settle`.
     #[must_use]
     pub fn settle(&self) -> String {
         self.own("settle")
