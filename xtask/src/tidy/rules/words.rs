@@ -31,7 +31,7 @@ const MAX_CHANGE: usize = 160;
 /// Greatest number of lines with private words and of comments that begin with a question, by folder. Lower a limit
 /// when lines are rewritten; a folder that is not named has none.
 const LIMITS: &[(&str, usize, usize)] = &[
-    ("", 21, 0),
+    ("", 16, 0),
     ("crates/broker", 438, 512),
     ("crates/cli", 349, 259),
     ("crates/conformance", 456, 190),
@@ -41,7 +41,7 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("crates/model", 124, 464),
     ("crates/scenarios", 187, 279),
     ("crates/test-servers", 7, 51),
-    ("docs", 112, 0),
+    ("docs", 101, 0),
     ("xtask", 17, 45),
 ];
 
