@@ -1,6 +1,6 @@
-//! Who may do what in a context: one table, one function over it, and the table as docs/permissions.md shows it.
+//! Permissions of a context: the table of roles, the check against the table, and its form for docs/permissions.md.
 //!
-//! The check stops mistakes of those who use the library. It stops nobody who writes to the store past it: that is for
+//! The check stops mistakes of callers of the library. A program that writes to the store directly is stopped only by
 //! the server's ACL.
 
 mod table;
@@ -12,23 +12,23 @@ use crate::keys::context::{ActorId, ContextId};
 
 pub use table::markdown;
 
-/// What somebody is to a context or to the node.
+/// A relation of a caller to a context or to the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Owns the node's store: whoever may write in database 0.
+    /// Owns the node's store: may write in database 0.
     Owner,
-    /// Stands in the context's `admins`.
+    /// Is listed in the context's `admins`.
     Admin,
-    /// Stands in the context's `readers`.
+    /// Is listed in the context's `readers`.
     Reader,
-    /// Stands in the context's `executors`.
+    /// Is listed in the context's `executors`.
     Executor,
-    /// Is an actor of this node whose key counts.
+    /// Is an actor of this node whose key is valid.
     Actor,
 }
 
 impl Role {
-    /// All of them, as the table has them.
+    /// All roles, in the order of the table.
     pub const ALL: [Self; 5] = [
         Self::Owner,
         Self::Admin,
@@ -37,7 +37,7 @@ impl Role {
         Self::Actor,
     ];
 
-    /// What people call those who have it.
+    /// Name of the role in messages and docs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl Role {
     }
 }
 
-/// What something is done to.
+/// A kind of object that operations apply to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Object {
     /// An actor of the node.
@@ -65,22 +65,22 @@ pub enum Object {
     Runner,
     /// A work queue.
     Queue,
-    /// A message that asks the context for jobs.
+    /// A message that requests jobs from the context.
     JobMessage,
     /// Chat or mail.
     Chat,
-    /// The message with the result of a job that the actor has run himself.
+    /// The message with the result of a job that the actor ran.
     OwnResult,
-    /// The message with the result of a job that another has run.
+    /// The message with the result of a job that another actor ran.
     OtherResult,
-    /// The list of messages that have come for the context's actors.
+    /// The list of messages that arrived for the context's actors.
     Inbox,
     /// The audit trail.
     Audit,
 }
 
 impl Object {
-    /// All of them, as the table has them.
+    /// All kinds of objects, in the order of the table.
     pub const ALL: [Self; 12] = [
         Self::Actor,
         Self::Context,
@@ -96,7 +96,7 @@ impl Object {
         Self::Audit,
     ];
 
-    /// What people call it.
+    /// Name of the object in messages and docs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -116,27 +116,27 @@ impl Object {
     }
 }
 
-/// What is done.
+/// An operation on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Makes a new one; of a message: sends it.
+    /// Creates the object. Of a message: sends it.
     Create,
-    /// Looks at it.
+    /// Reads the object.
     Read,
-    /// Changes what its creator has said, grants and revokes, opens a gate, pauses or limits a queue.
+    /// Changes settings of the object, grants or revokes rights, opens a gate, pauses or limits a queue.
     Update,
-    /// Takes it away.
+    /// Deletes the object.
     Delete,
-    /// Ends it before its time, or has it run again.
+    /// Ends a job or flow early, or retries it.
     Cancel,
-    /// Takes the next element off it.
+    /// Removes the next element of a list.
     Pop,
-    /// Writes a job's status and result.
+    /// Writes the status and result of a job.
     Report,
 }
 
 impl Operation {
-    /// All of them, as the table has them.
+    /// All operations, in the order of the table.
     pub const ALL: [Self; 7] = [
         Self::Create,
         Self::Read,
@@ -147,7 +147,7 @@ impl Operation {
         Self::Report,
     ];
 
-    /// What people call it.
+    /// Name of the operation in messages and docs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -162,7 +162,7 @@ impl Operation {
     }
 }
 
-/// The roles that somebody has. A stranger, whose signature is bad or whose key is unknown or revoked, has none.
+/// The set of roles of a caller. A stranger, whose signature is bad or whose key is unknown or revoked, has none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Roles(u8);
 
@@ -174,19 +174,19 @@ impl Roles {
         1 << role as u8
     }
 
-    /// These roles and one more.
+    /// Returns these roles and `role`.
     #[must_use]
     pub const fn and(self, role: Role) -> Self {
         Self(self.0 | Self::bit(role))
     }
 
-    /// Whether the role is among them.
+    /// Returns whether the set contains `role`.
     #[must_use]
     pub const fn has(self, role: Role) -> bool {
         self.0 & Self::bit(role) != 0
     }
 
-    /// The roles of a known actor in a context.
+    /// Returns the roles of a known actor in a context.
     #[must_use]
     pub fn of(actor: ActorId, context: &Context) -> Self {
         let lists = [
@@ -200,41 +200,42 @@ impl Roles {
     }
 }
 
-/// Returns whether somebody with these roles may do this. Total: what the table does not have is not permitted.
+/// Returns whether a caller with these roles may do the operation. Combinations that the table does not list are
+/// refused.
 #[must_use]
 pub fn permits(roles: Roles, object: Object, operation: Operation) -> bool {
     let mut permitted = table::roles_for(object, operation).iter();
     permitted.any(|role| roles.has(*role))
 }
 
-/// Who is refused something.
+/// The caller of a refused operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// An actor of this node.
     Actor(ActorId),
-    /// Somebody without a key that counts here.
+    /// A caller without a valid key on this node.
     Stranger,
 }
 
-/// Where it was to be done.
+/// The scope of a refused operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// On the node.
+    /// The node.
     Node,
-    /// In a context.
+    /// A context.
     Context(ContextId),
 }
 
-/// A refusal, for people and for the audit trail.
+/// A refused operation, for error messages and the audit trail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Denied {
-    /// Who wanted to do it.
+    /// The refused caller.
     pub who: Who,
-    /// What was to be done.
+    /// The refused operation.
     pub operation: Operation,
-    /// To what.
+    /// The kind of its object.
     pub object: Object,
-    /// Where.
+    /// Its scope.
     pub place: Place,
 }
 
@@ -261,10 +262,10 @@ impl fmt::Display for Denied {
     }
 }
 
-/// Checks that somebody with these roles may do this.
+/// Checks that a caller with these roles may do the operation.
 ///
 /// # Errors
-/// Who, what and where, if not.
+/// [`Denied`] with the caller, the operation and the scope.
 pub fn check(
     who: Who,
     roles: Roles,

@@ -1,8 +1,8 @@
-//! ACL users of a server for a context: admin, reader, executor and runner, as the words of `ACL SETUSER`.
+//! Rules of ACL users for a context: admin, reader, executor and runner, as arguments of `ACL SETUSER`.
 //!
-//! Commands are named one by one. A category is never among them: `+@read` has SCAN and RANDOMKEY, which name the keys of
-//! all others, and `+@admin` lets a user widen himself. A right is a pair of keys and commands: whoever may write jobs
-//! and pop queues cannot pop a job, or write a queue.
+//! The rules name each command and no category. `+@read` has SCAN and RANDOMKEY, which list the keys of other
+//! contexts. `+@admin` lets a user extend his own rights. Each right pairs keys with commands: a user who may write
+//! jobs and pop queues cannot pop a job, or write a queue.
 
 use std::fmt;
 
@@ -10,24 +10,24 @@ use data_encoding::HEXLOWER;
 
 use crate::keys::context::{ContextKeys, ContextLayout, NodeKeys};
 
-/// What an ACL user is for.
+/// The purpose of an ACL user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AclUser {
-    /// Does everything in the context, with any client.
+    /// May do everything in the context, with any client.
     Admin,
-    /// Reads everything in the context.
+    /// May read everything in the context.
     Reader,
-    /// Is a plain runner: takes jobs off queues and writes them.
+    /// May claim jobs from queues and write them, as a plain runner.
     Executor,
-    /// Is a worker of ours, which has leases, feeds and events besides.
+    /// May do the work of Meshwork's worker, which also uses leases, prefetch lists and events.
     Runner,
 }
 
 impl AclUser {
-    /// All of them.
+    /// All kinds of users.
     pub const ALL: [Self; 4] = [Self::Admin, Self::Reader, Self::Executor, Self::Runner];
 
-    /// The word in the user's name.
+    /// The part of the user's name that names the kind.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -45,32 +45,32 @@ impl fmt::Display for AclUser {
     }
 }
 
-/// The store for which rules are written.
+/// The kind and version of the server that the rules are written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AclServer {
     /// Valkey, with its version.
     Valkey {
-        /// As the 9 in 9.1.
+        /// The major version: 9 in 9.1.
         major: u32,
-        /// As the 1 in 9.1.
+        /// The minor version: 1 in 9.1.
         minor: u32,
     },
     /// Redis, with its version.
     Redis {
-        /// As the 7 in 7.0.
+        /// The major version: 7 in 7.0.
         major: u32,
     },
     /// The embedded engine.
     Embedded,
 }
 
-/// The first Valkey that knows databases in rules.
+/// The first version of Valkey with databases in rules.
 const VALKEY_WITH_DATABASES: (u32, u32) = (9, 1);
-/// The first Redis with several parts in a rule, and with keys that may be read only.
+/// The first version of Redis with selectors, and with read-only keys, in rules.
 const REDIS_WITH_PARTS: u32 = 7;
 
 impl AclServer {
-    /// Whether rules can name a database.
+    /// Returns whether rules can name a database.
     const fn knows_databases(self) -> bool {
         let (first, then) = VALKEY_WITH_DATABASES;
         match self {
@@ -80,17 +80,17 @@ impl AclServer {
     }
 }
 
-/// Why no rules are written.
+/// The reason why no rules can be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AclRefusal {
-    /// The engine has no users at all.
+    /// The embedded engine has no users.
     #[error(
         "the embedded engine has no ACL: whoever may open its data directory may do everything. Move the context to a \
          Redis or Valkey server"
     )]
     Embedded,
-    /// Redis cannot tell databases apart.
+    /// Redis has no rules by database.
     #[error(
         "Redis has no ACL rule by database, so that no user can be kept in that of context {context}: create the context \
          in the layout `prefix`, or use Valkey 9.1 or newer"
@@ -99,7 +99,7 @@ pub enum AclRefusal {
         /// The context.
         context: u32,
     },
-    /// This Valkey cannot either.
+    /// This version of Valkey has no rules by database.
     #[error(
         "Valkey {major}.{minor} has no ACL rule by database, so that no user can be kept in that of context {context}: \
          use Valkey 9.1 or newer, or create the context in the layout `prefix`"
@@ -112,7 +112,7 @@ pub enum AclRefusal {
         /// Its version.
         minor: u32,
     },
-    /// Rules of one part cannot say what is needed.
+    /// This version of Redis has no selectors, which the rules need.
     #[error("Redis {major} has no ACL rules of several parts: use Redis 7.0 or newer")]
     OldRedis {
         /// Its version.
@@ -120,15 +120,15 @@ pub enum AclRefusal {
     },
 }
 
-/// Any client says these; they have no keys.
+/// Commands without keys that any client sends.
 const OF_CONNECTIONS: [&str; 3] = ["hello", "ping", "client|id"];
 
-/// What looks at a hash.
+/// Commands that read a hash.
 const OF_RECORDS: [&str; 7] = [
     "exists", "hexists", "hget", "hgetall", "hlen", "hmget", "type",
 ];
 
-/// What looks at anything.
+/// Commands that read a key of any type.
 const OF_READERS: [&str; 24] = [
     "exists",
     "get",
@@ -156,7 +156,7 @@ const OF_READERS: [&str; 24] = [
     "zscore",
 ];
 
-/// What our client and our worker say, in scripts and outside.
+/// Commands of Meshwork's client and worker, inside and outside of scripts.
 const OF_OURS: [&str; 61] = [
     "blmove",
     "blpop",
@@ -221,19 +221,19 @@ const OF_OURS: [&str; 61] = [
     "acl|whoami",
 ];
 
-/// What takes elements off a queue, and counts them.
+/// Commands that pop elements of a queue, and count them.
 const OF_POPS: [&str; 4] = ["blpop", "brpop", "llen", "rpop"];
 
-/// Keys, and the commands that may be said of them.
+/// Keys, and the commands that are permitted on them.
 struct Part {
-    /// Each with what may be done: `~`, `%R~` or `%W~`.
+    /// Key patterns with their access: `~`, `%R~` or `%W~`.
     keys: Vec<String>,
     commands: Vec<&'static str>,
     database: u32,
 }
 
 impl Part {
-    /// The words of the part, without parentheses.
+    /// Returns the rules of this part, without parentheses.
     fn words(&self, databases: bool) -> Vec<String> {
         let database = databases.then(|| format!("db={}", self.database));
         let commands = self.commands.iter().map(|command| format!("+{command}"));
@@ -245,10 +245,10 @@ impl Part {
     }
 }
 
-/// Which words an ACL user is made of.
+/// Writes the rules of ACL users for one context.
 struct Writer<'a> {
     keys: &'a ContextKeys,
-    /// Whether rules name databases.
+    /// True if rules can name databases.
     databases: bool,
 }
 
@@ -265,18 +265,18 @@ impl Writer<'_> {
         }
     }
 
-    /// The first part has no parentheses, and what every client says.
+    /// Returns the first part, which has no parentheses and adds the commands that every client sends.
     fn root(&self, mut part: Part, scans: bool) -> Part {
         part.commands.extend(OF_CONNECTIONS);
         if self.keys.layout() == ContextLayout::Db {
             part.commands.push("select");
-            // In a database of its own a scan names no other context's keys.
+            // In a database of its own, a scan lists no keys of other contexts.
             part.commands.extend(scans.then_some("scan"));
         }
         part
     }
 
-    /// The public keys of actors, in database 0.
+    /// Returns the part for the public keys of actors, in database 0.
     fn actors(&self) -> Part {
         let mut commands = OF_RECORDS.to_vec();
         if self.keys.layout() == ContextLayout::Db {
@@ -304,7 +304,8 @@ impl Writer<'_> {
                 ]
             }
             AclUser::Runner => {
-                // Its scripts keep flows too; the context's permissions and the runners are not its to change.
+                // The runner's scripts update flows too. They may not change the context's permissions, nor the
+                // runners.
                 let works = ["job:*", "queue:*", "flow:*", "message:*", "msg_*", "mw:*"];
                 let works = works.map(|name| ("", name));
                 vec![
@@ -316,11 +317,11 @@ impl Writer<'_> {
     }
 }
 
-/// The rules of a user: what follows the name in `ACL SETUSER`, without password. They take away all rights that the
-/// user had before.
+/// Returns the arguments of `ACL SETUSER` after the user's name, without a password. They first remove all rights
+/// that the user had before.
 ///
 /// # Errors
-/// Why this server cannot keep the user in the context.
+/// [`AclRefusal`] if this server cannot restrict the user to the context.
 pub fn rules(
     user: AclUser,
     keys: &ContextKeys,
@@ -367,14 +368,14 @@ pub fn rules(
     Ok(words)
 }
 
-/// The name of a context's ACL user: `mw-ctx7-reader`.
+/// Returns the name of a context's ACL user: `mw-ctx7-reader`.
 #[must_use]
 pub fn user_name(user: AclUser, keys: &ContextKeys) -> String {
     format!("mw-ctx{}-{user}", keys.context())
 }
 
-/// The words after `ACL` that make such a user, or change him to these rules. The server is given the SHA-256 of the
-/// password, never the password.
+/// Returns the arguments after `ACL` that create the user, or change an existing one to these rules. The server
+/// receives the SHA-256 of the password, never the password.
 ///
 /// # Errors
 /// As for [`rules`].

@@ -1,4 +1,5 @@
-//! Ed25519 keys of actors: an actor is his public key. Secret keys are made from bytes that are passed in.
+//! Ed25519 keys of actors. The public key is the identity of an actor. Secret keys are derived from bytes that the
+//! caller passes in.
 
 mod file;
 
@@ -19,17 +20,17 @@ pub const SIGNATURE_BYTES: usize = 64;
 /// Bytes of the digest that a key id shows: a hint for lookups, never a proof.
 const ID_BYTES: usize = 8;
 
-/// Why bytes or a text are no public key.
+/// The reason why bytes or a text are not a public key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidPublicKey {
-    /// The text has another form.
+    /// The text is not 64 hexadecimal digits.
     #[error("it is no public key: write 64 hexadecimal digits")]
     NotHex,
-    /// No point of the curve has these coordinates, or they are not written in their only form.
+    /// The bytes are no point of the curve, or not in canonical form.
     #[error("it is no public key of Ed25519: copy it again from `meshwork actor show`")]
     NoPoint,
-    /// Anybody can make signatures that fit it.
+    /// The key is of small order, so that anybody can make matching signatures.
     #[error(
         "it is a weak key, which protects nothing: make another one with `meshwork actor create`"
     )]
@@ -41,35 +42,37 @@ pub enum InvalidPublicKey {
 pub struct PublicKey(VerifyingKey);
 
 impl PublicKey {
-    /// The key of these bytes.
+    /// Returns the key of these bytes.
     ///
     /// # Errors
-    /// The bytes are no point, not in their only form, or a weak key.
+    /// The bytes are no point, not in canonical form, or a weak key.
     pub fn from_bytes(bytes: &[u8; KEY_BYTES]) -> Result<Self, InvalidPublicKey> {
         let key = VerifyingKey::from_bytes(bytes).map_err(|_| InvalidPublicKey::NoPoint)?;
         if key.is_weak() {
             return Err(InvalidPublicKey::Weak);
         }
-        // Two texts of one key would be two actors.
+        // Two encodings of one key would be two actors.
         if key.to_edwards().compress().as_bytes() != bytes {
             return Err(InvalidPublicKey::NoPoint);
         }
         Ok(Self(key))
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the key.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; KEY_BYTES] {
         self.0.as_bytes()
     }
 
-    /// First 8 bytes of the SHA-256 of the key, as 16 hexadecimal digits. It helps to find a key, and proves nothing.
+    /// Returns the first 8 bytes of the SHA-256 of the key, as 16 hexadecimal digits. The id helps lookups, and
+    /// proves nothing.
     #[must_use]
     pub fn key_id(&self) -> String {
         HEXLOWER.encode(&Sha256::digest(self.as_bytes())[..ID_BYTES])
     }
 
-    /// Returns whether the owner of the key has signed the message. Strict: each message has one signature by a key.
+    /// Returns whether the owner of the key signed the message. The check is strict: it accepts one signature for
+    /// each message and key.
     #[must_use]
     pub fn verifies(&self, message: &[u8], signature: &[u8; SIGNATURE_BYTES]) -> bool {
         let signature = Signature::from_bytes(signature);
@@ -104,7 +107,7 @@ impl Hash for PublicKey {
     }
 }
 
-/// The bytes of a public key as somebody wrote them: enough to compare, and not checked to be a key.
+/// The bytes of a public key, unchecked: enough to compare keys.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyBytes(pub [u8; KEY_BYTES]);
 
@@ -134,13 +137,13 @@ impl fmt::Debug for KeyBytes {
     }
 }
 
-/// Bytes of a key in hexadecimal digits of either case.
+/// Decodes a key of hexadecimal digits in either case.
 pub(crate) fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    // The length first: nothing long is decoded.
+    // The length is checked first, so that no long text is decoded.
     if text.len() != 2 * N {
         return None;
     }
-    // No copy of a secret key is left on the heap.
+    // Decoding into the array leaves no copy of a secret key on the heap.
     let mut bytes = [0; N];
     let decoded = HEXLOWER_PERMISSIVE.decode_mut(text.as_bytes(), &mut bytes);
     decoded.is_ok().then_some(bytes)
@@ -151,13 +154,13 @@ pub(crate) fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
 pub struct SecretKey(SigningKey);
 
 impl SecretKey {
-    /// The key of a seed: 32 bytes of a generator that nobody can predict.
+    /// Returns the key of a seed. The seed must come from a cryptographic random generator.
     #[must_use]
     pub fn from_seed(seed: &[u8; KEY_BYTES]) -> Self {
         Self(SigningKey::from_bytes(seed))
     }
 
-    /// The key that others check its signatures with.
+    /// Returns the public key, which verifies signatures of this key.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key())

@@ -1,5 +1,5 @@
-//! Batches: jobs that belong together, and up to three callbacks that wait for how they end. How they are
-//! counted is the scripts' business; what belongs to whom is told by each job's record.
+//! Batches: jobs that belong together, and up to three callbacks that run after their end. Scripts count the jobs;
+//! each job's record names its batch.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,29 +10,29 @@ pub use crate::job::Membership;
 use crate::job::NewJob;
 use crate::name::BatchId;
 
-/// The most jobs of one batch: a walk through all of them, as for a cancellation, takes minutes.
+/// Greatest number of jobs in a batch. A walk through all of them, as for a cancellation, takes minutes.
 pub const MAX_MEMBERS: u64 = 1_000_000;
-/// The most bytes of a batch's name.
+/// Greatest length of a batch's name, in bytes.
 pub const MAX_BATCH_NAME: usize = 256;
-/// How long a batch stays open with nothing added to it, unless it says otherwise.
+/// Default time for which a batch stays open when no job is added.
 pub const DEFAULT_OPEN_FOR: Duration = Duration::from_secs(3600);
-/// The shortest and the longest such time: below, a slow client is taken for a dead one; above, memory is.
+/// Least and greatest such time. A slow client exceeds a shorter time; a longer one fills the memory.
 pub const OPEN_FOR: (Duration, Duration) =
     (Duration::from_secs(1), Duration::from_secs(7 * 24 * 3600));
 
-/// What a callback waits for.
+/// The event that starts a callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Callback {
-    /// All jobs have ended, well or not.
+    /// All jobs have ended, with or without success.
     Done,
     /// All jobs have finished.
     Success,
-    /// The first job has ended in error, or the batch was left unsealed. The others may still run.
+    /// The first job failed, or the batch expired before it was sealed. Other jobs may still run.
     Failure,
 }
 
 impl Callback {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Done, Self::Success, Self::Failure];
 
     /// The word in records.
@@ -52,31 +52,31 @@ impl fmt::Display for Callback {
     }
 }
 
-/// A batch to be opened.
+/// A batch to be created.
 #[derive(Debug, Clone)]
 pub struct NewBatch {
-    /// Its id.
+    /// Id of the batch.
     pub id: BatchId,
-    /// What people call it; may be empty.
+    /// Name for people; may be empty.
     pub name: String,
-    /// How long it stays open with nothing added. Then the client that was to seal it counts as dead.
+    /// Time for which the batch stays open when no job is added. After that its client counts as dead.
     pub open_for: Duration,
-    /// Its callbacks, at most one of each kind.
+    /// Callbacks, at most one of each kind.
     pub callbacks: Vec<(Callback, NewJob)>,
 }
 
-/// Why a batch was refused; nothing was written.
+/// The reason why a batch was refused. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("batch {id}: {fault}")]
 pub struct InvalidBatch {
     /// The batch.
     pub id: BatchId,
-    /// What is wrong.
+    /// The fault.
     pub fault: String,
 }
 
 impl NewBatch {
-    /// A batch without a name and callbacks.
+    /// Returns a batch without a name and callbacks.
     #[must_use]
     pub fn new(id: BatchId) -> Self {
         Self {
@@ -87,10 +87,10 @@ impl NewBatch {
         }
     }
 
-    /// Checks all but the callbacks' jobs as such.
+    /// Checks everything but the jobs of callbacks.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first fault.
     pub fn check(&self) -> Result<(), InvalidBatch> {
         match self.fault() {
             Some(fault) => Err(InvalidBatch {
@@ -141,27 +141,27 @@ impl NewBatch {
     }
 }
 
-/// What a callback is told: its input, as JSON.
+/// The input of a callback, as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct BatchEnd {
     /// The batch.
     pub batch: String,
-    /// What the callback waited for: `done`, `success` or `failure`.
+    /// Kind of the callback: `done`, `success` or `failure`.
     pub why: String,
-    /// Jobs that were added.
+    /// Number of jobs that were added.
     pub total: u64,
-    /// Jobs that have finished.
+    /// Number of jobs that have finished.
     pub succeeded: u64,
-    /// Jobs that have ended in error.
+    /// Number of jobs that have failed.
     pub failed: u64,
 }
 
 impl BatchEnd {
-    /// Reads a callback's input.
+    /// Parses the input of a callback.
     ///
     /// # Errors
-    /// If it is none.
+    /// The input is not of this form.
     pub fn parse(input: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(input)
     }

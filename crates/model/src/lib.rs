@@ -1,8 +1,8 @@
 //! Meshwork's names, records and rules. Pure: no clock, no randomness, no I/O, no Redis client.
 //!
-//! What a job is ([`job`]), where it goes ([`route`]), which changes of its status are legal ([`state`]) and
-//! what every Redis key is called ([`keys`]); how queues are limited ([`queue`]); when a job runs again and
-//! again ([`schedule`]). What Bananas writes and reads is in [`bananas`], what Nooble4 does in [`nooble`].
+//! [`job`] has the records of jobs, [`route`] their destinations, [`state`] the legal changes of their status.
+//! [`keys`] builds every key of the store. [`queue`] has the limits of queues, and [`schedule`] the times of repeated
+//! jobs. [`bananas`] and [`nooble`] have the records and messages of these two systems.
 
 pub mod access;
 pub mod acl;

@@ -1,5 +1,4 @@
-//! How far a type has moved from the old lists to the canonical queues. What is
-//! done in each phase is the broker's business.
+//! State of a type's migration from legacy lists to canonical queues. The broker does the work of each phase.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,22 +7,22 @@ use std::time::Duration;
 use crate::keys::hero::LegacyList;
 use crate::name::ActorId;
 
-/// A step of a migration. A type without one has not begun, or is through.
+/// A phase of a migration. A type without a phase has not begun to migrate, or has completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Jobs are pushed to the canonical queue and to the old list.
+    /// Jobs are pushed to the canonical queue and to the legacy list.
     Dual,
-    /// The same, and our workers take from the old lists too, after the canonical queues.
+    /// Jobs are pushed to both. Meshwork's workers also claim from legacy lists, after the canonical queues.
     Canonical,
-    /// Our workers still take from the old lists, but nothing of ours is pushed there any more.
+    /// Meshwork pushes nothing to legacy lists. Its workers still claim from them.
     Closing,
 }
 
 impl Phase {
-    /// All phases in their order.
+    /// All phases, in order.
     pub const ALL: [Self; 3] = [Self::Dual, Self::Canonical, Self::Closing];
 
-    /// The phase as a word.
+    /// Returns the word for the phase.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -40,18 +39,18 @@ impl fmt::Display for Phase {
     }
 }
 
-/// The migration of one type, as it is stored: phase, list and age in milliseconds, with blanks between.
+/// The migration of one type, stored as phase, list and age in milliseconds, with blanks between.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
-    /// How far it is.
+    /// Current phase.
     pub phase: Phase,
-    /// Where jobs are pushed besides the canonical queue.
+    /// Legacy list to which jobs are pushed besides the canonical queue.
     pub list: LegacyList,
-    /// How long a job may stand on no list before it is pushed again: it is looked at twice, so far apart.
+    /// Time for which a job may be on no list before it is pushed again. Two checks, this far apart, must find it so.
     pub age: Duration,
 }
 
-/// A text that is none.
+/// A text that is not a migration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no setting of a migration: a phase (dual, canonical, closing), a list, milliseconds"
@@ -59,7 +58,7 @@ pub struct Migration {
 pub struct UnknownMigration(String);
 
 impl Migration {
-    /// The old lists that one of our workers takes from now, if it goes by these old names.
+    /// Returns the legacy lists that a Meshwork worker with these legacy names claims from.
     #[must_use]
     pub fn lists(&self, names: &[ActorId]) -> Vec<String> {
         if self.phase == Phase::Dual {

@@ -3,56 +3,56 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest script type, group or instance name, in bytes.
+/// Greatest length of a script type, group or instance name, in bytes.
 pub const MAX_NAME: usize = 64;
-/// The longest job id that we create, in bytes.
+/// Greatest length of job ids that Meshwork creates, in bytes.
 pub const MAX_JOB_ID: usize = 128;
 
-/// Why a name was refused.
+/// The reason why a name was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// Nothing was given.
+    /// The name is empty.
     #[error("the {what} is empty: give 1 to {max} of the characters A-Z a-z 0-9 _ -")]
     Empty {
-        /// What the name is for.
+        /// Kind of the name.
         what: &'static str,
-        /// The longest name allowed, in bytes.
+        /// Greatest length, in bytes.
         max: usize,
     },
     /// The name is too long.
     #[error("the {what} `{shown}…` is {len} bytes long: at most {max} are allowed")]
     TooLong {
-        /// What the name is for.
+        /// Kind of the name.
         what: &'static str,
-        /// Its first characters.
+        /// First characters of the name.
         shown: String,
-        /// Its length in bytes.
+        /// Length in bytes.
         len: usize,
-        /// The longest name allowed, in bytes.
+        /// Greatest length, in bytes.
         max: usize,
     },
-    /// A character that would make two different names the same key, or a key unreadable.
+    /// A character is not allowed: it would make two different names the same key, or a key unreadable.
     #[error(
         "the {what} {name:?} contains {found:?}: only A-Z a-z 0-9 _ - are allowed, \
          since `:` and its like separate the parts of a Redis key"
     )]
     Character {
-        /// What the name is for.
+        /// Kind of the name.
         what: &'static str,
-        /// The name as given, cut to a readable length.
+        /// The name, shortened.
         name: String,
-        /// The first character that is not allowed.
+        /// First character that is not allowed.
         found: char,
     },
-    /// Braces that make no hash tag: Redis Cluster would spread the keys over its nodes.
+    /// The braces are not a valid hash tag, so that a Redis Cluster would spread the keys over its nodes.
     #[error(
         "the braces of the {what} {name:?} make no hash tag: give one pair with a name in it, as `{{hero}}`"
     )]
     HashTag {
-        /// What the name is for.
+        /// Kind of the name.
         what: &'static str,
-        /// The name as given.
+        /// The name.
         name: String,
     },
 }
@@ -92,7 +92,7 @@ fn word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// No braces, or one pair with something in it.
+/// Accepts no braces, or one pair with at least one character in it.
 fn check_hash_tag(what: &'static str, text: &str) -> Result<(), NameError> {
     let tagged = || {
         let (before, rest) = text.split_once('{')?;
@@ -116,7 +116,7 @@ macro_rules! name {
         pub struct $type(String);
 
         impl $type {
-            /// The name as text.
+            /// Returns the name as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -148,41 +148,41 @@ macro_rules! name {
 }
 
 name! {
-    /// What runs a job: one of the seeds' types (`osis`, `sal`, `v`, `python`) or the name of a handler in
-    /// Rust. It names the queue `hero:q:work:type:{script_type}`.
+    /// Type of a job: one of Hero's (`osis`, `sal`, `v`, `python`) or the name of a handler in Rust. The queue
+    /// `hero:q:work:type:{script_type}` has its name.
     ScriptType, "script type", MAX_NAME, word
 }
 name! {
-    /// A pool of workers of one type. A worker that is given none is in the group `default`.
+    /// A named set of workers of one type. The default is `default`.
     Group, "group", MAX_NAME, word
 }
 name! {
-    /// One worker of a group; jobs can be pinned to it.
+    /// A worker with a name of its own in a group. Jobs can be pinned to it.
     Instance, "instance", MAX_NAME, word
 }
 name! {
-    /// The first part of every key, `hero` by default. A hash tag (`{hero}`) keeps all keys in one slot of
-    /// a Redis Cluster.
+    /// First part of every key, `hero` by default. A hash tag (`{hero}`) keeps all keys in one slot of a Redis
+    /// Cluster.
     Namespace, "namespace", MAX_NAME, |c| word(c) || c == '{' || c == '}', check_hash_tag
 }
 name! {
-    /// Which workers take a job: those that were given the same key.
+    /// A name by which workers choose jobs: they claim those with one of their own keys.
     RoutingKey, "routing key", MAX_NAME, word
 }
 name! {
-    /// A batch: a UUID v4 where we make it.
+    /// Id of a batch. Meshwork creates a UUID v4.
     BatchId, "batch id", MAX_NAME, word
 }
 name! {
-    /// A schedule; the ids of its jobs begin with it.
+    /// Name of a schedule; the ids of its jobs begin with it.
     ScheduleName, "schedule's name", MAX_NAME, word
 }
 name! {
-    /// A worker as the old queues name it (`worker_id`, later `actor_id`).
+    /// A worker's name in legacy queues (`worker_id`, later `actor_id`).
     ActorId, "actor id", MAX_JOB_ID, |c| word(c) || c == '.'
 }
 name! {
-    /// The id of a job: a UUID v4 where we make it, any word where somebody else does.
+    /// Id of a job. Meshwork creates a UUID v4; other programs use any word.
     JobId, "job id", MAX_JOB_ID, |c| word(c) || c == '.'
 }
 
@@ -197,7 +197,7 @@ impl ScriptType {
     pub const PYTHON: &'static str = "python";
     /// Programs: scripts with a `#!` line, and commands of the worker's host. Not among [`Self::KNOWN`].
     pub const EXEC: &'static str = "exec";
-    /// The types that the seeds name.
+    /// Hero's types.
     pub const KNOWN: [&'static str; 4] = [Self::OSIS, Self::SAL, Self::V, Self::PYTHON];
 }
 
@@ -214,7 +214,7 @@ impl Default for Namespace {
 }
 
 impl From<&RoutingKey> for Group {
-    /// The pool of workers that takes what is routed so.
+    /// Returns the group of the workers of a routing key.
     fn from(key: &RoutingKey) -> Self {
         Self(key.0.clone())
     }
@@ -227,7 +227,7 @@ impl Default for RoutingKey {
 }
 
 impl RoutingKey {
-    /// Whether it is the one that jobs have which ask for none.
+    /// Returns whether this is the key of jobs without a routing key.
     #[must_use]
     pub fn is_default(&self) -> bool {
         self.0 == "default"
@@ -235,24 +235,25 @@ impl RoutingKey {
 }
 
 impl Namespace {
-    /// The first part of every key of Bananas.
+    /// Returns the first part of every key of Bananas.
     #[must_use]
     pub fn bananas() -> Self {
         Self("bananas".to_owned())
     }
 
-    /// The first part of every name of Nooble4.
+    /// Returns the first part of every key of Nooble4.
     #[must_use]
     pub fn nooble() -> Self {
         Self("nooble4".to_owned())
     }
 
-    /// A name that no user gave, with whatever characters it needs.
+    /// Returns an internal name, which may have any characters.
     pub(crate) fn internal(text: String) -> Self {
         Self(text)
     }
 
-    /// What is in its braces: all keys of the namespace lie in one slot of a Redis Cluster then.
+    /// Returns the text in the braces, if there are any. All keys of the namespace are then in one slot of a Redis
+    /// Cluster.
     #[must_use]
     pub fn hash_tag(&self) -> Option<&str> {
         let (_, rest) = self.0.split_once('{')?;
@@ -263,7 +264,7 @@ impl Namespace {
 macro_rules! foreign {
     ($type:ident) => {
         impl $type {
-            /// A name that somebody else wrote, taken as it is; whoever reads it must cope with it.
+            /// Returns a name that another program wrote, unchecked.
             #[must_use]
             pub fn foreign(text: String) -> Self {
                 Self(text)

@@ -1,54 +1,54 @@
-//! How one run of a job ended, as data: what a runner hands to the worker and the worker to the broker.
+//! The outcome of one run of a job, as data that a runner returns to the worker and the worker sends to the broker.
 
 use std::time::Duration;
 
 use crate::job::limits;
 use crate::secret::Secrets;
 
-/// What a run leaves behind.
+/// The outcome and the output of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// How it ended.
+    /// The result, or the failure.
     pub result: Result<Vec<u8>, Failure>,
-    /// The end of what it wrote to stdout.
+    /// Last part of its stdout.
     pub stdout: Vec<u8>,
-    /// The end of what it wrote to stderr.
+    /// Last part of its stderr.
     pub stderr: Vec<u8>,
 }
 
-/// Why a run has no result.
+/// The failure of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What kind of failure; it decides whether the job runs again.
+    /// Kind of the failure, which decides whether the job is retried.
     pub kind: FailureKind,
-    /// One line for people: `timeout`, `ValueError: …`.
+    /// Message of one line for people: `timeout`, `ValueError: …`.
     pub message: String,
-    /// Where in the script it happened, as the language says it.
+    /// Position in the script, in the language's own format.
     pub traceback: Option<String>,
-    /// The pause before the next run, where the run asked for one: of a retry instead of the job's backoff, and of a
-    /// snooze. At most [`limits::MAX_VERDICT_DELAY`].
+    /// Requested pause before the next run. For a retry it replaces the job's backoff. At most
+    /// [`limits::MAX_VERDICT_DELAY`].
     pub after: Option<Duration>,
 }
 
 /// The kinds of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureKind {
-    /// The script or handler failed: it runs again if a retry is left.
+    /// The script or handler failed. The job is retried if it has retries left.
     Script,
-    /// The run took longer than the job's timeout: it runs again if a retry is left.
+    /// The run exceeded the job's timeout. The job is retried if it has retries left.
     Timeout,
-    /// It cannot succeed however often it runs (a syntax error, a missing runtime): no retry.
+    /// No run can succeed (a syntax error, a missing runtime): no retry.
     Permanent,
-    /// Somebody asked for it to be stopped while it ran: no retry.
+    /// The job was cancelled while it ran: no retry.
     Stopped,
-    /// It asked to be run later, which uses no attempt.
+    /// The run requested a snooze, which uses no attempt.
     Snoozed,
-    /// It asked to be dropped: no retry, and no dead letter.
+    /// The run requested to discard the job: no retry, and no dead letter.
     Discarded,
 }
 
 impl FailureKind {
-    /// The kind as a word, in figures.
+    /// Returns the word for the kind, in metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -61,7 +61,7 @@ impl FailureKind {
         }
     }
 
-    /// Whether another run may end differently.
+    /// Returns whether a retry may have another outcome.
     #[must_use]
     pub const fn retryable(self) -> bool {
         matches!(self, Self::Script | Self::Timeout)
@@ -69,7 +69,7 @@ impl FailureKind {
 }
 
 impl Failure {
-    /// A failure without a traceback.
+    /// Returns a failure without a traceback.
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
@@ -80,20 +80,20 @@ impl Failure {
         }
     }
 
-    /// The same failure, the next run being due after this pause.
+    /// Returns the same failure with a requested pause before the next run.
     #[must_use]
     pub fn after(mut self, pause: Duration) -> Self {
         self.after = Some(pause.min(limits::MAX_VERDICT_DELAY));
         self
     }
 
-    /// The run took longer than it may; Hero's word for it.
+    /// Returns the failure of a run that exceeded its timeout, with Hero's word for it.
     #[must_use]
     pub fn timeout() -> Self {
         Self::new(FailureKind::Timeout, "timeout")
     }
 
-    /// Somebody asked for the run to be stopped.
+    /// Returns the failure of a cancelled run.
     #[must_use]
     pub fn stopped() -> Self {
         Self::new(FailureKind::Stopped, "stopped_by_request")
@@ -101,7 +101,7 @@ impl Failure {
 }
 
 impl Report {
-    /// A run that ended well.
+    /// Returns the outcome of a successful run.
     #[must_use]
     pub fn done(output: impl Into<Vec<u8>>) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl Report {
         }
     }
 
-    /// A run that did not.
+    /// Returns the outcome of a failed run.
     #[must_use]
     pub fn failed(failure: Failure) -> Self {
         Self {
@@ -121,8 +121,8 @@ impl Report {
         }
     }
 
-    /// The same report without secrets in what people read. The result stays as it is: it is for whoever
-    /// asked for the job, and may be what a program goes on with.
+    /// Returns the same report with masked secrets in the parts for people. The result is not masked, because
+    /// programs may continue with it.
     #[must_use]
     pub fn masked(mut self, secrets: &Secrets) -> Self {
         if secrets.is_empty() {
@@ -141,8 +141,8 @@ impl Report {
         self
     }
 
-    /// The same report within [`limits`]: logs and messages keep their ends, a result that is too large
-    /// becomes a failure that says so.
+    /// Returns the same report within [`limits`]. Logs and messages keep their last part; a result that is too large
+    /// becomes a failure.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         keep_end(&mut self.stdout, limits::MAX_LOG);

@@ -1,19 +1,18 @@
-//! How long a failed job waits for its next run. Whether there is one is the job's `retries`.
+//! Backoff of a failed job. The job's `retries` decides whether there is another run.
 
 use std::time::Duration;
 
-/// Doubles with each run, up to a cap; a part of each pause is left to chance, so that jobs that failed
-/// together do not return together.
+/// Exponential backoff with a cap. A random part of each pause keeps jobs that failed together apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryBackoff {
-    /// Before the second run.
+    /// Pause before the second run.
     pub first: Duration,
-    /// At most.
+    /// Greatest pause.
     pub cap: Duration,
 }
 
 impl Default for RetryBackoff {
-    /// From one second to ten minutes.
+    /// From 1 second to 10 minutes.
     fn default() -> Self {
         Self {
             first: Duration::from_secs(1),
@@ -23,8 +22,8 @@ impl Default for RetryBackoff {
 }
 
 impl RetryBackoff {
-    /// The pause after run number `attempt`, counted from 1: between three quarters and the whole of what
-    /// the doubling gives, by `chance` from 0 to 1. `first` is the job's own first pause.
+    /// Returns the pause after run number `attempt`, counted from 1. It is between three quarters and the whole of
+    /// the doubled value, by `chance` from 0 to 1. `first` is the job's own first pause.
     #[must_use]
     pub fn pause(&self, attempt: u32, first: Option<Duration>, chance: f64) -> Duration {
         let doublings = attempt.saturating_sub(1).min(31);

@@ -1,5 +1,5 @@
-//! Where a job goes and where a worker listens, and how the routing keys of Bananas say
-//! the same: [`routes`] of a worker, [`bindings`] of a client, over [`topic`]s.
+//! Routes of jobs and subscriptions of workers. [`routes`] has a worker's routing keys, [`bindings`] a client's rules
+//! for them, over [`topic`]s.
 
 pub mod bindings;
 pub mod routes;
@@ -11,8 +11,8 @@ use std::str::FromStr;
 use crate::name::{Group, Instance, RoutingKey, ScriptType};
 use routes::Routes;
 
-/// How urgent a job is. A queue without `:prio` stands with [`Priority::Normal`]:
-/// clients that know of no priorities push there.
+/// Priority of a job. A queue without `:prio` counts as [`Priority::Normal`], because clients without priorities push
+/// there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Priority {
     /// `:prio:0`, before all others.
@@ -24,22 +24,22 @@ pub enum Priority {
     Low,
 }
 
-/// A priority that is none.
+/// An unknown priority.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no priority: high, normal or low, or 0, 1 or 2")]
 pub struct UnknownPriority(String);
 
 impl Priority {
-    /// All priorities, the most urgent first.
+    /// All priorities, the highest first.
     pub const ALL: [Self; 3] = [Self::High, Self::Normal, Self::Low];
 
-    /// The number in the queue's name: 0 is the most urgent.
+    /// Returns the number in the queue's name: 0 is the highest priority.
     #[must_use]
     pub const fn level(self) -> u8 {
         self as u8
     }
 
-    /// The priority as a word.
+    /// Returns the word for the priority.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -68,24 +68,24 @@ impl FromStr for Priority {
     }
 }
 
-/// A job's target: a type, perhaps one of its groups, perhaps one instance of that group.
+/// Destination of a job: a type, optionally one of its groups, optionally one instance of that group.
 ///
-/// Hero: the most specific queue. A job without a group goes to the type's queue, not to the group
-/// `default`; a job for an instance without a group goes to that instance of the group `default`.
+/// As in Hero, the most specific queue is used. A job without a group goes to the type's queue, not to the group
+/// `default`. A job for an instance without a group goes to that instance of the group `default`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// What runs it.
+    /// Type of the job.
     pub script_type: ScriptType,
-    /// Which pool of workers, if it matters.
+    /// Group of workers, if required.
     pub group: Option<Group>,
-    /// Which worker, if it matters.
+    /// Worker, if required.
     pub instance: Option<Instance>,
-    /// How urgent it is.
+    /// Priority of the job.
     pub priority: Priority,
 }
 
 impl Route {
-    /// To whichever worker of the type.
+    /// Returns the route to any worker of the type.
     #[must_use]
     pub fn to(script_type: ScriptType) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Route {
         }
     }
 
-    /// With what a routing key says: `default` is the queue of the type, each other key that group's. An
+    /// Returns the route for a routing key: `default` is the queue of the type, each other key that of a group. The
     /// instance is kept.
     #[must_use]
     pub fn via(self, key: &RoutingKey) -> Self {
@@ -105,31 +105,31 @@ impl Route {
     }
 }
 
-/// What a worker listens to.
+/// Subscription of a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listen {
-    /// What it can run.
+    /// Type of the worker.
     pub script_type: ScriptType,
-    /// The group it belongs to.
+    /// Group of the worker.
     pub group: Group,
-    /// Its name within the group, if jobs may be pinned to it.
+    /// Name within the group, if jobs may be pinned to the worker.
     pub instance: Option<Instance>,
-    /// The routes that it takes from, if it was given any: its group's queue, and that of the type, only if they
-    /// are among these.
+    /// Routes of the worker, if it has any. The queues of its group and of the type are then used only if these
+    /// routes include them.
     pub routes: Option<Routes>,
 }
 
-/// Where a job goes that is for one worker, if that worker is not there.
+/// Destination of a job for one worker that is not alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallback {
-    /// To the worker's group.
+    /// The worker's group.
     Group,
-    /// To whichever worker of the type.
+    /// Any worker of the type.
     Type,
 }
 
 impl Fallback {
-    /// The route taken instead of `route`.
+    /// Returns the route that replaces `route`.
     #[must_use]
     pub fn route(self, route: &Route) -> Route {
         let group = match self {

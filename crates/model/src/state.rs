@@ -1,57 +1,57 @@
-//! The statuses of a job and the one table of legal changes. The broker's scripts refuse the
-//! same arrows; a conformance case walks every pair.
+//! Statuses of a job and the table of legal changes. The broker's scripts refuse the same changes; a conformance case
+//! tests every pair.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A job's status, in Hero's words.
+/// Status of a job, in Hero's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Waiting in a queue, or for its next run.
+    /// Waits in a queue, or for a retry.
     Dispatched,
-    /// Waiting for other jobs (The contexts' word). In a record of Hero it is `dispatched`, since its readers
-    /// know no other word, and the number of those jobs stands in a field of its own.
+    /// Waits for prerequisites (a word of contexts). A record of Hero has `dispatched` instead, because its readers
+    /// know no other word; a separate field has the number of prerequisites.
     WaitingForPrerequisites,
-    /// Taken by a worker.
+    /// Claimed by a worker.
     Started,
-    /// Done, with a result.
+    /// Ended with a result.
     Finished,
     /// Ended without a result.
     Error,
 }
 
-/// What can happen to a job.
+/// An event in the life of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// A worker takes the job under a lease.
+    /// A worker claims the job under a lease.
     Claim,
-    /// The worker that holds the lease reports a result.
+    /// The owner of the lease reports a result.
     Finish,
-    /// The worker that holds the lease reports a failure and no run is left.
+    /// The owner of the lease reports a failure, and no retry is left.
     Fail,
-    /// The worker that holds the lease reports a failure and the job is to run again.
+    /// The owner of the lease reports a failure, and the job is retried.
     Requeue,
-    /// The worker that holds the lease hands the job back unrun.
+    /// The owner of the lease releases the job.
     Release,
-    /// The lease ended without a report.
+    /// The lease expired without a report.
     Reclaim,
-    /// Somebody stops the job.
+    /// A client cancels the job.
     Cancel,
-    /// Somebody asks for an ended job to run again.
+    /// A client retries an ended job.
     Retry,
-    /// The last of the jobs that it waits for has ended as it should.
+    /// The last prerequisite has ended as required.
     Ready,
-    /// One of the jobs that it waits for did not finish, or its time is over.
+    /// A prerequisite failed, or the time for prerequisites is over.
     Fault,
 }
 
-/// A change that the table does not have.
+/// A change of status that is not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a job that is {status} cannot {event:?}")]
 pub struct IllegalTransition {
-    /// The status the job has.
+    /// Status of the job.
     pub status: Status,
-    /// What was to happen to it.
+    /// The event.
     pub event: Event,
 }
 
@@ -65,10 +65,10 @@ impl Status {
         Self::Error,
     ];
 
-    /// The status after `event`.
+    /// Returns the status after `event`.
     ///
     /// # Errors
-    /// If a job of this status cannot undergo the event; nothing changes then.
+    /// The event is not allowed in this status. Nothing changes then.
     pub fn next(self, event: Event) -> Result<Self, IllegalTransition> {
         use Event as E;
         match (self, event) {
@@ -84,13 +84,13 @@ impl Status {
         }
     }
 
-    /// Whether nothing more happens to the job unless somebody asks for it.
+    /// Returns whether the status is final unless a client retries the job.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Finished | Self::Error)
     }
 
-    /// The status as it stands in the record.
+    /// Returns the word in the record.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -125,7 +125,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// A status that is none of Hero's.
+/// An unknown status.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no status: dispatched, waiting_for_prerequisites, started, finished or error")]
 pub struct UnknownStatus(pub String);

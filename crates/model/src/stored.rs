@@ -1,5 +1,5 @@
-//! Records of jobs as the two layouts write them: those of Hero by the fields of [`crate::job`], those of
-//! contexts by the fields of [`crate::context`], each read as one type of job.
+//! Conversion between jobs and their records in both layouts: Hero's with the fields of [`crate::job`], and contexts'
+//! with the fields of [`crate::context`]. Both are read as one type of job.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::keys::hero::Hero;
 use crate::time::{iso, parse_iso};
 use serde_json::{Map, Value};
 
-/// The fields that each job of a context has when it is stored, in the order in which a claim tells their values.
+/// Fields that every stored job of a context has, in the order in which a claim returns their values.
 const STORED_IN_CONTEXT: [&str; 15] = [
     field::STATUS,
     field::CREATED_AT,
@@ -29,12 +29,12 @@ const STORED_IN_CONTEXT: [&str; 15] = [
     field::REPLY,
 ];
 
-/// The name of the item that a result has which is no map.
+/// Item of a result that is not a map.
 const ITEM: &str = "result";
-/// The name of the item that tells why there is no result.
+/// Item with the reason of a failure.
 const FAULT: &str = "error";
 
-/// The fields whose values a claim tells without names.
+/// Returns the fields whose values a claim returns without names.
 #[must_use]
 pub fn stored(keys: &Hero) -> &'static [&'static str] {
     match keys.context() {
@@ -43,7 +43,7 @@ pub fn stored(keys: &Hero) -> &'static [&'static str] {
     }
 }
 
-/// A record read from a hash.
+/// Reads a record from a hash.
 #[must_use]
 pub fn job(keys: &Hero, id: &str, fields: impl Iterator<Item = (String, Vec<u8>)>) -> Job {
     match keys.context() {
@@ -52,7 +52,7 @@ pub fn job(keys: &Hero, id: &str, fields: impl Iterator<Item = (String, Vec<u8>)
     }
 }
 
-/// A time in a record, in milliseconds since 1970.
+/// Parses a time of a record to milliseconds since 1970.
 #[must_use]
 pub fn time(keys: &Hero, text: &str) -> Option<u64> {
     match keys.context() {
@@ -61,7 +61,7 @@ pub fn time(keys: &Hero, text: &str) -> Option<u64> {
     }
 }
 
-/// Names of fields that the record has by another name; none where it is the same.
+/// Returns the name of a field in records of this layout.
 #[must_use]
 pub fn field_of(keys: &Hero, name: &'static str) -> &'static str {
     match (keys.context(), name) {
@@ -71,7 +71,7 @@ pub fn field_of(keys: &Hero, name: &'static str) -> &'static str {
     }
 }
 
-/// The fields of a context's record as those of Hero.
+/// Converts the fields of a context's record to those of Hero.
 fn translated(
     keys: &ContextKeys,
     id: &str,
@@ -118,8 +118,8 @@ fn translated(
     out
 }
 
-/// The output that a result of a context holds: its one item, or the map as JSON. A plain runner may have written
-/// what is no map; that is the output.
+/// Returns the output in a context's result: its only item, or the map as JSON. A plain runner may have written a
+/// value that is not a map; that value is the output.
 fn output_of(value: Vec<u8>) -> Option<Vec<u8>> {
     let Ok(Value::Object(map)) = serde_json::from_slice(&value) else {
         return Some(value).filter(|value| !value.is_empty());
@@ -131,7 +131,8 @@ fn output_of(value: Vec<u8>) -> Option<Vec<u8>> {
     }
 }
 
-/// The output of a run as the record has it: in a context a map of texts, of which a plain value is the item `result`.
+/// Returns the output of a run as stored in the record. In a context it is a map of texts, and a plain value is the
+/// item `result`.
 #[must_use]
 pub fn output<'a>(keys: &Hero, output: &'a [u8]) -> Cow<'a, [u8]> {
     if keys.context().is_none() {
@@ -147,7 +148,7 @@ pub fn output<'a>(keys: &Hero, output: &'a [u8]) -> Cow<'a, [u8]> {
     Cow::Owned(Value::Object(map).to_string().into_bytes())
 }
 
-/// A value as text: a text as it is, others as JSON.
+/// Converts a value to text: a text unchanged, others as JSON.
 fn texted(value: Value) -> Value {
     match value {
         Value::String(_) => value,
@@ -155,7 +156,7 @@ fn texted(value: Value) -> Value {
     }
 }
 
-/// The prerequisites of a new job as the scripts name them.
+/// Returns the prerequisites of a new job, in the form for scripts.
 #[must_use]
 pub fn prerequisites(keys: &Hero, job: &NewJob) -> Vec<String> {
     let Some(context) = keys.context() else {
@@ -172,7 +173,7 @@ pub fn prerequisites(keys: &Hero, job: &NewJob) -> Vec<String> {
     .collect()
 }
 
-/// The values that each new job has, in the order in which the script writes them (`write_record.lua`).
+/// Returns the values that every new job has, in the order in which the script writes them (`write_record.lua`).
 #[must_use]
 pub fn values(keys: &Hero, job: &NewJob) -> Vec<Vec<u8>> {
     let Some(context) = keys.context() else {
@@ -209,7 +210,7 @@ pub fn values(keys: &Hero, job: &NewJob) -> Vec<Vec<u8>> {
     .into()
 }
 
-/// The fields that only some new jobs have.
+/// Returns the fields that only some new jobs have.
 #[must_use]
 pub fn options(keys: &Hero, job: &NewJob) -> Vec<(&'static str, Vec<u8>)> {
     let mut options = job.options();

@@ -1,5 +1,5 @@
-//! Times as Hero's protocol writes them, ISO 8601 in UTC, from and to milliseconds since 1970. No clock: what time it
-//! is, the server says.
+//! Times of Hero's protocol: ISO 8601 in UTC, from and to milliseconds since 1970. There is no clock here: the
+//! server's time counts.
 
 /// Days in 400 years, after which the calendar repeats itself.
 const ERA: i64 = 146_097;
@@ -7,7 +7,7 @@ const ERA: i64 = 146_097;
 const TO_1970: i64 = 719_468;
 const DAY_MS: i64 = 86_400_000;
 
-/// Milliseconds since 1970 as `2026-01-31T12:00:00.000Z`; the scripts write the same.
+/// Formats milliseconds since 1970 as `2026-01-31T12:00:00.000Z`, like the scripts.
 #[must_use]
 pub fn iso(ms: u64) -> String {
     let ms = i64::try_from(ms).unwrap_or(i64::MAX);
@@ -20,7 +20,7 @@ pub fn iso(ms: u64) -> String {
     )
 }
 
-/// A day since 1970 as year, month and day; years begin in March here, so that a leap day is the last.
+/// Converts a day since 1970 to year, month and day. Years begin in March here, so that a leap day is the last.
 pub(crate) fn date_of(day: i64) -> (i64, i64, i64) {
     let day = day + TO_1970;
     let (era, of_era) = (day.div_euclid(ERA), day.rem_euclid(ERA));
@@ -36,7 +36,7 @@ pub(crate) fn date_of(day: i64) -> (i64, i64, i64) {
     )
 }
 
-/// The days from 1970 to a date.
+/// Returns the days from 1970 to a date.
 fn day(year: i64, month: i64, of_month: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -45,8 +45,8 @@ fn day(year: i64, month: i64, of_month: i64) -> i64 {
     era * ERA + of_era * 365 + of_era / 4 - of_era / 100 + of_year - TO_1970
 }
 
-/// A time in UTC as milliseconds since 1970: `2026-01-31`, `2026-01-31T12:00:00Z` or with a fraction of a
-/// second; nothing for what is no such time.
+/// Parses a UTC time to milliseconds since 1970: `2026-01-31`, `2026-01-31T12:00:00Z` or with decimals of a second.
+/// Returns `None` for other texts.
 #[must_use]
 pub fn parse_iso(text: &str) -> Option<u64> {
     let (date, time) = match text.split_once('T') {
@@ -66,7 +66,7 @@ pub fn parse_iso(text: &str) -> Option<u64> {
     u64::try_from(ms).ok()
 }
 
-/// Units of a span, in milliseconds. `ms` is looked for first, since `m` begins it.
+/// Units of a span, in milliseconds. `ms` is tried first, because `m` is its prefix.
 const UNITS: [(&str, u64); 5] = [
     ("ms", 1),
     ("s", 1000),
@@ -75,8 +75,8 @@ const UNITS: [(&str, u64); 5] = [
     ("d", DAY_MS as u64),
 ];
 
-/// A span in milliseconds: `500ms`, `90s`, `10m`, `2h`, `7d`, and several of them together, as `1m30s`; a number alone
-/// is seconds. Nothing for what is no such span, or does not fit.
+/// Parses a span to milliseconds: `500ms`, `90s`, `10m`, `2h`, `7d`, and several of them together, as `1m30s`. A
+/// number alone is seconds. Returns `None` for other texts, or if the span is too large.
 #[must_use]
 pub fn parse_span(mut text: &str) -> Option<u64> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -94,21 +94,21 @@ pub fn parse_span(mut text: &str) -> Option<u64> {
     Some(sum)
 }
 
-/// The days from 1970 to a date as `2026-01-31`.
+/// Parses a date like `2026-01-31` to days from 1970.
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let [year, month, of_month] = numbers(text, '-', [4, 2, 2])?;
     let days = day(year, month, of_month);
-    // A date that the calendar does not have is another one when it comes back.
+    // An invalid date becomes another one in the round trip.
     (date_of(days) == (year, month, of_month)).then_some(days)
 }
 
-/// Hours, minutes and seconds as `12:00:00`.
+/// Parses hours, minutes and seconds as `12:00:00`.
 pub(crate) fn parse_clock(text: &str) -> Option<[i64; 3]> {
     let [hours, minutes, seconds] = numbers(text, ':', [2, 2, 2])?;
     (hours < 24 && minutes < 60 && seconds < 60).then_some([hours, minutes, seconds])
 }
 
-/// Three numbers of so many digits each.
+/// Parses three numbers of fixed numbers of digits.
 fn numbers(text: &str, between: char, digits: [usize; 3]) -> Option<[i64; 3]> {
     let mut parts = text.split(between);
     let mut numbers = [0; 3];

@@ -1,20 +1,19 @@
-//! W3C trace context: which trace a job belongs to, and which span asked for it
-//! (<https://www.w3.org/TR/trace-context/>). It is carried, checked and handed on; spans are not made here.
+//! W3C trace context: the trace of a job and the span of its submission (<https://www.w3.org/TR/trace-context/>). It
+//! is checked and passed on; no spans are created here.
 
 use std::collections::HashSet;
 use std::fmt;
 
-/// The most bytes of a `tracestate`. The specification asks to hand on 512 at least; what is much longer is
-/// data, not a trace.
+/// Greatest length of a `tracestate`, in bytes. The specification requires at least 512.
 pub const MAX_STATE: usize = 4096;
-/// The most members of a `tracestate` (the specification's bound).
+/// Greatest number of members of a `tracestate`, from the specification.
 pub const MAX_MEMBERS: usize = 32;
-/// Flags of which the meaning is known: sampled, and that the trace id is random. Others are not handed on.
+/// Known flags: sampled, and random trace id. Others are not passed on.
 const KNOWN_FLAGS: u8 = 0b11;
-/// The length of a `traceparent` of the version 00.
+/// Length of a `traceparent` of version 00.
 const PARENT_LENGTH: usize = 55;
 
-/// The trace that a job belongs to, and the span that asked for it.
+/// The trace of a job, and the span of its submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext {
     trace_id: String,
@@ -23,11 +22,11 @@ pub struct TraceContext {
     state: Option<String>,
 }
 
-/// Why a text is no trace context.
+/// The reason why a text is not a trace context.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTrace {
-    /// The `traceparent`.
+    /// The `traceparent` is not valid.
     #[error(
         "{text:?} is no traceparent: {why} (it looks like \
          00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01)"
@@ -35,22 +34,22 @@ pub enum InvalidTrace {
     Parent {
         /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The fault.
         why: &'static str,
     },
-    /// The `tracestate`. Its text is not told: others keep in it what they like.
+    /// The `tracestate` is not valid. The error does not show its text, which may be confidential.
     #[error("the tracestate is not valid: {why}")]
     State {
-        /// What is wrong with it.
+        /// The fault.
         why: &'static str,
     },
 }
 
 impl TraceContext {
-    /// Reads both texts.
+    /// Parses both texts.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first fault.
     pub fn parse(parent: &str, state: Option<&str>) -> Result<Self, InvalidTrace> {
         let mut context = read_parent(parent).map_err(|why| InvalidTrace::Parent {
             text: parent.chars().take(2 * PARENT_LENGTH).collect(),
@@ -63,8 +62,8 @@ impl TraceContext {
         Ok(context)
     }
 
-    /// Reads what others wrote, as the specification asks for it: without a valid `traceparent` there is no
-    /// context, and a `tracestate` that is not valid is left out. The second is what was left out, and why.
+    /// Parses texts of other programs, as the specification requires. Without a valid `traceparent` there is no
+    /// context, and a `tracestate` that is not valid is omitted. The second value is the fault of the omitted part.
     #[must_use]
     pub fn lenient(parent: &str, state: Option<&str>) -> (Option<Self>, Option<InvalidTrace>) {
         match Self::parse(parent, state) {
@@ -73,8 +72,8 @@ impl TraceContext {
         }
     }
 
-    /// The context of a span: 16 bytes of the trace, 8 of the span, and whether it is sampled. None if
-    /// either is all zeros, which is no id.
+    /// Returns the context of a span: 16 bytes of the trace, 8 of the span, and whether it is sampled. `None` if
+    /// either id is zero, which is not valid.
     #[must_use]
     pub fn of_span(trace_id: u128, span_id: u64, sampled: bool) -> Option<Self> {
         (trace_id != 0 && span_id != 0).then(|| Self {
@@ -85,7 +84,7 @@ impl TraceContext {
         })
     }
 
-    /// The same with a `tracestate`; as it was if that is not valid.
+    /// Returns the same context with a `tracestate`; unchanged if the text is not valid.
     #[must_use]
     pub fn with_state(mut self, state: &str) -> Self {
         if let Ok(state) = check_state(state) {
@@ -94,31 +93,31 @@ impl TraceContext {
         self
     }
 
-    /// The `traceparent`, in the version 00.
+    /// Returns the `traceparent`, in version 00.
     #[must_use]
     pub fn parent(&self) -> String {
         self.to_string()
     }
 
-    /// The `tracestate`, if there is one.
+    /// Returns the `tracestate`, if there is one.
     #[must_use]
     pub fn state(&self) -> Option<&str> {
         self.state.as_deref()
     }
 
-    /// The trace's id: 32 hexadecimal digits.
+    /// Returns the trace's id: 32 hexadecimal digits.
     #[must_use]
     pub fn trace_id(&self) -> &str {
         &self.trace_id
     }
 
-    /// The id of the span that asked for the job: 16 hexadecimal digits.
+    /// Returns the id of the submitting span: 16 hexadecimal digits.
     #[must_use]
     pub fn parent_id(&self) -> &str {
         &self.parent_id
     }
 
-    /// Whether the caller may have recorded its part.
+    /// Returns whether the caller may have recorded its part.
     #[must_use]
     pub fn is_sampled(&self) -> bool {
         self.flags & 1 == 1
@@ -135,7 +134,7 @@ impl fmt::Display for TraceContext {
     }
 }
 
-/// A `traceparent` of any version that begins as the version 00 does, as later ones have to.
+/// Parses a `traceparent` of version 00, or of a later version, which must begin in the same way.
 fn read_parent(text: &str) -> Result<TraceContext, &'static str> {
     let text = text.trim_matches([' ', '\t']);
     if !text.is_ascii() {
@@ -178,7 +177,7 @@ fn read_parent(text: &str) -> Result<TraceContext, &'static str> {
     })
 }
 
-/// The members of a `tracestate` without blanks around them.
+/// Returns the members of a `tracestate` without blanks around them.
 fn check_state(text: &str) -> Result<String, &'static str> {
     if text.len() > MAX_STATE {
         return Err("it is longer than 4,096 bytes");

@@ -1,17 +1,17 @@
-//! What our client writes is what each make of Bananas' clients writes, byte for byte: records captured from
-//! the real clients, ids and times replaced.
+//! Records of Meshwork's client equal those of each of Bananas' client implementations, byte for byte. The expected
+//! ones were captured from the real clients, with replaced ids and times.
 
 use meshwork_model::bananas::{NewJob, Peer, Record};
 use meshwork_model::keys::bananas::Bananas;
 use meshwork_model::route::Priority;
 use serde_json::Value;
 
-/// A line each: the make, what its client was asked for, the record it wrote and the key it pushed to.
+/// A line for each record: the implementation, the scenario, the record and the key of its list.
 const CAPTURED: &str = include_str!("bananas/records.jsonl");
-/// When jobs are due that wait, in milliseconds since 1970.
+/// Due time of delayed jobs, in milliseconds since 1970.
 const DUE: u64 = 1_795_178_025_054;
 
-/// Calls `check` for each: the make, what was asked for, the record, the key.
+/// Calls `check` for each record: the implementation, the scenario, the record, the key.
 fn each(mut check: impl FnMut(Peer, &str, &str, &str)) {
     for line in CAPTURED.lines() {
         let line: Value = serde_json::from_str(line).expect("what was captured is sound");

@@ -153,7 +153,7 @@ fn again(model: &str, text: &str, dialect: Dialect) -> Result<String, InvalidEnv
     })
 }
 
-/// What a reader makes up is another one each time.
+/// Replaces generated values, which differ each time, by those in the output.
 fn made_up(case: &str, expected: String, is: &str) -> String {
     let Some(field @ ("action_id" | "trace_id" | "timestamp")) = case.strip_prefix("missing ")
     else {

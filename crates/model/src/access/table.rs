@@ -2,10 +2,10 @@
 
 use super::{Object, Operation, Role};
 
-/// An operation, and who may do it.
+/// An operation, and the roles that may do it.
 type Row = (Operation, &'static [Role]);
 
-/// What is permitted, and to whom. What is not here is permitted to nobody.
+/// Permitted operations by object and role. Operations that are not listed are permitted to nobody.
 const TABLE: &[(Object, &[Row])] = {
     use Object as O;
     use Operation::{Cancel, Create, Delete, Pop, Read, Report, Update};
@@ -96,7 +96,7 @@ const TABLE: &[(Object, &[Row])] = {
     ]
 };
 
-/// Who may do this: none where the table has no row.
+/// Returns the roles that may do this: none where the table has no row.
 pub(super) fn roles_for(object: Object, operation: Operation) -> &'static [Role] {
     let rows = TABLE.iter().find(|(of, _)| *of == object);
     let rows = rows.map_or(&[][..], |(_, rows)| *rows);

@@ -8,7 +8,7 @@ fn only(role: Role) -> Roles {
     Roles::NONE.and(Role::Actor).and(role)
 }
 
-/// What one role of a context permits beyond what any actor may.
+/// Rights of one role of a context beyond those of any actor.
 fn beyond(role: Role) -> Vec<(Object, Operation)> {
     let all = Object::ALL.into_iter();
     let all = all.flat_map(|object| Operation::ALL.map(|operation| (object, operation)));
@@ -77,7 +77,7 @@ fn only_admins_create_and_delete() {
             }
         }
     }
-    // Whoever is to run jobs stands among the executors.
+    // An actor that runs jobs must be an executor.
     assert!(!permits(only(Role::Admin), O::Queue, Op::Pop));
     assert!(!permits(only(Role::Admin), O::Job, Op::Report));
 }

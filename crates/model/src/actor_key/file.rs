@@ -1,4 +1,4 @@
-//! The plain key file of an actor: a few lines of text. Who may read the file is the caller's to check.
+//! The plain key file of an actor: a few lines of text. The caller checks the file's permissions.
 
 use zeroize::Zeroizing;
 
@@ -6,59 +6,59 @@ use super::{KEY_BYTES, PublicKey, SecretKey, hex};
 
 /// The first line of a key file.
 const HEADER: &str = "meshwork-actor-key-v1";
-/// What people read in the file.
+/// The comment for readers of the file.
 const COMMENT: &str =
     "# The secret key of an actor. Whoever has it is that actor: mode 0600, and no copy by mail.";
-/// The most bytes of a key file: what is longer is another file.
+/// Greatest length of a key file, in bytes.
 pub const MAX_KEY_FILE: usize = 4096;
-/// What files begin with that are encrypted with a passphrase.
+/// First lines of files that are encrypted with a passphrase.
 const ENCRYPTED: [&str; 2] = [
     "age-encryption.org/v1",
     "-----BEGIN AGE ENCRYPTED FILE-----",
 ];
 
-/// Why a text is no key file. No part of the text is in it.
+/// The reason why bytes are not a key file. It quotes no part of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidKeyFile {
-    /// It is too long.
+    /// The file is too long.
     #[error("it has {len} bytes, and a key file has at most {MAX_KEY_FILE}: is it another file?")]
     TooLong {
-        /// Its length in bytes.
+        /// Length of the file, in bytes.
         len: usize,
     },
-    /// It has to be decrypted first.
+    /// The file is encrypted.
     #[error("it is encrypted with a passphrase: give the passphrase")]
     Encrypted,
-    /// It is no text, or does not begin as it should.
+    /// The file is not text, or its first line is not the header.
     #[error("it does not begin with {HEADER:?}: it is no key file, or one of a newer release")]
     Header,
-    /// A line is neither of the two, or stands twice.
+    /// A line is neither `public` nor `secret`, or occurs twice.
     #[error(
         "line {line} is neither `public` nor `secret` with 64 hexadecimal digits, or stands twice"
     )]
     Line {
-        /// The line, from 1.
+        /// Number of the line, from 1.
         line: usize,
     },
     /// A line is missing.
     #[error("the line `{word}` is missing: the file was cut")]
     Missing {
-        /// Its first word.
+        /// First word of the line.
         word: &'static str,
     },
-    /// The two keys do not belong together.
+    /// The public key is not that of the secret key.
     #[error("its public key is not that of its secret key: the file was changed")]
     Mismatch,
 }
 
 impl SecretKey {
-    /// The text of a key file. It is wiped from memory when it is dropped.
+    /// Returns the text of a key file, which is wiped from memory when it is dropped.
     #[must_use]
     pub fn to_file(&self) -> Zeroizing<String> {
         let digits = Zeroizing::new(data_encoding::HEXLOWER.encode(self.0.as_bytes()));
         let public = self.public().to_string();
-        // With room for all of it, no copy is left behind by growing.
+        // A buffer that never grows leaves no copy of the key behind.
         let mut text = Zeroizing::new(String::with_capacity(MAX_KEY_FILE));
         for part in [
             HEADER,
@@ -75,10 +75,10 @@ impl SecretKey {
         text
     }
 
-    /// Reads a key file. Empty lines and those that begin with `#` are left out.
+    /// Reads a key file. Skips empty lines and those that begin with `#`.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// [`InvalidKeyFile`], with the line that is wrong.
     pub fn from_file(bytes: &[u8]) -> Result<Self, InvalidKeyFile> {
         if ENCRYPTED
             .iter()

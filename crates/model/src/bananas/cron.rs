@@ -1,5 +1,5 @@
-//! Jobs that are asked for again and again. Bananas keeps such schedules in its programs, and only how far each is in
-//! Redis; here the schedule itself is kept there too.
+//! Schedules of Bananas' jobs. Bananas defines schedules in its programs, and stores in Redis only the last slot of
+//! each. Meshwork stores the definition in Redis too.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -10,48 +10,48 @@ use crate::route::UnknownPriority;
 use crate::schedule::timing::{Rhythm, RhythmError, Timing};
 use crate::schedule::zone::ZoneError;
 
-/// The most schedules of one deployment: each worker looks at all of them once a second.
+/// Greatest number of schedules in a deployment. Each worker reads all of them once a second.
 pub const MAX_CRONS: usize = 1000;
 
 /// A schedule of jobs of Bananas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron {
-    /// Its name, the same as in Bananas' programs where these have it too.
+    /// Name of the schedule. A schedule with the same name in Bananas' programs is the same schedule.
     pub name: ScheduleName,
-    /// When.
+    /// Times of the schedule.
     pub timing: Timing,
-    /// What is asked for; the id is of no account.
+    /// Template of its jobs. The template's id is not used.
     pub job: NewJob,
 }
 
-/// Why a schedule is none.
+/// The reason why a schedule is refused or cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidCron {
-    /// Its job is none.
+    /// The schedule's job is invalid.
     #[error("schedule {name}: {source}")]
     Job {
         /// The schedule.
         name: ScheduleName,
-        /// What is wrong with the job.
+        /// The fault of the job.
         source: InvalidJob,
     },
-    /// It is never due.
+    /// The schedule has no slot.
     #[error("schedule {name} is never due: {rhythm} in {zone}")]
     Never {
         /// The schedule.
         name: ScheduleName,
-        /// When it was to be due.
+        /// Its recurrence.
         rhythm: String,
-        /// Where.
+        /// Its time zone.
         zone: String,
     },
-    /// What is stored of it cannot be read.
+    /// The stored schedule cannot be read.
     #[error("schedule {name} cannot be read: {why}; add it again, or remove it")]
     Unreadable {
         /// The schedule.
         name: ScheduleName,
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }
@@ -77,10 +77,10 @@ fn default_max_retries() -> u32 {
 }
 
 impl Cron {
-    /// Looks whether it can be kept, and gives its first slot after a moment. Both in milliseconds since 1970.
+    /// Checks the schedule, and returns its first slot after `after`. Both times are in milliseconds since 1970.
     ///
     /// # Errors
-    /// When its job could not be run, or it is never due.
+    /// The job is invalid, or the schedule has no slot.
     pub fn first(&self, after: u64) -> Result<u64, InvalidCron> {
         if let Err(source) = self.job.record(Peer::default()) {
             let name = self.name.clone();
@@ -93,7 +93,7 @@ impl Cron {
         })
     }
 
-    /// The job of a slot.
+    /// Returns the job of a slot.
     #[must_use]
     pub fn job_as(&self, id: JobId) -> NewJob {
         NewJob {
@@ -102,10 +102,10 @@ impl Cron {
         }
     }
 
-    /// As it is stored, JSON.
+    /// Returns the schedule as stored JSON.
     ///
     /// # Errors
-    /// When the payload is no JSON.
+    /// The payload is not JSON.
     pub fn encode(&self) -> Result<String, InvalidCron> {
         let unreadable = |why: serde_json::Error| InvalidCron::Unreadable {
             name: self.name.clone(),
@@ -125,10 +125,10 @@ impl Cron {
         serde_json::to_string(&stored).map_err(unreadable)
     }
 
-    /// Reads what is stored. `id` is of no account.
+    /// Reads a stored schedule. `id` becomes the id of the job template, which is not used.
     ///
     /// # Errors
-    /// When it is no schedule.
+    /// The text is not a schedule.
     pub fn decode(name: &ScheduleName, text: &str, id: JobId) -> Result<Self, InvalidCron> {
         let unreadable = |why: String| InvalidCron::Unreadable {
             name: name.clone(),

@@ -1,22 +1,22 @@
-//! What stands in the place of a record that cannot be read, as Bananas' own worker writes it.
+//! Records that replace unreadable ones, in the form of Bananas' own worker.
 
 use super::Corrupt;
 
-/// So much of a record that cannot be read is kept, in bytes.
+/// Number of bytes that are kept of an unreadable record.
 const KEPT: usize = 500;
 
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// The record of an id without one.
+/// Returns the record of an id that has none.
 #[must_use]
 pub fn missing(id: &str) -> String {
     let error = "Job data not found (corrupted reference)";
     format!("{{\"error\":\"{error}\",\"id\":{}}}", quoted(id))
 }
 
-/// The record of an id whose record is none.
+/// Returns the record of an id whose record cannot be read.
 #[must_use]
 pub fn corrupted(id: &str, bytes: &[u8], why: &Corrupt) -> String {
     let kept = String::from_utf8_lossy(&bytes[..bytes.len().min(KEPT)]);

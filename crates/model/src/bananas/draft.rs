@@ -1,20 +1,20 @@
-//! A record whose times are still to be written, by the server that takes it: text with gaps.
+//! Records with times that the server fills in: text with placeholders.
 
 use super::time::micros;
 
 /// A part of a draft.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// Text as it stands.
+    /// Literal text.
     Text(String),
-    /// The time at which the record is written, so many milliseconds later.
+    /// The time of the server when it writes the record, plus an offset.
     Now {
-        /// How much later.
+        /// The offset, in milliseconds.
         plus_ms: u64,
     },
 }
 
-/// A record with gaps for times.
+/// A record with placeholders for times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Draft(Vec<Piece>);
 
@@ -41,7 +41,7 @@ impl Draft {
         &self.0
     }
 
-    /// The record as it is when it is written at `ms` since 1970.
+    /// Returns the record for a server time of `ms` since 1970.
     #[must_use]
     pub fn at(&self, ms: u64) -> String {
         let text = |piece: &Piece| match piece {
@@ -53,7 +53,7 @@ impl Draft {
 }
 
 impl From<String> for Draft {
-    /// A record that has its times already.
+    /// Makes a draft of a record that has all its times.
     fn from(text: String) -> Self {
         Self(vec![Piece::Text(text)])
     }

@@ -1,6 +1,6 @@
-//! Jobs of Bananas: records in JSON that several makes of clients and workers read and write, each in
-//! its own way. A record is never written anew: an edit changes the spans of the fields that it is about, and
-//! all else stays byte for byte, fields that we do not know and numbers of any size included.
+//! Jobs of Bananas: JSON records that several implementations of clients and workers read and write, each in its own
+//! format. A record is edited in place, never serialized again. An edit changes the spans of its fields; all other
+//! bytes stay, with unknown fields and numbers of any size.
 
 mod cron;
 mod dead;
@@ -25,37 +25,37 @@ pub use time::{micros, read as read_time, score, seconds};
 
 use std::time::Duration;
 
-/// How many runs a job gets that does not say it.
+/// Default number of runs of a job.
 pub const DEFAULT_MAX_RETRIES: u32 = 3;
-/// For how long a record stays whose job is done.
+/// Retention of the record of a completed job: 1 day.
 pub const COMPLETED_FOR: Duration = Duration::from_secs(86_400);
-/// For how long the record of a dead letter stays; its id stays longer.
+/// Retention of the record of a dead letter: 7 days. The list of dead letters keeps its id for longer.
 pub const DEAD_FOR: Duration = Duration::from_secs(604_800);
-/// For how long the result of a job that is done stays.
+/// Retention of the result of a completed job: 1 hour.
 pub const RESULT_FOR: Duration = Duration::from_secs(3_600);
-/// For how long the word of a failure stays.
+/// Retention of the result of a failed job: 1 day.
 pub const FAILURE_FOR: Duration = Duration::from_secs(86_400);
-/// Doublings of the pause before a retry: Bananas knows no bound, and 2^20 seconds are twelve days.
+/// Greatest number of doublings of the backoff. Bananas has no limit; 2^20 seconds are 12 days.
 const MAX_DOUBLINGS: u32 = 20;
 
-/// The pause after so many failures: 2^n seconds.
+/// Returns the backoff after this many failures: 2^n seconds.
 #[must_use]
 pub fn pause(failures: u32) -> Duration {
     Duration::from_secs(1 << failures.min(MAX_DOUBLINGS))
 }
 
-/// What a record says of its job.
+/// The status in a job's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It waits, for its time too when it has failed; Bananas leaves it so while it runs.
+    /// The job is queued, or waits for a retry. Bananas leaves this status while the job runs.
     Pending,
-    /// It runs. No worker writes this, some readers know it.
+    /// The job runs. No worker writes this status; some readers know it.
     Processing,
-    /// It is done.
+    /// The job completed.
     Completed,
-    /// It failed for good.
+    /// The job is a dead letter.
     Failed,
-    /// It waits for its time; Bananas leaves it so from then on.
+    /// The job is delayed. Bananas leaves this status after the job was promoted.
     Scheduled,
 }
 
@@ -68,7 +68,7 @@ impl Status {
         Self::Scheduled,
     ];
 
-    /// The word on the wire.
+    /// The word in records.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl Status {
         }
     }
 
-    /// What a word means, if it is known.
+    /// Parses a word in a record. Returns `None` if the word is unknown.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == text)

@@ -1,4 +1,4 @@
-//! A job that is to be submitted, and its record as one of the makes of clients writes it.
+//! New jobs of Bananas, and their records in the format of each client implementation.
 
 use serde_json::value::RawValue;
 
@@ -10,26 +10,25 @@ use crate::keys::bananas::Bananas;
 use crate::name::{JobId, RoutingKey};
 use crate::route::Priority;
 
-/// The largest payload, in bytes: what is far beyond it is a file that belongs elsewhere, and holds up all
-/// others while a server reads it.
+/// Greatest length of a payload, in bytes. A larger one blocks the server for all others while it is read.
 pub const MAX_PAYLOAD: usize = 64 * 1024 * 1024;
 
-/// Why a job was refused.
+/// The reason why a job was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidJob {
-    /// No handler is called so.
+    /// The job has no handler name.
     #[error("job {id} has no name: say which handler it is for")]
     NoName {
         /// The job.
         id: JobId,
     },
-    /// The payload is no JSON.
+    /// The payload is not JSON.
     #[error("the payload of job {id} is no JSON: {why}")]
     Payload {
         /// The job.
         id: JobId,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// The payload is too large.
@@ -37,34 +36,34 @@ pub enum InvalidJob {
     TooLarge {
         /// The job.
         id: JobId,
-        /// Its size.
+        /// Length of the payload, in bytes.
         len: usize,
     },
 }
 
-/// A job to be submitted.
+/// A job to be enqueued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewJob {
-    /// Its id: the clients make a UUID v4.
+    /// Id of the job: clients use a UUID v4.
     pub id: JobId,
-    /// Which handler it is for.
+    /// Name of the handler.
     pub name: String,
-    /// What it is for, in words.
+    /// Description for people.
     pub description: String,
-    /// What the handler is given, JSON as it is to stand in the record.
+    /// Input of the handler: JSON, which the record contains unchanged.
     pub payload: String,
-    /// How urgent it is.
+    /// Priority of the job.
     pub priority: Priority,
-    /// Which workers it is for: those of `default` if nothing is said.
+    /// Route of the job. Default: `default`.
     pub route: Option<RoutingKey>,
-    /// How often it may run.
+    /// Greatest number of runs.
     pub max_retries: u32,
-    /// When it is due, in milliseconds since 1970, if it is to wait.
+    /// Time at which a delayed job is due, in milliseconds since 1970. `None`: at once.
     pub at_ms: Option<u64>,
 }
 
 impl NewJob {
-    /// A job for any worker of the route `default`, at once.
+    /// Returns a job for any worker of the route `default`, without a delay.
     #[must_use]
     pub fn new(id: JobId, name: impl Into<String>, payload: impl Into<String>) -> Self {
         Self {
@@ -79,10 +78,10 @@ impl NewJob {
         }
     }
 
-    /// The record as `peer` writes it. The times are those of the server that takes it.
+    /// Returns the record in the format of `peer`. The server that stores the record fills in the times.
     ///
     /// # Errors
-    /// When no worker could run it.
+    /// No worker could run the job.
     pub fn record(&self, peer: Peer) -> Result<Draft, InvalidJob> {
         self.check()?;
         let all = peer.writes_all();
@@ -122,7 +121,7 @@ impl NewJob {
         Ok(object(peer.blank(), fields))
     }
 
-    /// The list to which `peer` pushes it.
+    /// Returns the list to which a client of this kind pushes the job.
     #[must_use]
     pub fn list(&self, peer: Peer, keys: &Bananas) -> String {
         let route = self.route.clone().unwrap_or_default();
@@ -148,7 +147,7 @@ impl NewJob {
     }
 }
 
-/// An object of those fields that have a value.
+/// Writes an object of the fields that have a value.
 fn object<const N: usize>(blank: &str, fields: [(&str, Option<Vec<Piece>>); N]) -> Draft {
     let mut draft = Draft::default();
     let there = fields

@@ -1,24 +1,24 @@
-//! How a job ended, as its result hash says.
+//! The outcome of a job, as its result hash records it.
 
 use super::Status;
 
-/// What stands in `bananas:result:{id}`.
+/// The content of `bananas:result:{id}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// Whether it went well.
+    /// True if the job completed, false if it failed.
     pub succeeded: bool,
-    /// What it gave, JSON as it was written.
+    /// The result: JSON, unchanged.
     pub result: Option<String>,
-    /// Why it failed.
+    /// The reason of a failure.
     pub error: Option<String>,
-    /// When it ended, as it was written.
+    /// Time of the end, unchanged.
     pub completed_at: String,
-    /// How long the run took, if it says so.
+    /// Duration of the run in milliseconds, if the hash has it.
     pub duration_ms: Option<u64>,
 }
 
 impl Outcome {
-    /// Reads the hash; nothing if it says of no end.
+    /// Reads the hash. Returns `None` if the hash records no end.
     #[must_use]
     pub fn read(fields: impl IntoIterator<Item = (String, String)>) -> Option<Self> {
         let mut outcome = Self {

@@ -1,6 +1,7 @@
-//! A job of Bananas as a job of ours, and the way back. Its name is its script type, which is the name of its handler in
-//! Rust, or stands for a script; its route is its group, as [`Route::via`] has it. What was its record stays beside it,
-//! so that the way back changes only what has changed. Bananas knows no such thing; the mapping is docs/routing.md's.
+//! Conversion of a job of Bananas to a job of Meshwork, and back. The job's name becomes the type of its script: a
+//! handler in Rust of that name, or a script. Its route becomes its group, as in [`Route::via`]. The original record
+//! is kept beside the job, so that the way back changes only fields that have changed. Bananas has no such
+//! conversion; docs/routing.md defines it.
 
 #[cfg(test)]
 mod tests;
@@ -16,51 +17,51 @@ use crate::keys::bananas::Bananas;
 use crate::name::{JobId, NameError, RoutingKey, ScriptType};
 use crate::route::{Priority, Route};
 
-/// The first pause before a retry, in milliseconds, as Bananas has it.
+/// First pause before a retry, in milliseconds, as in Bananas.
 const BACKOFF_MS: u64 = 2_000;
 
-/// What runs jobs of a name.
+/// The handler of jobs with one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Runs {
     /// A handler in Rust of the same name.
     Function,
-    /// A script, which finds the payload where scripts find their input.
+    /// A script, which reads the payload as its input.
     Script {
-        /// What runs it.
+        /// Type of the script.
         script_type: ScriptType,
-        /// Its text.
+        /// Text of the script.
         text: String,
     },
 }
 
-/// Why a job cannot be one of ours. It stays where it is.
+/// The reason why a job cannot be converted. Such a job stays where it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unfit {
-    /// Its id can be none of ours: Bananas' cron gives an empty one to all its jobs.
+    /// The id is not valid in Meshwork: Bananas' cron gives its jobs an empty one.
     #[error("its id can be none here: {0}")]
     Id(NameError),
-    /// Its name can be no handler's here.
+    /// The name is not a valid name of a handler.
     #[error("its name can be no handler's here: {0}")]
     Name(NameError),
-    /// A limit.
+    /// A limit is exceeded.
     #[error(transparent)]
     Invalid(#[from] Invalid),
 }
 
-/// Where a job stood.
+/// The key that lists a job in Bananas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// On this list.
+    /// This list.
     List(String),
-    /// Among those that wait for their time.
+    /// The delayed jobs.
     Later,
-    /// Among the dead letters.
+    /// The dead letters.
     Dead,
 }
 
 impl Place {
-    /// Its key.
+    /// Returns the key.
     #[must_use]
     pub fn key(&self, keys: &Bananas) -> String {
         match self {
@@ -70,7 +71,7 @@ impl Place {
         }
     }
 
-    /// The word for its kind.
+    /// Returns the word for the kind of key.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -80,8 +81,8 @@ impl Place {
         }
     }
 
-    /// Which route and priority a job has that stands there: those of the list, except where clients push all routes
-    /// to one list; else what the record says.
+    /// Returns the route and priority of a job listed here: those of the list. Where clients push all routes to one
+    /// list, they come from the record.
     #[must_use]
     pub fn way(&self, keys: &Bananas, record: &Record) -> (RoutingKey, Priority) {
         let said = record.route().unwrap_or_default();
@@ -96,23 +97,23 @@ impl Place {
     }
 }
 
-/// What a job of ours knows of what it was: the field `mw_bananas`.
+/// The origin of a converted job: the field `mw_bananas`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// The key of its record.
+    /// Key of the job's record.
     pub record: String,
-    /// The key of its result.
+    /// Key of its result.
     pub result: String,
-    /// The channel on which its result is announced.
+    /// Channel on which its result is published.
     pub channel: String,
-    /// The key that it was taken from.
+    /// Key that listed the job.
     pub place: String,
-    /// Its time as it stood there, if it waited for one.
+    /// Score of a delayed job, unchanged.
     pub time: Option<String>,
 }
 
 impl Origin {
-    /// Of a job that stands in a place of Bananas.
+    /// Returns the origin of a job that `place` lists.
     #[must_use]
     pub fn of(keys: &Bananas, id: &JobId, place: &Place, time: &str) -> Self {
         Self {
@@ -136,7 +137,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A field that says of no origin.
+/// A field that is not an origin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` does not say which job of Bananas it was")]
 pub struct UnknownOrigin(String);
@@ -157,27 +158,27 @@ impl FromStr for Origin {
     }
 }
 
-/// A job that goes over.
+/// A converted job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
-    /// As a job of ours.
+    /// The job of Meshwork.
     pub job: NewJob,
-    /// What it was.
+    /// Its origin.
     pub origin: Origin,
-    /// Its record, by which it is taken only as it was read.
+    /// Its record. The script converts the job only if the record is still the same.
     pub record: String,
-    /// Runs so far, all of which failed.
+    /// Number of runs so far, all of which failed.
     pub attempts: u32,
-    /// Where in the record stands what its end changes.
+    /// Spans of the record that the end of the job changes.
     pub places: String,
-    /// Why it failed last.
+    /// Error of the last failure.
     pub error: String,
-    /// When its record was written last, in milliseconds since 1970, if that can be told.
+    /// Time of the last write of the record, in milliseconds since 1970, if the record has it.
     pub written_ms: Option<u64>,
 }
 
 impl Passage {
-    /// What stands in its record beside what [`NewJob::fields`] says.
+    /// Returns fields of the job's record beside those of [`NewJob::fields`].
     #[must_use]
     pub fn fields(&self) -> Vec<(&'static str, Vec<u8>)> {
         let mut fields = vec![
@@ -194,10 +195,10 @@ impl Passage {
 }
 
 impl Record {
-    /// The job as one of ours. `timeout` is in seconds, since records do not say it.
+    /// Converts the job. `timeout` is in seconds; records of Bananas do not have it.
     ///
     /// # Errors
-    /// Why it cannot be one.
+    /// [`Unfit`] if the job cannot be converted.
     pub fn passage(
         &self,
         keys: &Bananas,
@@ -248,8 +249,8 @@ impl Record {
         })
     }
 
-    /// Where in the text stands what the end of the job changes: per line the first byte, the one after the last, the
-    /// field, and what has to stand before its value.
+    /// Returns the spans of the text that the end of the job changes. Each line has the first byte, the byte after
+    /// the last, the field, and the text to insert before its value.
     fn places(&self) -> String {
         let object = self.object();
         let after: [(&str, &[&str]); 4] = [
@@ -267,7 +268,7 @@ impl Record {
             .collect();
         let cut = object.cut("scheduled_for");
         spots.extend(cut.map(|span| (span, "scheduled_for", String::new())));
-        // Those that begin at one place stay in this order.
+        // The sort is stable: spans with one start keep their order.
         spots.sort_by_key(|(span, ..)| span.start);
         let line = |(span, field, before): (std::ops::Range<usize>, &str, String)| {
             format!("{} {} {field} {before}\n", span.start, span.end)
@@ -276,32 +277,32 @@ impl Record {
     }
 }
 
-/// How a job stands here that is to be given back.
+/// The state of a job that is to be exported back to Bananas.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stands {
-    /// Runs so far, all of which failed.
+    /// Number of runs so far, all of which failed.
     pub attempts: u32,
-    /// Why the last one did.
+    /// Error of the last run.
     pub error: Option<String>,
-    /// When it is due, in milliseconds since 1970, if it waits for that.
+    /// Time at which a delayed job is due, in milliseconds since 1970.
     pub due_ms: Option<u64>,
-    /// Whether it is a dead letter.
+    /// True for a dead letter.
     pub dead: bool,
 }
 
-/// A job as it is given back.
+/// An exported job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Return {
-    /// Where it waits from then on.
+    /// Key that will list the job.
     pub place: Place,
-    /// Its time there.
+    /// Score of the job in that key.
     pub time: String,
-    /// Its record: the same bytes where nothing has changed.
+    /// Record of the job: the same bytes where nothing has changed.
     pub record: Draft,
 }
 
 impl Record {
-    /// The job as it is given back to where `origin` says; where it did not wait on a list, `list` is the one for it.
+    /// Returns the job as it is exported to the key that `origin` names. A job that was not on a list goes to `list`.
     #[must_use]
     pub fn given_back(
         &self,
@@ -350,7 +351,8 @@ impl Record {
         }
     }
 
-    /// The record with these changes, and without its time; written now, if anything changes but that.
+    /// Returns the record with these changes and without its due time. The write time changes only if another field
+    /// does.
     fn with(&self, changes: Vec<(&str, Vec<Piece>)>, without_time: bool) -> Draft {
         let mut edit = self.object().edit();
         if !changes.is_empty() {
@@ -366,14 +368,14 @@ impl Record {
     }
 }
 
-/// A time as it stands among those that wait for theirs, in milliseconds and never before it.
+/// Parses the score of a delayed job, in milliseconds, rounded up.
 fn due_ms(time: &str) -> Option<u64> {
     let ms = (time.parse::<f64>().ok()? * 1000.0).ceil();
-    // Beyond it no server can say milliseconds.
+    // Servers cannot represent larger times in milliseconds.
     (0.0..=9e15).contains(&ms).then_some(ms as u64)
 }
 
-/// A description as a context's id can say it.
+/// Shortens a description to the length of a context id.
 fn shortened(text: &str) -> String {
     let text = text.split('\0').next().unwrap_or_default();
     text[..text.floor_char_boundary(limits::MAX_CALLER)].to_owned()

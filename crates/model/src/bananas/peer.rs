@@ -1,5 +1,5 @@
-//! The makes of Bananas' clients. They differ in the order, the blanks and the escapes of what they write, and
-//! in the list to which they push.
+//! Implementations of Bananas' clients. Their records differ in the order of fields, in blanks and in escapes, and
+//! they push jobs to different lists.
 
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -8,30 +8,30 @@ use crate::keys::bananas::Bananas;
 use crate::name::RoutingKey;
 use crate::route::Priority;
 
-/// Whose records ours are like.
+/// The client implementation whose format Meshwork writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Peer {
-    /// The client in Go as it is today (005d22f): jobs of the route `default` stand on the plain lists.
+    /// The current client in Go (005d22f): jobs of the route `default` are pushed to plain lists.
     #[default]
     Go,
-    /// The client in Go with the routing of Bananas (53fa752): all jobs stand on routed lists.
+    /// The client in Go with routing (53fa752): all jobs are pushed to routed lists.
     GoRouted,
-    /// The client in TypeScript: all jobs stand on plain lists.
+    /// The client in TypeScript: all jobs are pushed to plain lists.
     TypeScript,
-    /// The client in Python: the same.
+    /// The client in Python: all jobs are pushed to plain lists.
     Python,
 }
 
-/// A make that is none.
+/// An unknown client implementation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no make of Bananas: go, go-routed, typescript or python")]
 pub struct UnknownPeer(String);
 
 impl Peer {
-    /// All makes.
+    /// All implementations.
     pub const ALL: [Self; 4] = [Self::Go, Self::GoRouted, Self::TypeScript, Self::Python];
 
-    /// The make as a word.
+    /// Name of the implementation.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Peer {
         }
     }
 
-    /// The list to which this make pushes a job.
+    /// Returns the list to which this implementation pushes a job.
     #[must_use]
     pub fn list(self, keys: &Bananas, route: &RoutingKey, priority: Priority) -> String {
         match self {
@@ -52,12 +52,12 @@ impl Peer {
         }
     }
 
-    /// Whether fields without a value are written too, and the route last.
+    /// Returns whether fields without a value are written too, and the route last.
     pub(super) const fn writes_all(self) -> bool {
         matches!(self, Self::TypeScript | Self::Python)
     }
 
-    /// What stands after a colon or a comma.
+    /// Returns the blank after a colon or a comma.
     pub(super) const fn blank(self) -> &'static str {
         match self {
             Self::Python => " ",
@@ -65,7 +65,7 @@ impl Peer {
         }
     }
 
-    /// JSON as this make writes it: its blanks and its escapes, all else as it stands. The text is JSON.
+    /// Rewrites blanks and escapes of a JSON text in the format of this implementation. All other bytes stay.
     pub(super) fn spell(self, json: &str) -> String {
         let mut out = String::with_capacity(json.len());
         let (mut within, mut escaped) = (false, false);

@@ -1,4 +1,4 @@
-//! A job's record as somebody wrote it, and the changes that a worker and a scheduler make to it.
+//! A job's record, and the changes of it by a worker and a scheduler.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ use super::{Outcome, Status, pause, time};
 use crate::name::RoutingKey;
 use crate::route::Priority;
 
-/// Why a text is no job.
+/// The reason why bytes are not a job's record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Corrupt {
-    /// It is no text.
+    /// The bytes are not UTF-8.
     #[error("it is no UTF-8")]
     NotText,
-    /// It is no JSON object.
+    /// The text is not a JSON object.
     #[error("{0}")]
     NotAnObject(String),
-    /// A field is not what all readers need.
+    /// A field has a type that readers do not accept.
     #[error("`{field}` is {found}, not {needed}")]
     Field {
         /// The field.
         field: &'static str,
-        /// What stands there, cut to a readable length.
+        /// Its value, shortened.
         found: String,
-        /// What should.
+        /// The expected type.
         needed: &'static str,
     },
 }
 
-/// So much of a wrong value is shown, in characters.
+/// Number of characters that an error shows of a wrong value.
 const SHOWN: usize = 60;
 
 /// A record.
@@ -43,10 +43,11 @@ pub struct Record {
 }
 
 impl Record {
-    /// Reads a record. Nothing has to be in it; what is there has to be of the kind that Bananas' workers need.
+    /// Reads a record. All fields are optional; a field that is present must have the type that Bananas' workers
+    /// expect.
     ///
     /// # Errors
-    /// When it is no job: a worker puts it among the dead letters.
+    /// [`Corrupt`] if the bytes are not a job. A worker moves such an id to the dead letters.
     pub fn read(bytes: &[u8]) -> Result<Self, Corrupt> {
         let text = std::str::from_utf8(bytes).map_err(|_| Corrupt::NotText)?;
         let object =
@@ -69,43 +70,43 @@ impl Record {
         })
     }
 
-    /// The text as it was read.
+    /// Returns the unchanged text.
     #[must_use]
     pub fn text(&self) -> &str {
         self.object.text()
     }
 
-    /// Where its fields stand.
+    /// Returns the spans of its fields.
     pub(super) fn object(&self) -> &Object {
         &self.object
     }
 
-    /// Which handler it is for.
+    /// Returns the name of the handler.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A field that is text, or nothing.
+    /// Returns a text field, or the empty text.
     #[must_use]
     pub fn word(&self, field: &'static str) -> String {
         word(&self.object, field).ok().flatten().unwrap_or_default()
     }
 
-    /// What the handler is given: any JSON, as it stands.
+    /// Returns the input of the handler: any JSON, unchanged.
     #[must_use]
     pub fn payload(&self) -> &str {
         self.object.get("payload").unwrap_or("null")
     }
 
-    /// What the record says of the job, if it is a word that we know.
+    /// Returns the status, if the word is known.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
         Status::read(&self.word("status"))
     }
 
-    /// How the job ended, as far as the record alone says it: nothing where it has not. A record that a worker of
-    /// Bananas wrote in the place of one that was lost or could not be read says an error and no status.
+    /// Returns the outcome, as far as the record has it; `None` for a job that has not ended. Bananas' workers
+    /// replace lost or unreadable records by one with an error and without a status.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
         let error = Some(self.word("error")).filter(|error| !error.is_empty());
@@ -124,7 +125,7 @@ impl Record {
         })
     }
 
-    /// How urgent it is: what is no priority stands in the list of `normal`.
+    /// Returns the priority. Unknown words are `normal`.
     #[must_use]
     pub fn priority(&self) -> Priority {
         let word = self.word("priority");
@@ -132,8 +133,8 @@ impl Record {
         known.unwrap_or_default()
     }
 
-    /// Which workers it is for: `default` where it does not say, nothing where no worker could be asked for
-    /// so (two makes of clients check nothing).
+    /// Returns the route: `default` where the record has none, `None` where the key is not a valid route. Two client
+    /// implementations do not check it.
     #[must_use]
     pub fn route(&self) -> Option<RoutingKey> {
         match self.word("routing_key") {
@@ -142,7 +143,8 @@ impl Record {
         }
     }
 
-    /// Whether it was written before a time that is written as in results; false where either cannot be told.
+    /// Returns whether the record was written before `end`, a time in the format of results. False if either time
+    /// cannot be read.
     #[must_use]
     pub fn is_before(&self, end: &str) -> bool {
         match (time::read(&self.word("updated_at")), time::read(end)) {
@@ -151,7 +153,7 @@ impl Record {
         }
     }
 
-    /// When it was written last, in milliseconds since 1970, as far as it tells.
+    /// Returns the time of the last write, in milliseconds since 1970, if the record has it.
     #[must_use]
     pub fn written_ms(&self) -> Option<u64> {
         let times = ["updated_at", "created_at"].into_iter();
@@ -160,19 +162,19 @@ impl Record {
             .find_map(|at| time::read(&at))
     }
 
-    /// How often it has failed so far.
+    /// Returns the number of failures so far.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// How often it may run, if it says so.
+    /// Returns the greatest number of runs, if the record has it.
     #[must_use]
     pub fn max_retries(&self) -> Option<u32> {
         self.max_retries
     }
 
-    /// The record of the job when it is done.
+    /// Returns the record of the job after it completed.
     #[must_use]
     pub fn completed(&self) -> Draft {
         let edit = self.object.edit();
@@ -180,8 +182,8 @@ impl Record {
         edit.set("updated_at", now(0), &["created_at"]).done()
     }
 
-    /// The record after one more failure: when the job waits for its next run, with how long; else as that of
-    /// a dead letter.
+    /// Returns the record after one more failure. A job that will be retried also has its backoff; another one gets
+    /// the record of a dead letter.
     #[must_use]
     pub fn failed(&self, error: &str, again: bool) -> (Draft, Option<Duration>) {
         let attempts = self.attempts.saturating_add(1);
@@ -207,7 +209,7 @@ impl Record {
         (edit.done(), Some(pause))
     }
 
-    /// The record of a dead letter that is to run again: it waits, and has all its runs before it.
+    /// Returns the record of a dead letter that is retried: pending, with no failures.
     #[must_use]
     pub fn replayed(&self) -> Draft {
         let none = vec![Piece::Text("0".to_owned())];
@@ -219,20 +221,20 @@ impl Record {
         edit.remove("error").remove("scheduled_for").done()
     }
 
-    /// The record when its time has come. Its status stays, as Bananas' scheduler leaves it.
+    /// Returns the record after the delay. The status stays, as Bananas' scheduler leaves it.
     #[must_use]
     pub fn promoted(&self) -> Draft {
         self.object.edit().remove("scheduled_for").done()
     }
 }
 
-/// The time at which it is written, and later, as a value.
+/// Returns the time of the write, plus an offset, as a JSON value.
 pub(super) fn now(plus_ms: u64) -> Vec<Piece> {
     let quote = || Piece::Text("\"".to_owned());
     vec![quote(), Piece::Now { plus_ms }, quote()]
 }
 
-/// Text as a value.
+/// Returns text as a JSON value.
 pub(super) fn word_of(text: &str) -> Vec<Piece> {
     vec![Piece::Text(serde_json::Value::from(text).to_string())]
 }
@@ -241,13 +243,13 @@ fn word(object: &Object, field: &'static str) -> Result<Option<String>, Corrupt>
     value(object, field, "a text")
 }
 
-/// A count, as Go reads it: one below nothing is nothing, and one too large for us as good as without end.
+/// Reads a count like Go: a negative number is 0, and one that is too large is the greatest.
 fn number(object: &Object, field: &'static str) -> Result<Option<u32>, Corrupt> {
     let number: Option<i64> = value(object, field, "a whole number")?;
     Ok(number.map(|number| u32::try_from(number.max(0)).unwrap_or(u32::MAX)))
 }
 
-/// A value; `null` is none.
+/// Reads a value; `null` counts as absent.
 fn value<T: serde::de::DeserializeOwned>(
     object: &Object,
     field: &'static str,

@@ -1,4 +1,4 @@
-//! Where the fields of a JSON object stand in its text, and how its text is changed without touching the rest.
+//! Spans of the fields of a JSON object in its text, and edits that leave the rest of the text unchanged.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,14 +8,14 @@ use serde_json::value::RawValue;
 
 use super::draft::{Draft, Piece};
 
-/// An object's text, and where its values stand.
+/// The text of an object, and the spans of its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Object {
     text: String,
     fields: Vec<(String, Range<usize>)>,
 }
 
-/// Names and values as they come, those that come twice included.
+/// Names and values in the order of the text, with duplicates.
 struct Pairs<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Pairs<'de> {
@@ -56,12 +56,12 @@ impl Object {
         Ok(Self { text, fields })
     }
 
-    /// The text as it was read.
+    /// Returns the unchanged text.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// A value as it stands. Of a name that comes twice the last one counts, as for all readers.
+    /// Returns a value unchanged. Of duplicate names the last one counts, as for all readers.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         Some(&self.text[self.place(name)?.1])
     }
@@ -72,7 +72,7 @@ impl Object {
         found.next_back().map(|(at, (_, span))| (at, span.clone()))
     }
 
-    /// Begins a change.
+    /// Begins an edit.
     pub(super) fn edit(&self) -> Edit<'_> {
         Edit {
             of: self,
@@ -80,8 +80,8 @@ impl Object {
         }
     }
 
-    /// Where a value is to be written: in the place of the one there is, else after the first of `after` that is
-    /// there, else at the end; and what has to stand before it.
+    /// Returns the span to which a value is written, and the text to insert before the value. The span is that of the
+    /// present value, else behind the first present field of `after`, else at the end.
     pub(super) fn spot(&self, name: &str, after: &[&str]) -> (Range<usize>, String) {
         if let Some((_, span)) = self.place(name) {
             return (span, String::new());
@@ -93,12 +93,12 @@ impl Object {
         let comma = if at.is_some() { "," } else { "" };
         let comma_blank = if at.is_some() { blank } else { "" };
         let before = format!("{comma}{comma_blank}\"{name}\":{blank}");
-        // An object without fields has nothing but blanks between its braces.
+        // An object without fields has only blanks between its braces.
         let at = at.unwrap_or_else(|| self.text.find('{').map_or(0, |at| at + 1));
         (at..at, before)
     }
 
-    /// What goes when a field is taken out, if it is there.
+    /// Returns the span to delete when a field is removed, if the field is present.
     pub(super) fn cut(&self, name: &str) -> Option<Range<usize>> {
         let (at, span) = self.place(name)?;
         if at > 0 {
@@ -114,7 +114,7 @@ impl Object {
         Some(open..span.end + tail)
     }
 
-    /// Whether blanks follow the colons and commas, as Python writes them.
+    /// Returns whether blanks follow the colons and commas, as Python writes them.
     fn is_spaced(&self) -> bool {
         self.fields
             .first()
@@ -122,19 +122,18 @@ impl Object {
     }
 }
 
-/// Changes of some fields.
+/// Changes of fields.
 pub(super) struct Edit<'a> {
     of: &'a Object,
     changes: Vec<(Range<usize>, Vec<Piece>)>,
 }
 
 impl Edit<'_> {
-    /// Writes a value, in the place of the one there is, else after the first of `after` that is there, else
-    /// at the end.
+    /// Writes a value: in place of the present one, else after the first present field of `after`, else at the end.
     pub(super) fn set(mut self, name: &str, value: Vec<Piece>, after: &[&str]) -> Self {
         let (span, mut before) = self.of.spot(name, after);
         if self.of.fields.is_empty() && !self.changes.is_empty() {
-            // It is not the first in there any more.
+            // An earlier change has already inserted the first field.
             before.insert(0, ',');
         }
         let before = (!before.is_empty()).then_some(Piece::Text(before));
@@ -143,7 +142,7 @@ impl Edit<'_> {
         self
     }
 
-    /// Takes a field out.
+    /// Removes a field.
     pub(super) fn remove(mut self, name: &str) -> Self {
         if let Some(cut) = self.of.cut(name) {
             self.changes.push((cut, Vec::new()));
@@ -151,9 +150,9 @@ impl Edit<'_> {
         self
     }
 
-    /// The text with the changes in it.
+    /// Returns the text with the changes.
     pub(super) fn done(mut self) -> Draft {
-        // Two that begin at one place stay in the order in which they were asked for.
+        // The sort is stable: changes with one start keep their order.
         self.changes.sort_by_key(|(span, _)| span.start);
         let (mut draft, mut at) = (Draft::default(), 0);
         for (span, pieces) in &self.changes {

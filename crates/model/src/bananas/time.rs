@@ -1,7 +1,7 @@
-//! Times as all makes of Bananas read them: six digits of a second and `Z`. Go writes nine, which older
-//! Pythons refuse; Python without a zone, which Go refuses.
+//! Times in the format that all implementations of Bananas read: six decimals of a second and `Z`. Go writes nine,
+//! which older Pythons refuse. Python writes no zone, which Go refuses.
 
-/// Milliseconds since 1970 as `2026-01-31T12:00:00.000000Z`; the scripts write the same.
+/// Formats milliseconds since 1970 as `2026-01-31T12:00:00.000000Z`, like the scripts.
 #[must_use]
 pub fn micros(ms: u64) -> String {
     let mut text = crate::time::iso(ms);
@@ -9,7 +9,7 @@ pub fn micros(ms: u64) -> String {
     text + "000Z"
 }
 
-/// The same in whole seconds, as results and the state of cron schedules have it.
+/// Formats milliseconds since 1970 in whole seconds, as in results and in the state of cron schedules.
 #[must_use]
 pub fn seconds(ms: u64) -> String {
     let mut text = crate::time::iso(ms);
@@ -17,15 +17,15 @@ pub fn seconds(ms: u64) -> String {
     text + "Z"
 }
 
-/// Any of the times that Bananas' programs write as milliseconds since 1970; nothing for one without a zone, and for
-/// what is before 1970, which is how Go writes none.
+/// Parses a time of any of Bananas' programs to milliseconds since 1970. Returns `None` for a time without a zone and
+/// for times before 1970, which Go writes for no time.
 #[must_use]
 pub fn read(text: &str) -> Option<u64> {
     let time: jiff::Timestamp = text.parse().ok()?;
     u64::try_from(time.as_millisecond()).ok()
 }
 
-/// Milliseconds since 1970 as seconds, the score of a job that waits for its time.
+/// Formats milliseconds since 1970 as seconds, the score of a delayed job.
 #[must_use]
 pub fn score(ms: u64) -> String {
     let (seconds, rest) = (ms / 1000, ms % 1000);

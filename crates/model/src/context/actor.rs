@@ -1,4 +1,5 @@
-//! An actor: who asks for work, answers and has contexts. He is his public key; the number is this node's.
+//! An actor: an identity that sends and answers messages and owns contexts. The public key identifies an actor
+//! everywhere, the number only on this node.
 
 use serde::Serialize;
 
@@ -13,32 +14,32 @@ use crate::keys::context::ActorId;
 pub struct Actor {
     /// The number on this node: the one in the key.
     pub id: ActorId,
-    /// Who he is.
+    /// Public key, which identifies the actor.
     #[serde(serialize_with = "word")]
     pub pubkey: PublicKey,
-    /// Where he is reached, at most [`limits::MAX_ADDRESSES`].
+    /// Addresses of the actor, at most [`limits::MAX_ADDRESSES`].
     pub address: Vec<Address>,
     /// Seconds since 1970.
     pub created_at: u32,
     /// Seconds since 1970.
     pub updated_at: u32,
-    /// When his keys were revoked, in seconds since 1970.
+    /// Time of the revocation of the keys, in seconds since 1970.
     #[serde(rename = "mw_revoked_at", skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<u32>,
-    /// The key that he had before.
+    /// Previous key of the actor.
     #[serde(
         rename = "mw_old_pubkey",
         serialize_with = "some_word",
         skip_serializing_if = "Option::is_none"
     )]
     pub old_pubkey: Option<PublicKey>,
-    /// Until when that key counts, in seconds since 1970.
+    /// Time until which the previous key is valid, in seconds since 1970.
     #[serde(rename = "mw_old_until", skip_serializing_if = "Option::is_none")]
     pub old_until: Option<u32>,
 }
 
 impl Actor {
-    /// An actor with no address.
+    /// Returns an actor without an address.
     #[must_use]
     pub fn new(id: ActorId, pubkey: PublicKey, now: u32) -> Self {
         Self {
@@ -56,7 +57,7 @@ impl Actor {
     /// Reads the fields of the hash.
     ///
     /// # Errors
-    /// The first field that cannot be read. A key has no default: without one nobody can be trusted.
+    /// The first field that cannot be read. The key has no default: nobody can be verified without one.
     pub fn from_fields(
         id: ActorId,
         fields: impl IntoIterator<Item = (String, Vec<u8>)>,
@@ -69,7 +70,7 @@ impl Actor {
             address: fields.list(field::ADDRESS, "array of addresses (mycelium:KEY)")?,
             created_at: fields.seconds(field::CREATED_AT),
             updated_at: fields.seconds(field::UPDATED_AT),
-            // What cannot be read must not undo a revocation.
+            // An unreadable field must not undo a revocation.
             revoked_at: fields.number(field::REVOKED_AT)?,
             old_pubkey: fields.parsed(field::OLD_PUBKEY)?,
             old_until: fields.number(field::OLD_UNTIL)?,
@@ -96,14 +97,14 @@ impl Actor {
         )
     }
 
-    /// Gives the actor another key. The one before counts for [`limits::OLD_KEY_FOR`] seconds more.
+    /// Replaces the key. The previous one stays valid for [`limits::OLD_KEY_FOR`] seconds.
     pub fn rotate(&mut self, pubkey: PublicKey, now: u32) {
         self.old_pubkey = Some(std::mem::replace(&mut self.pubkey, pubkey));
         self.old_until = Some(now.saturating_add(limits::OLD_KEY_FOR));
         self.updated_at = now;
     }
 
-    /// Takes all trust from the actor's keys, at once.
+    /// Revokes the actor's keys at once.
     pub fn revoke(&mut self, now: u32) {
         self.revoked_at.get_or_insert(now);
         self.updated_at = now;
@@ -148,7 +149,7 @@ mod tests {
             said.contains("`address` is no JSON array of addresses"),
             "{said}"
         );
-        // A revocation that cannot be read is none that may be forgotten.
+        // An unreadable revocation must not be ignored.
         let said = read(&[("pubkey", &key), ("mw_revoked_at", "yesterday")]);
         assert!(said.contains("mw_revoked_at"), "{said}");
         let many = format!("[{}]", vec![format!("\"mycelium:{key}\""); 17].join(","));

@@ -1,16 +1,16 @@
-//! Names of the fields of contexts' records. Those of ours that no other program writes begin with `mw_`.
+//! Names of the fields of contexts' records. Meshwork's own fields that no other program writes begin with `mw_`.
 
-/// Its number.
+/// Number of the object.
 pub const ID: &str = "id";
-/// Who created it: the number of an actor.
+/// Creator: the number of an actor.
 pub const CALLER_ID: &str = "caller_id";
-/// The context that it belongs to.
+/// Context of the object.
 pub const CONTEXT_ID: &str = "context_id";
-/// When it was created, in seconds since 1970.
+/// Time of creation, in seconds since 1970.
 pub const CREATED_AT: &str = "created_at";
-/// When it was changed last, in seconds since 1970.
+/// Time of the last change, in seconds since 1970.
 pub const UPDATED_AT: &str = "updated_at";
-/// A word; each kind of object has its own.
+/// Status; each kind of object has its own words.
 pub const STATUS: &str = "status";
 /// A public key of Ed25519, 64 hexadecimal digits.
 pub const PUBKEY: &str = "pubkey";
@@ -22,7 +22,7 @@ pub const ADMINS: &str = "admins";
 pub const READERS: &str = "readers";
 /// Actors who run jobs in the context (JSON array of numbers).
 pub const EXECUTORS: &str = "executors";
-/// What becomes of messages without an envelope: `accept` or `refuse`. Ours.
+/// Rule for messages without an envelope: `accept` or `refuse`. Meshwork's own.
 pub const UNSIGNED: &str = "unsigned";
 /// Jobs of a flow (JSON array of numbers of the same caller).
 pub const JOBS: &str = "jobs";
@@ -30,23 +30,23 @@ pub const JOBS: &str = "jobs";
 pub const ENV_VARS: &str = "env_vars";
 /// The result (JSON object of text).
 pub const RESULT: &str = "result";
-/// What to execute.
+/// Text of the script.
 pub const SCRIPT: &str = "script";
-/// What executes it.
+/// Type of the script.
 pub const SCRIPT_TYPE: &str = "script_type";
 /// Seconds.
 pub const TIMEOUT: &str = "timeout";
-/// Seconds from its creation until a message is to be taken up.
+/// Seconds from its creation until a message is to be acknowledged.
 pub const TIMEOUT_ACK: &str = "timeout_ack";
 /// Seconds from its creation until a message is to be processed.
 pub const TIMEOUT_RESULT: &str = "timeout_result";
 /// Runs after the first, at most 255.
 pub const RETRIES: &str = "retries";
-/// Keys of what must end before a job, and names of gates (JSON array of text).
+/// Keys of jobs that must end first, and names of gates (JSON array of text).
 pub const PREREQUISITES: &str = "prerequisites";
 /// Jobs of the same caller that must finish first (JSON array of numbers).
 pub const DEPENDENDS: &str = "dependends";
-/// Why there is no result. Ours.
+/// Reason of a failure. Meshwork's own.
 pub const ERROR: &str = "error";
 /// The text of a message.
 pub const MESSAGE: &str = "message";
@@ -56,39 +56,39 @@ pub const MESSAGE_TYPE: &str = "message_type";
 pub const MESSAGE_FORMAT_TYPE: &str = "message_format_type";
 /// The jobs of a message (JSON array of records).
 pub const JOB: &str = "job";
-/// What happened to a message (JSON array of `{at, level, text}`).
+/// Log of a message (JSON array of `{at, level, text}`).
 pub const LOGS: &str = "logs";
-/// Where a message goes: the context. Ours.
+/// Context to which a message goes. Meshwork's own.
 pub const TARGET_CONTEXT: &str = "target_context";
-/// Where a message goes: the key of the node. Ours.
+/// Node to which a message goes: its key. Meshwork's own.
 pub const TARGET_NODE: &str = "target_node";
-/// Where a message goes, or what a runner listens to: the topic.
+/// Topic to which a message goes, or to which a runner listens.
 pub const TOPIC: &str = "topic";
-/// The signed envelope of a message, as JSON. Ours.
+/// The signed envelope of a message, as JSON. Meshwork's own.
 pub const ENVELOPE: &str = "envelope";
-/// Types of script that a runner runs, with commas between them. Ours.
+/// Types of script that a runner runs, with commas between them. Meshwork's own.
 pub const TYPE: &str = "type";
-/// Whether a runner takes jobs off the queues of its context: `true` or `false`.
+/// True if a runner claims jobs from the queues of its context: `true` or `false`.
 pub const LOCAL: &str = "local";
-/// When the key of an actor was revoked, in seconds since 1970. Ours.
+/// Time of the revocation of an actor's keys, in seconds since 1970. Meshwork's own.
 pub const REVOKED_AT: &str = "mw_revoked_at";
-/// The key that an actor had before. Ours.
+/// Previous key of an actor. Meshwork's own.
 pub const OLD_PUBKEY: &str = "mw_old_pubkey";
-/// Until when the old key counts, in seconds since 1970. Ours.
+/// Time until which the previous key is valid, in seconds since 1970. Meshwork's own.
 pub const OLD_UNTIL: &str = "mw_old_until";
-/// 32 hexadecimal digits that tell a message from all others of its key. Ours.
+/// Nonce: 32 hexadecimal digits, unique among the messages of one key. Meshwork's own.
 pub const NONCE: &str = "mw_nonce";
-/// Where a message came from: node, context, message and nonce. Ours.
+/// Origin of a message: node, context, message and nonce. Meshwork's own.
 pub const ORIGIN: &str = "mw_origin";
-/// When the target had stored a message, in seconds since 1970. Ours.
+/// Time at which the target stored a message, in seconds since 1970. Meshwork's own.
 pub const STORED_AT: &str = "mw_stored_at";
-/// The message that a result answers, at its sender, as `12:101`. Ours.
+/// The message that a result answers, as its sender numbers it: `12:101`. Meshwork's own.
 pub const RE: &str = "mw_re";
-/// Keys of the jobs that a message became (JSON array of text), in the order of its own. Ours.
+/// Keys of the jobs that were created from a message (JSON array of text), in the message's order. Meshwork's own.
 pub const MATERIALISED: &str = "mw_jobs";
-/// The message that a job belongs to: its key. Ours.
+/// Key of the message that created a job. Meshwork's own.
 pub const OF_MESSAGE: &str = "mw_message";
-/// The message that brought the result of a message: its key. Ours.
+/// Key of the message that brought the result of a message. Meshwork's own.
 pub const RESULT_MESSAGE: &str = "mw_result";
-/// When the sender was told that a message was taken up, in seconds since 1970. Ours.
+/// Time at which the acknowledgement of a message was sent, in seconds since 1970. Meshwork's own.
 pub const ACKED_AT: &str = "mw_acked_at";

@@ -15,29 +15,29 @@ use crate::secret::EnvVars;
 /// The record `flow:{id}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Flow {
-    /// Its number: the one in the key.
+    /// Number of the flow, as in its key.
     pub id: FlowId,
-    /// Who created it; its jobs are his.
+    /// Creator of the flow and owner of its jobs.
     pub caller_id: ActorId,
-    /// The context that it stands in, whatever its field says.
+    /// Context that stores the flow; the record's own field is ignored.
     pub context_id: ContextId,
-    /// Its jobs, at most [`limits::MAX_FLOW_JOBS`]. What each waits for is in the job.
+    /// Jobs of the flow, at most [`limits::MAX_FLOW_JOBS`]. Each job lists its own prerequisites.
     pub jobs: Vec<u32>,
-    /// Environment of all its scripts; what a job says itself goes before.
+    /// Environment of all scripts of the flow. A job's own variables override it.
     #[serde(serialize_with = "environment")]
     pub env_vars: EnvVars,
-    /// What came of it.
+    /// Result of the flow.
     pub result: BTreeMap<String, String>,
     /// Seconds since 1970.
     pub created_at: u32,
     /// Seconds since 1970.
     pub updated_at: u32,
-    /// How far it is.
+    /// Status of the flow.
     pub status: FlowStatus,
 }
 
 impl Flow {
-    /// Keys of its jobs.
+    /// Returns the keys of the flow's jobs.
     pub fn job_keys(&self) -> impl Iterator<Item = JobKey> {
         let caller = self.caller_id;
         self.jobs.iter().map(move |id| JobKey { caller, id: *id })
@@ -46,7 +46,7 @@ impl Flow {
     /// Reads the fields of the hash.
     ///
     /// # Errors
-    /// The first field that cannot be read. A caller has no default: the flow's jobs are his.
+    /// The first field that cannot be read. The caller has no default, because he owns the flow's jobs.
     pub fn from_fields(
         context_id: ContextId,
         id: FlowId,

@@ -1,4 +1,4 @@
-//! A job of a context: a script, what it waits for, and what came of it.
+//! A job of a context: a script, its prerequisites, and its result.
 
 use std::collections::BTreeMap;
 
@@ -19,30 +19,30 @@ use crate::state::Status;
 /// The record `job:{caller_id}:{id}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ContextJob {
-    /// Its number among those of its caller: the one in the key.
+    /// Number among the jobs of its caller, as in its key.
     pub id: u32,
-    /// Who asks: the number in the key.
+    /// Creator of the job: the number in its key.
     pub caller_id: ActorId,
-    /// The context that it stands in, whatever its field says.
+    /// Context that stores the job; the record's own field is ignored.
     pub context_id: ContextId,
-    /// What to execute, at most [`limits::MAX_SCRIPT`] bytes.
+    /// Text of the script, at most [`limits::MAX_SCRIPT`] bytes.
     pub script: String,
-    /// What executes it; absent where only the queue says it.
+    /// Type of the script; absent where only the queue names it.
     #[serde(serialize_with = "some_word", skip_serializing_if = "Option::is_none")]
     pub script_type: Option<ScriptType>,
-    /// Seconds that one run may take, from 1 to [`limits::MAX_TIMEOUT`].
+    /// Timeout of one run in seconds, from 1 to [`limits::MAX_TIMEOUT`].
     pub timeout: u32,
-    /// Runs after the first, at most [`limits::MAX_RETRIES`].
+    /// Number of retries, at most [`limits::MAX_RETRIES`].
     pub retries: u8,
     /// Environment of the script.
     #[serde(serialize_with = "environment")]
     pub env_vars: EnvVars,
-    /// What came of it. A plain value is the item `result`.
+    /// Result of the job. A plain value is the item `result`.
     pub result: BTreeMap<String, String>,
-    /// Why nothing came of it.
+    /// Reason of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Keys of what must end before it, and names of gates; see
+    /// Keys of jobs that must end first, and names of gates; see
     /// [`ContextKeys::parse_prerequisite`](crate::keys::context::ContextKeys::parse_prerequisite).
     pub prerequisites: Vec<String>,
     /// Jobs of the same caller that must finish first.
@@ -51,17 +51,17 @@ pub struct ContextJob {
     pub created_at: u32,
     /// Seconds since 1970.
     pub updated_at: u32,
-    /// How far it is; its changes are those of [`next_of_job`](super::next_of_job).
+    /// Status of the job. [`next_of_job`](super::next_of_job) has the allowed changes.
     #[serde(serialize_with = "word")]
     pub status: Status,
 }
 
-/// Writes an environment as an object.
+/// Serializes an environment as an object.
 pub(super) fn environment<S: Serializer>(env: &EnvVars, to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(env)
 }
 
-/// What all names and values of an environment take, in bytes.
+/// Returns the total length of names and values of an environment, in bytes.
 pub(super) fn size_of(env: &EnvVars) -> usize {
     env.into_iter()
         .map(|(name, value)| name.len() + value.len())
@@ -69,7 +69,7 @@ pub(super) fn size_of(env: &EnvVars) -> usize {
 }
 
 impl ContextJob {
-    /// A job with no environment that waits for nothing.
+    /// Returns a job without an environment and prerequisites.
     #[must_use]
     pub fn new(
         context_id: ContextId,
@@ -97,7 +97,7 @@ impl ContextJob {
         }
     }
 
-    /// Its key without the prefix of a layout.
+    /// Returns the job's key without the prefix of a layout.
     #[must_use]
     pub const fn key(&self) -> JobKey {
         JobKey {
@@ -106,7 +106,7 @@ impl ContextJob {
         }
     }
 
-    /// Keys of the jobs that must finish first.
+    /// Returns the keys of the jobs that must finish first.
     pub fn dependencies(&self) -> impl Iterator<Item = JobKey> {
         let caller = self.caller_id;
         self.dependends
@@ -114,11 +114,11 @@ impl ContextJob {
             .map(move |id| JobKey { caller, id: *id })
     }
 
-    /// Reads the fields of the hash. A timeout that is missing, 0 or no number is the default, one that is too long the
-    /// longest; retries that are no number are none.
+    /// Reads the fields of the hash. A timeout that is missing, 0 or no number becomes the default, and one that is
+    /// too long becomes the longest. Retries that are no number become 0.
     ///
     /// # Errors
-    /// The first field that cannot be read: without its environment or what it waits for a job must not run.
+    /// The first field that cannot be read: a job must not run without its environment or prerequisites.
     pub fn from_fields(
         context: ContextId,
         key: JobKey,
@@ -127,7 +127,7 @@ impl ContextJob {
         Self::read(context, key, Fields::new(key, fields))
     }
 
-    /// Reads a job that a message carries into `context`.
+    /// Reads a job in a message to `context`.
     pub(crate) fn from_json(
         context: ContextId,
         json: serde_json::Map<String, Value>,

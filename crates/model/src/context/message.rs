@@ -14,41 +14,41 @@ use crate::keys::context::{ActorId, ContextId, MessageKey};
 /// The record `message:{caller_id}:{id}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Message {
-    /// Its number among those of its caller: the one in the key.
+    /// Number among the messages of its caller, as in its key.
     pub id: u32,
-    /// Who says it: the number in the key.
+    /// Sender: the number in its key.
     pub caller_id: ActorId,
-    /// The context that it stands in, whatever its field says.
+    /// Context that stores the message; the record's own field is ignored.
     pub context_id: ContextId,
     /// The text, at most [`limits::MAX_MESSAGE`] bytes.
     pub message: String,
-    /// What it is. It has no default.
+    /// Type of the message. It has no default.
     pub message_type: MessageType,
-    /// How its text is to be read. Default: `text`.
+    /// Format of the text. Default: `text`.
     pub message_format_type: MessageFormat,
     /// Seconds from `created_at` until the target has stored it. Default: [`limits::DEFAULT_TIMEOUT`].
     pub timeout: u32,
-    /// Seconds from `created_at` until it is taken up. Default: [`limits::DEFAULT_TIMEOUT_ACK`].
+    /// Seconds from `created_at` until it is acknowledged. Default: [`limits::DEFAULT_TIMEOUT_ACK`].
     pub timeout_ack: u32,
     /// Seconds from `created_at` until it is processed or in error. Default: [`limits::DEFAULT_TIMEOUT_RESULT`].
     pub timeout_result: u32,
-    /// The jobs that it asks for, or whose results it brings; at most [`limits::MAX_MESSAGE_JOBS`].
+    /// Jobs that the message requests, or whose results it brings; at most [`limits::MAX_MESSAGE_JOBS`].
     pub job: Vec<ContextJob>,
-    /// What happened to it, the oldest first; at most [`limits::MAX_LOGS`].
+    /// Log of the message, the oldest entry first; at most [`limits::MAX_LOGS`].
     pub logs: Vec<Log>,
     /// Seconds since 1970.
     pub created_at: u32,
     /// Seconds since 1970.
     pub updated_at: u32,
-    /// How far it is.
+    /// Status of the message.
     pub status: MessageStatus,
-    /// The context that it goes to.
+    /// Context to which the message goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_context: Option<ContextId>,
-    /// The node that it goes to; this one if absent.
+    /// Node to which the message goes. Default: this node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_node: Option<NodeId>,
-    /// The topic that it goes to, instead of the one of its type.
+    /// Topic to which the message goes. Default: that of its type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
     /// Its signed envelope, as JSON.
@@ -56,19 +56,19 @@ pub struct Message {
     pub envelope: Option<String>,
 }
 
-/// Which of a message's timeouts is over.
+/// A stage of a message whose timeout is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overdue {
-    /// `timeout`: the target has not stored it.
+    /// `timeout`: the target has not stored the message.
     Delivery,
-    /// `timeout_ack`: nobody has taken it up.
+    /// `timeout_ack`: the message has not been acknowledged.
     Acknowledgement,
-    /// `timeout_result`: it has not been processed.
+    /// `timeout_result`: the message has not been processed.
     Result,
 }
 
 impl Message {
-    /// A message with no jobs and the default timeouts.
+    /// Returns a message without jobs, with the default timeouts.
     #[must_use]
     pub fn new(
         context_id: ContextId,
@@ -99,7 +99,7 @@ impl Message {
         }
     }
 
-    /// Its key without the prefix of a layout.
+    /// Returns the message's key without the prefix of a layout.
     #[must_use]
     pub const fn key(&self) -> MessageKey {
         MessageKey {
@@ -108,7 +108,7 @@ impl Message {
         }
     }
 
-    /// Whether it brings results: of type `result`, or of type `job` with a status that is final.
+    /// Returns whether the message brings results: it has the type `result`, or the type `job` and a final status.
     #[must_use]
     pub const fn is_result(&self) -> bool {
         match self.message_type {
@@ -118,7 +118,7 @@ impl Message {
         }
     }
 
-    /// The timeout that is over at `now` (seconds since 1970), the earliest stage first; `stored` says whether the target
+    /// Returns the timeout that is over at `now` (seconds since 1970), the earliest stage first. `stored`: the target
     /// has the message.
     #[must_use]
     pub fn overdue(&self, now: u32, stored: bool) -> Option<Overdue> {
@@ -139,7 +139,7 @@ impl Message {
         self.logs.drain(..beyond);
     }
 
-    /// Reads the fields of the hash. Jobs that it carries are read as of `context`.
+    /// Reads the fields of the hash. Jobs in the message are read as jobs of `context`.
     ///
     /// # Errors
     /// The first field that cannot be read. The type has no default, and timeouts of 0 are refused.
@@ -156,7 +156,7 @@ impl Message {
         let seconds = |fields: &mut Fields, field, default| {
             Ok::<u32, RecordError>(fields.number(field)?.unwrap_or(default))
         };
-        // Logs help people: those that cannot be read hold up nothing.
+        // An unreadable log must not block the message.
         let mut logs: Vec<Log> = fields.list(field::LOGS, "array").unwrap_or_default();
         logs.drain(..logs.len().saturating_sub(limits::MAX_LOGS));
         let message = Self {
@@ -218,7 +218,7 @@ impl Message {
     }
 }
 
-/// One job or a list of them.
+/// Reads one job or a list of jobs.
 fn jobs(fields: &mut Fields, context: ContextId) -> Result<Vec<ContextJob>, RecordError> {
     let form = "array of jobs";
     let refused = |fields: &Fields| fields.fault(field::JOB, FieldFault::Json { form });

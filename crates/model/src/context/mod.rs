@@ -1,9 +1,8 @@
-//! Contexts and what is in them: records of actors, contexts, flows, messages, runners and jobs, to and from hashes.
+//! Contexts and their objects: records of actors, contexts, flows, messages, runners and jobs, to and from hashes.
 //!
-//! Numbers stand in records as digits, times as whole seconds since 1970, lists and maps as JSON, and flags as `true`
-//! or `false`. The key of a record says its numbers, whatever its fields say. A field that is missing has its default;
-//! one that cannot be read is refused by name, unless a default is safe. Keys are built in
-//! [`crate::keys::context`].
+//! Records hold numbers as digits, times as whole seconds since 1970, lists and maps as JSON, and flags as `true` or
+//! `false`. The numbers in a record's key override its fields. A missing field has its default. An unreadable field
+//! is refused by name, unless a default is safe. [`crate::keys::context`] builds the keys.
 
 mod actor;
 pub mod field;
@@ -32,17 +31,17 @@ pub use words::{
 
 #[cfg(test)]
 mod tests {
-    //! What the tests of all records share.
+    //! Helpers that the tests of all records share.
 
     use crate::actor_key::SecretKey;
 
-    /// Fields as they come from a store.
+    /// Returns fields as a store returns them.
     pub(super) fn bytes(fields: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), value.as_bytes().to_vec());
         fields.iter().map(own).collect()
     }
 
-    /// Fields as a record writes them: in the order of their names.
+    /// Returns fields as a record writes them, sorted by name.
     pub(super) fn pairs(fields: &[(&str, &str)]) -> Vec<(String, String)> {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let mut pairs: Vec<_> = fields.iter().map(own).collect();
@@ -50,7 +49,7 @@ mod tests {
         pairs
     }
 
-    /// A key that is always the same.
+    /// Returns a fixed key for each number.
     pub(super) fn key(number: u8) -> SecretKey {
         SecretKey::from_seed(&[number; 32])
     }

@@ -1,5 +1,5 @@
-//! Fields of a hash as values, and values as fields. Plain clients write these hashes too: a missing field has its
-//! default, and what cannot be read is refused by name where no default would be safe.
+//! Conversion between fields of a hash and values. Plain clients write these hashes too. A missing field has its
+//! default; an unreadable one is refused by name where no default is safe.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::limits::MAX_FIELD;
 
-/// Characters of a value that an error shows.
+/// Number of characters that an error shows of a value.
 const SHOWN: usize = 40;
 
-/// Why a record was refused.
+/// The reason why a record was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{object}: the field `{field}` {fault}")]
 pub struct RecordError {
@@ -22,58 +22,58 @@ pub struct RecordError {
     pub object: String,
     /// The field.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: FieldFault,
 }
 
-/// What is wrong with a field. Values are shown only where none can be a secret.
+/// The fault of a field. An error shows a value only if the field cannot hold a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FieldFault {
-    /// It has no default.
+    /// The field is missing and has no default.
     #[error("is missing")]
     Missing,
-    /// The bytes are no UTF-8.
+    /// The bytes are not UTF-8.
     #[error("is no text in UTF-8")]
     NotText,
-    /// It is no number, or one that is too large.
+    /// The value is not a number, or out of range.
     #[error("is {shown:?}: write a whole number from {least} to {most}")]
     Number {
         /// The value.
         shown: String,
-        /// The lowest allowed.
+        /// Least allowed value.
         least: u32,
-        /// The highest allowed.
+        /// Greatest allowed value.
         most: u32,
     },
-    /// It is no JSON of the right form.
+    /// The value is not JSON of the expected form.
     #[error("is no JSON {form}")]
     Json {
-        /// What was wanted.
+        /// The expected form.
         form: &'static str,
     },
-    /// It is none of the words.
+    /// The value is none of the allowed words.
     #[error("is {shown:?}: {wanted}")]
     Word {
         /// The value.
         shown: String,
-        /// What was wanted.
+        /// The allowed words.
         wanted: String,
     },
-    /// It has too many items.
+    /// The list has too many items.
     #[error("has {count} items: at most {most} are allowed")]
     TooMany {
-        /// How many there are.
+        /// Number of items.
         count: usize,
-        /// The most allowed.
+        /// Greatest allowed number.
         most: usize,
     },
-    /// It has too many bytes.
+    /// The value is too long.
     #[error("has {len} bytes: at most {most} are allowed")]
     TooLong {
-        /// Its length.
+        /// Length in bytes.
         len: usize,
-        /// The most allowed.
+        /// Greatest allowed length in bytes.
         most: usize,
     },
 }
@@ -82,7 +82,7 @@ fn shown(value: &str) -> String {
     value.chars().take(SHOWN).collect()
 }
 
-/// Fields of one record, each to be taken once.
+/// Fields of one record. Each read removes its field.
 pub(super) struct Fields {
     object: String,
     fields: BTreeMap<String, Vec<u8>>,
@@ -101,7 +101,7 @@ impl Fields {
         }
     }
 
-    /// The fields of a record that stands as a JSON object in a field of another.
+    /// Returns the fields of a record that is a JSON object in a field of another one.
     pub(super) fn of_json(object: impl fmt::Display, json: serde_json::Map<String, Value>) -> Self {
         Self::new(
             object,
@@ -117,7 +117,7 @@ impl Fields {
         }
     }
 
-    /// The bytes, unless there are none.
+    /// Removes a field and returns its bytes, unless it is empty.
     fn bytes(&mut self, field: &'static str) -> Result<Option<Vec<u8>>> {
         match self.fields.remove(field) {
             None => Ok(None),
@@ -139,7 +139,7 @@ impl Fields {
             .map_err(|_| self.fault(field, FieldFault::NotText))
     }
 
-    /// A time in seconds; 0 for what is none, since nothing is decided by it.
+    /// Reads a time in seconds. An unreadable one is 0, because nothing depends on it.
     pub(super) fn seconds(&mut self, field: &'static str) -> u32 {
         self.number(field).ok().flatten().unwrap_or_default()
     }
@@ -158,7 +158,7 @@ impl Fields {
         })
     }
 
-    /// What the text says, in its own words.
+    /// Parses the text of a field.
     pub(super) fn parsed<T>(&mut self, field: &'static str) -> Result<Option<T>>
     where
         T: FromStr<Err: fmt::Display>,
@@ -199,7 +199,7 @@ impl Fields {
         serde_json::from_slice(&value).map_err(|_| self.fault(field, FieldFault::Json { form }))
     }
 
-    /// A JSON object with whatever values: text as it is, the rest as JSON.
+    /// Reads a JSON object with values of any type: text unchanged, other values as JSON.
     pub(super) fn map(&mut self, field: &'static str) -> Result<BTreeMap<String, String>> {
         let Some(value) = self.bytes(field)? else {
             return Ok(BTreeMap::new());
@@ -211,7 +211,7 @@ impl Fields {
         }
     }
 
-    /// The result of a job. A plain value, which plain runners write, is the item `result`.
+    /// Reads the result of a job. Plain runners write a plain value, which becomes the item `result`.
     pub(super) fn result(&mut self, field: &'static str) -> Result<BTreeMap<String, String>> {
         let Some(text) = self.text(field)? else {
             return Ok(BTreeMap::new());
@@ -223,7 +223,7 @@ impl Fields {
     }
 }
 
-/// Items of a JSON object as texts; those that are null are left out.
+/// Returns the items of a JSON object as texts, without those that are null.
 fn flat(map: serde_json::Map<String, Value>) -> impl Iterator<Item = (String, String)> {
     map.into_iter().filter_map(|(name, value)| {
         let text = match value {
@@ -235,16 +235,16 @@ fn flat(map: serde_json::Map<String, Value>) -> impl Iterator<Item = (String, St
     })
 }
 
-/// The fields of a hash that say what `record` does: lists and maps as JSON, all else as text.
+/// Returns the fields of the hash of `record`: lists and maps as JSON, other values as text.
 pub(super) fn fields_of(record: &impl Serialize) -> Vec<(String, String)> {
     match serde_json::to_value(record) {
         Ok(Value::Object(map)) => flat(map).collect(),
-        // Records are structs of texts, numbers, lists and maps: nothing in them fails.
+        // Records are structs of texts, numbers, lists and maps: their serialization cannot fail.
         _ => Vec::new(),
     }
 }
 
-/// Writes a value as its text.
+/// Serializes a value as its text.
 pub(super) fn word<T: fmt::Display, S: Serializer>(
     value: &T,
     to: S,
@@ -252,7 +252,7 @@ pub(super) fn word<T: fmt::Display, S: Serializer>(
     to.collect_str(value)
 }
 
-/// Writes a value as its text, where there is one.
+/// Serializes an optional value as its text.
 pub(super) fn some_word<T: fmt::Display, S: Serializer>(
     value: &Option<T>,
     to: S,
@@ -284,7 +284,7 @@ pub(super) fn seconds_fault(seconds: u32, most: u32) -> Option<FieldFault> {
     (seconds == 0 || seconds > most).then(fault)
 }
 
-/// The first of these checks that found something.
+/// Returns an error for the first check that found a fault.
 pub(super) fn first_fault(
     object: impl fmt::Display,
     checks: impl IntoIterator<Item = (&'static str, Option<FieldFault>)>,

@@ -1,4 +1,4 @@
-//! A runner: a worker of a context that has a number and, if it is reached from elsewhere, an address.
+//! A runner: a worker of a context with a number and, if other nodes reach it, an address.
 
 use serde::{Serialize, Serializer};
 
@@ -14,20 +14,20 @@ use crate::name::ScriptType;
 /// The record `runner:{id}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Runner {
-    /// Its number: the one in the key.
+    /// Number of the runner, as in its key.
     pub id: RunnerId,
-    /// The key that it signs with, if it has one.
+    /// Key with which the runner signs, if it has one.
     #[serde(serialize_with = "some_word", skip_serializing_if = "Option::is_none")]
     pub pubkey: Option<PublicKey>,
-    /// Where it is reached from other nodes.
+    /// Address at which other nodes reach the runner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
-    /// What it listens to when it is not local. Default: `runner{id}`.
+    /// Topic to which a runner that is not local listens. Default: `runner{id}`.
     pub topic: String,
-    /// What it runs, at most [`limits::MAX_RUNNER_TYPES`], as `python,v`.
+    /// Types that the runner runs, at most [`limits::MAX_RUNNER_TYPES`], as `python,v`.
     #[serde(rename = "type", serialize_with = "types")]
     pub types: Vec<ScriptType>,
-    /// Whether it takes jobs off the queues of its context. Default: `false`.
+    /// True if the runner claims jobs from the queues of its context. Default: `false`.
     pub local: bool,
     /// Seconds since 1970.
     pub created_at: u32,
@@ -75,7 +75,7 @@ impl Runner {
         Ok(runner)
     }
 
-    /// The topic of a runner that names none: `runner20`.
+    /// Returns the default topic of a runner: `runner20`.
     #[must_use]
     pub fn default_topic(id: RunnerId) -> String {
         format!("runner{id}")

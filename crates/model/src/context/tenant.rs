@@ -1,4 +1,4 @@
-//! A context's own record: who may do what in it.
+//! The record of a context: its members and their rights.
 
 use serde::Serialize;
 
@@ -7,13 +7,13 @@ use super::words::UnknownWord;
 use super::{field, limits};
 use crate::keys::context::{ActorId, ContextId};
 
-/// What becomes of a message without an envelope, as the context's `unsigned` says.
+/// Rule for messages without an envelope, in the field `unsigned`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Unsigned {
-    /// It counts as said by whoever may write in the context's database. The default.
+    /// Accepts them: their sender can write in the context's database. Default.
     #[default]
     Accept,
-    /// It is refused.
+    /// Refuses them.
     Refuse,
 }
 
@@ -45,13 +45,13 @@ impl std::str::FromStr for Unsigned {
 pub struct Context {
     /// The number: the one in the key.
     pub id: ContextId,
-    /// Who creates and deletes.
+    /// Actors who create and delete.
     pub admins: Vec<ActorId>,
-    /// Who reads.
+    /// Actors who read.
     pub readers: Vec<ActorId>,
-    /// Who runs jobs.
+    /// Actors who run jobs.
     pub executors: Vec<ActorId>,
-    /// What becomes of a message without an envelope.
+    /// Rule for messages without an envelope.
     #[serde(
         serialize_with = "super::reader::word",
         skip_serializing_if = "is_default"
@@ -68,7 +68,7 @@ fn is_default(unsigned: &Unsigned) -> bool {
 }
 
 impl Context {
-    /// A context of its first admin.
+    /// Returns a context with its first admin.
     #[must_use]
     pub fn new(id: ContextId, admin: ActorId, now: u32) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl Context {
         }
     }
 
-    /// Reads the fields of the hash. A list that is missing is empty: it permits nothing.
+    /// Reads the fields of the hash. A missing list is empty and permits nothing.
     ///
     /// # Errors
     /// The first field that cannot be read.

@@ -1,4 +1,4 @@
-//! Values that stand in several records: nodes, addresses and entries of logs.
+//! Values that several records contain: nodes, addresses and log entries.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,22 +10,22 @@ use super::limits;
 use super::words::LogLevel;
 use crate::actor_key::hex;
 
-/// What every address on the overlay network begins with.
+/// Prefix of every address on the overlay network.
 const MYCELIUM: &str = "mycelium:";
 
-/// A text that names no node.
+/// A text that is not an address of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidAddress {
-    /// It is no address.
+    /// The text is not an address.
     #[error("write mycelium: and the node's public key, 64 hexadecimal digits")]
     Address,
-    /// It is no key of a node.
+    /// The text is not the key of a node.
     #[error("write the node's public key, 64 hexadecimal digits")]
     Node,
 }
 
-/// A node of the overlay network: its public key there, as 64 hexadecimal digits in text. It is no actor's key.
+/// A node of the overlay network: its public key there, as 64 hexadecimal digits. Keys of actors are different ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub [u8; 32]);
 
@@ -49,7 +49,7 @@ impl fmt::Debug for NodeId {
     }
 }
 
-/// Where an actor or a runner is reached: `mycelium:{node}`.
+/// Address of an actor or a runner: `mycelium:{node}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address(pub NodeId);
 
@@ -90,16 +90,16 @@ macro_rules! as_text {
 as_text!(NodeId);
 as_text!(Address);
 
-/// What happened to a message, at one time.
+/// A log entry of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Log {
-    /// When, in seconds since 1970.
+    /// Time of the entry, in seconds since 1970.
     #[serde(default)]
     pub at: u32,
-    /// How much it matters. What is none of the words counts as `info`.
+    /// Level of the entry. Unknown words count as `info`.
     #[serde(default = "info", deserialize_with = "level")]
     pub level: LogLevel,
-    /// What happened.
+    /// Text of the entry.
     pub text: String,
 }
 
@@ -113,7 +113,7 @@ fn level<'de, D: Deserializer<'de>>(from: D) -> Result<LogLevel, D::Error> {
 }
 
 impl Log {
-    /// An entry; a text over [`limits::MAX_LOG_TEXT`] bytes is cut.
+    /// Returns an entry. A text over [`limits::MAX_LOG_TEXT`] bytes is cut.
     #[must_use]
     pub fn new(at: u32, level: LogLevel, text: impl Into<String>) -> Self {
         let mut text = text.into();

@@ -1,4 +1,4 @@
-//! Words of records: types, formats and statuses of messages and flows, and the changes of status that are allowed.
+//! Words of records: types, formats and statuses of messages and flows, and the allowed changes of status.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use crate::state;
 
-/// A text that is none of the words.
+/// An unknown word.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("write {wanted}")]
 pub struct UnknownWord {
-    /// The words.
+    /// The allowed words.
     pub wanted: String,
 }
 
@@ -62,21 +62,21 @@ macro_rules! words {
 }
 
 words! {
-    /// What a message is.
+    /// Type of a message.
     MessageType {
-        /// Asks for jobs, or answers with what became of them.
+        /// Requests jobs, or brings their results.
         Job = "job",
         /// A line of a conversation.
         Chat = "chat",
         /// A letter.
         Mail = "mail",
-        /// An answer, as some clients write it; ours write `job` with a final status.
+        /// Brings results, as some clients write it. Meshwork writes `job` with a final status.
         Result = "result",
     }
 }
 
 words! {
-    /// How the text of a message is to be read.
+    /// Format of a message's text.
     MessageFormat {
         /// HTML.
         Html = "html",
@@ -88,13 +88,13 @@ words! {
 }
 
 words! {
-    /// How far a message is.
+    /// Status of a message.
     MessageStatus {
-        /// Created; perhaps stored at its target.
+        /// Created; may already be stored at its target.
         Dispatched = "dispatched",
-        /// Taken up at its target.
+        /// Acknowledged by its target.
         Acknowledged = "acknowledged",
-        /// Done; a result has come if one was asked for.
+        /// Processed; a requested result has arrived.
         Processed = "processed",
         /// Refused, or one of its timeouts is over.
         Error = "error",
@@ -102,11 +102,11 @@ words! {
 }
 
 words! {
-    /// How far a flow is.
+    /// Status of a flow.
     FlowStatus {
-        /// Created; no job has begun.
+        /// Created; no job has started.
         Dispatched = "dispatched",
-        /// A job has begun.
+        /// A job has started.
         Started = "started",
         /// Ended without success.
         Error = "error",
@@ -116,44 +116,45 @@ words! {
 }
 
 words! {
-    /// How much an entry of a log matters.
+    /// Level of a log entry.
     LogLevel {
-        /// For whoever looks for a fault.
+        /// Details that help to find a fault.
         Debug = "debug",
-        /// What happened as it should.
+        /// Normal events.
         Info = "info",
-        /// What somebody should look at.
+        /// Events that need attention.
         Warn = "warn",
-        /// What failed.
+        /// Failures.
         Error = "error",
     }
 }
 
-/// What can happen to a message.
+/// An event in the life of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MessageEvent {
-    /// Its target takes it up.
+    /// Its target acknowledges the message.
     Acknowledge,
-    /// Its target has done what it asks for. A result that overtakes the acknowledgement is both, in this order.
+    /// Its target has processed the message. A result that arrives before the acknowledgement is both events, in this
+    /// order.
     Process,
-    /// It is refused, what it asks for fails, or a timeout is over.
+    /// The message is refused, its work fails, or a timeout is over.
     Fail,
 }
 
-/// What can happen to a flow.
+/// An event in the life of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FlowEvent {
-    /// The first of its jobs begins.
+    /// The first of its jobs starts.
     Start,
     /// The last of its jobs has finished.
     Finish,
-    /// One of its jobs has failed, or somebody cancels the flow.
+    /// One of its jobs has failed, or an actor cancels the flow.
     Fail,
-    /// Somebody asks for an ended flow to run again.
+    /// An actor retries an ended flow.
     Retry,
 }
 
-/// A change that the table does not have.
+/// A change of status that is not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a {what} that is {status} cannot {event}")]
 pub struct IllegalChange {
@@ -161,7 +162,7 @@ pub struct IllegalChange {
     pub what: &'static str,
     /// Its status.
     pub status: &'static str,
-    /// What was to happen.
+    /// The event.
     pub event: &'static str,
 }
 
@@ -171,10 +172,10 @@ impl MessageEvent {
 }
 
 impl MessageStatus {
-    /// The status after `event`.
+    /// Returns the status after `event`.
     ///
     /// # Errors
-    /// If a message of this status cannot undergo the event; nothing changes then.
+    /// The event is not allowed in this status. Nothing changes then.
     pub fn next(self, event: MessageEvent) -> Result<Self, IllegalChange> {
         use MessageEvent as E;
         match (self, event) {
@@ -193,7 +194,7 @@ impl MessageStatus {
         }
     }
 
-    /// Whether nothing more happens to the message.
+    /// Returns whether the status is final.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Processed | Self::Error)
@@ -206,10 +207,10 @@ impl FlowEvent {
 }
 
 impl FlowStatus {
-    /// The status after `event`.
+    /// Returns the status after `event`.
     ///
     /// # Errors
-    /// If a flow of this status cannot undergo the event; nothing changes then.
+    /// The event is not allowed in this status. Nothing changes then.
     pub fn next(self, event: FlowEvent) -> Result<Self, IllegalChange> {
         use FlowEvent as E;
         match (self, event) {
@@ -230,18 +231,19 @@ impl FlowStatus {
         }
     }
 
-    /// Whether nothing more happens to the flow unless somebody asks for it.
+    /// Returns whether the status is final unless an actor retries the flow.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Finished | Self::Error)
     }
 }
 
-/// The status of a context's job after `event`: as for Hero's, but a job whose prerequisites have ended keeps the word
-/// `waiting_for_prerequisites` until it starts. Whoever claims it checks that none is left.
+/// Returns the status of a context's job after `event`. It is that of Hero's jobs, with one difference: after its
+/// prerequisites have ended a job keeps the status `waiting_for_prerequisites` until it starts. The claim checks that
+/// no prerequisite remains.
 ///
 /// # Errors
-/// If a job of this status cannot undergo the event; nothing changes then.
+/// The event is not allowed in this status. Nothing changes then.
 pub fn next_of_job(
     status: state::Status,
     event: state::Event,

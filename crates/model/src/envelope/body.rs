@@ -1,4 +1,4 @@
-//! The signed part of an envelope: what is said, by whom, to whom, and until when.
+//! The signed part of an envelope: content, sender, destination and expiry.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,12 +15,12 @@ use crate::context::{
 };
 use crate::keys::context::{ContextId, MessageKey};
 
-/// The version of the body's form.
+/// Version of the body's format.
 const VERSION: u32 = 1;
-/// The most blobs of a message: each is fetched apart.
+/// Greatest number of blobs in a message. Each is fetched separately.
 const MAX_BLOBS: usize = 100;
 
-/// 16 random bytes, by which an envelope is told from all others of its signer.
+/// 16 random bytes, unique among the envelopes of one signer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Nonce(pub [u8; 16]);
 
@@ -30,7 +30,7 @@ impl fmt::Display for Nonce {
     }
 }
 
-/// What a body is about.
+/// Kind of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -40,14 +40,14 @@ pub enum Kind {
     Chat,
     /// A letter.
     Mail,
-    /// What became of jobs.
+    /// Results of jobs.
     Result,
-    /// That a message was stored or taken up.
+    /// Acknowledgement: a message was stored or taken up.
     Ack,
 }
 
 impl Kind {
-    /// The one type under which such a body is signed.
+    /// Returns the type under which such a body is signed.
     #[must_use]
     pub const fn payload_type(self) -> PayloadType {
         match self {
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// What a message is about.
+    /// Returns the kind of a message.
     #[must_use]
     pub const fn of(message: &Message) -> Self {
         match message.message_type {
@@ -70,26 +70,26 @@ impl Kind {
     }
 }
 
-/// Where a message comes from. With its id and nonce it is the message's origin.
+/// Source of a message. With the message's id and nonce it is the message's origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// The node that sends it.
     pub node: NodeId,
-    /// The context there in which the message stands.
+    /// The context there that stores the message.
     pub context: ContextId,
-    /// Who says it: his public key, since his number means nothing elsewhere.
+    /// Public key of the sender. His number is valid only on his node.
     #[serde(serialize_with = "to_text", deserialize_with = "from_text")]
     pub actor: KeyBytes,
 }
 
-/// Where a message goes.
+/// Destination of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Destination {
-    /// The node that is to take it.
+    /// Node that receives the message.
     pub node: NodeId,
     /// The context there.
     pub context: ContextId,
-    /// The actor there, by his public key.
+    /// Public key of the actor there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "to_some_text", deserialize_with = "from_some_text")]
     pub actor: Option<KeyBytes>,
@@ -98,43 +98,43 @@ pub struct Destination {
     pub topic: Option<String>,
 }
 
-/// Bytes that travel apart.
+/// Bytes that travel outside of the envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blob {
     /// Their SHA-256, 64 hexadecimal digits.
     pub sha256: String,
-    /// How many there are.
+    /// Number of bytes.
     pub len: u64,
 }
 
-/// What is signed, as JSON. Unknown fields are ignored; numbers are whole, up to 2^53.
+/// The signed content, as JSON. Unknown fields are ignored; numbers are whole, up to 2^53.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Body {
-    /// The version of this form: 1.
+    /// Version of this format: 1.
     pub v: u32,
-    /// What it is about.
+    /// Kind of the body.
     pub kind: Kind,
     /// The message at its sender, as `12:101`.
     #[serde(serialize_with = "to_id", deserialize_with = "from_id")]
     pub id: MessageKey,
-    /// Tells it from all other envelopes of its signer.
+    /// Nonce, unique among the envelopes of the signer.
     #[serde(serialize_with = "to_text", deserialize_with = "from_nonce")]
     pub nonce: Nonce,
-    /// Where it comes from.
+    /// Source.
     pub src: Source,
-    /// Where it goes.
+    /// Destination.
     pub dst: Destination,
-    /// When it was made, in seconds since 1970.
+    /// Time of creation, in seconds since 1970.
     pub created_at: u64,
-    /// Until when it may be taken, in seconds since 1970; at most [`MAX_LIFE`] after its creation.
+    /// Expiry, in seconds since 1970; at most [`MAX_LIFE`] after its creation.
     pub expires_at: u64,
-    /// Its number among all from this source to this destination.
+    /// Number among all envelopes from this source to this destination.
     #[serde(default)]
     pub seq: u64,
     /// Seconds from its creation until it is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u32>,
-    /// Seconds from its creation until it is taken up.
+    /// Seconds from its creation until it is acknowledged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ack: Option<u32>,
     /// Seconds from its creation until it is processed.
@@ -144,11 +144,11 @@ pub struct Body {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "to_some_id", deserialize_with = "from_some_id")]
     pub re: Option<MessageKey>,
-    /// How the text is to be read: `html`, `text` or `md`.
+    /// Format of the text: `html`, `text` or `md`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "to_some_text", deserialize_with = "from_some_text")]
     pub format: Option<MessageFormat>,
-    /// How far the message is, where the body tells of that.
+    /// Status of the message, for kinds that report one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "to_some_text", deserialize_with = "from_some_text")]
     pub status: Option<MessageStatus>,
@@ -158,13 +158,13 @@ pub struct Body {
     /// The jobs, as records.
     #[serde(default)]
     pub jobs: Vec<Map<String, Value>>,
-    /// Bytes that travel apart.
+    /// Blobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blobs: Vec<Blob>,
 }
 
 impl Body {
-    /// The body that says what `message` does. It expires with the message's last timeout.
+    /// Returns the body of `message`. It expires with the message's last timeout.
     #[must_use]
     pub fn of(message: &Message, nonce: Nonce, src: Source, dst: Destination) -> Self {
         let created_at = u64::from(message.created_at);
@@ -204,13 +204,13 @@ impl Body {
         dsse::seal(self.kind.payload_type(), &body, keys)
     }
 
-    /// Reads bytes whose signature was verified for this type.
+    /// Parses bytes whose signature was verified for this type.
     pub(super) fn parse(verified: &[u8], signed_as: PayloadType) -> Result<Self, Refusal> {
         let json = strict(verified).map_err(|_| malformed("the body is no strict JSON"))?;
         if json.get("v").and_then(Value::as_u64) != Some(u64::from(VERSION)) {
             return Err(malformed("the body is of another version"));
         }
-        // No word of serde's, which quotes values.
+        // Messages of serde are not used, because they quote values.
         let body: Self = serde_json::from_value(json)
             .map_err(|_| malformed("a field of the body is missing or of another form"))?;
         if body.kind.payload_type() != signed_as {
@@ -259,7 +259,7 @@ impl Body {
         Ok(())
     }
 
-    /// The jobs, as of the destination's context.
+    /// Returns the jobs, as jobs of the destination's context.
     ///
     /// # Errors
     /// The first field that cannot be read.
@@ -269,8 +269,8 @@ impl Body {
             .collect()
     }
 
-    /// The first field in which the message, as it stands at its sender, says something else than this body; it must be
-    /// refused then. How far the message is, and its log, change without a signature.
+    /// Returns the first field in which the sender's stored message differs from this body. A message that differs
+    /// must be refused. The status and the log of a message are not signed.
     #[must_use]
     pub fn difference(&self, message: &Message) -> Option<&'static str> {
         use crate::context::field;

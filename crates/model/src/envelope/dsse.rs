@@ -8,7 +8,8 @@ use super::json::strict;
 use super::{MAX_BODY, MAX_ENVELOPE, MAX_SIGNATURES, PayloadType, Refusal};
 use crate::actor_key::{SIGNATURE_BYTES, SecretKey};
 
-/// What is signed: the type and the body with their lengths, so that neither can pass for a part of the other.
+/// Returns the bytes to sign: the type and the body with their lengths, so that neither can be read as a part of the
+/// other.
 #[must_use]
 pub fn pae(payload_type: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
@@ -19,14 +20,14 @@ pub fn pae(payload_type: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// A signature, and a hint whose it is.
+/// A signature, and the id of its key as a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Signed {
     pub(super) key_id: String,
     pub(super) signature: [u8; SIGNATURE_BYTES],
 }
 
-/// An envelope taken apart; nothing in it is verified.
+/// A parsed envelope, not verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parts {
     pub(super) payload_type: PayloadType,
@@ -77,8 +78,8 @@ pub(super) fn seal(
     serde_json::to_string(&written).map_err(|_| malformed("it cannot be written".to_owned()))
 }
 
-/// Takes an envelope apart. The type is looked at before all else, and no size is above its limit. Unknown fields are
-/// ignored; base64 is the standard one, in its only form.
+/// Parses an envelope. The type is checked first, and no size exceeds its limit. Unknown fields are ignored; base64
+/// is the standard one in canonical form.
 pub(super) fn parse(text: &[u8]) -> Result<Parts, Refusal> {
     if text.len() > MAX_ENVELOPE {
         return Err(Refusal::Oversized {

@@ -1,4 +1,4 @@
-//! JSON read strictly: no key twice in an object, no number that others may read otherwise.
+//! Strict JSON: no key twice in an object, and no number that other readers may read differently.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// The highest whole number that every reader of JSON takes for the same: 2^53.
+/// Greatest whole number that every reader of JSON represents exactly: 2^53.
 const MAX_NUMBER: u64 = 1 << 53;
 
-/// A value in whose objects each key stands once, and whose numbers are whole, from 0 to 2^53.
+/// A value without duplicate keys, whose numbers are whole, from 0 to 2^53.
 struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {
@@ -69,11 +69,11 @@ impl<'de> Visitor<'de> for Reader {
     }
 }
 
-/// Reads one value; what is wrong with the text is the error. No part of the text is in it.
+/// Reads one value. The error has the position of the fault, and no part of the text.
 pub(super) fn strict(text: &[u8]) -> Result<Value, String> {
     let read = serde_json::from_slice::<Strict>(text);
     read.map(|Strict(value)| value).map_err(|error| {
-        // serde_json quotes unexpected values; only the place is told.
+        // serde_json quotes unexpected values, so only the position is shown.
         format!("line {}, column {}", error.line(), error.column())
     })
 }

@@ -1,4 +1,4 @@
-//! The keys that are trusted on this node, and whose they are.
+//! The trusted keys of this node, and their owners.
 
 use std::collections::HashMap;
 
@@ -8,28 +8,28 @@ use crate::actor_key::PublicKey;
 use crate::context::Actor;
 use crate::keys::context::ActorId;
 
-/// Characters of a key id that an error shows: as many as one has.
+/// Number of characters that an error shows of a key id: the length of a valid one.
 const SHOWN: usize = 16;
 
-/// A key, and whose it is.
+/// A trusted key and its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustedKey {
-    /// The actor, by his number on this node.
+    /// Owner, by his number on this node.
     pub actor: ActorId,
     /// The key.
     pub key: PublicKey,
-    /// Since when it counts no more, in seconds since 1970, whatever an envelope says about its own time.
+    /// Time from which the key is not valid, in seconds since 1970, whatever time an envelope claims.
     pub ends: Option<u32>,
 }
 
-/// All trusted keys. Keys that were revoked stay in it, so that a refusal can say so.
+/// All trusted keys. Revoked keys remain, so that a refusal can name the reason.
 #[derive(Debug, Clone, Default)]
 pub struct Keyring {
     by_id: HashMap<String, Vec<TrustedKey>>,
 }
 
 impl Keyring {
-    /// The keys of these actors.
+    /// Returns the keys of these actors.
     pub fn of<'a>(actors: impl IntoIterator<Item = &'a Actor>) -> Self {
         let mut keyring = Self::default();
         for actor in actors {
@@ -43,7 +43,7 @@ impl Keyring {
         let old = actor.old_pubkey.map(|key| TrustedKey {
             actor: actor.id,
             key,
-            // A key that was replaced without a time counts no more.
+            // A key that was replaced without an end time is not valid.
             ends: Some(earlier(
                 actor.old_until.unwrap_or_default(),
                 actor.revoked_at,
@@ -59,7 +59,7 @@ impl Keyring {
         }
     }
 
-    /// The keys of all signatures, in their order. Every signature must be good.
+    /// Returns the keys of all signatures, in their order. Every signature must be valid.
     pub(super) fn verify(&self, parts: &Parts, now: u64) -> Result<Vec<&TrustedKey>, Refusal> {
         let message = pae(parts.payload_type.as_str(), &parts.body);
         let signatures = parts.signatures.iter();

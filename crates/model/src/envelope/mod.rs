@@ -1,10 +1,11 @@
-//! Signed envelopes: what an actor says, to whom, until when, in a form that nobody else can make or change.
+//! Signed envelopes: a message of an actor with its destination and expiry, which nobody else can create or change.
 //!
-//! The form is DSSE: a signature covers the type and the body. Destination, expiry and a nonce are in the body. What an
-//! envelope says is looked at only after its signatures are verified, by keys that are trusted here: the sender names
-//! himself, but never the key he is checked with. Time and keys are passed in.
+//! The format is DSSE: a signature covers the type and the body. Destination, expiry and a nonce are in the body. The
+//! content is read only after its signatures were verified with keys that are trusted here. The sender names himself,
+//! but never the key for the check. The caller passes in time and keys.
 //!
-//! [`Body::seal`] makes an envelope, [`open`] reads one, and [`ReplayWindow`] knows which it has seen.
+//! [`Body::seal`] creates an envelope, [`open`] reads one, and [`ReplayWindow`] refuses envelopes that were received
+//! before.
 
 mod body;
 mod dsse;
@@ -21,32 +22,32 @@ use crate::actor_key::KeyBytes;
 use crate::context::NodeId;
 use crate::keys::context::{ActorId, ContextId};
 
-/// The largest body, in bytes: it is parsed and kept in memory as a whole.
+/// Greatest length of a body, in bytes. It is parsed and kept in memory as a whole.
 pub const MAX_BODY: usize = 1024 * 1024;
-/// The largest envelope, in bytes: the body as base64, and what stands around it.
+/// Greatest length of an envelope, in bytes: the body as base64, and the fields around it.
 pub const MAX_ENVELOPE: usize = MAX_BODY.div_ceil(3) * 4 + 4096;
-/// The most signatures: each costs a verification. An actor who changes his key has two.
+/// Greatest number of signatures; each costs a verification. An actor who changes his key has two.
 pub const MAX_SIGNATURES: usize = 4;
-/// The longest time between creation and expiry, in seconds (7 days): as long nonces are remembered.
+/// Greatest time between creation and expiry, in seconds (7 days). Nonces are remembered for as long.
 pub const MAX_LIFE: u64 = 7 * 24 * 3600;
-/// How far clocks of two nodes may be apart, in seconds (5 minutes), in either direction.
+/// Greatest difference of the clocks of two nodes, in seconds (5 minutes), in either direction.
 pub const SKEW: u64 = 300;
 
-/// What a body is, under the signature: a signature on one type is none on another.
+/// Type of a body. A signature for one type is not valid for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PayloadType {
     /// Chat and mail.
     Message,
     /// Jobs to be run.
     Job,
-    /// That a message was stored or taken up.
+    /// Acknowledgement: a message was stored or taken up.
     Ack,
-    /// What became of jobs.
+    /// Results of jobs.
     Result,
 }
 
 impl PayloadType {
-    /// All that are known; any other is refused.
+    /// All known types; any other is refused.
     pub const ALL: [Self; 4] = [Self::Message, Self::Job, Self::Ack, Self::Result];
 
     /// The media type.
@@ -66,79 +67,80 @@ impl PayloadType {
     }
 }
 
-/// Why an envelope is refused. What it holds is in no message: most refused envelopes are by strangers.
+/// The reason why an envelope was refused. Messages quote nothing of its content, because most refused envelopes come
+/// from strangers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// It has too many bytes.
+    /// The envelope or its body is too large.
     #[error("the {what} has {len} bytes: at most {most} are allowed")]
     Oversized {
         /// Envelope or body.
         what: &'static str,
         /// Its length in bytes.
         len: usize,
-        /// The most allowed.
+        /// Greatest allowed length in bytes.
         most: usize,
     },
-    /// It has not the form of an envelope, or the body not that of one.
+    /// The envelope or its body has a wrong form.
     #[error("the envelope cannot be read: {fault}")]
     Malformed {
-        /// What is wrong with it.
+        /// The fault.
         fault: String,
     },
-    /// The type is unknown, not the one wanted here, or not the one of its body.
+    /// The type is unknown, not accepted here, or not that of the body.
     #[error("the envelope is of a type that is not taken here")]
     WrongType,
-    /// No trusted key has the id that a signature names.
+    /// No trusted key has the id of a signature.
     #[error("no trusted key has the id {key_id:?}: trust the actor with `meshwork actor trust`")]
     UnknownKey {
-        /// The id, cut to a readable length.
+        /// The id, shortened.
         key_id: String,
     },
-    /// The key was revoked, or replaced for too long.
+    /// The key was revoked, or its time as a previous key is over.
     #[error("the key of actor {actor} counts no more since {since} (seconds since 1970)")]
     RevokedKey {
-        /// Whose key it was.
+        /// Owner of the key.
         actor: ActorId,
-        /// Since when it does not count, in seconds since 1970.
+        /// Time from which the key is not valid, in seconds since 1970.
         since: u32,
     },
-    /// A signature does not fit the body, its type and the key.
+    /// A signature does not match the body, its type and the key.
     #[error("a signature does not fit: the envelope was changed, or the key is another's")]
     Tampered,
-    /// It is signed by another actor than the one whom the body names, or by several.
+    /// The signer is not the actor whom the body names, or there are several signers.
     #[error("the envelope is signed by another actor than it names")]
     WrongActor,
-    /// It is for another node.
+    /// The destination is another node.
     #[error("the envelope is for node {wanted}")]
     WrongDestination {
-        /// The node that it is for.
+        /// The destination.
         wanted: NodeId,
     },
-    /// It is for another context.
+    /// The destination is another context.
     #[error("the envelope is for context {wanted}")]
     WrongContext {
-        /// The context that it is for.
+        /// The destination.
         wanted: ContextId,
     },
-    /// Its time is over.
+    /// The envelope has expired.
     #[error("the envelope expired at {at} (seconds since 1970)")]
     Expired {
-        /// When, in seconds since 1970.
+        /// Time of the expiry, in seconds since 1970.
         at: u64,
     },
-    /// It was created later than now.
+    /// The time of creation is in the future.
     #[error(
         "the envelope is from the future: created at {at} (seconds since 1970). Check the clocks of both nodes"
     )]
     FromTheFuture {
-        /// When, in seconds since 1970.
+        /// Time of creation, in seconds since 1970.
         at: u64,
     },
-    /// It has come before.
+    /// The envelope was received before.
     #[error("the envelope has come before")]
     Replayed,
-    /// It cannot be told whether it has come before.
+    /// The replay window is full, so that a replay could not be detected.
     #[error(
         "{MAX_SEEN} envelopes are remembered, and none of them has expired: send it again later"
     )]
@@ -146,7 +148,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// A word for programs, the same in all releases.
+    /// Returns a code for programs, the same in all releases.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -167,29 +169,29 @@ impl Refusal {
     }
 }
 
-/// Who reads an envelope, and which it takes.
+/// The receiver of an envelope, and the types that it accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receiver<'a> {
     /// This node.
     pub node: NodeId,
     /// The context for which envelopes are read.
     pub context: ContextId,
-    /// The types that are taken.
+    /// Accepted types.
     pub types: &'a [PayloadType],
 }
 
-/// An envelope whose signatures, destination and time are in order. Whether it has come before is not looked at:
-/// see [`ReplayWindow::admit`].
+/// An envelope with valid signatures, destination and time. [`ReplayWindow::admit`] checks whether it was received
+/// before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
-    /// The actor who signed it, by his number on this node.
+    /// Signer, by his number on this node.
     pub actor: ActorId,
-    /// What it says.
+    /// Content of the envelope.
     pub body: Body,
 }
 
 /// Reads an envelope at `now` (seconds since 1970). The checks go in this order: size, form, type, keys, signatures,
-/// actor, destination, time. All signatures must be good ones of one actor.
+/// actor, destination, time. All signatures must be valid and of one actor.
 ///
 /// # Errors
 /// The first check that fails.
@@ -204,7 +206,7 @@ pub fn open(
         return Err(Refusal::WrongType);
     }
     let signers = keys.verify(&parts, now)?;
-    // Only what is signed is read from here on.
+    // From here on, only signed bytes are read.
     let body = Body::parse(&parts.body, parts.payload_type)?;
     let same = |signer: &&TrustedKey| signer.actor == signers[0].actor;
     let named = signers

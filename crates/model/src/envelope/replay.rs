@@ -1,4 +1,4 @@
-//! Nonces that were seen, as long as their envelopes can be valid.
+//! Nonces of received envelopes, remembered until the envelopes have expired.
 
 use std::collections::BTreeSet;
 use std::collections::HashMap;
@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use super::{Body, Nonce, Opened, Refusal, SKEW};
 use crate::actor_key::KeyBytes;
 
-/// The most nonces that are remembered: about 20 MB.
+/// Greatest number of remembered nonces: about 20 MB.
 pub const MAX_SEEN: usize = 100_000;
 
-/// Whose nonce, and the nonce.
+/// A signer and a nonce.
 type Seen = (KeyBytes, Nonce);
 
-/// Remembers which envelopes have come, until they have expired. It never forgets one before: with no room left it
-/// refuses new ones.
+/// Remembers received envelopes until they have expired. It never forgets one before: when it is full, it refuses new
+/// ones.
 #[derive(Debug, Clone)]
 pub struct ReplayWindow {
     until: HashMap<Seen, u64>,
@@ -28,7 +28,7 @@ impl Default for ReplayWindow {
 }
 
 impl ReplayWindow {
-    /// A window for at most `most` envelopes, and no more than [`MAX_SEEN`].
+    /// Returns a window for at most `most` envelopes, and no more than [`MAX_SEEN`].
     #[must_use]
     pub fn with_room_for(most: usize) -> Self {
         Self {
@@ -38,17 +38,17 @@ impl ReplayWindow {
         }
     }
 
-    /// Notes that an envelope has come at `now` (seconds since 1970).
+    /// Records that an envelope was received at `now` (seconds since 1970).
     ///
     /// # Errors
-    /// [`Refusal::Replayed`] if it has come before, [`Refusal::Expired`] if its time is over by now, and
-    /// [`Refusal::TooMany`] if there is no room; nothing is noted then.
+    /// [`Refusal::Replayed`] if it was received before, [`Refusal::Expired`] if it has expired, and
+    /// [`Refusal::TooMany`] if the window is full. Nothing is recorded then.
     pub fn admit(&mut self, opened: &Opened, now: u64) -> Result<(), Refusal> {
         let Body { nonce, src, .. } = &opened.body;
         self.note(src.actor, *nonce, opened.body.expires_at, now)
     }
 
-    /// The same for a nonce of a signer that counts until `expires_at`.
+    /// Records a nonce of a signer that is valid until `expires_at`.
     ///
     /// # Errors
     /// As for [`Self::admit`].
@@ -60,7 +60,7 @@ impl ReplayWindow {
         now: u64,
     ) -> Result<(), Refusal> {
         self.forget(now);
-        // Valid until then, by the clock of whoever made it.
+        // The signer's clock may differ by SKEW.
         let until = expires_at.saturating_add(SKEW);
         if until < now {
             return Err(Refusal::Expired { at: expires_at });
@@ -77,19 +77,19 @@ impl ReplayWindow {
         Ok(())
     }
 
-    /// How many are remembered.
+    /// Returns the number of remembered envelopes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.until.len()
     }
 
-    /// Whether none is remembered.
+    /// Returns true if no envelope is remembered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.until.is_empty()
     }
 
-    /// Drops those whose envelopes are refused as expired by now.
+    /// Forgets envelopes that have expired.
     fn forget(&mut self, now: u64) {
         while let Some(first) = self.by_end.first().filter(|first| first.0 < now).copied() {
             self.by_end.remove(&first);
@@ -162,7 +162,7 @@ mod tests {
             let signers = [signer(1), signer(2)];
             for (nonce, by, life, passes) in steps {
                 now += passes;
-                // An envelope has one expiry: it is signed with it.
+                // Each envelope has one expiry, because the expiry is signed.
                 let expires_at = life;
                 let seen = (by, nonce, expires_at);
                 let signer = signers[usize::from(by)];

@@ -1,4 +1,4 @@
-//! What is accepted, and everything that is refused, by name.
+//! Accepted envelopes, and every refusal by name.
 
 use proptest::prelude::*;
 

@@ -14,11 +14,11 @@ pub const MAX_FILE: usize = 1024 * 1024;
 pub const MAX_ALIASES: usize = 100;
 /// The most bytes of the name of a flow or of a job.
 pub const MAX_NAME: usize = 64;
-/// The most bytes of one expression or template: it is parsed each time that it is asked.
+/// The most bytes of one expression or template, which is parsed at each evaluation.
 pub const MAX_EXPRESSION: usize = 64 * 1024;
 /// The longest wait, approval or flow, in milliseconds (10 years): as long as a job may be delayed.
 pub const MAX_WAIT_MS: u64 = crate::job::limits::MAX_DELAY_MS;
-/// The time after which an approval without an answer is a no, in milliseconds (7 days).
+/// The time after which an unanswered approval is refused, in milliseconds (7 days).
 pub const DEFAULT_APPROVAL_MS: u64 = 7 * 24 * 3_600_000;
 /// The most time that all compensations of a flow together may take, in milliseconds (one hour).
 pub const MAX_COMPENSATION_MS: u64 = 3_600_000;

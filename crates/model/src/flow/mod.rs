@@ -1,7 +1,7 @@
 //! Flows: jobs that depend on each other, in one plan. Pure data and checks; no expressions are evaluated here.
 //!
-//! [`Plan`] is what a file or the builder says, [`check`](fn@check) finds its faults, [`Graph`] orders its jobs, and
-//! [`Dag`] shows them. The bounds are in [`limits`].
+//! A file or the builder makes a [`Plan`], [`check`](fn@check) finds its faults, [`Graph`] orders its jobs, and
+//! [`Dag`] shows them. [`limits`] has the bounds.
 
 mod check;
 mod dag;

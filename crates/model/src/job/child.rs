@@ -1,5 +1,5 @@
-//! A child: a job that a running job submits. It is known by its parent's id and the number of the call, so that a
-//! second run of the parent finds the children of the first one.
+//! A child: a job that a running job submits. Its id consists of its parent's id and the number of the call, so that
+//! a second run of the parent finds the children of the first one.
 
 use std::fmt;
 
@@ -12,40 +12,40 @@ use crate::route::{Priority, Route};
 use crate::secret::EnvVars;
 use crate::trace::TraceContext;
 
-/// A child as its parent's run asks for it. What is not given has the default of any job; caller, context and trace
-/// are the parent's, its environment is not.
+/// A child as its parent's run submits it. Options that are not set have the defaults of any job. Caller, context and
+/// trace are the parent's; the environment is not inherited.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewChild {
-    /// What to execute: script text, or whatever a handler in Rust takes.
+    /// Text of the script, or the text for a handler in Rust.
     pub script: String,
-    /// What executes it. Default: what executes the parent.
+    /// Type of the script. Default: the parent's.
     pub script_type: Option<ScriptType>,
     /// Bytes for the script, at most [`limits::MAX_INPUT`].
     pub input: Option<Vec<u8>>,
-    /// How urgent it is. Default: normal.
+    /// Priority. Default: normal.
     pub priority: Option<Priority>,
     /// Milliseconds before it runs, by the server's clock, at most [`limits::MAX_DELAY_MS`]. Default: none.
     pub delay_ms: Option<u64>,
-    /// Runs after the first, should it fail, at most [`limits::MAX_RETRIES`]. Default: 0.
+    /// Number of retries, at most [`limits::MAX_RETRIES`]. Default: 0.
     pub retries: Option<u32>,
-    /// Seconds that one run may take, at most [`limits::MAX_TIMEOUT`]. Default: [`limits::DEFAULT_TIMEOUT`].
+    /// Timeout of one run in seconds, at most [`limits::MAX_TIMEOUT`]. Default: [`limits::DEFAULT_TIMEOUT`].
     pub timeout: Option<u64>,
-    /// Whose turn it takes in a fair queue, at most [`limits::MAX_KEY`] bytes. Default: nobody's.
+    /// Concurrency key in a fair queue, at most [`limits::MAX_KEY`] bytes. Default: none.
     pub key: Option<String>,
-    /// Only workers of this group take it. Default: any of its type.
+    /// Group of workers. Default: any worker of its type.
     pub group: Option<Group>,
     /// Environment of the script. Default: empty.
     pub env_vars: EnvVars,
 }
 
-/// Why a child was refused; nothing was written.
+/// The reason why a child was refused. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidChild {
-    /// The parent has as many as it may.
+    /// The parent has the greatest number of children.
     #[error("a job has at most {max} children", max = limits::MAX_CHILDREN)]
     TooMany,
-    /// The parent stands as deep as a job may.
+    /// The parent is at the greatest depth.
     #[error(
         "job {parent} stands {max} levels below the first job, and children go no deeper than {max} levels",
         max = limits::MAX_DEPTH
@@ -54,7 +54,7 @@ pub enum InvalidChild {
         /// The parent.
         parent: String,
     },
-    /// The child's id would be no id.
+    /// The child's id would not be valid.
     #[error(
         "the child's id would be `{parent}.{number}`: {source}; a parent's id takes at most {MAX_JOB_ID} bytes less its \
          child's number and a dot"
@@ -62,18 +62,18 @@ pub enum InvalidChild {
     Id {
         /// The parent.
         parent: String,
-        /// The call.
+        /// Number of the call.
         number: u32,
-        /// What is wrong.
+        /// The fault.
         source: NameError,
     },
-    /// The job cannot be meant.
+    /// The job is invalid.
     #[error(transparent)]
     Job(#[from] Invalid),
 }
 
 impl NewChild {
-    /// A child with the defaults.
+    /// Returns a child with the defaults.
     #[must_use]
     pub fn new(script: impl Into<String>) -> Self {
         let script = script.into();
@@ -83,10 +83,10 @@ impl NewChild {
         }
     }
 
-    /// The job for the call of this number (from 1) in a run of `parent`, which runs as `script_type`.
+    /// Returns the job for the call of this number (from 1) in a run of `parent`, whose type is `script_type`.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first fault.
     pub fn job(
         &self,
         (parent, script_type): (&Job, &ScriptType),
@@ -128,8 +128,8 @@ impl NewChild {
         self.script_type.as_ref().unwrap_or(parents)
     }
 
-    /// A digest of what is asked for, by a parent that runs as `script_type`: as it is given, so that another default
-    /// of a later release makes no other child of it.
+    /// Returns a digest of the options that were set, for a parent of type `script_type`. Defaults are not part of
+    /// it, so that another default in a later release does not change the digest.
     #[must_use]
     pub fn digest(&self, script_type: &ScriptType) -> ChildDigest {
         let number = |given: Option<u64>| given.map(|number| number.to_string());
@@ -157,20 +157,20 @@ impl NewChild {
     }
 }
 
-/// The id of a job's child.
+/// Returns the id of a job's child.
 ///
 /// # Errors
-/// If that is no id: too long, or with characters that an id of ours does not have.
+/// The id is too long, or has characters that are not allowed.
 pub fn child_id(parent: &str, number: u32) -> Result<JobId, NameError> {
     format!("{parent}.{number}").parse()
 }
 
-/// The hexadecimal digits of each part of a [`ChildDigest`]: two scripts that differ have the same ones once in 10^12.
+/// Hexadecimal digits of each part of a [`ChildDigest`]: two different scripts have equal ones once in 10^12.
 const DIGITS: usize = 10;
-/// What the parts are of.
+/// Names of the parts.
 const PARTS: [&str; 4] = ["type", "script", "input", "options"];
 
-/// Values, each with its length, so that no two lists of values make the same bytes.
+/// Hashes values, each with its length, so that different lists of values never make the same bytes.
 fn part<'a>(values: impl IntoIterator<Item = Option<&'a [u8]>>) -> String {
     let mut hash = Sha256::new();
     for value in values {
@@ -181,18 +181,18 @@ fn part<'a>(values: impl IntoIterator<Item = Option<&'a [u8]>>) -> String {
     HEXLOWER.encode(&hash.finalize())[..DIGITS].to_owned()
 }
 
-/// What a child was asked to be, in a few digits: of its type, its script, its input and its options.
+/// A short digest of a child's type, script, input and options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildDigest(String);
 
 impl ChildDigest {
-    /// As it stands in a record.
+    /// Returns the digest as stored in records.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// In which parts another one, as it stands in a record, differs from this one.
+    /// Returns the names of the parts in which a stored digest differs from this one.
     #[must_use]
     pub fn differences(&self, other: &str) -> Vec<&'static str> {
         let parts = PARTS.iter().enumerate();
@@ -329,7 +329,7 @@ mod tests {
             differ(|c| c.env_vars = [("A".into(), "1".into())].into_iter().collect()),
             ["options"]
         );
-        // What a later release, or somebody else, has written there.
+        // A digest of a later release or of another program.
         assert_eq!(of(&one).differences("x"), PARTS);
     }
 

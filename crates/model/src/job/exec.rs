@@ -4,46 +4,46 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// The program of a job, as the field `script` says it: text that begins with `{` is this as JSON, any other text is a
+/// The program of a job, in its field `script`. Text that begins with `{` is this struct as JSON; any other text is a
 /// script without arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exec {
-    /// What runs.
+    /// Program to run.
     pub program: Program,
     /// Its arguments.
     pub args: Vec<String>,
 }
 
-/// What runs.
+/// A program to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
-    /// The text of a script. The program that its `#!` line names reads it; `/bin/sh` where it has none.
+    /// Text of a script, run by the program in its `#!` line, or by `/bin/sh` without such a line.
     Script(String),
-    /// A program on the host of the worker: an absolute path, or a name that is looked for in the worker's `PATH`.
+    /// A program on the worker's host: an absolute path, or a name in the worker's `PATH`.
     Named(String),
 }
 
-/// Why a text names no program.
+/// The reason why a text names no program.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidExec {
-    /// It is no JSON of this shape.
+    /// The text is not JSON of this form.
     #[error(
         "it begins with {{ and is no {{\"program\": NAME, \"args\": […]}} or {{\"script\": TEXT, \"args\": […]}}: {0}; a shell script \
          begins with #!/bin/sh"
     )]
     Json(serde_json::Error),
-    /// A script and a program, or neither.
+    /// The text has both a script and a program, or neither.
     #[error("it names a program and has a script, or neither: give one of `program` and `script`")]
     NotOne,
-    /// A path that means another file on each worker.
+    /// The path is relative, which names another file on each worker.
     #[error(
         "the program `{0}` is a relative path: give an absolute one, or a name that is on the worker's PATH"
     )]
     Relative(String),
-    /// A byte that the system takes in no argument.
+    /// An argument has a NUL byte, which the system does not accept.
     #[error("`{0:?}` has a NUL byte, which no program can be given")]
     Nul(String),
-    /// Bytes that are no text.
+    /// The bytes are not UTF-8.
     #[error("it is no UTF-8 text")]
     NoText,
 }
@@ -63,7 +63,7 @@ impl Exec {
     /// Reads the field `script` of a job.
     ///
     /// # Errors
-    /// If it names no program.
+    /// The text names no program.
     pub fn read(script: &[u8]) -> Result<Self, InvalidExec> {
         let text = std::str::from_utf8(script).map_err(|_| InvalidExec::NoText)?;
         if !text.trim_start().starts_with('{') {
@@ -83,7 +83,7 @@ impl Exec {
         Ok(exec)
     }
 
-    /// As the field `script` of a job has it.
+    /// Returns the text for the field `script` of a job.
     #[must_use]
     pub fn write(&self) -> String {
         let args: Vec<_> = self.args.iter().map(|arg| arg.as_str().into()).collect();
@@ -99,7 +99,7 @@ impl Exec {
             script,
             args,
         };
-        // Texts alone cannot fail.
+        // A struct of texts always serializes.
         serde_json::to_string(&written).unwrap_or_default()
     }
 
@@ -124,8 +124,8 @@ impl Exec {
     }
 }
 
-/// The interpreter that a script's first line names, and the rest of that line as one argument, as the kernel has it.
-/// `/bin/sh` where there is no `#!` line.
+/// Returns the interpreter in a script's first line, and the rest of that line as one argument, like the kernel.
+/// Without a `#!` line it is `/bin/sh`.
 #[must_use]
 pub fn shebang(script: &str) -> (&str, Option<&str>) {
     let Some(line) = script.strip_prefix("#!") else {

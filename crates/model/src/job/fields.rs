@@ -1,25 +1,25 @@
-//! The names of a record's fields: Hero's, `script_type` as Hero's later releases write it, and ours,
-//! which begin with `mw_` so that no field of a later Hero can mean something else.
+//! Names of a record's fields. Some are Hero's, with `script_type` as Hero's later releases write it. Meshwork's own
+//! begin with `mw_`, so that they never clash with a later field of Hero.
 
 /// Field names of the hash `hero:job:{id}`.
 pub mod field {
     /// Unique job identifier (UUID v4).
     pub const ID: &str = "id";
-    /// Who asked for the job.
+    /// Id of the caller.
     pub const CALLER_ID: &str = "caller_id";
     /// Target worker.
     pub const WORKER_ID: &str = "worker_id";
-    /// Target worker, as Hero calls it since August 2025.
+    /// Target worker, under its name in Hero since August 2025.
     pub const ACTOR_ID: &str = "actor_id";
     /// Execution context.
     pub const CONTEXT_ID: &str = "context_id";
-    /// What to execute.
+    /// Text of the script.
     pub const SCRIPT: &str = "script";
-    /// What executes it.
+    /// Type of the script.
     pub const SCRIPT_TYPE: &str = "script_type";
     /// Seconds.
     pub const TIMEOUT: &str = "timeout";
-    /// Number of runs after the first.
+    /// Number of retries.
     pub const RETRIES: &str = "retries";
     /// `true` or `false`.
     pub const CONCURRENT: &str = "concurrent";
@@ -41,105 +41,106 @@ pub mod field {
     pub const DEPENDENCIES: &str = "dependencies";
     /// The result.
     pub const OUTPUT: &str = "output";
-    /// Why there is none.
+    /// Reason of a failure.
     pub const ERROR: &str = "error";
 
-    /// Ours: bytes handed to the script.
+    /// Own: input of the script, as bytes.
     pub const INPUT: &str = "mw_input";
-    /// Ours: the group asked for.
+    /// Own: requested group.
     pub const GROUP: &str = "mw_group";
-    /// Ours: the instance asked for.
+    /// Own: requested instance.
     pub const INSTANCE: &str = "mw_instance";
-    /// Ours: `0` if nobody waits on the reply list. Absent in what other clients submit: they get a reply.
+    /// Own: `0` if no client waits on the reply list. Absent in jobs of other clients, which get a reply.
     pub const REPLY: &str = "mw_reply";
-    /// Ours: the fencing token of the claim in force.
+    /// Own: fencing token of the current claim.
     pub const TOKEN: &str = "mw_token";
-    /// Ours: the worker that claimed the job last.
+    /// Own: worker of the last claim.
     pub const WORKER: &str = "mw_worker";
-    /// Ours: the queue it was claimed from.
+    /// Own: queue of the last claim.
     pub const QUEUE: &str = "mw_queue";
-    /// Ours: when its run began, in milliseconds since 1970.
+    /// Own: start of the run, in milliseconds since 1970.
     pub const STARTED: &str = "mw_started";
-    /// Ours: the key whose turns it takes in a fair queue, and whose limits it counts for.
+    /// Own: concurrency key, for fair queues and limits.
     pub const KEY: &str = "mw_key";
-    /// Ours: its place among jobs with a key.
+    /// Own: sequence number among jobs with a key.
     pub const SEQ: &str = "mw_seq";
-    /// Ours: the queue of whose slots it holds one.
+    /// Own: queue in which the job occupies a slot.
     pub const SLOT: &str = "mw_slot";
-    /// Ours: `done` or `started`, until when no other job of the unique name is accepted, or for how many
-    /// milliseconds; a blank, the name.
+    /// Own: the time for which the unique name is taken, a blank, the name. The time is `done`, `started` or a number
+    /// of milliseconds.
     pub const UNIQUE: &str = "mw_unique";
-    /// Ours: when it is to run, in milliseconds since 1970.
+    /// Own: due time of a delayed job, in milliseconds since 1970.
     pub const RUN_AT: &str = "mw_run_at";
-    /// Ours: the batch that it belongs to.
+    /// Own: batch of the job.
     pub const BATCH: &str = "mw_batch";
-    /// Ours: what it waits for as a callback (`done`, `success` or `failure`), a blank, the batch.
+    /// Own: kind of a callback (`done`, `success` or `failure`), a blank, the batch.
     pub const CALLBACK: &str = "mw_callback";
-    /// Ours: that it has a key, a slot, a unique name, a time or a batch; scripts look for them only then.
+    /// Own: present if the job has a key, a slot, a unique name, a due time or a batch. Scripts look for these only
+    /// then.
     pub const WITH: &str = "mw_with";
-    /// Ours: runs begun, without those that cost nothing (handed back, or lost with their worker).
+    /// Own: number of attempts. Runs that were released, or lost with their worker, do not count.
     pub const ATTEMPT: &str = "mw_attempt";
-    /// Ours: how often its worker went away.
+    /// Own: number of runs whose worker died.
     pub const LOST: &str = "mw_lost";
-    /// Ours: how often its runs asked to be run later.
+    /// Own: number of snoozes.
     pub const SNOOZES: &str = "mw_snoozes";
-    /// Ours: the end of the last run's stdout.
+    /// Own: last part of the last run's stdout.
     pub const STDOUT: &str = "mw_stdout";
-    /// Ours: the end of the last run's stderr.
+    /// Own: last part of the last run's stderr.
     pub const STDERR: &str = "mw_stderr";
-    /// Ours: `high` or `low`; absent for the rest.
+    /// Own: `high` or `low`; absent for `normal`.
     pub const PRIORITY: &str = "mw_priority";
-    /// Ours: what a prerequisite's failure means: `continue`, or absent where it is this job's failure too.
+    /// Own: `continue` if the job runs after the failure of a prerequisite. Absent: it fails.
     pub const ON_FAILURE: &str = "mw_on_failure";
-    /// Ours: prerequisites that have not ended, each in quotes; absent when there is none.
+    /// Own: prerequisites that have not ended, each in quotes; absent if there are none.
     pub const WAITING: &str = "mw_waiting";
-    /// Ours: when the time is over that a job may wait for others, in milliseconds since 1970; absent without a bound.
+    /// Own: time until which the job waits for prerequisites, in milliseconds since 1970; absent without a limit.
     pub const EXPIRES: &str = "mw_expires";
-    /// Ours: the first pause before a retry, in milliseconds.
+    /// Own: first backoff, in milliseconds.
     pub const BACKOFF: &str = "mw_backoff";
-    /// Ours: the old list on which the id stands as well; who takes it off there has the job.
+    /// Own: legacy list that also contains the id. The worker that removes the id from that list may run the job.
     pub const LOCK: &str = "mw_lock";
-    /// Ours: where the client of a job that is not ours waits. `1`, on `hero:reply:{id}`, since the job came from an old
-    /// list; `0`, on `hero:q:reply:{id}`, as where it is missing; `both`, if nobody knows.
+    /// Own: reply list of a job of a foreign client. `1`: `hero:reply:{id}`, for a job from a legacy list. `0` or
+    /// absent: `hero:q:reply:{id}`. `both`: not known.
     pub const LEGACY: &str = "mw_legacy";
-    /// Ours: that a worker without leases has started it, or has taken it, and when that was first seen:
-    /// milliseconds since 1970, `started` or `away`, and `updated_at` as it was then. Or `new`: its type migrates, and a
-    /// client without our mark may be about to push it to an old list too.
+    /// Own: marks a job that a worker without leases took or started. It has the time at which that was first seen
+    /// (milliseconds since 1970), `started` or `away`, and `updated_at` of that time. The value `new` marks a job
+    /// whose type migrates: a client that sets no mark may also push it to a legacy list.
     pub const SEEN: &str = "mw_seen";
-    /// Ours: the presence key of the worker it is for, a blank, and the queue to take if that is away.
+    /// Own: registration key of the target worker, a blank, and the queue to use if that worker is not alive.
     pub const FALLBACK: &str = "mw_fallback";
-    /// Ours: why it is to be stopped.
+    /// Own: reason of a cancellation.
     pub const STOP: &str = "mw_stop";
-    /// Ours: why it is a dead letter.
+    /// Own: reason of a dead letter.
     pub const DEAD: &str = "mw_dead";
-    /// Ours: how far it is: a whole percentage, as `45%`, and perhaps a blank and a few words.
+    /// Own: progress as a whole percentage, as `45%`, with an optional text after a blank.
     pub const PROGRESS: &str = "mw_progress";
-    /// Ours: the trace that it belongs to, and the span that asked for it (W3C `traceparent`).
+    /// Own: trace of the job and span of its submission (W3C `traceparent`).
     pub const TRACEPARENT: &str = "mw_traceparent";
-    /// Ours: what tracing systems say beside it (W3C `tracestate`).
+    /// Own: vendors' part of the trace (W3C `tracestate`).
     pub const TRACESTATE: &str = "mw_tracestate";
-    /// Ours: that it was a job of Bananas: the names there of its record, its result and its channel, the key that it
-    /// was taken from, and its time where that is a set.
+    /// Own: origin of a job that was imported from Bananas: keys of its record, result and channel, the key that
+    /// listed it, and its score if that is a set.
     pub const BANANAS: &str = "mw_bananas";
-    /// Ours: the record that it had there, as it was.
+    /// Own: original record of a job of Bananas.
     pub const RECORD: &str = "mw_record";
-    /// Ours: where in that record the fields stand that its end changes.
+    /// Own: spans of that record which the end of the job changes.
     pub const PLACES: &str = "mw_places";
-    /// Ours: where in the script the error arose.
+    /// Own: position of an error in the script.
     pub const TRACEBACK: &str = "mw_traceback";
-    /// Ours: the job whose run has submitted it.
+    /// Own: job whose run submitted this one.
     pub const PARENT: &str = "mw_parent";
-    /// Ours: how many jobs stand above it; absent where it has no parent.
+    /// Own: number of ancestors; absent without a parent.
     pub const DEPTH: &str = "mw_depth";
-    /// Ours: how many children its runs have submitted.
+    /// Own: number of children.
     pub const CHILDREN: &str = "mw_children";
-    /// Ours: the highest number among them: calls that were refused have numbers too.
+    /// Own: greatest number of a child's call; refused calls have numbers too.
     pub const CALLS: &str = "mw_calls";
-    /// Ours: with the number of a child behind it, the digest of what that child was asked to be.
+    /// Own: digest of a child; the name ends with the child's number.
     pub const CHILD: &str = "mw_child_";
 
-    /// What the record of every job says that our clients submit, in the order in which scripts tell values
-    /// without names. The last eight are the client's to say beside id and type.
+    /// Fields that every record of Meshwork's clients has, in the order in which scripts pass values without names.
+    /// The client sets the last eight, besides id and type.
     pub const STORED: [&str; 13] = [
         STATUS,
         CREATED_AT,

@@ -1,10 +1,9 @@
-//! What can be the path of a job's log file, before anybody looks at a disk. Where it may lead is the
-//! worker's.
+//! Syntax check of the path of a job's log file, without access to a disk. The worker checks the folder.
 
-/// The longest path, in bytes: with the folder before it, what file systems take.
+/// Greatest length of a path, in bytes. With its folder it must be valid in file systems.
 const MAX: usize = 1024;
 
-/// What is wrong with such a path.
+/// Returns the fault of a path, if it has one.
 #[must_use]
 pub fn log_path_fault(path: &str) -> Option<&'static str> {
     let mut parts = path.strip_prefix('/').unwrap_or(path).split('/');

@@ -1,5 +1,5 @@
-//! A job: what is asked for ([`NewJob`]), what the record in Redis says ([`Job`]), and the limits that hold
-//! for both ([`limits`]). How a record is stored and changed is the broker's.
+//! A job: the request of a client ([`NewJob`]), the record in the store ([`Job`]), and the limits of both
+//! ([`limits`]). The broker stores and changes records.
 
 mod child;
 pub mod exec;

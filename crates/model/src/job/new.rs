@@ -1,4 +1,4 @@
-//! What a client asks for, checked before anything is written.
+//! A job as a client submits it, checked before anything is written.
 
 use super::wish::{self, Unique, When};
 use super::{Membership, field, limits, log_path_fault};
@@ -10,60 +10,61 @@ use crate::trace::TraceContext;
 /// A job to be enqueued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewJob {
-    /// Its id; enqueuing the same id again changes nothing.
+    /// Id of the job. Enqueuing the same id again changes nothing.
     pub id: JobId,
-    /// Where it goes.
+    /// Route of the job.
     pub route: Route,
-    /// What to execute: script text, or whatever a handler in Rust takes.
+    /// Text of the script, or the text for a handler in Rust.
     pub script: String,
-    /// Bytes for the script (at most [`limits::MAX_INPUT`]).
+    /// Input of the script (at most [`limits::MAX_INPUT`] bytes).
     pub input: Option<Vec<u8>>,
-    /// Who asks.
+    /// Id of the caller.
     pub caller_id: String,
-    /// In which context.
+    /// Id of the context.
     pub context_id: String,
-    /// Seconds that one run may take, from 1 to [`limits::MAX_TIMEOUT`].
+    /// Timeout of one run in seconds, from 1 to [`limits::MAX_TIMEOUT`].
     pub timeout: u64,
-    /// Runs after the first, should it fail: `retries` N means at most N + 1 runs.
+    /// Number of retries: `retries` N means at most N + 1 runs.
     pub retries: u32,
-    /// Whether it may run beside others on its worker.
+    /// False if the job must run alone on its worker.
     pub concurrent: bool,
     /// Environment of the script.
     pub env_vars: EnvVars,
-    /// A file on the worker's host that its lines are appended to, inside a folder that the worker allows;
-    /// a relative path is relative to the first of these.
+    /// A file on the worker's host to which output is appended, inside a folder that the worker allows. A relative
+    /// path is relative to the first allowed folder.
     pub log_path: Option<String>,
-    /// Whether the result is to be pushed to the reply list, for a client that blocks on it.
+    /// True if the result is pushed to the reply list, for a client that waits for it.
     pub reply: bool,
-    /// Jobs that must finish before it runs (Hero: `prerequisites`, `dependencies`); they must be there.
+    /// Jobs that must finish first (Hero: `prerequisites`, `dependencies`). They must exist.
     pub depends_on: Vec<JobId>,
-    /// What it means for this job if one of them does not finish.
+    /// Rule for the case that one of them fails.
     pub on_failure: OnFailure,
-    /// Seconds that it waits for them, from 1 to [`limits::MAX_TIMEOUT`]: then it ends in error. Default: no bound.
+    /// Time that the job waits for them, in seconds, from 1 to [`limits::MAX_TIMEOUT`]; after that it fails. Default:
+    /// no limit.
     pub prerequisite_timeout: Option<u64>,
-    /// Where it goes if the worker it is for is not there; it waits for that worker otherwise.
+    /// Queue to use if the target worker is not alive. Default: the job waits for that worker.
     pub fallback: Option<Fallback>,
-    /// The first pause before a retry, in milliseconds; the worker's own rule otherwise.
+    /// First backoff, in milliseconds. Default: the worker's.
     pub backoff_ms: Option<u64>,
-    /// When it is to run; at once, if it does not say.
+    /// Start time of a delayed job. Default: at once.
     pub when: Option<When>,
-    /// Whose turn it takes in a fair queue, and for whose limits it counts: a tenant, say.
+    /// Concurrency key, for fair queues and limits: a tenant, for example.
     pub key: Option<String>,
-    /// That there is to be only one of it.
+    /// Unique name, which only one open job may have.
     pub unique: Option<Unique>,
-    /// The trace that it belongs to, and the span that asks for it.
+    /// Trace of the job, and span of its submission.
     pub trace: Option<TraceContext>,
-    /// The batch that it belongs to.
+    /// Batch of the job.
     pub batch: Option<Membership>,
 }
 
-/// What the failure of a prerequisite means.
+/// Rule for the failure of a prerequisite.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnFailure {
-    /// The job ends in error at once.
+    /// The job fails at once.
     #[default]
     Fail,
-    /// The job runs all the same.
+    /// The job runs anyway.
     Continue,
 }
 
@@ -78,7 +79,7 @@ impl OnFailure {
     }
 }
 
-/// A word that says nothing of failures.
+/// An unknown word for such a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not known: fail or continue")]
 pub struct UnknownOnFailure(String);
@@ -94,11 +95,11 @@ impl std::str::FromStr for OnFailure {
     }
 }
 
-/// Why a job was refused; nothing was written.
+/// The reason why a job was refused. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Invalid {
-    /// No script.
+    /// The script is empty.
     #[error("job {id}: the script is empty")]
     EmptyScript {
         /// The job.
@@ -109,84 +110,84 @@ pub enum Invalid {
     TooLarge {
         /// The job.
         id: JobId,
-        /// Which part.
+        /// Name of the part.
         what: &'static str,
-        /// Its size.
+        /// Its size in bytes.
         size: usize,
-        /// The most allowed.
+        /// Greatest allowed size in bytes.
         limit: usize,
     },
-    /// A NUL byte, which neither an environment nor a language takes.
+    /// A part has a NUL byte, which environments and languages do not accept.
     #[error("job {id}: the {what} contains a NUL byte")]
     Nul {
         /// The job.
         id: JobId,
-        /// Which part.
+        /// Name of the part.
         what: &'static str,
     },
-    /// A path that no log file can have.
+    /// The path is not valid for a log file.
     #[error("job {id}: the log_path {path:?} is not possible: {fault}")]
     LogPath {
         /// The job.
         id: JobId,
         /// The path.
         path: String,
-        /// What is wrong with it.
+        /// The fault.
         fault: &'static str,
     },
-    /// A timeout that cannot be meant.
+    /// The timeout is out of range.
     #[error("job {id}: a timeout of {seconds} s is not possible: give 1 to {max}", max = limits::MAX_TIMEOUT)]
     Timeout {
         /// The job.
         id: JobId,
-        /// What was asked for.
+        /// The requested timeout, in seconds.
         seconds: u64,
     },
-    /// Too many retries.
+    /// There are too many retries.
     #[error("job {id}: {retries} retries are too many: at most {max}", max = limits::MAX_RETRIES)]
     Retries {
         /// The job.
         id: JobId,
-        /// What was asked for.
+        /// The requested number.
         retries: u32,
     },
-    /// Too many prerequisites.
+    /// There are too many prerequisites.
     #[error("job {id}: {count} prerequisites are too many: at most {max}", max = limits::MAX_PREREQUISITES)]
     Prerequisites {
         /// The job.
         id: JobId,
-        /// How many were given.
+        /// The number of prerequisites.
         count: usize,
     },
-    /// It would wait for itself.
+    /// The job is its own prerequisite.
     #[error("job {id} cannot be its own prerequisite")]
     OwnPrerequisite {
         /// The job.
         id: JobId,
     },
-    /// A time, a key or a unique name that cannot be.
+    /// A time, a key or a unique name is not valid.
     #[error("job {id}: {fault}")]
     Wish {
         /// The job.
         id: JobId,
-        /// What is wrong.
+        /// The fault.
         fault: String,
     },
-    /// A fallback without a worker to fall back from.
+    /// There is a fallback, but no target instance.
     #[error("job {id}: a fallback is for a job that is sent to one instance; name the instance")]
     Fallback {
         /// The job.
         id: JobId,
     },
-    /// Too long a pause.
+    /// The backoff is too long.
     #[error("job {id}: a pause of {ms} ms before a retry is too long: at most {max}", max = limits::MAX_BACKOFF_MS)]
     Backoff {
         /// The job.
         id: JobId,
-        /// What was asked for.
+        /// The requested backoff, in milliseconds.
         ms: u64,
     },
-    /// A name that no environment can hold.
+    /// The name of a variable is not valid in an environment.
     #[error("job {id}: {name:?} cannot be the name of an environment variable")]
     EnvName {
         /// The job.
@@ -194,7 +195,7 @@ pub enum Invalid {
         /// The name.
         name: String,
     },
-    /// A value that no environment can hold.
+    /// The value of a variable is not valid in an environment.
     #[error("job {id}: the value of environment variable {name} contains a NUL byte")]
     EnvValue {
         /// The job.
@@ -205,7 +206,7 @@ pub enum Invalid {
 }
 
 impl NewJob {
-    /// A job with the defaults: no input, no caller, [`limits::DEFAULT_TIMEOUT`], no retry.
+    /// Returns a job with the defaults: no input, no caller, [`limits::DEFAULT_TIMEOUT`], no retry.
     #[must_use]
     pub fn new(id: JobId, route: Route, script: impl Into<String>) -> Self {
         Self {
@@ -237,7 +238,7 @@ impl NewJob {
     /// Checks the job against [`limits`].
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first fault.
     pub fn check(&self) -> Result<(), Invalid> {
         let id = || self.id.clone();
         if self.script.trim().is_empty() {
@@ -295,7 +296,7 @@ impl NewJob {
         Ok(())
     }
 
-    /// Checks what has to fit into an environment or a path.
+    /// Checks the parts that become environment variables or paths.
     fn check_text(&self) -> Result<(), Invalid> {
         let id = || self.id.clone();
         for (what, text) in [
@@ -320,7 +321,7 @@ impl NewJob {
         Ok(())
     }
 
-    /// Checks what decides when and where it runs.
+    /// Checks the options for the time and place of the run.
     fn check_order(&self) -> Result<(), Invalid> {
         let id = || self.id.clone();
         let count = self.depends_on.len();
@@ -343,7 +344,7 @@ impl NewJob {
         }
     }
 
-    /// What [`Self::depends_on`] names, each once.
+    /// Returns the ids in [`Self::depends_on`], each once.
     #[must_use]
     pub fn prerequisites(&self) -> Vec<&JobId> {
         let mut seen = std::collections::HashSet::new();
@@ -353,7 +354,7 @@ impl NewJob {
             .collect()
     }
 
-    /// The record as it is first written, without status and times, which are the script's to set.
+    /// Returns the initial record, without status and times, which the script sets.
     #[must_use]
     pub fn fields(&self) -> Vec<(&'static str, Vec<u8>)> {
         let mut fields = vec![
@@ -365,7 +366,7 @@ impl NewJob {
         fields
     }
 
-    /// The values of the last fields of [`field::STORED`], which each job has.
+    /// Returns the values of the last fields of [`field::STORED`], which every job has.
     #[must_use]
     pub fn values(&self) -> [Vec<u8>; 8] {
         let worker = self.route.instance.as_ref();
@@ -381,7 +382,7 @@ impl NewJob {
         ]
     }
 
-    /// What only some jobs say.
+    /// Returns the fields that only some jobs have.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, Vec<u8>)> {
         let mut fields = Vec::new();
@@ -410,7 +411,7 @@ impl NewJob {
         fields
     }
 
-    /// What it wishes for, and what its worker is to know.
+    /// Adds the fields of options for the scripts and the worker.
     fn push_wishes(&self, fields: &mut Vec<(&'static str, Vec<u8>)>) {
         if self.on_failure != OnFailure::Fail {
             fields.push((field::ON_FAILURE, self.on_failure.as_str().into()));

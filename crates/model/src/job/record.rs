@@ -1,4 +1,4 @@
-//! A job as its record says, read leniently: others write these hashes too.
+//! A job as read from its record. Reading is lenient, because other programs write these hashes too.
 
 use std::collections::BTreeMap;
 
@@ -11,123 +11,123 @@ use crate::secret::EnvVars;
 use crate::state::Status;
 use crate::trace::{InvalidTrace, TraceContext};
 
-/// What a record says. A field that is missing or unreadable has its default; unknown fields are kept.
+/// The content of a record. A field that is missing or unreadable has its default; unknown fields are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Job {
-    /// The id in the key, not the one in the field.
+    /// Id in the key; the field `id` is ignored.
     pub id: String,
-    /// Who asked.
+    /// Id of the caller.
     pub caller_id: String,
-    /// The target, by either of Hero's names for it.
+    /// Target worker, by either of Hero's names for the field.
     pub worker_id: String,
-    /// In which context.
+    /// Id of the context.
     pub context_id: String,
-    /// What to execute.
+    /// Text of the script.
     pub script: Vec<u8>,
-    /// What executes it; absent where only the queue says it.
+    /// Type of the script; absent where only the queue names it.
     pub script_type: Option<String>,
-    /// The group asked for.
+    /// Requested group.
     pub group: Option<String>,
-    /// The instance asked for.
+    /// Requested instance.
     pub instance: Option<String>,
-    /// Bytes for the script.
+    /// Input of the script, as bytes.
     pub input: Option<Vec<u8>>,
-    /// Seconds that one run may take: at most [`limits::MAX_TIMEOUT`], whatever the record says.
+    /// Timeout of one run in seconds, at most [`limits::MAX_TIMEOUT`] whatever the record contains.
     pub timeout: u64,
-    /// Runs after the first.
+    /// Number of retries.
     pub retries: u32,
-    /// Whether it may run beside others on its worker.
+    /// False if the job must run alone on its worker.
     pub concurrent: bool,
-    /// Whether somebody may wait on the reply list; so with every record that does not say otherwise.
+    /// True if a client may wait on the reply list. Default: true.
     pub reply: bool,
-    /// Whether a client of another make submitted it: the one reply is that client's to take.
+    /// True if a foreign client submitted the job. That client takes the only reply.
     pub foreign: bool,
-    /// Whether a worker of ours claimed it and has not reported: a worker of another make takes no lease.
+    /// True if a Meshwork worker has claimed the job and has not reported. Foreign workers take no lease.
     pub leased: bool,
     /// A log file on the worker's host.
     pub log_path: Option<String>,
-    /// ISO 8601, as written.
+    /// ISO 8601, unchanged.
     pub created_at: String,
-    /// ISO 8601, as written.
+    /// ISO 8601, unchanged.
     pub updated_at: String,
-    /// As written; see [`Job::status`].
+    /// Status word, unchanged; see [`Job::status`].
     pub status: String,
     /// Environment of the script.
     pub env_vars: EnvVars,
     /// The result.
     pub output: Option<Vec<u8>>,
-    /// Why there is none.
+    /// Reason of a failure.
     pub error: Option<String>,
-    /// Where in the script the error arose.
+    /// Position of the error in the script.
     pub traceback: Option<String>,
-    /// The end of the last run's stdout.
+    /// Last part of the last run's stdout.
     pub stdout: Vec<u8>,
-    /// The end of the last run's stderr.
+    /// Last part of the last run's stderr.
     pub stderr: Vec<u8>,
-    /// Runs begun.
+    /// Number of attempts.
     pub attempt: u32,
-    /// How often its worker went away.
+    /// Number of runs whose worker died.
     pub lost: u32,
-    /// How often its runs asked to be run later.
+    /// Number of snoozes.
     pub snoozes: u32,
-    /// The worker that claimed it last.
+    /// Worker of the last claim.
     pub worker: Option<String>,
-    /// The queue it was claimed from last.
+    /// Queue of the last claim.
     pub queue: Option<String>,
-    /// Jobs that must finish before it, by any of the seeds' names for them, each once.
+    /// Jobs that must finish first, by any of the fields' names, each once.
     pub depends_on: Vec<String>,
-    /// Jobs that wait for it.
+    /// Jobs that wait for this one.
     pub dependents: Vec<String>,
-    /// `high` or `low` where it says so.
+    /// `high` or `low`, if the record has it.
     pub priority: Option<String>,
-    /// What a prerequisite's failure means, where it says so.
+    /// Rule for the failure of a prerequisite, if the record has it.
     pub on_failure: Option<String>,
-    /// Prerequisites that have not ended.
+    /// Number of prerequisites that have not ended.
     pub waiting: usize,
-    /// The first pause before a retry, in milliseconds.
+    /// First backoff, in milliseconds.
     pub backoff_ms: Option<u64>,
-    /// The old list on which its id stands as well.
+    /// Legacy list that also contains the id.
     pub lock: Option<String>,
-    /// Whether it came from an old list.
+    /// True if the job came from a legacy list.
     pub legacy: bool,
-    /// The batch that it belongs to.
+    /// Batch of the job.
     pub batch: Option<String>,
-    /// What it waits or waited for as a callback, a blank, the batch.
+    /// Kind of a callback, a blank, the batch.
     pub callback: Option<String>,
-    /// Why it is to be stopped.
+    /// Reason of a cancellation.
     pub stop: Option<String>,
-    /// Why it is a dead letter.
+    /// Reason of a dead letter.
     pub dead: Option<String>,
-    /// When it was to run at the earliest, in milliseconds since 1970, if its submitter said.
+    /// Due time of a delayed job, in milliseconds since 1970.
     pub run_at_ms: Option<u64>,
-    /// Whose turns it takes, and for whose limits it counts.
+    /// Concurrency key, for fair queues and limits.
     pub key: Option<String>,
-    /// Until when it keeps others of its unique name away (`done` or `started`), or for how many milliseconds
-    /// from its submission; a blank, its type, a colon and the name.
+    /// The time for which the unique name is taken (`done`, `started`, or milliseconds from the submission), a blank,
+    /// the type, a colon and the name.
     pub unique: Option<String>,
-    /// How far it is, as its run says.
+    /// Progress, as the run reports it.
     pub progress: Option<String>,
-    /// The trace that it belongs to, as written; see [`Job::trace`].
+    /// Trace of the job, unchanged; see [`Job::trace`].
     pub traceparent: Option<String>,
-    /// What tracing systems say beside it, as written.
+    /// Vendors' part of the trace, unchanged.
     pub tracestate: Option<String>,
-    /// Whether it was a job of Bananas, whose clients are told of its end.
+    /// True if the job was imported from Bananas, whose clients are notified of its end.
     pub taken_over: bool,
-    /// The job whose run has submitted it.
+    /// Job whose run submitted this one.
     pub parent: Option<String>,
-    /// How many jobs stand above it; 0 where it has no parent.
+    /// Number of ancestors; 0 without a parent.
     pub depth: u32,
-    /// How many children its runs have submitted.
+    /// Number of children.
     pub children: u32,
-    /// The highest number among them: each has the id of this job, a dot, and its number from 1. Numbers may be
+    /// Greatest number of a child. A child's id is the id of this job, a dot, and its number from 1. Numbers may be
     /// missing.
     pub calls: u32,
-    /// Every field that is none of the above.
+    /// All other fields.
     pub other: BTreeMap<String, Vec<u8>>,
 }
 
-/// Bytes as text, where others may have written what is none.
+/// Converts bytes to text, with replacement characters where other programs wrote invalid UTF-8.
 #[must_use]
 pub fn text(value: Vec<u8>) -> String {
     String::from_utf8(value).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
@@ -141,12 +141,12 @@ fn number<T: std::str::FromStr>(value: Vec<u8>) -> Option<T> {
     text(value).trim().parse().ok()
 }
 
-/// How many strings in quotes there are.
+/// Returns the number of strings in quotes.
 fn quoted(value: &[u8]) -> usize {
     value.iter().filter(|byte| **byte == b'"').count() / 2
 }
 
-/// A JSON object with whatever values, as an environment: strings as they are, the rest as JSON.
+/// Reads a JSON object with values of any type as an environment: strings unchanged, other values as JSON.
 fn environment(value: &[u8]) -> EnvVars {
     let Ok(serde_json::Value::Object(map)) = serde_json::from_slice(value) else {
         return EnvVars::default();
@@ -160,13 +160,14 @@ fn environment(value: &[u8]) -> EnvVars {
         .collect()
 }
 
-/// A JSON array of strings; what is none has no items.
+/// Reads a JSON array of strings; anything else has no items.
 fn strings(value: &[u8]) -> Vec<String> {
     serde_json::from_slice(value).unwrap_or_default()
 }
 
-/// Job ids as other clients write them: a JSON array of strings or numbers, a JSON string, or ids with commas between.
-/// Which of them can be read, the claim decides (`lua/lib/foreign_records.lua` of the broker); of others this shows what it can.
+/// Reads job ids in the formats of other clients: a JSON array of strings or numbers, a JSON string, or ids separated
+/// by commas. The claim decides which ids are valid (`lua/lib/foreign_records.lua` of the broker); invalid ones are
+/// shown as far as possible.
 fn job_ids(value: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(value);
     let text = text.trim();
@@ -218,7 +219,7 @@ impl Job {
             field::INSTANCE => self.instance = some_text(value),
             field::INPUT => self.input = Some(value),
             field::TIMEOUT => {
-                // Others write what no clock can count to.
+                // Other programs may write numbers beyond any clock.
                 self.timeout = number(value)
                     .filter(|seconds| *seconds > 0)
                     .unwrap_or(limits::DEFAULT_TIMEOUT)
@@ -268,7 +269,7 @@ impl Job {
             field::TRACEPARENT => self.traceparent = some_text(value),
             field::TRACESTATE => self.tracestate = some_text(value),
             field::BANANAS => self.taken_over = true,
-            // For the way back alone.
+            // Only the export to Bananas needs these.
             field::RECORD | field::PLACES => {}
             _ => self.set_family(name, value),
         }
@@ -283,7 +284,7 @@ impl Job {
                 let highest: u32 = number(value).unwrap_or_default();
                 self.calls = highest.min(limits::MAX_CHILDREN);
             }
-            // For the script that submits the next one.
+            // Only the script that submits the next child needs these.
             name if name.starts_with(field::CHILD) => {}
             _ => {
                 self.other.insert(name, value);
@@ -291,8 +292,8 @@ impl Job {
         }
     }
 
-    /// The status, if it is one that we know. An empty one counts as dispatched: the job was pushed. One
-    /// that waits for others is `dispatched` to readers of Hero's records, who know no other word for it.
+    /// Returns the status, if the word is known. An empty word counts as dispatched, because the job was pushed. A
+    /// job that waits for others is `dispatched` too, since Hero has no other word.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
         let status = match self.status.as_str() {
@@ -307,7 +308,7 @@ impl Job {
         })
     }
 
-    /// The trace that it belongs to. What is not valid is left out, and the second says why.
+    /// Returns the trace. Invalid parts are omitted, and the second value has the reason.
     #[must_use]
     pub fn trace(&self) -> (Option<TraceContext>, Option<InvalidTrace>) {
         match &self.traceparent {
@@ -316,13 +317,13 @@ impl Job {
         }
     }
 
-    /// The id, for keys.
+    /// Returns the id, for keys.
     #[must_use]
     pub fn job_id(&self) -> JobId {
         JobId::foreign(self.id.clone())
     }
 
-    /// Where the job is to go, if the record says it in names that we accept.
+    /// Returns the route, if the record has valid names for it.
     #[must_use]
     pub fn route(&self) -> Option<Route> {
         let script_type: ScriptType = self.script_type.as_deref()?.parse().ok()?;

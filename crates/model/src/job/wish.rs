@@ -1,56 +1,55 @@
-//! What a job may wish beyond where it goes: when it runs, whose turn it takes, and of what there is to be
-//! only one. How the wishes are granted is the scripts' business.
+//! Options of a job beyond its route: delay, concurrency key and unique name. The broker's scripts apply them.
 
 use std::str::FromStr;
 
 use super::limits;
 
-/// When a job is to run, at the earliest.
+/// Earliest start of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// At a time, in milliseconds since 1970; one that is over means at once.
+    /// A time in milliseconds since 1970. A past time means at once.
     At(u64),
-    /// After so many milliseconds on the server's clock.
+    /// A number of milliseconds from now, by the server's clock.
     In(u64),
 }
 
-/// That no other job of the same type and name is accepted for a while.
+/// Unique name: no other job of the same type and name is accepted for a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unique {
-    /// What has to differ: at most [`limits::MAX_KEY`] bytes.
+    /// The name: at most [`limits::MAX_KEY`] bytes.
     pub name: String,
-    /// For how long.
+    /// Time for which the name is taken.
     pub until: Until,
-    /// What becomes of a later one.
+    /// Rule for a later job of the same name.
     pub policy: OnDuplicate,
 }
 
-/// For how long a job keeps others of its unique name away.
+/// Time for which a unique name is taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Until {
-    /// Until it has ended, its retries included.
+    /// Until the job has ended, with its retries.
     #[default]
     Done,
-    /// Until it is first started.
+    /// Until the first start of the job.
     Started,
-    /// For so many milliseconds, whatever becomes of it.
+    /// For this number of milliseconds, whatever happens to the job.
     For(u64),
 }
 
-/// What becomes of a job whose unique name another has.
+/// Rule for a job whose unique name is taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnDuplicate {
-    /// The other stays, and its id is what the submitter gets.
+    /// The earlier job stays, and the submitter gets its id.
     #[default]
     Keep,
-    /// The later one is refused with an error.
+    /// The later job is refused with an error.
     Refuse,
-    /// The later one takes its place: the other is stopped if it still waits; if it runs, it goes on.
+    /// The later job replaces the earlier one. The earlier one is cancelled if it waits; if it runs, it continues.
     Replace,
 }
 
 impl OnDuplicate {
-    /// The word for it.
+    /// Returns the word for the rule.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -61,7 +60,7 @@ impl OnDuplicate {
     }
 }
 
-/// A word that is no policy.
+/// An unknown word for the rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not known: keep, refuse or replace")]
 pub struct UnknownPolicy(String);
@@ -78,8 +77,8 @@ impl FromStr for OnDuplicate {
 }
 
 impl Unique {
-    /// Debounce: of all jobs of a name that are submitted one after the other, only the last runs, when
-    /// nothing new has come for the pause. To be used with [`When::In`] of that pause.
+    /// Debounce: of all jobs of one name, only the last one runs, after a pause without another one. Set [`When::In`]
+    /// to that pause.
     #[must_use]
     pub fn debounce(name: impl Into<String>) -> Self {
         Self {
@@ -89,7 +88,7 @@ impl Unique {
         }
     }
 
-    /// Throttle: of all jobs of a name in a window of so many milliseconds, only the first runs.
+    /// Throttle: of all jobs of one name in a window of this many milliseconds, only the first one runs.
     #[must_use]
     pub fn throttle(name: impl Into<String>, window_ms: u64) -> Self {
         Self {
@@ -99,8 +98,8 @@ impl Unique {
         }
     }
 
-    /// What the record says of it. The scripts free the name at the end that a word stands for, and leave a
-    /// time to the server.
+    /// Returns the value for the record. The scripts release the name at the event that a word names; the server
+    /// expires a time.
     pub(super) fn field(&self, scope: &str) -> String {
         let until = match self.until {
             Until::Done => "done".to_owned(),
@@ -110,14 +109,14 @@ impl Unique {
         format!("{until} {}", self.scoped(scope))
     }
 
-    /// The name among those of all types.
+    /// Returns the name with its type before it.
     #[must_use]
     pub fn scoped(&self, script_type: &str) -> String {
         format!("{script_type}:{}", self.name)
     }
 }
 
-/// What is wrong with a wish.
+/// Returns the fault of these options, if there is one.
 pub(super) fn fault(
     when: Option<When>,
     key: Option<&str>,
@@ -150,7 +149,7 @@ pub(super) fn fault(
     }
 }
 
-/// What is wrong with a key or a unique name, if anything is.
+/// Returns the fault of a key or a unique name, if there is one.
 pub(crate) fn name_fault(what: &str, name: &str) -> Option<String> {
     let max = limits::MAX_KEY;
     let sound = (1..=max).contains(&name.len()) && !name.contains(char::is_control);

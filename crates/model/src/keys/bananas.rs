@@ -1,6 +1,6 @@
-//! The names of Bananas (`bananas:…`), and those of our own beside them, all under `bananas:mw:`.
+//! The keys of Bananas (`bananas:…`), and Meshwork's own keys beside them, all under `bananas:mw:`.
 //!
-//! Bananas' ids are any text: clients write what they like, and its cron writes jobs whose id is empty.
+//! Ids of Bananas are arbitrary text. Clients choose them freely, and Bananas' cron writes jobs with an empty id.
 
 use crate::name::{Namespace, RoutingKey, ScheduleName};
 use crate::route::Priority;
@@ -14,7 +14,7 @@ pub struct Bananas {
 }
 
 impl Default for Bananas {
-    /// The prefix that Bananas has built in.
+    /// Returns the keys under Bananas' built-in prefix.
     fn default() -> Self {
         Self {
             prefix: Namespace::bananas(),
@@ -23,19 +23,20 @@ impl Default for Bananas {
 }
 
 impl Bananas {
-    /// Keys under `prefix`, which Bananas' clients in Python and TypeScript can be given too.
+    /// Returns the keys under `prefix`. Bananas' clients in Python and TypeScript can be configured with another
+    /// prefix, too.
     #[must_use]
     pub fn new(prefix: Namespace) -> Self {
         Self { prefix }
     }
 
-    /// The first part of every key.
+    /// Returns the first part of every key.
     #[must_use]
     pub fn prefix(&self) -> &Namespace {
         &self.prefix
     }
 
-    /// What every record begins with: `bananas:job:`.
+    /// Returns the prefix of all records: `bananas:job:`.
     #[must_use]
     pub fn job_prefix(&self) -> String {
         format!("{}:job:", self.prefix)
@@ -59,9 +60,9 @@ impl Bananas {
         format!("{}:route:{route}:queue:{priority}", self.prefix)
     }
 
-    /// The lists that a worker for these routes takes from, in this order: route by route, the most urgent
-    /// first. Jobs of the route `default` stand on either kind of list; the routed one comes first in each
-    /// priority.
+    /// Returns the lists that a worker of these routes claims from, in this order: route by route, the highest
+    /// priority first. Jobs of the route `default` are in either kind of list; in each priority the routed one comes
+    /// first.
     #[must_use]
     pub fn lists(&self, routes: &[RoutingKey]) -> Vec<String> {
         let mut lists = Vec::new();
@@ -76,20 +77,20 @@ impl Bananas {
         lists
     }
 
-    /// Whether a list is one without a route, where jobs of all routes may stand: two of the three makes of
-    /// clients write the route only into the record.
+    /// Returns whether a list has no route. Such lists may contain jobs of all routes, because two of three client
+    /// implementations write the route only to the record.
     #[must_use]
     pub fn is_plain(&self, list: &str) -> bool {
         Priority::ALL.into_iter().any(|p| self.plain(p) == list)
     }
 
-    /// What every routed list begins with: `bananas:route:`.
+    /// Returns the prefix of all routed lists: `bananas:route:`.
     #[must_use]
     pub fn route_prefix(&self) -> String {
         format!("{}:route:", self.prefix)
     }
 
-    /// The route and the priority of a list, if it is one that jobs wait in.
+    /// Returns the route and the priority of a queue's list; `None` for other lists.
     #[must_use]
     pub fn parse_list(&self, list: &str) -> Option<(RoutingKey, Priority)> {
         let word = |text: &str| Priority::ALL.into_iter().find(|p| p.as_str() == text);
@@ -101,25 +102,25 @@ impl Bananas {
         Some((RoutingKey::default(), word(plain)?))
     }
 
-    /// What runs, whoever runs it (a list of ids): `bananas:queue:processing`.
+    /// Jobs that any worker runs (a list of ids): `bananas:queue:processing`.
     #[must_use]
     pub fn processing(&self) -> String {
         format!("{}:queue:processing", self.prefix)
     }
 
-    /// What failed for good (a list of ids): `bananas:queue:dead`.
+    /// Dead letters (a list of ids): `bananas:queue:dead`.
     #[must_use]
     pub fn dead(&self) -> String {
         format!("{}:queue:dead", self.prefix)
     }
 
-    /// What waits for its time (a sorted set of ids by seconds since 1970): `bananas:queue:scheduled`.
+    /// Delayed jobs (a sorted set of ids by seconds since 1970): `bananas:queue:scheduled`.
     #[must_use]
     pub fn scheduled(&self) -> String {
         format!("{}:queue:scheduled", self.prefix)
     }
 
-    /// How a job ended, a hash: `bananas:result:{id}`.
+    /// Outcome of a job, a hash: `bananas:result:{id}`.
     #[must_use]
     pub fn result(&self, id: &str) -> String {
         format!("{}{id}", self.result_prefix())
@@ -129,19 +130,19 @@ impl Bananas {
         format!("{}:result:", self.prefix)
     }
 
-    /// The channel on which a result is announced: `bananas:result:notify:{id}`.
+    /// Channel on which a result is published: `bananas:result:notify:{id}`.
     #[must_use]
     pub fn notify(&self, id: &str) -> String {
         format!("{}{id}", self.notify_prefix())
     }
 
-    /// What every such channel begins with.
+    /// Returns the prefix of all such channels.
     #[must_use]
     pub fn notify_prefix(&self) -> String {
         format!("{}:result:notify:", self.prefix)
     }
 
-    /// How far a cron schedule is, a hash: `bananas:schedules:{schedule}`.
+    /// State of a cron schedule, a hash: `bananas:schedules:{schedule}`.
     #[must_use]
     pub fn schedule(&self, name: &ScheduleName) -> String {
         format!("{}{name}", self.schedule_prefix())
@@ -155,7 +156,7 @@ impl Bananas {
         format!("{}:schedule_lock:", self.prefix)
     }
 
-    /// Who runs a slot of it right now, a string: `bananas:schedule_lock:{schedule}`.
+    /// Lock of the scheduler that fires a slot, a string: `bananas:schedule_lock:{schedule}`.
     #[must_use]
     pub fn schedule_lock(&self, name: &ScheduleName) -> String {
         format!("{}{name}", self.schedule_lock_prefix())
@@ -165,75 +166,75 @@ impl Bananas {
         format!("{}:mw:{name}", self.prefix)
     }
 
-    /// The jobs that ours run, by the time at which their lease ends (a sorted set, milliseconds).
+    /// Jobs that Meshwork's workers run, by the end of their lease (a sorted set, milliseconds).
     #[must_use]
     pub fn lease(&self) -> String {
         self.own("lease")
     }
 
-    /// Per job that ours run, the fencing token, a blank and the list it came from (a hash).
+    /// For each job that Meshwork's workers run, the fencing token, a blank and the list that it came from (a hash).
     #[must_use]
     pub fn held(&self) -> String {
         self.own("held")
     }
 
-    /// Who listens where, by the time at which the listener counts as gone (a sorted set, milliseconds).
+    /// Registered prefetch lists, by the time at which their worker counts as dead (a sorted set, milliseconds).
     #[must_use]
     pub fn feeds(&self) -> String {
         self.own("feeds")
     }
 
-    /// A listener's entry there: the worker's incarnation, a blank, the list.
+    /// Returns the member of a worker in [`Self::feeds`]: the worker's incarnation, a blank, the list.
     #[must_use]
     pub fn feed_member(incarnation: &str, list: &str) -> String {
         format!("{incarnation} {list}")
     }
 
-    /// The list into which one worker waits for ids of another list.
+    /// Prefetch list of one worker for another list.
     #[must_use]
     pub fn feed(&self, incarnation: &str, list: &str) -> String {
         let member = Self::feed_member(incarnation, list);
         format!("{}{member}", self.own("feed:"))
     }
 
-    /// The routes for which a worker of ours is there, by the time at which it counts as gone (a sorted set,
+    /// Routes that have a Meshwork worker, by the time at which the worker counts as dead (a sorted set,
     /// milliseconds).
     #[must_use]
     pub fn routes(&self) -> String {
         self.own("routes")
     }
 
-    /// When we first saw what stands in [`Self::processing`] and is not ours (a sorted set, milliseconds).
+    /// Time at which a foreign job was first seen in [`Self::processing`] (a sorted set, milliseconds).
     #[must_use]
     pub fn seen(&self) -> String {
         self.own("seen")
     }
 
-    /// The cron schedules that ours keep, by name (a hash of JSON). How far each is, [`Self::schedule`] says.
+    /// Cron schedules of Meshwork, by name (a hash of JSON). [`Self::schedule`] has the state of each.
     #[must_use]
     pub fn crons(&self) -> String {
         self.own("cron")
     }
 
-    /// How routes are set (a hash, as [`super::hero::Hero::config`] is).
+    /// Settings of routes (a hash, as [`super::hero::Hero::config`] is).
     #[must_use]
     pub fn config(&self) -> String {
         self.own("config")
     }
 
-    /// The jobs of a route that ours run, by when they were taken (a sorted set, milliseconds).
+    /// Jobs of a route that Meshwork's workers run, by the time of their claim (a sorted set, milliseconds).
     #[must_use]
     pub fn slots(&self, route: &RoutingKey) -> String {
         format!("{}{route}", self.own("slots:"))
     }
 
-    /// What ours count (a hash): a list, a blank and what happened to its jobs, by how often.
+    /// Meshwork's counters (a hash): a list, a blank and the kind of event, with the number of events.
     #[must_use]
     pub fn stats(&self) -> String {
         self.own("stats")
     }
 
-    /// The names that scripts use without being given them in each call.
+    /// Returns names that scripts use without receiving them in each call.
     #[must_use]
     pub fn script_names(&self) -> Vec<ScriptName> {
         vec![
@@ -255,10 +256,10 @@ impl Bananas {
             ("CRONS", self.crons()),
             ("CONFIG", self.config()),
             ("SLOTS", self.own("slots:")),
-            // What rates have used (strings).
+            // Consumption of rates (strings).
             ("RATES", self.own("rate:")),
             ("STATS", self.stats()),
-            // How many workers a job has lost (strings).
+            // Number of lost workers by job (strings).
             ("LOST", self.own("lost:")),
         ]
     }

@@ -1,9 +1,9 @@
-//! The names of seeds 0 and 2 (`hero:…`), and those of our own beside them.
+//! Keys of Hero (`hero:…`), and Meshwork's own keys beside them.
 //!
-//! The seeds' helper names are kept (`job_hash_key`, `reply_queue_key`, `work_queue_type` …). None of our
-//! own keys (`own`) begins with `hero:job:`, since old clients list jobs by that prefix. The names of the
-//! three patterns that Hero's protocol replaces are in `legacy`. The same engine serves contexts, whose names
-//! [`ContextKeys`] builds: [`Hero::of_context`].
+//! Hero's names of helpers are kept (`job_hash_key`, `reply_queue_key`, `work_queue_type` …). None of Meshwork's own
+//! keys (`own`) begins with `hero:job:`, because legacy clients list jobs by that prefix. `legacy` has the three
+//! patterns that Hero's protocol replaces. The same engine serves contexts, whose names [`ContextKeys`] builds:
+//! [`Hero::of_context`].
 
 mod legacy;
 mod own;
@@ -26,14 +26,14 @@ pub struct Hero {
 }
 
 impl Hero {
-    /// Keys under `namespace` (the seeds' is `hero`).
+    /// Returns the keys under `namespace` (Hero's is `hero`).
     #[must_use]
     pub fn new(namespace: Namespace) -> Self {
         let context = None;
         Self { namespace, context }
     }
 
-    /// Keys of a context, in its layout. The id of a job is its key there.
+    /// Returns the keys of a context, in its layout. There, the id of a job is its key.
     #[must_use]
     pub fn of_context(keys: ContextKeys) -> Self {
         let namespace = Namespace::internal(match keys.layout() {
@@ -44,13 +44,13 @@ impl Hero {
         Self { namespace, context }
     }
 
-    /// The keys of the context; none of a namespace of Hero.
+    /// Returns the keys of the context; `None` for a namespace of Hero.
     #[must_use]
     pub fn context(&self) -> Option<&ContextKeys> {
         self.context.as_ref()
     }
 
-    /// The beginning of every key: `hero:`; nothing or `{ctx:7}:` in a context.
+    /// Returns the prefix of every key: `hero:`; in a context, empty or `{ctx:7}:`.
     #[must_use]
     pub fn prefix(&self) -> String {
         match &self.context {
@@ -59,19 +59,19 @@ impl Hero {
         }
     }
 
-    /// The first part of every key; in a context, a name for people with the hash tag of its keys.
+    /// Returns the first part of every key; in a context, a name for people with the hash tag of its keys.
     #[must_use]
     pub fn namespace(&self) -> &Namespace {
         &self.namespace
     }
 
-    /// What every job hash begins with: `hero:job:`.
+    /// Returns the prefix of all jobs' hashes: `hero:job:`.
     #[must_use]
     pub fn job_prefix(&self) -> String {
         format!("{}job:", self.prefix())
     }
 
-    /// The job's record, a hash: `hero:job:{job_id}`; in a context the id itself.
+    /// Record of a job, a hash: `hero:job:{job_id}`; in a context the id itself.
     #[must_use]
     pub fn job_hash_key(&self, id: &JobId) -> String {
         match self.context {
@@ -80,7 +80,7 @@ impl Hero {
         }
     }
 
-    /// The job whose record has this key; nothing for a key that is called otherwise.
+    /// Returns the job whose record has this key; `None` for other keys.
     #[must_use]
     pub fn job_of_key(&self, key: &str) -> Option<JobId> {
         let id = key.strip_prefix(&self.job_prefix())?;
@@ -88,19 +88,19 @@ impl Hero {
         Some(JobId::foreign(id.to_owned()))
     }
 
-    /// What every reply list begins with: `hero:q:reply:`.
+    /// Returns the prefix of all reply lists: `hero:q:reply:`.
     #[must_use]
     pub fn reply_prefix(&self) -> String {
         self.own("reply:")
     }
 
-    /// The list on which a result is announced: `hero:q:reply:{job_id}`.
+    /// Reply list of a job: `hero:q:reply:{job_id}`.
     #[must_use]
     pub fn reply_queue_key(&self, id: &JobId) -> String {
         format!("{}{id}", self.reply_prefix())
     }
 
-    /// What every work queue begins with: `hero:q:work:type:`.
+    /// Returns the prefix of all queues: `hero:q:work:type:`.
     #[must_use]
     pub fn work_prefix(&self) -> String {
         match &self.context {
@@ -134,13 +134,13 @@ impl Hero {
         format!("{}{suffix}", self.work_prefix())
     }
 
-    /// One of the three work queues for one priority: `…:prio:{level}`.
+    /// Returns the list of one of the three kinds of queue for one priority: `…:prio:{level}`.
     #[must_use]
     pub fn work_queue_priority(queue: &str, priority: Priority) -> String {
         suffix::with_priority(queue, priority)
     }
 
-    /// What the control queues of types begin with: `hero:q:ctl:type:`.
+    /// Returns the prefix of the control queues of types: `hero:q:ctl:type:`.
     pub(super) fn control_prefix(&self) -> String {
         self.own("ctl:type:")
     }
@@ -163,7 +163,7 @@ impl Hero {
         format!("{of_type}:group:{group}:inst:{instance}")
     }
 
-    /// What every presence key begins with: `hero:meta:actor:inst:`.
+    /// Returns the prefix of all registrations: `hero:meta:actor:inst:`.
     #[must_use]
     pub fn presence_prefix(&self) -> String {
         match self.context {
@@ -172,7 +172,7 @@ impl Hero {
         }
     }
 
-    /// That a worker is there, a string with a time to live:
+    /// Registration of a live worker, a string with a time to live:
     /// `hero:meta:actor:inst:{script_type}:{group}:{instance}`.
     #[must_use]
     pub fn presence_key(
@@ -184,7 +184,7 @@ impl Hero {
         format!("{}{script_type}:{group}:{instance}", self.presence_prefix())
     }
 
-    /// What every hash of figures about a queue begins with: `hero:meta:queue:stats:`.
+    /// Returns the prefix of all hashes with metrics of queues: `hero:meta:queue:stats:`.
     #[must_use]
     pub fn queue_stats_prefix(&self) -> String {
         match self.context {
@@ -193,11 +193,11 @@ impl Hero {
         }
     }
 
-    /// The queue whose figures stand under a key of [`Self::queue_stats_key`], if it is one.
+    /// Returns the queue of a key of [`Self::queue_stats_key`]; `None` for other keys.
     #[must_use]
     pub fn queue_of_stats(&self, key: &str) -> Option<String> {
         let short = key.strip_prefix(&self.queue_stats_prefix())?;
-        // Only names of work queues are cut short.
+        // Only names of queues are shortened.
         let own = self.context.is_some() || short.starts_with("type:");
         Some(if own {
             format!("{}{short}", self.queues_prefix())
@@ -206,15 +206,15 @@ impl Hero {
         })
     }
 
-    /// Figures about a queue, for dashboards: `hero:meta:queue:stats:{queue}`, where the queue goes by what
-    /// follows `hero:q:work:` in its name.
+    /// Metrics of a queue, for dashboards: `hero:meta:queue:stats:{queue}`, with the part of the queue's name after
+    /// `hero:q:work:`.
     #[must_use]
     pub fn queue_stats_key(&self, queue: &str) -> String {
         let short = queue.strip_prefix(&self.queues_prefix()).unwrap_or(queue);
         format!("{}{short}", self.queue_stats_prefix())
     }
 
-    /// What every canonical queue begins with.
+    /// Returns the prefix of all canonical queues.
     pub(super) fn queues_prefix(&self) -> String {
         match &self.context {
             Some(context) => context.work_prefix(),

@@ -1,4 +1,4 @@
-//! Every Redis name, each built by a typed function; nowhere else is a key put together.
+//! All keys of the store, each built by a typed function. No other module builds keys.
 
 pub mod bananas;
 pub mod context;

@@ -1,6 +1,7 @@
-//! The names of Nooble4 (`nooble4:…`), in both of its dialects, and those of our own beside them.
+//! Keys of Nooble4 (`nooble4:…`), in both of its dialects, and Meshwork's own keys beside them.
 //!
-//! Services, events and contexts are any text there: nothing is checked or escaped, and `:` passes through.
+//! Names of services, events and contexts are arbitrary text in Nooble4: they are neither checked nor escaped, and
+//! `:` is allowed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,24 +10,23 @@ use crate::name::Namespace;
 
 use super::hero::ScriptName;
 
-/// The environment when none is said. (Nooble4's own services are started with `ENVIRONMENT=development`
-/// unless they are told otherwise.)
+/// Default environment. (Nooble4's own services start with `ENVIRONMENT=development` by default.)
 pub const DEFAULT_ENVIRONMENT: &str = "dev";
-/// Stands where Nooble4 writes the id of one call, in the name of a callback list that all calls share.
+/// Placeholder for the id of a call, in the name of a callback list that all calls share.
 const ANY_CALL: &str = "00000000-0000-0000-0000-000000000000";
 
-/// Which of its two wires a deployment of Nooble4 speaks.
+/// One of the two wire formats of Nooble4.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// Its code: actions in streams with a consumer group.
+    /// The format of Nooble4's code: actions in streams with a consumer group.
     #[default]
     Streams,
-    /// Its standard as it was written down: actions in lists.
+    /// The format of Nooble4's written standard: actions in lists.
     Lists,
 }
 
 impl Dialect {
-    /// The word for it.
+    /// Returns the word for the dialect.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Dialect {
         }
     }
 
-    /// The other one.
+    /// Returns the other dialect.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -51,7 +51,7 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// A word that is no dialect.
+/// An unknown dialect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no dialect of Nooble4: give `streams` or `lists`")]
 pub struct UnknownDialect(String);
@@ -66,7 +66,7 @@ impl FromStr for Dialect {
     }
 }
 
-/// Builds the names of one deployment of Nooble4.
+/// Builds the keys of one deployment of Nooble4.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueManager {
     prefix: Namespace,
@@ -74,25 +74,25 @@ pub struct QueueManager {
     dialect: Dialect,
 }
 
-/// The keys that one queue of actions or callbacks has beside itself.
+/// All keys of one queue of actions or callbacks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct QueueKeys {
     /// The stream, or the list.
     pub queue: String,
-    /// What failed and waits for its next run (a sorted set by time, milliseconds).
+    /// Failed messages that wait for a retry (a sorted set by time, milliseconds).
     pub delayed: String,
-    /// What every key of a message's failed and lost runs begins with; its digest follows.
+    /// Prefix of the keys that count a message's failed and lost runs; the message's digest follows.
     pub tries: String,
-    /// Which workers of ours take from the queue, by the time at which each counts as gone (a sorted set, milliseconds).
+    /// Meshwork's workers of the queue, by the time at which each counts as dead (a sorted set, milliseconds).
     pub workers: String,
-    /// What every list of what one worker has in hand begins with; the worker's name follows.
+    /// Prefix of the lists of messages in flight; the worker's name follows.
     pub processing: String,
-    /// What failed for good (a stream).
+    /// Dead letters (a stream).
     pub dead: String,
 }
 
 impl QueueManager {
-    /// Names under `prefix` (Nooble4's is `nooble4`) in an environment; none and an empty one are
+    /// Returns the keys under `prefix` (Nooble4's is `nooble4`) in an environment. `None` and the empty text mean
     /// [`DEFAULT_ENVIRONMENT`].
     #[must_use]
     pub fn new(prefix: Namespace, environment: Option<&str>, dialect: Dialect) -> Self {
@@ -104,19 +104,19 @@ impl QueueManager {
         }
     }
 
-    /// The first part of every name.
+    /// Returns the first part of every name.
     #[must_use]
     pub fn prefix(&self) -> &Namespace {
         &self.prefix
     }
 
-    /// The second part of every name.
+    /// Returns the second part of every name.
     #[must_use]
     pub fn environment(&self) -> &str {
         &self.environment
     }
 
-    /// The dialect that is spoken.
+    /// Returns the dialect.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         self.dialect
@@ -130,8 +130,8 @@ impl QueueManager {
         }
     }
 
-    /// Where a service takes its actions: `{service}:streams:main`, or the list `{service}[:{context}]:actions`.
-    /// (The context of a stream is ours: Nooble4's code knows none.)
+    /// Queue of a service's actions: `{service}:streams:main`, or the list `{service}[:{context}]:actions`. (The
+    /// context of a stream is Meshwork's: Nooble4's code has none.)
     #[must_use]
     pub fn actions(&self, service: &str, context: Option<&str>) -> String {
         let rest = match self.dialect {
@@ -141,8 +141,8 @@ impl QueueManager {
         self.of(service, context, rest)
     }
 
-    /// Whether a list is one of actions, of whichever service: services of the lists dialect may be on the same server
-    /// whichever dialect this one is of.
+    /// Returns whether a list has actions of any service. Services of the lists dialect may share the server,
+    /// whatever the dialect of this deployment.
     #[must_use]
     pub fn is_actions(&self, list: &str) -> bool {
         list.ends_with(":actions")
@@ -154,8 +154,8 @@ impl QueueManager {
         format!("{service}-group")
     }
 
-    /// The list to which one call is answered. Where calls of a type share one, an id of the process stands in the
-    /// place of the call's.
+    /// Reply list of one call. Where calls of a type share a list, its name has an id of the process instead of the
+    /// call's.
     #[must_use]
     pub fn response(
         &self,
@@ -169,8 +169,8 @@ impl QueueManager {
         self.of(client, context, &rest)
     }
 
-    /// The list to which the callbacks of one event go; with the id of a call, those of that call alone.
-    /// Nooble4's code writes an id always; where its list is shared, one of zeros stands there.
+    /// List of the callbacks of one event, or of one call if its id is given. Nooble4's code always writes an id; the
+    /// name of a shared list has one of zeros.
     #[must_use]
     pub fn callback(
         &self,
@@ -189,27 +189,27 @@ impl QueueManager {
         self.of(client, context, &rest)
     }
 
-    /// The channel on which a service announces an event.
+    /// Channel on which a service publishes an event.
     #[must_use]
     pub fn notifications(&self, origin: &str, event: &str, context: Option<&str>) -> String {
         self.of(origin, context, &format!("notifications:{event}"))
     }
 
-    /// What failed for good of a service's actions: `{service}[:{context}]:actions:dead_letter`.
+    /// Dead letters of a service's actions: `{service}[:{context}]:actions:dead_letter`.
     #[must_use]
     pub fn dead_letter(&self, service: &str, context: Option<&str>) -> String {
         self.of(service, context, "actions:dead_letter")
     }
 
-    /// All keys of a service's queue of actions.
+    /// Returns all keys of a service's queue of actions.
     #[must_use]
     pub fn action_keys(&self, service: &str, context: Option<&str>) -> QueueKeys {
         let dead = self.dead_letter(service, context);
         Self::beside(self.actions(service, context), dead)
     }
 
-    /// All keys of a list of callbacks: of all of an event, or of one call, whose id is the context in a list's name
-    /// that has no other place for it.
+    /// Returns all keys of a list of callbacks: those of an event, or of one call. The lists dialect has no other
+    /// place for the call's id, so that the id becomes the context in the name.
     #[must_use]
     pub fn callback_keys(&self, client: &str, event: &str, call: Option<&str>) -> QueueKeys {
         let context = call.filter(|_| self.dialect == Dialect::Lists);
@@ -229,33 +229,33 @@ impl QueueManager {
         }
     }
 
-    /// The callback that a service waits for as this event under this id: what it asked, and what it wants to know again.
+    /// Record of a callback that a service waits for, by event and id: its question, and the data to restore.
     #[must_use]
     pub fn asked(&self, client: &str, event: &str, correlation_id: &str) -> String {
         self.of(client, None, &format!("mw:asked:{event}:{correlation_id}"))
     }
 
-    /// What an orchestrator has asked for one task or action, and what it was answered (a hash).
+    /// Questions and answers of an orchestrator for one task or action (a hash).
     #[must_use]
     pub fn cycle(&self, client: &str, id: &str) -> String {
         self.of(client, None, &format!("mw:cycle:{id}"))
     }
 
-    /// How the actions of all services went (a stream).
+    /// Trace of the actions of all services (a stream).
     #[must_use]
     pub fn trace(&self) -> String {
         let (prefix, environment) = (&self.prefix, &self.environment);
         format!("{prefix}:{environment}:mw:trace")
     }
 
-    /// The names that scripts use without being given them in each call.
+    /// Returns names that scripts use without receiving them in each call.
     #[must_use]
     pub fn script_names(&self) -> Vec<ScriptName> {
-        // What never is: scripts ask for it where a cluster may be moving the slot.
+        // A key that never exists. Scripts read it where a cluster may be moving the slot.
         vec![("LEASES", format!("{}:mw:none", self.prefix))]
     }
 
-    /// An action type or an event within a name: the streams dialect writes `_` for its dots.
+    /// Returns an action type or an event as a part of a name. The streams dialect writes `_` for its dots.
     fn word(&self, text: &str) -> String {
         match self.dialect {
             Dialect::Streams => text.replace('.', "_"),
@@ -265,14 +265,14 @@ impl QueueManager {
 }
 
 impl QueueKeys {
-    /// The list of what one worker has in hand.
+    /// List of one worker's messages in flight.
     #[must_use]
     pub fn processing_of(&self, worker: &str) -> String {
         format!("{}{worker}", self.processing)
     }
 }
 
-/// The service that an action type names: what stands before its first dot.
+/// Returns the service of an action type: the part before its first dot.
 #[must_use]
 pub fn service_of(action_type: &str) -> &str {
     action_type.split('.').next().unwrap_or_default()

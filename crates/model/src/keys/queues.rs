@@ -1,4 +1,4 @@
-//! The lists of a route, and those that a worker takes from.
+//! Lists of a route, and lists that a worker claims from.
 
 use super::hero::Hero;
 use super::suffix;
@@ -6,13 +6,13 @@ use crate::name::{Group, RoutingKey};
 use crate::route::{Listen, Priority, Route};
 
 impl Route {
-    /// The list that the job's id is pushed to.
+    /// Returns the list to which the job's id is pushed.
     #[must_use]
     pub fn queue(&self, keys: &Hero) -> String {
         format!("{}{}", keys.work_prefix(), self.suffix())
     }
 
-    /// What follows the common beginning of all work queues in the name of that list.
+    /// Returns the part of that list's name after the prefix of all queues.
     pub(crate) fn suffix(&self) -> String {
         let shared = self.shared_suffix();
         match self.priority {
@@ -35,15 +35,16 @@ impl Route {
 }
 
 impl Listen {
-    /// The lists it takes from, part by part: one part in Hero's order (section 8), level by level, and within
-    /// a level instance, group, type; or, with routes, a part for each in Bananas' order, route by route and
-    /// level by level. A list without `:prio` comes before its like with `:prio:1`.
+    /// Returns the lists that the worker claims from, in parts. Without routes there is one part in Hero's order
+    /// (section 8): priority by priority, and within each instance, group, type. With routes there is a part for
+    /// each, in Bananas' order: route by route and priority by priority. A list without `:prio` precedes the same
+    /// list with `:prio:1`.
     #[must_use]
     pub fn queues(&self, keys: &Hero) -> Vec<Vec<String>> {
         self.queues_under(&keys.work_prefix())
     }
 
-    /// The same where all work queues begin with `prefix`.
+    /// Returns the same lists where all queues begin with `prefix`.
     pub(crate) fn queues_under(&self, prefix: &str) -> Vec<Vec<String>> {
         let Some(routes) = &self.routes else {
             let of_type = self.script_type.to_string();
@@ -57,8 +58,8 @@ impl Listen {
             .collect()
     }
 
-    /// The suffixes of a route's lists without priorities: that of the group; for `default`, that of the type too,
-    /// which is where jobs without a route go.
+    /// Returns the suffixes of a route's lists without priorities: that of the group. `default` also has that of the
+    /// type, which receives jobs without a route.
     fn routed(&self, route: &RoutingKey) -> Vec<String> {
         let group = Group::from(route);
         let own = (group == self.group).then(|| self.instance_suffix());

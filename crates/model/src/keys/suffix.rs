@@ -1,68 +1,67 @@
-//! Work queues by what follows their common beginning: `TYPE[:group:GROUP[:inst:INSTANCE]][:prio:LEVEL]`. The
-//! same in the canonical queues of Hero and in those of a context.
+//! Suffixes of queues: `TYPE[:group:GROUP[:inst:INSTANCE]][:prio:LEVEL]`. They are the same in Hero's canonical
+//! queues and in those of a context.
 
 use crate::name::{Group, Instance, NameError, ScriptType};
 use crate::route::{Priority, UnknownPriority};
 
-/// The suffix of a group's queue.
+/// Returns the suffix of a group's queue.
 pub(crate) fn of_group(script_type: &ScriptType, group: &Group) -> String {
     format!("{script_type}:group:{group}")
 }
 
-/// The suffix of one worker's queue.
+/// Returns the suffix of one worker's queue.
 pub(crate) fn of_instance(script_type: &ScriptType, group: &Group, instance: &Instance) -> String {
     format!("{script_type}:group:{group}:inst:{instance}")
 }
 
-/// A queue, or a suffix, for one priority.
+/// Returns a queue, or a suffix, for one priority.
 pub(crate) fn with_priority(queue: &str, priority: Priority) -> String {
     format!("{queue}:prio:{}", priority.level())
 }
 
-/// Why a text names no work queue.
+/// The reason why a text names no queue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoWorkQueue {
-    /// Its parts are not those of a queue.
+    /// The parts are not those of a queue.
     #[error("{text:?} is no work queue: write TYPE[:group:GROUP[:inst:INSTANCE]][:prio:LEVEL]")]
     Parts {
         /// The text.
         text: String,
     },
-    /// A name in it cannot be one.
+    /// A name in the text is not valid.
     #[error("{text:?} is no work queue: {source}")]
     Name {
         /// The text.
         text: String,
-        /// What is wrong with the name.
+        /// The fault of the name.
         source: NameError,
     },
-    /// Its priority is none.
+    /// The priority is not valid.
     #[error("{text:?} is no work queue: {source}")]
     Priority {
         /// The text.
         text: String,
-        /// What is wrong with the priority.
+        /// The fault of the priority.
         source: UnknownPriority,
     },
 }
 
-/// What the name of a work queue says, as it stands there: clients of another make name types and groups as
-/// they like.
+/// The parts of a queue's name, unchecked: foreign clients choose names of types and groups freely.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueueParts {
-    /// What its jobs are run by.
+    /// Type of its jobs.
     pub script_type: String,
-    /// The group it is for, if it is for one.
+    /// Group of the queue, if it has one.
     pub group: Option<String>,
-    /// The worker it is for, if it is for one.
+    /// Instance of the queue, if it has one.
     pub instance: Option<String>,
-    /// How urgent its jobs are; `:prio:1` and no suffix are the same.
+    /// Priority of its jobs; `:prio:1` and no suffix are the same.
     pub priority: Priority,
 }
 
 impl QueueParts {
-    /// Takes a suffix apart; nothing for a text that is none.
+    /// Parses a suffix; `None` if the text is not one.
     pub(super) fn of_suffix(suffix: &str) -> Option<Self> {
         let parts: Vec<_> = suffix.split(':').collect();
         let (parts, priority) = match parts.as_slice() {
@@ -84,11 +83,11 @@ impl QueueParts {
     }
 }
 
-/// The suffix that `text` names: by a whole name that begins with `prefix`, or by what follows it. A priority may be
-/// a word.
+/// Returns the suffix that `text` names: by a whole name that begins with `prefix`, or by the part after it. A
+/// priority may be a word.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The text names no queue.
 pub(super) fn named(text: &str, prefix: &str) -> Result<String, NoWorkQueue> {
     let short = text.strip_prefix(prefix).unwrap_or(text);
     let own = || text.to_owned();

@@ -1,4 +1,4 @@
-//! An action: what one service asks of another, and what it is told back by a callback.
+//! An action: a request of one service to another, or the callback that answers it.
 
 use std::cell::LazyCell;
 
@@ -9,54 +9,54 @@ use super::json::Json;
 use super::{Data, Fresh, Writer};
 use crate::keys::nooble::Dialect;
 
-/// An action. Ids are UUIDs in small letters; in the dialect of lists, tenant, user and session are any text.
+/// An action. Ids are UUIDs in lower case. In the lists dialect, tenant, user and session are any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// The message's own id.
+    /// Id of this message.
     pub action_id: String,
-    /// What is asked: the service, a dot, and what it is to do.
+    /// Type of the request: the service, a dot, and the operation.
     pub action_type: String,
-    /// When it was written.
+    /// Time of creation.
     pub timestamp: String,
-    /// Whose it is. (Streams: must be there.)
+    /// Tenant. (Streams: required.)
     pub tenant_id: Option<String>,
-    /// The conversation that it belongs to. (Streams: must be there.)
+    /// Conversation. (Streams: required.)
     pub session_id: Option<String>,
-    /// The whole request of a user that it is a step of. (Streams: must be there; lists have none.)
+    /// Task: the user's whole request, of which this action is one step. (Streams: required; not in lists.)
     pub task_id: Option<String>,
     /// The user.
     pub user_id: Option<String>,
-    /// The agent. (Streams: must be there; lists have none.)
+    /// Agent. (Streams: required; not in lists.)
     pub agent_id: Option<String>,
-    /// Which service asks. (Streams: must be there.)
+    /// Service that sends the action. (Streams: required.)
     pub origin_service: Option<String>,
-    /// What ties an answer to its question.
+    /// Id that connects an answer to its question.
     pub correlation_id: Option<String>,
-    /// The trace that all of a task's messages belong to.
+    /// Trace of all messages of a task.
     pub trace_id: Option<String>,
-    /// The list that the answer goes to.
+    /// List that receives the answer.
     pub callback_queue_name: Option<String>,
-    /// With it, the answer is an action of this type; without, a [`super::Response`].
+    /// Type of the answering action. Without it, the answer is a [`super::Response`].
     pub callback_action_type: Option<String>,
-    /// Settings for who carries a conversation. (Streams only, as the other two.)
+    /// Settings of the service that runs the conversation. (This and the next two: streams only.)
     pub execution_config: Option<Data>,
-    /// Settings for who asks a model.
+    /// Settings of the service that queries a model.
     pub query_config: Option<Data>,
-    /// Settings for who searches.
+    /// Settings of the service that searches.
     pub rag_config: Option<Data>,
-    /// What it is about, an object.
+    /// Data of the action, an object.
     pub data: Data,
-    /// What else there is to say, an object.
+    /// Metadata, an object.
     pub metadata: Option<Data>,
     /// Fields that Nooble4 does not know. (Lists drop them.)
     pub extra: Vec<(String, Data)>,
 }
 
 impl Action {
-    /// Reads one. What it may leave out, and does, comes from `fresh`, which is called then.
+    /// Reads an action. `fresh` is called for values that are missing and optional.
     ///
     /// # Errors
-    /// If Nooble4's model would refuse it: everything that is wrong with it.
+    /// All faults, if Nooble4's model would refuse the action.
     pub fn read(
         bytes: &[u8],
         dialect: Dialect,
@@ -132,10 +132,10 @@ impl Action {
         })
     }
 
-    /// Whether services can read the ids and the settings that somebody put together.
+    /// Checks the ids and settings of an action that was built here.
     ///
     /// # Errors
-    /// Every id that is no UUID, where the dialect wants one, and every setting that Nooble4's models refuse.
+    /// Every id that is not a UUID where the dialect requires one, and every setting that Nooble4's models refuse.
     pub fn check(&self, dialect: Dialect) -> Result<(), InvalidEnvelope> {
         let of_streams = dialect == Dialect::Streams;
         let bad_id = |(field, id): (&str, &Option<String>)| {
@@ -179,7 +179,7 @@ impl Action {
         }
     }
 
-    /// As Nooble4's model writes it.
+    /// Returns the action as Nooble4's model writes it.
     #[must_use]
     pub fn write(&self, dialect: Dialect) -> String {
         let mut to = Writer::new();

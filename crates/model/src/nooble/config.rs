@@ -1,14 +1,13 @@
-//! The settings that an action may carry for the services that it goes to. Nooble4 reads them strictly, and
-//! writes each of them out.
+//! Settings that an action may carry for its services. Nooble4 reads them strictly, and writes each of them.
 
 use super::fields::{Fault, Fields};
 use super::json::Json;
 
-/// What a setting may be.
+/// Type of a setting.
 enum Kind {
-    /// A whole number from one to another.
+    /// A whole number in this range.
     Whole(i64, i64),
-    /// A number from one to another.
+    /// A number in this range.
     Number(f64, f64),
     Truth,
     Text,
@@ -16,14 +15,13 @@ enum Kind {
     Word(&'static [&'static str]),
     /// At least one text.
     Texts,
-    /// Texts; or nothing.
+    /// Texts, or null.
     MaybeTexts,
-    /// A whole number; or nothing.
+    /// A whole number, or null.
     MaybeWhole,
 }
 
-/// A setting: its name, what it may be, and what it is where it is not given (as it is written; None if it must
-/// be given).
+/// A setting: its name, type, and default as JSON (`None` if the setting is required).
 struct Setting(&'static str, Kind, Option<&'static str>);
 
 const MOST: i64 = i64::MAX;
@@ -81,19 +79,19 @@ const RAG: &[Setting] = &[
     Setting("max_text_length", Kind::MaybeWhole, Some("null")),
 ];
 
-/// The settings of an action by the name of their field.
+/// Settings of an action by the name of their field.
 pub(super) const ALL: [(&str, Config); 3] = [
     ("execution_config", Config(EXECUTION)),
     ("query_config", Config(QUERY)),
     ("rag_config", Config(RAG)),
 ];
 
-/// One of the three.
+/// One of the three groups of settings.
 #[derive(Clone, Copy)]
 pub(super) struct Config(&'static [Setting]);
 
 impl Config {
-    /// As it is written again, or all that is wrong with it.
+    /// Returns the settings as they are written again, or all their faults.
     pub(super) fn read(self, value: Json<'_>) -> Result<String, Vec<Fault>> {
         let Json::Object(object) = value else {
             let field = String::new();
@@ -103,7 +101,7 @@ impl Config {
         let mut fields = Fields::within(object);
         let mut out = String::from("{");
         for (at, Setting(name, kind, default)) in self.0.iter().enumerate() {
-            // Known names are plain.
+            // Known names need no escapes.
             out.push_str(if at > 0 { ",\"" } else { "\"" });
             out.push_str(name);
             out.push_str("\":");
@@ -168,10 +166,10 @@ fn within<T: PartialOrd>(value: &T, least: &T, most: &T) -> Result<(), &'static 
     Ok(())
 }
 
-/// A whole number, or what theirs takes for one: a text of it, yes or no.
+/// Reads a whole number, or a value that Nooble4 converts to one: a text, or a boolean.
 fn whole(value: Json<'_>, least: i64, most: i64) -> Result<Json<'static>, &'static str> {
     let number: i64 = match value {
-        // A whole number may be written as one with nothing behind its point.
+        // A whole number may be written with `.0`.
         Json::Number(text) => {
             let text = text.strip_suffix(".0").unwrap_or(&text);
             text.parse().map_err(|_| "int_from_float")?
@@ -190,7 +188,7 @@ fn whole(value: Json<'_>, least: i64, most: i64) -> Result<Json<'static>, &'stat
     Ok(Json::Number(number.to_string().into()))
 }
 
-/// A number, or what theirs takes for one: a text of it, yes or no.
+/// Reads a number, or a value that Nooble4 converts to one: a text, or a boolean.
 fn number(value: Json<'_>, least: f64, most: f64) -> Result<Json<'static>, &'static str> {
     let number: f64 = match value {
         Json::Number(text) => text.parse().map_err(|_| "float_type")?,
@@ -206,7 +204,7 @@ fn number(value: Json<'_>, least: f64, most: f64) -> Result<Json<'static>, &'sta
     Ok(Json::Number(written.into()))
 }
 
-/// The text of a number without blanks around it and `_` between its digits.
+/// Returns the text of a number without blanks around it and `_` between its digits.
 fn without_separators(text: &str) -> Option<String> {
     let text = text.trim();
     let loose = text.starts_with('_') || text.ends_with('_') || text.contains("__");

@@ -1,4 +1,4 @@
-//! Reading an envelope's fields one after the other, and what was wrong with them.
+//! Sequential reader for the fields of an envelope, which collects the faults.
 
 use std::{fmt, vec};
 
@@ -7,12 +7,12 @@ use super::json::{Field, Json, Object};
 use super::{Data, time};
 use crate::keys::nooble::Dialect;
 
-/// A field that is not as it must be.
+/// A field that is not valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The field; within others with dots, and empty for the whole.
+    /// The field; nested ones with dots, and empty for the whole.
     pub field: String,
-    /// What is wrong, in the word that Nooble4's models have for it.
+    /// Kind of the fault, in the word of Nooble4's models.
     pub kind: &'static str,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// The same, of a field within another.
+    /// Returns the same fault, of a field within another one.
     pub(super) fn within(self, field: &str) -> Self {
         Self {
             field: format!("{field}.{}", self.field),
@@ -35,13 +35,13 @@ impl Fault {
     }
 }
 
-/// Why a text is no envelope.
+/// The reason why a text is not an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the {what} is not valid: {}", told(.faults))]
 pub struct InvalidEnvelope {
-    /// What it was to be.
+    /// Expected kind of envelope.
     pub what: &'static str,
-    /// Everything that is wrong with it.
+    /// All faults.
     pub faults: Vec<Fault>,
 }
 
@@ -50,21 +50,21 @@ fn told(faults: &[Fault]) -> String {
     faults.join(", ")
 }
 
-/// The fields that are left to read, and what was wrong with those before.
+/// Fields that have not been read, and the faults of those that have.
 ///
-/// They come nearly always in the order in which they are asked for: the next one is mostly the one that is wanted.
+/// Fields nearly always come in the order in which they are read, so the next one is usually the right one.
 pub(super) struct Fields<'a> {
     what: &'static str,
-    /// Those that stood before one that was asked for already.
+    /// Unread fields before the last one that was read.
     passed: Vec<Field<'a>>,
-    /// Those behind it.
+    /// Fields after it.
     ahead: vec::IntoIter<Field<'a>>,
     faults: Vec<Fault>,
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of a text. Of a name that comes twice, models that drop what they do not know (lists) take the
-    /// first value, the others the last.
+    /// Reads the fields of a text. Of duplicate names, models that drop unknown fields (lists) take the first value,
+    /// the others the last.
     pub(super) fn read(
         what: &'static str,
         bytes: &'a [u8],
@@ -88,7 +88,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The fields of an object within.
+    /// Returns the fields of a nested object.
     pub(super) fn within(object: Object<'a>) -> Self {
         Self {
             what: "",
@@ -103,13 +103,13 @@ impl<'a> Fields<'a> {
         self.faults.push(Fault { field, kind });
     }
 
-    /// Adds what was wrong within a field.
+    /// Adds the faults of a nested object.
     pub(super) fn faults_of(&mut self, field: &str, faults: Vec<Fault>) {
         let within = faults.into_iter().map(|fault| fault.within(field));
         self.faults.extend(within);
     }
 
-    /// A field's value, if it is there.
+    /// Returns the value of a field, if it is present.
     pub(super) fn take(&mut self, name: &str) -> Option<Json<'a>> {
         let is = |(is, _): &Field<'a>| is == name;
         let Some(at) = self.ahead.as_slice().iter().position(is) else {
@@ -122,12 +122,12 @@ impl<'a> Fields<'a> {
         self.ahead.next().map(|(_, value)| value)
     }
 
-    /// What is left, in its order.
+    /// Returns the unread fields, in order.
     fn left(self) -> impl Iterator<Item = Field<'a>> {
         self.passed.into_iter().chain(self.ahead)
     }
 
-    /// A field that must be there, read by `read`, which gives a word for what is wrong.
+    /// Reads a required field. `read` returns a word for a fault.
     pub(super) fn required<T>(
         &mut self,
         name: &str,
@@ -140,7 +140,7 @@ impl<'a> Fields<'a> {
         value.map_err(|kind| self.fault(name, kind)).ok()
     }
 
-    /// A field that may be missing; what then, `default` says.
+    /// Reads an optional field; `default` returns the value of a missing one.
     pub(super) fn or<T>(
         &mut self,
         name: &str,
@@ -153,7 +153,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field that may be missing or null.
+    /// Reads a field that may be missing or null.
     pub(super) fn maybe<T>(
         &mut self,
         name: &str,
@@ -165,7 +165,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// What is left, if nothing was wrong.
+    /// Returns the unread fields, if there was no fault.
     pub(super) fn rest(self) -> Result<Vec<(String, Data)>, InvalidEnvelope> {
         if !self.faults.is_empty() {
             let Self { what, faults, .. } = self;
@@ -175,7 +175,7 @@ impl<'a> Fields<'a> {
         Ok(self.left().map(data).collect())
     }
 
-    /// The names that are left, and what was wrong.
+    /// Returns the names of unread fields, and the faults.
     pub(super) fn ends(mut self) -> (Vec<String>, Vec<Fault>) {
         let faults = std::mem::take(&mut self.faults);
         let names = self.left().map(|(name, _)| name.into_owned());
@@ -217,7 +217,7 @@ pub(super) fn object(value: Json<'_>) -> Result<Data, &'static str> {
     }
 }
 
-/// Yes or no, in the words that theirs take for it.
+/// Reads a boolean, in any form that Nooble4 accepts.
 pub(super) fn truth(value: Json<'_>) -> Result<bool, &'static str> {
     let word = match &value {
         Json::Bool(is) => return Ok(*is),

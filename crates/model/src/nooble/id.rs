@@ -1,12 +1,12 @@
-//! Ids of Nooble4: UUIDs in each of the forms that its models read, written in one.
+//! Ids of Nooble4: UUIDs, read in each form that its models accept, and written in one.
 
 use std::borrow::Cow;
 
 /// The length of a UUID with its hyphens.
 const HYPHENATED: usize = 36;
-/// Where these stand.
+/// Positions of the hyphens.
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
-/// The same, place by place.
+/// The same positions as a mask.
 const IS_HYPHEN: [bool; HYPHENATED] = {
     let mut places = [false; HYPHENATED];
     let [a, b, c, d] = HYPHENS;
@@ -14,14 +14,14 @@ const IS_HYPHEN: [bool; HYPHENATED] = {
     places
 };
 
-/// A UUID in small letters with hyphens; None for what is none. It may come without hyphens, in braces, or
-/// after `urn:uuid:`.
+/// Returns a UUID in lower case with hyphens, or `None` if the text is not one. It may be without hyphens, in braces,
+/// or after `urn:uuid:`.
 #[must_use]
 pub fn uuid(text: &str) -> Option<String> {
     written(Cow::Borrowed(text))
 }
 
-/// The same of a text that may be kept, if it is written as it is.
+/// Does the same, without a copy where the text is in canonical form.
 pub(super) fn written(text: Cow<'_, str>) -> Option<String> {
     if is_written(&text) {
         return Some(text.into_owned());
@@ -30,13 +30,13 @@ pub(super) fn written(text: Cow<'_, str>) -> Option<String> {
     std::str::from_utf8(&written).ok().map(str::to_owned)
 }
 
-/// Whether a text is a UUID, in whatever form.
+/// Returns whether a text is a UUID, in any form.
 pub(super) fn is_uuid(text: &str) -> bool {
     is_written(text) || in_any_form(text).is_some()
 }
 
-/// Whether a text is a UUID in the form that is written. Nearly all are: so it looks at all bytes alike, which the
-/// compiler does for many at once.
+/// Returns whether a text is a UUID in canonical form, as nearly all are. The check treats all bytes alike, so that
+/// the compiler can vectorize it.
 fn is_written(text: &str) -> bool {
     let Ok(bytes) = <&[u8; HYPHENATED]>::try_from(text.as_bytes()) else {
         return false;
@@ -48,7 +48,7 @@ fn is_written(text: &str) -> bool {
     })
 }
 
-/// A UUID in any form, in the one that is written.
+/// Converts a UUID in any form to the canonical one.
 fn in_any_form(text: &str) -> Option<[u8; HYPHENATED]> {
     let braced = text.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
     let hyphenated = text.strip_prefix("urn:uuid:").or(braced);
@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// Byte by byte, as it was before most ids were seen to be written already.
+    /// The former conversion, byte by byte.
     fn by_hand(text: &str) -> Option<String> {
         let braced = text.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
         let hyphenated = text.strip_prefix("urn:uuid:").or(braced);

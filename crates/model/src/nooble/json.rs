@@ -1,21 +1,21 @@
-//! JSON as Nooble4's models read and write it: `NaN` is read, of a name that comes twice the last value
-//! counts, whole numbers keep all their digits; it is written without blanks, in UTF-8. Here are the values and
-//! how they are written; what reads them is in `reader`.
+//! JSON as Nooble4's models read and write it. `NaN` is read, of duplicate names the last value counts, and whole
+//! numbers keep all their digits. It is written without blanks, in UTF-8. This module has the values and the writer;
+//! `reader` has the reader.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::plain::special;
 
-/// Room for a value that is written: more, and the text grows.
+/// Initial capacity for a value that is written.
 const USUAL_LENGTH: usize = 256;
 
-/// A value. Names, texts and numbers are pieces of the text that was read, where they stand there as they are.
+/// A value. Names, texts and numbers borrow from the text where its form is the one that is written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Json<'a> {
     Null,
     Bool(bool),
-    /// A number as it is written again.
+    /// A number in the form that is written.
     Number(Cow<'a, str>),
     Text(Cow<'a, str>),
     List(Vec<Self>),
@@ -28,14 +28,14 @@ pub(super) type Field<'a> = (Cow<'a, str>, Json<'a>);
 /// An object.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Object<'a> {
-    /// Each name once, in the order in which they came first.
+    /// Each name once, in the order of its first occurrence.
     pub(super) fields: Vec<Field<'a>>,
-    /// The text that it was read from, if it is written as just that.
+    /// The source text, if the object is written exactly so.
     pub(super) written: Option<&'a str>,
 }
 
 impl Json<'_> {
-    /// Writes it.
+    /// Appends the value as JSON.
     pub(super) fn write(&self, out: &mut String) {
         match self {
             Self::Null => out.push_str("null"),
@@ -57,7 +57,7 @@ impl Json<'_> {
         }
     }
 
-    /// As text.
+    /// Returns the value as JSON.
     pub(super) fn text(&self) -> String {
         if let Self::Object(Object {
             written: Some(text),
@@ -90,14 +90,14 @@ impl Object<'_> {
     }
 }
 
-/// Writes a text between quotes.
+/// Appends a text between quotes.
 pub(super) fn write_text(text: &str, out: &mut String) {
     out.push('"');
     write_escaped(text, out);
     out.push('"');
 }
 
-/// Writes what stands between the quotes of a text.
+/// Appends the part of a text between the quotes.
 pub(super) fn write_escaped(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(at) = special(rest.as_bytes()) {
@@ -113,7 +113,7 @@ pub(super) fn write_escaped(text: &str, out: &mut String) {
             8 => out.push_str("\\b"),
             12 => out.push_str("\\f"),
             other => {
-                // Writing into memory does not fail.
+                // Writing to a string does not fail.
                 let _ = write!(out, "\\u{other:04x}");
             }
         }
@@ -121,10 +121,10 @@ pub(super) fn write_escaped(text: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-/// A float as it is written; None for what JSON has no number for.
+/// Returns a float as JSON; `None` if JSON has no such number.
 pub(super) fn float(number: f64) -> Option<String> {
     let written = serde_json::Number::from_f64(number)?.to_string();
-    // Theirs writes no sign before an exponent that has none.
+    // Nooble4 writes no sign before a positive exponent.
     Some(written.replace("e+", "e"))
 }
 
@@ -135,7 +135,7 @@ mod tests {
     use super::super::reader::{FEW_FIELDS, MAX_DEPTH, MAX_DIGITS};
     use super::*;
 
-    /// A value of which no text is kept.
+    /// Removes all kept source texts.
     fn without_texts(value: Json<'_>) -> Json<'_> {
         match value {
             Json::List(items) => Json::List(items.into_iter().map(without_texts).collect()),
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Whether the text of an object is kept; if it is, it must be what is written.
+    /// Returns whether the text of an object is kept. If so, the text must equal the written form.
     fn is_kept(text: &str) -> bool {
         let Some(value @ Json::Object(_)) = Json::read(text) else {
             return false;
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(value.text(), r#"{"a":{"b":1},"c":{"b":1},"d":{"b":2}}"#);
     }
 
-    /// Objects as they are written and as they are not.
+    /// Objects in written form and in other forms.
     fn objects() -> impl Strategy<Value = String> {
         let alone = prop_oneof![
             "-?(0|[1-9][0-9]{0,3})",
@@ -255,7 +255,7 @@ mod tests {
             prop_assert!(Json::read(&text).is_some());
             is_kept(&text);
             let written = Json::read(&text).map(|value| without_texts(value).text()).unwrap();
-            // What was written once is kept, unless there is a control character in it that has no short form.
+            // Written text is kept, unless it has a control character without a short form.
             prop_assert!(is_kept(&written) || written.contains("\\u00"), "{}", written);
         }
     }

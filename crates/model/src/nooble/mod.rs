@@ -1,6 +1,6 @@
-//! Actions of Nooble4, which its services send each other: what is asked ([`Action`]) and answered
-//! ([`Response`]), as its models read and write them in either dialect. Ids and times that a reader has to make up
-//! are given to it, since nothing here knows a clock.
+//! Actions of Nooble4, which its services send to each other: requests ([`Action`]) and answers ([`Response`]), as
+//! its models read and write them in either dialect. The caller passes in new ids and the time, because this crate
+//! has no clock.
 
 mod action;
 mod config;
@@ -28,61 +28,61 @@ pub use traced::{Ended, Traced};
 
 use json::Json;
 
-/// What a reader puts where an envelope says nothing.
+/// Values for missing fields of an envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fresh {
     /// A new id for the message.
     pub action_id: String,
     /// A new id for the trace.
     pub trace_id: String,
-    /// The time, as [`micros`] writes it.
+    /// The time, in the format of [`micros`].
     pub now: String,
 }
 
-/// A value in JSON, as text: numbers of any size and the order of names stay.
+/// A JSON value as text, which keeps numbers of any size and the order of names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Data(String);
 
-/// Why something is no data of an action.
+/// The reason why a value is not data of an action.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidData {
-    /// It cannot be written as JSON.
+    /// The value cannot be serialized as JSON.
     #[error("the data cannot be written as JSON: {0}")]
     Unwritable(#[source] serde_json::Error),
-    /// It is JSON, and no object.
+    /// The value is JSON, but not an object.
     #[error("data is an object of JSON: give names and values between braces, not {0}")]
     NoObject(&'static str),
-    /// It is no JSON.
+    /// The text is not JSON.
     #[error("the data is no JSON")]
     NoJson,
 }
 
 impl Data {
-    /// Nothing: `{}`.
+    /// Returns the empty object: `{}`.
     #[must_use]
     pub fn empty() -> Self {
         Self("{}".to_owned())
     }
 
-    /// An object.
+    /// Serializes a value to an object.
     ///
     /// # Errors
-    /// If it cannot be written as JSON, or is no object there.
+    /// The value cannot be serialized as JSON, or is not an object.
     pub fn of(value: &(impl Serialize + ?Sized)) -> Result<Self, InvalidData> {
         let text = serde_json::to_string(value).map_err(InvalidData::Unwritable)?;
         match text.as_bytes().first() {
-            // Large numbers are written in another way than theirs.
+            // serde_json writes large numbers differently from Nooble4.
             Some(b'{') if text.contains("e+") => Self::parse(&text),
             Some(b'{') => Ok(Self(text)),
             _ => Err(InvalidData::NoObject(kind(&text))),
         }
     }
 
-    /// An object from its text.
+    /// Parses the text of an object.
     ///
     /// # Errors
-    /// If the text is no JSON, or no object.
+    /// The text is not JSON, or not an object.
     pub fn parse(text: &str) -> Result<Self, InvalidData> {
         match Json::read(text) {
             Some(value @ Json::Object(_)) => Ok(Self(value.text())),
@@ -91,16 +91,16 @@ impl Data {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// As a type of the caller's.
+    /// Deserializes the data.
     ///
     /// # Errors
-    /// If it is not of that type.
+    /// The data has another type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(&self.0)
     }
@@ -127,7 +127,7 @@ impl fmt::Display for Data {
     }
 }
 
-/// What a text of JSON is, in words.
+/// Returns the kind of a JSON text, for messages.
 fn kind(text: &str) -> &'static str {
     match text.as_bytes().first() {
         Some(b'[') => "a list",
@@ -138,10 +138,10 @@ fn kind(text: &str) -> &'static str {
     }
 }
 
-/// Room for an envelope: more, and the text grows.
+/// Initial capacity for an envelope.
 const USUAL_LENGTH: usize = 1024;
 
-/// Writes an object of which the values are texts, or JSON already.
+/// Writes an object whose values are texts, or already JSON.
 struct Writer(String);
 
 impl Writer {
@@ -160,7 +160,7 @@ impl Writer {
         }
     }
 
-    /// A text. Names of fields that are known are plain, here and in the next.
+    /// Writes a text field. Names of known fields need no escapes, here and in the next function.
     fn text(&mut self, name: &str, value: &str) {
         self.begin();
         self.0.push_str(name);
@@ -176,7 +176,7 @@ impl Writer {
         self.0.push_str(value);
     }
 
-    /// A field of any name.
+    /// Writes a field with any name.
     fn extra(&mut self, name: &str, value: &Data) {
         self.begin();
         json::write_escaped(name, &mut self.0);

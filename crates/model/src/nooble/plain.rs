@@ -1,15 +1,16 @@
-//! Finds the end of what is plain in a text, many bytes at a time: most of a message is looked at for nothing else.
+//! Search for the end of plain text, many bytes at a time. Most of a message is read only for this.
 
-/// So many bytes at a time are asked whether any is special, which the compiler does at once.
+/// Number of bytes that are checked at once; the compiler vectorizes the check.
 const WIDE: usize = 32;
-/// So many bytes are a word.
+/// Number of bytes in a word.
 const WORD: usize = size_of::<u64>();
-/// A word of which each byte is one.
+/// A word whose bytes are all 1.
 const ONES: u64 = u64::MAX / 0xff;
-/// A word of which each byte has its highest bit set, and no other.
+/// A word whose bytes have only the highest bit set.
 const HIGHS: u64 = ONES << 7;
 
-/// Where the first character stands that a text of JSON does not have as it is; each is one byte.
+/// Returns the position of the first byte that JSON does not allow unescaped in a text. Each such character is one
+/// byte.
 pub(super) fn special(bytes: &[u8]) -> Option<usize> {
     let (wide, _) = bytes.as_chunks::<WIDE>();
     let plain = wide.iter().take_while(|chunk| !has_special(chunk));
@@ -17,7 +18,7 @@ pub(super) fn special(bytes: &[u8]) -> Option<usize> {
     Some(begin + special_soon(&bytes[begin..])?)
 }
 
-/// The same, where it is known to be near: a name is too short for many bytes at a time.
+/// Does the same for short texts, as names, which have too few bytes for the wide check.
 pub(super) fn special_soon(bytes: &[u8]) -> Option<usize> {
     let in_word = |word: &[u8; WORD]| match specials(u64::from_le_bytes(*word)) {
         0 => None,
@@ -30,14 +31,14 @@ pub(super) fn special_soon(bytes: &[u8]) -> Option<usize> {
         }
     }
     match bytes.last_chunk() {
-        // What is left of a word is the end of one that begins before, where nothing is special.
+        // The last word overlaps the previous one, which has no special byte.
         Some(last) if !rest.is_empty() => Some(bytes.len() - WORD + in_word(last)?),
         Some(_) => None,
         None => bytes.iter().position(|byte| has_special(&[*byte])),
     }
 }
 
-/// Whether any byte is special. It does not stop at the first, and adds up bytes: the compiler makes few steps of it.
+/// Returns whether any byte is special. It does not stop at the first one, so that the compiler can vectorize it.
 fn has_special<const N: usize>(bytes: &[u8; N]) -> bool {
     let any = bytes.iter().fold(0, |any, byte| {
         any | u8::from(*byte < b' ') | u8::from(*byte == b'"') | u8::from(*byte == b'\\')
@@ -45,9 +46,9 @@ fn has_special<const N: usize>(bytes: &[u8; N]) -> bool {
     any != 0
 }
 
-/// The lowest bit that is set is in the first special byte of a word; what is above it tells nothing.
+/// Marks special bytes of a word. Only the lowest mark is exact.
 fn specials(word: u64) -> u64 {
-    // A byte below another borrows from the next, which is why only the lowest counts.
+    // A byte below another one borrows from the next byte, so only the lowest mark counts.
     let below = |word: u64, least: u8| word.wrapping_sub(ONES * u64::from(least)) & !word;
     let is = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
     (below(word, b' ') | is(b'"') | is(b'\\')) & HIGHS

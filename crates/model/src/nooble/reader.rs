@@ -1,5 +1,4 @@
-//! Reads JSON as Nooble4's models do. What stands in a text as it is written again is not copied: a piece of the
-//! text stands for it.
+//! Reads JSON as Nooble4's models do. A piece of text that is in written form is borrowed, not copied.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,25 +6,25 @@ use std::collections::HashMap;
 use super::json::{Field, Json, Object, float};
 use super::plain::{special, special_soon};
 
-/// How deep values may be nested: what Nooble4's reader allows.
+/// Greatest depth of nested values, as in Nooble4's reader.
 pub(super) const MAX_DEPTH: usize = 200;
 
-/// The most digits of a whole number: theirs reads no more.
+/// Greatest number of digits in a whole number, as in Nooble4's reader.
 pub(super) const MAX_DIGITS: usize = 4300;
 
-/// Of an object with up to so many fields, names are looked for one by one: a table would cost more.
+/// Objects with up to this many fields are searched name by name, which is faster than a table.
 pub(super) const FEW_FIELDS: usize = 32;
 
-/// Room for the fields of an envelope: more, and it grows.
+/// Initial capacity for the fields of an envelope.
 const USUAL_FIELDS: usize = 20;
 
 impl<'a> Json<'a> {
-    /// Reads a text that is one value and nothing else. None if it is not.
+    /// Reads a text of exactly one value; `None` otherwise.
     pub(super) fn read(text: &'a str) -> Option<Self> {
         Self::read_as(text, false)
     }
 
-    /// The same; with `first`, of a name that comes twice in the outermost object the first value counts.
+    /// Does the same. With `first`, the first value of duplicate names in the outermost object counts.
     pub(super) fn read_as(text: &'a str, first: bool) -> Option<Self> {
         let mut reader = Reader {
             text,
@@ -42,9 +41,9 @@ impl<'a> Json<'a> {
 struct Reader<'a> {
     text: &'a str,
     at: usize,
-    /// Where the last thing ends that is written in another way than it stands.
+    /// End of the last part of the text that is not in written form.
     changed: usize,
-    /// Of a name that comes twice in the outermost object the first value counts.
+    /// True if the first value of duplicate names in the outermost object counts.
     first: bool,
 }
 
@@ -75,7 +74,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A number that JSON does not know, which is written as nothing.
+    /// Reads a number that JSON does not have, which is written as null.
     fn no_number(&mut self, word: &str) -> Option<Json<'a>> {
         let null = self.word(word, Json::Null);
         self.changed = self.at;
@@ -135,7 +134,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An object that was read from where it begins to here.
+    /// Returns an object whose text begins at `begin` and ends here.
     fn object_of(&self, fields: Vec<Field<'a>>, begin: usize) -> Json<'a> {
         let as_it_stands = self.changed <= begin;
         let written = as_it_stands.then(|| &self.text[begin..self.at]);
@@ -159,7 +158,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text, of which `end` finds where it may end.
+    /// Reads a text. `end` finds its possible end.
     fn string(&mut self, end: impl FnOnce(&[u8]) -> Option<usize>) -> Option<Cow<'a, str>> {
         self.byte(b'"')?;
         let begin = self.at;
@@ -170,13 +169,13 @@ impl<'a> Reader<'a> {
         self.text.get(begin..self.at - 1).map(Cow::Borrowed)
     }
 
-    /// The rest of a text that began there, up to here without anything special.
+    /// Reads the rest of a text that began at `begin` and has no special byte so far.
     fn escaped(&mut self, begin: usize) -> Option<String> {
         let bytes = self.text.as_bytes();
         let mut changed = false;
         while self.byte(b'"').is_none() {
             self.byte(b'\\')?;
-            // The others have more than one form, or another than this one.
+            // The other escapes have several forms, or another written form.
             changed |= !matches!(
                 self.peek()?,
                 b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't'
@@ -187,7 +186,7 @@ impl<'a> Reader<'a> {
         if changed {
             self.changed = self.at;
         }
-        // It refuses halves of a pair of surrogates, as theirs does.
+        // serde_json refuses unpaired surrogates, like Nooble4.
         serde_json::from_str(self.text.get(begin - 1..self.at)?).ok()
     }
 
@@ -209,22 +208,22 @@ impl<'a> Reader<'a> {
         if number.as_deref() != Some(text) {
             self.changed = self.at;
         }
-        // What is too large for a float is no number in theirs either.
+        // A number beyond the range of a float is null in Nooble4, too.
         Some(number.map_or(Json::Null, Json::Number))
     }
 }
 
-/// The names that an object has so far.
+/// Names of an object's fields so far.
 #[derive(Default)]
 struct Names<'a> {
-    /// A bit for each name, which others may share: most names are seen to be new without a look at the others.
+    /// A bit for each name, possibly shared. Most names are known to be new without a comparison.
     marks: u64,
-    /// Where names stand, beyond a few, as far as they were looked for.
+    /// Positions of the names that were looked up, in objects with many fields.
     places: Option<HashMap<Cow<'a, str>, usize>>,
 }
 
 impl<'a> Names<'a> {
-    /// Where a name stands among the fields so far, to which it is added otherwise.
+    /// Returns the position of a name among the fields so far, or registers the name as new.
     fn place(&mut self, name: &str, fields: &[Field<'a>]) -> Option<usize> {
         let mark = mark(name);
         if self.marks & mark == 0 {
@@ -242,7 +241,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// One of 64 bits, by what is quickly seen of a name and tells those of envelopes apart.
+/// Returns one of 64 bits for a name, by features that are cheap and differ among names in envelopes.
 fn mark(name: &str) -> u64 {
     let bytes = name.as_bytes();
     let ends = bytes.first().zip(bytes.last());

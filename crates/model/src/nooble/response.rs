@@ -1,4 +1,4 @@
-//! A response: how an action went, told to who waits for it.
+//! A response: the outcome of an action, sent to its caller.
 
 use std::cell::LazyCell;
 
@@ -7,55 +7,55 @@ use super::json::Json;
 use super::{Data, Fresh, Writer};
 use crate::keys::nooble::Dialect;
 
-/// What an action failed with.
+/// The error of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorDetail {
-    /// Its kind, for programs.
+    /// Kind of the error, for programs.
     pub error_type: String,
-    /// Which of that kind.
+    /// Code within the kind.
     pub error_code: Option<String>,
-    /// What happened, for people.
+    /// Description, for people.
     pub message: String,
-    /// What else is known, an object.
+    /// Further details, an object.
     pub details: Option<Data>,
 }
 
 /// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// The message's own id: not that of the action which it answers.
+    /// Id of this message, different from the id of the action.
     pub action_id: String,
-    /// The correlation id of what it answers.
+    /// Correlation id of the action.
     pub correlation_id: String,
-    /// The trace of what it answers.
+    /// Trace of the action.
     pub trace_id: String,
-    /// The task of what it answers. (Lists have none of this and the next two.)
+    /// Task of the action. (Lists have neither this nor the next two fields.)
     pub task_id: Option<String>,
-    /// Whose it is.
+    /// Tenant.
     pub tenant_id: Option<String>,
-    /// The conversation.
+    /// Conversation.
     pub session_id: Option<String>,
-    /// When it was written.
+    /// Time of creation.
     pub timestamp: String,
-    /// What came of it, an object.
+    /// Result, an object.
     pub data: Option<Data>,
-    /// Why it failed; without, it succeeded.
+    /// Error; `None` if the action succeeded.
     pub error: Option<ErrorDetail>,
     /// Fields that Nooble4 does not know. (Lists drop them.)
     pub extra: Vec<(String, Data)>,
 }
 
 impl Response {
-    /// Whether the action succeeded.
+    /// Returns whether the action succeeded.
     #[must_use]
     pub fn success(&self) -> bool {
         self.error.is_none()
     }
 
-    /// Reads one. What it may leave out, and does, comes from `fresh`, which is called then.
+    /// Reads a response. `fresh` is called for values that are missing and optional.
     ///
     /// # Errors
-    /// If Nooble4's model would refuse it: everything that is wrong with it.
+    /// All faults, if Nooble4's model would refuse the response.
     pub fn read(
         bytes: &[u8],
         dialect: Dialect,
@@ -84,7 +84,7 @@ impl Response {
                 read.ok()
             }
         };
-        // Theirs looks at the whole when its parts are sound.
+        // Nooble4 checks the whole after all its parts are valid.
         let extra = from.rest()?;
         if success != Some(error.is_none()) {
             let fault = Fault {
@@ -110,7 +110,7 @@ impl Response {
         })
     }
 
-    /// As Nooble4's model writes it.
+    /// Returns the response as Nooble4's model writes it.
     #[must_use]
     pub fn write(&self, dialect: Dialect) -> String {
         let mut to = Writer::new();
@@ -139,7 +139,7 @@ impl Response {
 }
 
 impl ErrorDetail {
-    /// An error of a type and a code, in words.
+    /// Returns an error with a type, a code and a description.
     #[must_use]
     pub fn new(error_type: &str, error_code: &str, message: &str) -> Self {
         Self {
@@ -150,7 +150,7 @@ impl ErrorDetail {
         }
     }
 
-    /// As Nooble4's model writes it.
+    /// Returns the error as Nooble4's model writes it.
     #[must_use]
     pub fn write(&self) -> String {
         let mut to = Writer::new();

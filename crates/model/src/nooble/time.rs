@@ -1,4 +1,4 @@
-//! Times of Nooble4: the many forms that its models read, and the one that they write.
+//! Times of Nooble4: parsers for all forms that its models read, and the one form that they write.
 
 use std::borrow::Cow;
 
@@ -6,26 +6,26 @@ use crate::time::date_of;
 
 const MICROS: i64 = 1_000_000;
 const DAY: i64 = 86_400 * MICROS;
-/// Numbers above this, in millionths, are milliseconds, below seconds: theirs draws the line here.
+/// Greatest number that Nooble4 reads as seconds, in millionths; greater ones are milliseconds.
 const MOST_SECONDS: u128 = 20_000_000_000 * MICROS.unsigned_abs() as u128;
-/// A minus sign as it is printed, which theirs reads in an offset.
+/// A typographic minus sign, which Nooble4 accepts in an offset.
 const MINUS: char = '\u{2212}';
 
-/// The most that is written for a time, in bytes.
+/// Greatest length of a written time, in bytes.
 const LONGEST: usize = "2026-01-01T00:00:00.000001+00:00".len();
-/// A time to the second.
+/// Template of a time with seconds.
 const CLOCK: [u8; 19] = *b"0000-00-00T00:00:00";
-/// Where two digits of it stand each.
+/// Positions of its pairs of digits.
 const PAIRS: [usize; 7] = [0, 2, 5, 8, 11, 14, 17];
 
-/// A time since 1970 as Nooble4 writes it: six digits of a second, none if they are all zero.
+/// Formats microseconds since 1970 like Nooble4: six decimals of a second, none if they are all zero.
 #[must_use]
 pub fn micros(since_1970: u64) -> String {
     let since_1970 = i64::try_from(since_1970).ok();
     since_1970.and_then(instant).unwrap_or_default()
 }
 
-/// A time as it is written again; None for what is none.
+/// Converts a time to written form; `None` if the text is not a time.
 pub(super) fn read<'a>(text: impl Into<Cow<'a, str>>) -> Option<String> {
     let text = text.into();
     if is_written(&text) {
@@ -37,14 +37,14 @@ pub(super) fn read<'a>(text: impl Into<Cow<'a, str>>) -> Option<String> {
     }
 }
 
-/// Whether a text is a time in UTC in the form that is written. Nearly all are.
+/// Returns whether a text is a UTC time in written form, as nearly all are.
 fn is_written(text: &str) -> bool {
     let Some((clock, rest)) = text.as_bytes().split_first_chunk() else {
         return false;
     };
     let is_rest = match rest {
         b"Z" => true,
-        // Six zeros are left out.
+        // Six zeros are omitted.
         [b'.', six @ .., b'Z'] => {
             six.len() == 6 && six.iter().all(u8::is_ascii_digit) && six != b"000000"
         }
@@ -53,7 +53,7 @@ fn is_written(text: &str) -> bool {
     is_rest && is_clock(clock)
 }
 
-/// Whether these are a date that the calendar has, and a time of a day.
+/// Returns whether these are a valid date and time of day.
 fn is_clock(clock: &[u8; CLOCK.len()]) -> bool {
     let in_form = |(byte, form): (&u8, &u8)| match form {
         b'0' => byte.is_ascii_digit(),
@@ -73,7 +73,7 @@ fn is_clock(clock: &[u8; CLOCK.len()]) -> bool {
         && second < 60
 }
 
-/// How many days a month has.
+/// Returns the number of days in a month.
 fn days_of(year: u16, month: u8) -> u8 {
     let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     match month {
@@ -83,7 +83,7 @@ fn days_of(year: u16, month: u8) -> u8 {
     }
 }
 
-/// A number of seconds or milliseconds since 1970, in millionths.
+/// Parses a number of seconds or milliseconds since 1970, in millionths.
 pub(super) fn number(text: &str) -> Option<i128> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
@@ -98,7 +98,7 @@ pub(super) fn number(text: &str) -> Option<i128> {
     Some(sign * (whole * i128::from(MICROS) + i128::from(six(fraction))))
 }
 
-/// What a number, in millionths, means as a time.
+/// Converts such a number to a time.
 pub(super) fn number_of(millionths: i128) -> Option<String> {
     let is_seconds = millionths.unsigned_abs() <= MOST_SECONDS;
     let micros = if is_seconds {
@@ -106,11 +106,11 @@ pub(super) fn number_of(millionths: i128) -> Option<String> {
     } else {
         millionths / 1000
     };
-    // All years of four digits fit, and far more.
+    // The range covers more than all years of four digits.
     instant(i64::try_from(micros).ok()?)
 }
 
-/// An instant, in microseconds since 1970, in UTC.
+/// Formats microseconds since 1970 as a UTC time.
 fn instant(micros: i64) -> Option<String> {
     let (days, of_day) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
     let (year, month, day) = date_of(days);
@@ -124,7 +124,7 @@ fn instant(micros: i64) -> Option<String> {
     })
 }
 
-/// Not with a format: each message has a time, and more than one is written for it.
+/// Formats a time without `format!`, because each message has at least one.
 fn show([year, month, day]: [i64; 3], [hour, minute, second]: [i64; 3], micros: i64) -> String {
     let parts = [year / 100, year % 100, month, day, hour, minute, second];
     let mut bytes = CLOCK;
@@ -142,18 +142,18 @@ fn show([year, month, day]: [i64; 3], [hour, minute, second]: [i64; 3], micros: 
     text
 }
 
-/// Two digits.
+/// Returns two digits.
 fn pair(number: i64) -> [u8; 2] {
     let number = number.unsigned_abs() as u8;
     [b'0' + number / 10 % 10, b'0' + number % 10]
 }
 
 fn push(text: &mut String, digits: &[u8]) {
-    // What has only digits and signs is text.
+    // Digits and signs are always text.
     text.push_str(std::str::from_utf8(digits).unwrap_or_default());
 }
 
-/// A date, and a time of it that may have an offset.
+/// Reads a date and a time of day with an optional offset.
 fn written(text: &str) -> Option<String> {
     let day_text = text.get(..10)?;
     let days = crate::time::parse_date(day_text)?;
@@ -174,11 +174,11 @@ fn written(text: &str) -> Option<String> {
         Some((time, fraction)) => (time, fraction),
         None => (time, ""),
     };
-    // However many there are, six of them count.
+    // Any number of decimals is allowed; the first six count.
     if !fraction.bytes().all(|c| c.is_ascii_digit()) {
         return None;
     }
-    // Seconds may be left out, and with them their fraction.
+    // Seconds and their decimals are optional.
     let of_day = match time.as_bytes() {
         &[a, b, b':', c, d] if fraction.is_empty() => {
             let [hours, minutes] = hours_and_minutes([a, b, c, d])?;
@@ -191,7 +191,7 @@ fn written(text: &str) -> Option<String> {
     Some(shown)
 }
 
-/// An offset as it is written.
+/// Appends an offset in written form.
 fn push_zone(text: &str, out: &mut String) -> Option<()> {
     if text.is_empty() {
         return Some(());
@@ -218,7 +218,7 @@ fn push_zone(text: &str, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Hours and minutes of two digits each.
+/// Reads hours and minutes of two digits each.
 fn hours_and_minutes(digits: [u8; 4]) -> Option<[i64; 2]> {
     if !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -228,7 +228,7 @@ fn hours_and_minutes(digits: [u8; 4]) -> Option<[i64; 2]> {
     (hours < 24 && minutes < 60).then_some([hours, minutes])
 }
 
-/// The first six digits of a fraction.
+/// Returns the first six digits of a fraction as a number.
 fn six(digits: &str) -> i64 {
     let six = digits.bytes().chain([b'0'; 6]).take(6);
     six.fold(0, |sum, c| sum * 10 + i64::from(c) - i64::from(b'0'))
@@ -240,12 +240,12 @@ mod tests {
 
     use super::*;
 
-    /// However it is written: the way of all the other forms.
+    /// Converts any form by the general parser.
     fn by_parts(text: &str) -> Option<String> {
         number(text).map_or_else(|| written(text), number_of)
     }
 
-    /// Whether a text is seen to be written already, and that the other way agrees with what it is read as.
+    /// Returns whether a text is recognized as written form. If so, the general parser must agree.
     fn is_kept(text: &str) -> bool {
         assert_eq!(read(text), by_parts(text), "{text}");
         is_written(text)
@@ -269,8 +269,8 @@ mod tests {
                     let mut bytes = time.as_bytes().to_vec();
                     bytes[at] = byte;
                     let text = String::from_utf8(bytes).unwrap();
-                    // Of what is kept nothing may be changed; and all that nothing changes is kept, but what has an
-                    // offset or no zone.
+                    // A text in written form must stay unchanged. An unchanged text must be in written form, unless
+                    // it has an offset or no zone.
                     let same = by_parts(&text).as_deref() == Some(&text);
                     assert_eq!(is_kept(&text), same && text.ends_with('Z'), "{text}");
                 }

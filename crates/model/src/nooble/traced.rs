@@ -1,55 +1,55 @@
-//! What the trace of actions tells of one run, which is ours alone: Nooble4 has no trace.
+//! An entry in the trace of actions. The trace is Meshwork's own; Nooble4 has none.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// One run of an action that is over.
+/// One completed run of an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traced<'a> {
-    /// The task; of lists, which have none, the trace.
+    /// Task of the action; in the lists dialect, which has no tasks, its trace.
     pub task: Cow<'a, str>,
-    /// The action's id.
+    /// Id of the action.
     pub action: Cow<'a, str>,
-    /// Its type.
+    /// Type of the action.
     #[serde(rename = "type")]
     pub action_type: Cow<'a, str>,
-    /// Its span, and the one that it comes from (empty for none), 16 digits each.
+    /// Span of the run (16 hexadecimal digits).
     pub span: Cow<'a, str>,
-    /// See [`Self::span`].
+    /// Span of the caller (16 hexadecimal digits; empty for none).
     pub parent: Cow<'a, str>,
-    /// Which service asked for it (empty for none).
+    /// Calling service (empty for none).
     pub from: Cow<'a, str>,
-    /// Which one ran it.
+    /// Service that ran the action.
     pub service: Cow<'a, str>,
-    /// Its correlation id (empty for none).
+    /// Correlation id (empty for none).
     pub correlation: Cow<'a, str>,
-    /// Its trace (empty for none).
+    /// Trace (empty for none).
     pub trace: Cow<'a, str>,
-    /// When it was asked for, as its message says.
+    /// Time of the request, from its message.
     pub asked: Cow<'a, str>,
-    /// When the run began.
+    /// Time at which the run started.
     pub began: Cow<'a, str>,
-    /// How long it took, in milliseconds.
+    /// Duration of the run, in milliseconds.
     pub took_ms: u64,
-    /// How it ended.
+    /// Outcome of the run.
     pub how: Ended,
-    /// Why it failed (empty if it did not).
+    /// Reason of a failure (empty for none).
     pub error: Cow<'a, str>,
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
-    /// It went well.
+    /// The run succeeded.
     Done,
-    /// It failed.
+    /// The run failed.
     Failed,
 }
 
 impl Ended {
-    /// As a word.
+    /// Returns the word for the outcome.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -60,16 +60,16 @@ impl Ended {
 }
 
 impl Traced<'_> {
-    /// As an entry of the trace.
+    /// Returns the entry as JSON.
     #[must_use]
     pub fn write(&self) -> String {
-        // Texts and a number can always be written.
+        // Texts and a number always serialize.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
 impl Traced<'static> {
-    /// Reads an entry of the trace. None if it is none.
+    /// Reads an entry of the trace; `None` if it is not valid.
     #[must_use]
     pub fn read(entry: &[u8]) -> Option<Self> {
         serde_json::from_slice(entry).ok()

@@ -1,5 +1,5 @@
-//! How a queue is set: paused, drained, limited, fair. What each setting does is the scripts' business; here
-//! is what may be said, and how it is kept.
+//! Settings of a queue: pause, drain, limits, fairness. This module validates and stores them; the broker's scripts
+//! apply them.
 
 mod rate;
 
@@ -8,39 +8,38 @@ use std::collections::BTreeMap;
 use crate::job::name_fault;
 pub use rate::{Rate, RateError};
 
-/// The highest limit of concurrency, and the most that a rate lets start: no fleet has so many slots.
+/// Greatest limit of concurrency and of a rate's count.
 pub const MAX_CONCURRENCY: u64 = 1_000_000_000;
-/// The largest payload limit, in bytes: no single value in Redis is larger.
+/// Greatest payload limit, in bytes: the greatest size of a value in Redis.
 pub const MAX_PAYLOAD: u64 = 512 * 1024 * 1024;
-/// The highest weight: so many jobs of a key stand in a fair queue at once, and each pause in its turn looks
-/// at all of them.
+/// Greatest weight. This many jobs of a key are in a fair queue at once, and each step reads all of them.
 pub const MAX_WEIGHT: u64 = 100;
 
-/// How a queue is set, for all its priorities together.
+/// Settings of a queue, for all its priorities together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueSettings {
-    /// Nothing of it starts; what runs goes on.
+    /// True if no job may be claimed. Running jobs continue.
     pub paused: bool,
-    /// It takes no new jobs.
+    /// True if new jobs are refused.
     pub draining: bool,
-    /// How many of its jobs run at once.
+    /// Greatest number of jobs that run at once.
     pub concurrency: Option<u64>,
-    /// How many of the jobs of one key run at once.
+    /// Greatest number of jobs of one key that run at once.
     pub key_concurrency: Option<u64>,
-    /// How many of its jobs start in a time.
+    /// Rate at which jobs start.
     pub rate: Option<Rate>,
-    /// How many of the jobs of one key start in a time.
+    /// Rate at which jobs of one key start.
     pub key_rate: Option<Rate>,
-    /// Whether its keys take turns.
+    /// True if keys take turns.
     pub fair: bool,
-    /// The largest job that it takes, in bytes of the record's fields as they are submitted.
+    /// Greatest size of a job, in bytes of its submitted fields.
     pub payload: Option<u64>,
-    /// How many turns a key has in each round of a fair queue, where that is not one.
+    /// Weights of keys in a fair queue. Default: 1.
     pub weights: BTreeMap<String, u64>,
 }
 
-/// One setting, and how it is to be from now on; none takes a limit away.
+/// A setting and its new value. `None` removes a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QueueSetting {
     /// [`QueueSettings::paused`].
@@ -63,13 +62,14 @@ pub enum QueueSetting {
     Weight(String, Option<u64>),
 }
 
-/// A setting that cannot be: what it is, and what can be.
+/// A setting with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidSetting(String);
 
 impl QueueSetting {
-    /// The name in the record of the queue's settings; that of a weight, which is kept apart, holds the key.
+    /// Returns the name in the record of the queue's settings. The name of a weight, which is stored separately,
+    /// contains the key.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -85,7 +85,7 @@ impl QueueSetting {
         }
     }
 
-    /// The value as it is kept; empty where nothing is.
+    /// Returns the stored value; empty for a setting that is removed.
     #[must_use]
     pub fn value(&self) -> String {
         let number = |n: &Option<u64>| n.map(|n| n.to_string());
@@ -98,10 +98,10 @@ impl QueueSetting {
         kept.unwrap_or_default()
     }
 
-    /// Checks the value; that of a [`Rate`] is checked when it is made.
+    /// Checks the value. A [`Rate`] was checked when it was created.
     ///
     /// # Errors
-    /// What cannot be, and what can.
+    /// The value is not valid; the message has the valid ones.
     pub fn check(&self) -> Result<(), InvalidSetting> {
         if let Self::Weight(key, _) = self
             && let Some(fault) = name_fault("key", key)
@@ -130,7 +130,7 @@ impl QueueSetting {
 }
 
 impl QueueSettings {
-    /// Reads what is kept: blank-separated `name=value`. What is not known is passed over.
+    /// Reads stored settings: `name=value`, separated by blanks. Unknown names are ignored.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let mut settings = Self::default();
@@ -154,13 +154,13 @@ impl QueueSettings {
         settings
     }
 
-    /// Whether nothing is set.
+    /// Returns whether nothing is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What is set but for pause and drain, in words: `concurrency 5`, `rate 100/min burst 100` …
+    /// Returns all settings except pause and drain as text: `concurrency 5`, `rate 100/min burst 100` …
     #[must_use]
     pub fn limits(&self) -> Vec<String> {
         let number = |name: &str, n: Option<u64>| n.map(|n| format!("{name} {n}"));

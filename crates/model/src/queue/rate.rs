@@ -1,13 +1,13 @@
-//! Rates: how many may start in a time, as people write it and as it is kept.
+//! Rates: greatest number of starts in a time, in the form for people and in the stored form.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::MAX_CONCURRENCY;
 
-/// The longest time of a rate, in milliseconds (366 days).
+/// Greatest period of a rate, in milliseconds (366 days).
 const MAX_PER_MS: u64 = 366 * 86_400_000;
-/// Units of time, in milliseconds, the word that is written first.
+/// Units of time, in milliseconds, with the preferred word first.
 const UNITS: [(&str, u64); 13] = [
     ("ms", 1),
     ("s", 1000),
@@ -24,7 +24,7 @@ const UNITS: [(&str, u64); 13] = [
     ("week", 604_800_000),
 ];
 
-/// How many may start in a time.
+/// The greatest number of starts in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     count: u64,
@@ -32,7 +32,7 @@ pub struct Rate {
     burst: Option<u64>,
 }
 
-/// A text that is no rate.
+/// A text that is not a rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} is no rate: {fault}; write 100/min, `10/s burst 20`, or `window 100/1m` for windows that begin \
@@ -44,10 +44,10 @@ pub struct RateError {
 }
 
 impl Rate {
-    /// A bucket: `count` start in `per_ms` on the average, and up to `burst` at once.
+    /// Returns a token bucket: `count` starts in `per_ms` milliseconds on average, and up to `burst` at once.
     ///
     /// # Errors
-    /// If a number is 0 or too large.
+    /// A number is 0 or too large.
     pub fn bucket(count: u64, per_ms: u64, burst: u64) -> Result<Self, RateError> {
         let text = || format!("{count}/{per_ms}ms burst {burst}");
         Self::new(count, per_ms, Some(burst)).map_err(|fault| RateError {
@@ -56,11 +56,11 @@ impl Rate {
         })
     }
 
-    /// A window: up to `count` start within `per_ms` of the first; the next start after that begins the next
-    /// window.
+    /// Returns a window: up to `count` starts within `per_ms` milliseconds of the first one. The next start after
+    /// that begins the next window.
     ///
     /// # Errors
-    /// If a number is 0 or too large.
+    /// A number is 0 or too large.
     pub fn window(count: u64, per_ms: u64) -> Result<Self, RateError> {
         let text = || format!("window {count}/{per_ms}ms");
         Self::new(count, per_ms, None).map_err(|fault| RateError {
@@ -84,8 +84,8 @@ impl Rate {
         })
     }
 
-    /// In how many milliseconds the next may start, by what the scripts keep of it: how many were used, a
-    /// blank, and since when (a window) or when that was written (a bucket). 0 is now.
+    /// Returns the milliseconds until the next start, by the state that scripts store; 0 is now. The state is the
+    /// used count, a blank, and a time: the start of a window, or the last update of a bucket.
     #[must_use]
     pub fn wait_ms(&self, state: &str, now: u64) -> u64 {
         let read = || {
@@ -102,7 +102,7 @@ impl Rate {
                 let used = used.min(burst as f64);
                 let drained = now.saturating_sub(at) as f64 * count / per_ms;
                 let over = (used - drained).max(0.0) + 1.0 - burst as f64;
-                // As the scripts forgive what is lost to rounding.
+                // Scripts allow for the same rounding error.
                 if over <= 1e-9 {
                     0
                 } else {
@@ -112,7 +112,7 @@ impl Rate {
         }
     }
 
-    /// How it is kept: `window:N:MS` or `bucket:N:MS:BURST`.
+    /// Returns the stored form: `window:N:MS` or `bucket:N:MS:BURST`.
     #[must_use]
     pub fn kept(&self) -> String {
         let Self { count, per_ms, .. } = self;
@@ -122,7 +122,7 @@ impl Rate {
         }
     }
 
-    /// Reads what is kept; nothing for what is no rate.
+    /// Parses the stored form; `None` if the text is not a rate.
     #[must_use]
     pub fn read(kept: &str) -> Option<Self> {
         let mut parts = kept.split(':');
@@ -137,7 +137,7 @@ impl Rate {
     }
 }
 
-/// `N/TIME`, the time with or without a number before its unit.
+/// Parses `N/TIME`, the time with or without a number before its unit.
 fn quotient(text: &str) -> Result<(u64, u64), &'static str> {
     let (count, time) = text.split_once('/').ok_or("it has no slash")?;
     let count = count.trim().parse();

@@ -1,5 +1,5 @@
-//! Bindings: which route a job takes whose client names none. The first binding that fits decides: by the job's
-//! name, by its topic as Celery's queue bindings do, by what is in its payload, or by all of these together.
+//! Bindings: rules for the route of a job whose client names none. The first matching binding decides. It matches the
+//! job's name, its topic like Celery's queue bindings, its payload, or all of these.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use wildmatch::WildMatch;
 use super::topic::{InvalidTopic, Topic, TopicPattern};
 use crate::name::{NameError, RoutingKey};
 
-/// The most bindings: each job that names no route is held against all of them.
+/// Greatest number of bindings. A job without a route is compared with all of them.
 pub const MAX_BINDINGS: usize = 1_000;
 
 /// Bindings, as they stand in a file:
@@ -34,7 +34,7 @@ pub struct Bindings {
     otherwise: RoutingKey,
 }
 
-/// What a binding looks at.
+/// The properties of a job that bindings match.
 #[derive(Debug, Clone, Copy)]
 struct Subject<'a> {
     name: &'a str,
@@ -42,62 +42,62 @@ struct Subject<'a> {
     payload: Option<&'a Value>,
 }
 
-/// Why bindings were refused. They are counted from 1.
+/// The reason why bindings were refused. They are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidBindings {
-    /// There are too many.
+    /// There are too many bindings.
     #[error("{0} bindings are too many: at most {MAX_BINDINGS} are allowed")]
     TooMany(usize),
-    /// It would fit each job.
+    /// A binding has no condition and would match every job.
     #[error(
         "binding {0} says not what it is for: give it a name, a topic or a payload, or write its route as `default`"
     )]
     NoCondition(usize),
-    /// Its route is none.
+    /// The route of a binding is not valid.
     #[error("the route of binding {at} is none: {source}")]
     Route {
-        /// Which one.
+        /// Number of the binding.
         at: usize,
-        /// Why not.
+        /// The fault.
         source: NameError,
     },
-    /// The route `default` is none.
+    /// The route `default` is not valid.
     #[error("`default` names no route: {0}")]
     Otherwise(NameError),
-    /// Its topic is none.
+    /// The topic of a binding is not valid.
     #[error("the topic of binding {at} is none: {source}")]
     Topic {
-        /// Which one.
+        /// Number of the binding.
         at: usize,
-        /// Why not.
+        /// The fault.
         source: InvalidTopic,
     },
-    /// Its name fits no job.
+    /// The name of a binding is empty and matches no job.
     #[error("the name of binding {0} is empty: no job has such a name; leave it out, or write `*`")]
     Name(usize),
-    /// A place in the payload is none.
+    /// A JSON pointer in a binding is not valid.
     #[error(
         "`{pointer}` in binding {at} is no JSON pointer: it begins with `/`, as `/customer/region`, and `~` stands there \
          only in `~0` and `~1`"
     )]
     Pointer {
-        /// Which one.
+        /// Number of the binding.
         at: usize,
-        /// What stands there.
+        /// The text.
         pointer: String,
     },
-    /// What is asked of a place is neither a value, nor values, nor a range of numbers.
+    /// A condition is neither a value, nor a list of values, nor a range of numbers.
     #[error(
         "binding {at} asks for {asked} at `{pointer}`: give a value, a list of values, or numbers as {{from: 1, below: 10}}, the \
          first one less"
     )]
     Condition {
-        /// Which one.
+        /// Number of the binding.
         at: usize,
-        /// Of which place.
+        /// The JSON pointer of the condition.
         pointer: String,
-        /// What stands there.
+        /// The text.
         asked: String,
     },
 }
@@ -120,8 +120,8 @@ enum Condition {
 }
 
 impl Bindings {
-    /// The route of a job: of its name (that of its handler, or its script type), its topic if its client said one,
-    /// and what its handler is given, which is looked into if it is JSON and a binding asks for it.
+    /// Returns the route of a job by its name (that of its handler, or its script type), its topic, and its payload.
+    /// The payload is parsed only if a binding needs it.
     #[must_use]
     pub fn route(&self, name: &str, topic: Option<&Topic>, given: &[u8]) -> &RoutingKey {
         let payload: Option<Value> = self
@@ -137,7 +137,7 @@ impl Bindings {
         fits.map_or(&self.otherwise, |binding| &binding.route)
     }
 
-    /// Whether what is in payloads decides anything: reading them costs time otherwise saved.
+    /// Returns whether any binding needs the payload. Parsing is skipped otherwise.
     fn reads_payloads(&self) -> bool {
         self.bindings
             .iter()
@@ -260,7 +260,7 @@ impl Written {
     }
 }
 
-/// By RFC 6901; but not the whole payload, which is an empty text there.
+/// Checks a pointer by RFC 6901, except that the empty text, for the whole payload, is refused.
 fn is_pointer(text: &str) -> bool {
     let mut behind = text.split('~').skip(1);
     text.starts_with('/') && behind.all(|rest| rest.starts_with(['0', '1']))

@@ -1,63 +1,63 @@
-//! Routes: the routing keys of a worker, strictly one after the other or by weight. What a key means
-//! for the lists of a schema is said where that schema's keys are.
+//! Routes: the routing keys of a worker, in strict order or by weight. The modules of keys map them to lists.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::name::{NameError, RoutingKey};
 
-/// The most routes of one worker: it waits on some lists for each.
+/// Greatest number of routes of a worker. Each needs several lists to wait on.
 pub const MAX_ROUTES: usize = 32;
-/// The largest weight.
+/// Greatest weight.
 pub const MAX_WEIGHT: u16 = 100;
 
-/// The routes that a worker takes from. `gpu,default`: what is for `gpu` comes before all that is for `default`.
-/// `gpu=3,default`: of four claims that find jobs, three look at `gpu` first, so neither starves.
+/// Routes of a worker. `gpu,default`: all jobs of `gpu` come before those of `default`. `gpu=3,default`: of four
+/// claims that find jobs, three try `gpu` first, so that neither starves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routes {
     keys: Vec<RoutingKey>,
-    /// Which of them comes first in one claim after the other; strictly the first if there is one turn.
+    /// Index of the first route of each claim, in a cycle. Strict order has the single entry 0.
     turns: Vec<usize>,
 }
 
-/// Why routes were refused.
+/// The reason why routes were refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidRoutes {
-    /// There is none.
+    /// There are no routes.
     #[error("a worker needs a route: name one, as `default`")]
     None,
-    /// There are too many.
+    /// There are too many routes.
     #[error("{0} routes are too many for one worker: at most {MAX_ROUTES} are allowed")]
     TooMany(usize),
-    /// One stands there twice.
+    /// A route is given twice.
     #[error("the route `{0}` stands there twice: name it once")]
     Twice(RoutingKey),
-    /// A weight is none.
+    /// A weight is not valid.
     #[error("`{text}` is no weight for the route `{route}`: give a number from 1 to {MAX_WEIGHT}")]
     Weight {
-        /// Whose.
+        /// Route of the weight.
         route: RoutingKey,
-        /// What was given.
+        /// The text.
         text: String,
     },
-    /// A name is none.
+    /// A name is not valid.
     #[error(transparent)]
     Name(#[from] NameError),
 }
 
 impl Routes {
-    /// These, strictly one after the other.
+    /// Returns routes in strict order.
     ///
     /// # Errors
-    /// If there is none, there are more than [`MAX_ROUTES`], or one stands there twice.
+    /// There are none, more than [`MAX_ROUTES`], or duplicates.
     pub fn strict(keys: impl IntoIterator<Item = RoutingKey>) -> Result<Self, InvalidRoutes> {
         let keys = checked(keys.into_iter().collect())?;
         let turns = vec![0];
         Ok(Self { keys, turns })
     }
 
-    /// These, each first in so many of as many claims as all weights make together.
+    /// Returns routes by weight. In as many claims as the sum of all weights, each route comes first as often as its
+    /// weight.
     ///
     /// # Errors
     /// As [`Self::strict`], and if a weight is not from 1 to [`MAX_WEIGHT`].
@@ -77,19 +77,19 @@ impl Routes {
         Ok(Self { keys, turns })
     }
 
-    /// All of them, in their order.
+    /// Returns all routes, in order.
     #[must_use]
     pub fn keys(&self) -> &[RoutingKey] {
         &self.keys
     }
 
-    /// Whether they take turns, rather than come strictly one after the other.
+    /// Returns whether the routes have weights, rather than a strict order.
     #[must_use]
     pub fn is_weighted(&self) -> bool {
         self.turns.len() > 1
     }
 
-    /// All of them as one claim takes from them, when so many have brought jobs before.
+    /// Returns all routes in the order of the next claim, after `claims` claims that found jobs.
     #[must_use]
     pub fn in_turn(&self, claims: usize) -> Vec<RoutingKey> {
         let mut keys = self.keys.clone();
@@ -97,8 +97,8 @@ impl Routes {
         keys
     }
 
-    /// The place of the one that comes first in this claim, counted from 0, when so many have brought jobs
-    /// before. Those behind it follow in their order.
+    /// Returns the index of the first route of the next claim, after `claims` claims that found jobs. The others
+    /// follow in their order.
     #[must_use]
     pub fn first(&self, claims: usize) -> usize {
         self.turns[claims % self.turns.len()]
@@ -119,7 +119,7 @@ fn checked(keys: Vec<RoutingKey>) -> Result<Vec<RoutingKey>, InvalidRoutes> {
     }
 }
 
-/// The places by weight, spread out evenly (smooth weighted round robin): a a b a, not a a a b.
+/// Spreads the indexes evenly by weight (smooth weighted round robin): a a b a, not a a a b.
 fn spread(weights: &[u16]) -> Vec<usize> {
     let all: i64 = weights.iter().map(|weight| i64::from(*weight)).sum();
     let mut due = vec![0; weights.len()];
@@ -147,7 +147,7 @@ impl Default for Routes {
 impl FromStr for Routes {
     type Err = InvalidRoutes;
 
-    /// `gpu,default`, or `gpu=3,default=1`; a weight that is not said is 1.
+    /// Parses `gpu,default`, or `gpu=3,default=1`; the default weight is 1.
     fn from_str(text: &str) -> Result<Self, InvalidRoutes> {
         let mut routes = Vec::new();
         let mut is_weighted = false;

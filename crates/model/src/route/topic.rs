@@ -1,50 +1,50 @@
-//! Topics: words with dots between them, and patterns of them as AMQP's topic exchanges and Celery's queue
-//! bindings know: `*` is one word, `#` is any number of words, none among them.
+//! Topics: words with dots between them, and patterns like those of AMQP's topic exchanges and Celery's queue
+//! bindings. `*` matches one word, `#` any number of words, including none.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest topic or pattern, in bytes.
+/// Greatest length of a topic or pattern, in bytes.
 pub const MAX_TOPIC: usize = 255;
 
-/// Why a topic was refused.
+/// The reason why a topic was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTopic {
-    /// It is empty, or two dots follow each other.
+    /// The topic is empty, or has an empty word.
     #[error(
         "a word of the topic `{0}` is empty: write words with dots between them, as `orders.eu.new`"
     )]
     Empty(String),
-    /// It is too long.
+    /// The topic is too long.
     #[error("the topic `{shown}…` is {len} bytes long: at most {MAX_TOPIC} are allowed")]
     TooLong {
-        /// Its first characters.
+        /// First characters of the topic.
         shown: String,
-        /// Its length in bytes.
+        /// Length in bytes.
         len: usize,
     },
-    /// `*` and `#` are whole words, of patterns.
+    /// `*` or `#` is in a topic, or is a part of a word.
     #[error(
         "`{0}` has a `*` or `#` where none may be: they stand as words of their own, in a binding's pattern"
     )]
     Wild(String),
 }
 
-/// What a job is about, as `orders.eu.new`.
+/// Topic of a job, as `orders.eu.new`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic(String);
 
-/// What topics a binding is for, as `orders.*.new` or `orders.#`.
+/// Pattern of a binding, as `orders.*.new` or `orders.#`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopicPattern(String);
 
 impl TopicPattern {
-    /// Whether `topic` is one of them. It takes at most as many steps as both have words, multiplied.
+    /// Returns whether `topic` matches. It takes at most as many steps as the product of both numbers of words.
     #[must_use]
     pub fn matches(&self, topic: &Topic) -> bool {
         let words: Vec<_> = topic.0.split('.').collect();
-        // Which beginnings of the topic, by their number of words, the pattern so far matches.
+        // Prefixes of the topic, by their number of words, that the pattern so far matches.
         let mut so_far = vec![false; words.len() + 1];
         so_far[0] = true;
         for part in self.0.split('.') {
@@ -64,7 +64,7 @@ impl TopicPattern {
     }
 }
 
-/// A text of words that are not empty.
+/// Splits a text into words, none of which may be empty.
 fn words(text: &str) -> Result<std::str::Split<'_, char>, InvalidTopic> {
     if text.len() > MAX_TOPIC {
         let shown = text.chars().take(64).collect();
@@ -157,7 +157,7 @@ mod tests {
         assert!(said.contains("256 bytes"), "{said}");
     }
 
-    /// What the pattern says, by trying all ways to share the words out.
+    /// Matches by trying all assignments of words.
     fn slow(pattern: &[&str], topic: &[&str]) -> bool {
         match (pattern.split_first(), topic.split_first()) {
             (None, none) => none.is_none(),

@@ -1,6 +1,5 @@
-//! Cron expressions: what is written, and the times on a clock that it means. The syntax is croner's; what a
-//! field may hold is checked here first, so that an error names the field. Which moment a time on a clock is,
-//! `timing` says.
+//! Cron expressions and the clock times that they match. The syntax is croner's. Fields are checked here first, so
+//! that an error names the field. `timing` converts clock times to moments.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,10 +7,10 @@ use std::str::FromStr;
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::civil::{DateTime, date};
 
-/// The longest expression, in bytes: every minute of an hour by name takes 169.
+/// Greatest length of an expression, in bytes. Every minute of an hour by name takes 169.
 pub const MAX_EXPRESSION: usize = 512;
 
-/// Shorthands, and what they mean.
+/// Shorthands and their expressions.
 const NICKNAMES: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
     ("@daily", "0 0 * * *"),
@@ -21,7 +20,7 @@ const NICKNAMES: [(&str, &str); 7] = [
     ("@yearly", "0 0 1 1 *"),
     ("@annually", "0 0 1 1 *"),
 ];
-/// The fields and what each may hold, besides `*`, lists, ranges and steps.
+/// Names of the fields and their values, besides `*`, lists, ranges and steps.
 const FIELDS: [(&str, &str); 6] = [
     ("second", "0 to 59"),
     ("minute", "0 to 59"),
@@ -42,11 +41,11 @@ const MONTHS: [&str; 12] = [
 ];
 const DAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
-/// Why a cron expression was refused.
+/// The reason why a cron expression was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CronError {
-    /// Too few or too many fields.
+    /// The number of fields is wrong.
     #[error(
         "a cron expression has 5 fields (minute, hour, day of the month, month, day of the week), or 6 with \
          the second first; {text:?} has {count}"
@@ -54,45 +53,45 @@ pub enum CronError {
     Count {
         /// The expression.
         text: String,
-        /// How many it has.
+        /// Number of fields.
         count: usize,
     },
-    /// A field that means nothing.
+    /// A field is not valid.
     #[error(
         "the {field} {value:?} is not possible: give {allowed}, or *, a list (1,5), a range (1-5) or steps \
          (*/5, 10-20/5) of these"
     )]
     Field {
-        /// Which one.
+        /// Name of the field.
         field: &'static str,
-        /// What was given.
+        /// Text of the field.
         value: String,
-        /// What it may hold.
+        /// Valid values.
         allowed: &'static str,
     },
-    /// A shorthand that is none.
+    /// The shorthand is unknown.
     #[error(
         "{0:?} is not known: give @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually or \
          @every 30s"
     )]
     Nickname(String),
-    /// Something else that croner does not take.
+    /// croner refuses the expression for another reason.
     #[error("the cron expression {text:?} is not possible: {why}")]
     Other {
         /// The expression.
         text: String,
-        /// What croner says.
+        /// Message of croner.
         why: String,
     },
-    /// No calendar has such a day.
+    /// No month has such a day.
     #[error("the cron expression {0:?} never fires: no month has such a day")]
     Never(String),
-    /// Nobody means that.
+    /// The expression is too long.
     #[error("a cron expression has at most {MAX_EXPRESSION} bytes, not {0}")]
     TooLong(usize),
 }
 
-/// A cron expression that fires.
+/// A cron expression that has at least one slot.
 #[derive(Debug, Clone)]
 pub struct Cron {
     text: String,
@@ -101,14 +100,14 @@ pub struct Cron {
 }
 
 impl Cron {
-    /// Whether it fires by the real clock, as Vixie cron's wildcard jobs: its minute or its hour begins with
-    /// `*`. Otherwise it means fixed times of a day.
+    /// Returns whether the expression follows the real clock, like Vixie cron's wildcard jobs: its minute or hour
+    /// begins with `*`. Other expressions name fixed times of a day.
     #[must_use]
     pub fn is_by_the_clock(&self) -> bool {
         self.by_the_clock
     }
 
-    /// The first time on a clock that it means: from `from` on, or after it.
+    /// Returns the first matching clock time after `from`, or at `from` if `inclusive`.
     pub(super) fn next(&self, from: DateTime, inclusive: bool) -> Option<DateTime> {
         self.cron.find_next_occurrence(&from, inclusive).ok()
     }
@@ -159,7 +158,7 @@ impl FromStr for Cron {
             cron: Box::new(cron),
             by_the_clock,
         };
-        // The calendar repeats itself: what does not fire from here on never does.
+        // The calendar repeats itself: an expression without a match from here on has none.
         match cron.next(date(2000, 1, 1).at(0, 0, 0, 0), true) {
             Some(_) => Ok(cron),
             None => Err(CronError::Never(cron.text)),
@@ -175,7 +174,7 @@ fn parse(text: &str) -> Result<croner::Cron, croner::errors::CronError> {
         .parse(text)
 }
 
-/// Whether croner takes a field by itself.
+/// Returns whether croner accepts a field alone.
 fn alone(at: usize, value: &str) -> bool {
     let mut fields = ["*"; FIELDS.len()];
     fields[at] = value;
@@ -191,7 +190,7 @@ fn not_possible(at: usize, value: &str) -> CronError {
     }
 }
 
-/// Whether an item of a list says something, in words that the field has: croner would take others as well.
+/// Returns whether an item of a list has words of its field. croner would accept others as well.
 fn known(at: usize, item: &str) -> bool {
     let item = item.to_ascii_uppercase();
     let word = |word: &str| match at {
@@ -212,7 +211,7 @@ impl fmt::Display for Cron {
     }
 }
 
-/// The same expression, as it is written.
+/// Compares expressions as text.
 impl PartialEq for Cron {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text

@@ -1,26 +1,26 @@
-//! Every so often: `@every 30s`, `1h30m`.
+//! Intervals: `@every 30s`, `1h30m`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use jiff::{Span, SpanRelativeTo};
 
-/// The shortest interval, in seconds: whoever needs less needs a loop, not a schedule.
+/// Least interval, in seconds. Shorter ones need a loop, not a schedule.
 const LEAST: i64 = 1;
-/// The longest interval, in seconds: 366 days.
+/// Greatest interval, in seconds: 366 days.
 const MOST: i64 = 366 * 24 * 3600;
 
 /// An interval of whole seconds, from one second to 366 days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Every(u64);
 
-/// No such interval.
+/// A text that is not an interval.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no interval: give whole seconds from 1s to 366d, as 30s, 15m, 1h30m or 7d")]
 pub struct EveryError(String);
 
 impl Every {
-    /// In milliseconds.
+    /// Returns the interval in milliseconds.
     #[must_use]
     pub fn ms(self) -> u64 {
         self.0 * 1000

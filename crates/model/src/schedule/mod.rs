@@ -1,6 +1,5 @@
-//! Schedules: when a job is to run again and again, and what becomes of the slots that were missed or come too
-//! soon. Pure: what time it is, and which slots were decided, whoever asks says. Where schedules are kept, and
-//! that each slot runs once, is the matter of the broker's verb `tick`.
+//! Schedules: the slots of repeated jobs, and rules for missed and overlapping slots. Pure: the caller passes in the
+//! time and the last decided slot. The broker's verb `tick` stores schedules and ensures that each slot runs once.
 
 pub mod cron;
 pub mod every;
@@ -20,55 +19,55 @@ use timing::Timing;
 
 pub use record::Unreadable;
 
-/// A slot that is later than this, in milliseconds, was missed: whoever lives has taken over long before.
+/// Lateness from which a slot counts as missed, in milliseconds. Another worker takes over long before that.
 pub const MISSED_AFTER_MS: u64 = 60_000;
-/// The most slots of one schedule that one call decides.
+/// Greatest number of slots of one schedule that one call decides.
 pub const MAX_SLOTS: usize = 100;
-/// The variable in a job's environment that tells its slot, in ISO 8601.
+/// Environment variable of a job with its slot, in ISO 8601.
 pub const SLOT_VARIABLE: &str = "MESHWORK_SLOT";
 
-/// A job that runs again and again.
+/// A job that runs repeatedly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// Its name, by which its jobs are named too.
+    /// Name of the schedule, and prefix of its jobs' ids.
     pub name: ScheduleName,
-    /// When.
+    /// Times of the schedule.
     pub timing: Timing,
-    /// What becomes of missed slots.
+    /// Rule for missed slots.
     pub catch_up: CatchUp,
-    /// What becomes of a slot while the last run has not ended.
+    /// Rule for a slot whose predecessor has not ended.
     pub overlap: Overlap,
-    /// The job of each slot; its id is that of the slot.
+    /// Template of the job of each slot; the slot determines the id.
     job: NewJob,
-    /// What a later release wrote.
+    /// Fields of a later release.
     rest: record::Rest,
 }
 
-/// Why a schedule was refused; nothing was written.
+/// The reason why a schedule was refused. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
-    /// Its job cannot be meant.
+    /// The job is invalid.
     #[error("schedule {name}: {source}")]
     Job {
         /// The schedule.
         name: ScheduleName,
-        /// What is wrong.
+        /// The fault.
         source: Invalid,
     },
-    /// A job that waits for others would wait for the same ones each time.
+    /// The job has prerequisites, which would be the same ones each time.
     #[error("schedule {name}: a job of a schedule cannot depend on other jobs")]
     Prerequisites {
         /// The schedule.
         name: ScheduleName,
     },
-    /// Its jobs run at their slots.
+    /// The job has a start time, although it starts at its slots.
     #[error("schedule {name}: a job of a schedule runs at its slots, not at another time")]
     When {
         /// The schedule.
         name: ScheduleName,
     },
-    /// A batch ends, and a schedule goes on.
+    /// The job belongs to a batch, which ends before the schedule.
     #[error(
         "schedule {name}: a job of a schedule cannot belong to a batch: have it open one of its own"
     )]
@@ -76,7 +75,7 @@ pub enum ScheduleError {
         /// The schedule.
         name: ScheduleName,
     },
-    /// All missed slots are due at once, and only one of them could run.
+    /// All missed slots would run at once, but the unique name allows only one of them.
     #[error(
         "schedule {name}: to catch up with all slots, several have to run side by side: overlap allow"
     )]
@@ -84,29 +83,29 @@ pub enum ScheduleError {
         /// The schedule.
         name: ScheduleName,
     },
-    /// It has no slot.
+    /// The schedule has no slot.
     #[error("schedule {name}: {rhythm} never comes between its start and its end")]
     NoSlot {
         /// The schedule.
         name: ScheduleName,
-        /// How often.
+        /// Its recurrence.
         rhythm: String,
     },
 }
 
-/// What is to be done about a schedule that is due.
+/// The decision about a due schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// The slots whose jobs are to run, the oldest first; at most [`MAX_SLOTS`].
+    /// Slots whose jobs are to be enqueued, the oldest first; at most [`MAX_SLOTS`].
     pub slots: Vec<u64>,
-    /// The last slot that is decided then.
+    /// Last decided slot.
     pub position: u64,
-    /// The slot after that: due already, if there were more than fit.
+    /// Next slot. It is already due if the plan is full.
     pub next: Option<u64>,
 }
 
 impl Schedule {
-    /// A schedule of a job, whose id is of no account.
+    /// Returns a schedule of a job, whose id is not used.
     #[must_use]
     pub fn new(name: ScheduleName, timing: Timing, job: NewJob) -> Self {
         Self {
@@ -119,19 +118,19 @@ impl Schedule {
         }
     }
 
-    /// The job that its slots have in common.
+    /// Returns the template of its jobs.
     #[must_use]
     pub fn template(&self) -> &NewJob {
         &self.job
     }
 
-    /// Checks it.
+    /// Checks the schedule.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first fault.
     pub fn check(&self) -> Result<(), ScheduleError> {
         let name = || self.name.clone();
-        // With the environment that a slot adds.
+        // The environment includes the variable of a slot.
         self.job_at(0)
             .check()
             .map_err(|source| ScheduleError::Job {
@@ -159,8 +158,8 @@ impl Schedule {
         }
     }
 
-    /// The job of a slot, in milliseconds since 1970. Its id is made of the schedule's name and the slot, so
-    /// that nobody can run it twice while its record is there.
+    /// Returns the job of a slot, in milliseconds since 1970. Its id consists of the schedule's name and the slot, so
+    /// that it cannot run twice while its record exists.
     #[must_use]
     pub fn job_at(&self, slot: u64) -> NewJob {
         let time = iso(slot - slot % 1000);
@@ -169,7 +168,7 @@ impl Schedule {
         self.job_as(&format!("{compact}Z"), slot)
     }
 
-    /// A job of this schedule beside its slots: its id ends with `suffix`.
+    /// Returns an extra job of this schedule, whose id ends with `suffix`.
     #[must_use]
     pub fn job_as(&self, suffix: &str, slot: u64) -> NewJob {
         let mut job = self.job.clone();
@@ -178,8 +177,8 @@ impl Schedule {
         job
     }
 
-    /// What is to be done when it is `now` and all slots up to `position` are decided: at most `room` slots,
-    /// one at least.
+    /// Returns the plan at time `now` when all slots up to `position` are decided. It has at most `room` slots, and
+    /// at least one is allowed.
     #[must_use]
     pub fn plan(&self, position: u64, now: u64, room: usize) -> Plan {
         let most = match self.catch_up {
@@ -199,7 +198,7 @@ impl Schedule {
         }
     }
 
-    /// Its slots after a moment.
+    /// Returns the slots after a moment.
     pub fn upcoming(&self, after: u64) -> impl Iterator<Item = u64> {
         self.timing.upcoming(after)
     }

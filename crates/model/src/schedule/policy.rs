@@ -1,26 +1,26 @@
-//! What becomes of slots that were missed, and of a slot that comes while the last run has not ended.
+//! Rules for missed slots, and for a slot whose predecessor has not ended.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How many missed slots `all` runs where it names no bound.
+/// Default number of missed slots that `all` runs.
 pub const DEFAULT_CATCH_UP: usize = 100;
-/// The highest bound of `all`: as many jobs as one call enqueues.
+/// Greatest such number: as many jobs as one call enqueues.
 pub const MAX_CATCH_UP: usize = 1000;
 
-/// Slots that nobody ran when they were due, since no worker lived or the server was away.
+/// Rule for slots that did not run in time, because no worker lived or the server was down.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CatchUp {
-    /// They are left out: a slot that is more than a minute late does not run.
+    /// Skips slots that are more than a minute late.
     Skip,
-    /// The latest of them runs, however late it is.
+    /// Runs the latest missed slot, however late it is.
     #[default]
     One,
-    /// They all run, the oldest first; of more than so many, the latest.
+    /// Runs all missed slots, the oldest first; if there are more than this number, the latest ones.
     All(usize),
 }
 
-/// A word that is no policy.
+/// An unknown rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no {what}: give {known}")]
 pub struct PolicyError {
@@ -60,23 +60,23 @@ impl fmt::Display for CatchUp {
     }
 }
 
-/// A slot that comes while the job of the schedule's last slot has not ended.
+/// Rule for a slot whose predecessor's job has not ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Overlap {
-    /// Both run.
+    /// Runs both.
     Allow,
-    /// The new one is left out.
+    /// Skips the new slot.
     #[default]
     Skip,
-    /// The last one is stopped; the new one runs when it has ended.
+    /// Cancels the predecessor; the new slot runs after its end.
     Replace,
 }
 
 impl Overlap {
-    /// All of them.
+    /// All rules.
     const ALL: [Self; 3] = [Self::Allow, Self::Skip, Self::Replace];
 
-    /// The word for it.
+    /// Returns the word for the rule.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

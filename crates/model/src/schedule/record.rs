@@ -1,4 +1,4 @@
-//! A schedule as it is stored: JSON, and the input beside it as it is. What a later release adds is kept.
+//! Stored form of a schedule: JSON, with the input stored separately. Fields of later releases are kept.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crate::job::{NewJob, Unique, UnknownPolicy, Until};
 use crate::name::{JobId, ScheduleName};
 use crate::route::{Fallback, Priority, Route};
 
-/// Fields that this release does not know: of the schedule, and of its job.
+/// Unknown fields of the schedule, and of its job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Rest {
     schedule: Map<String, Value>,
     job: Map<String, Value>,
 }
 
-/// A record that says no schedule.
+/// A record that is not a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the record of schedule {name} cannot be read: {why}")]
 pub struct Unreadable {
@@ -122,7 +122,7 @@ fn yes() -> bool {
 }
 
 impl Schedule {
-    /// The record: all but the input of the job.
+    /// Returns the record without the input of the job.
     #[must_use]
     pub fn encode(&self) -> String {
         let timing = &self.timing;
@@ -136,20 +136,20 @@ impl Schedule {
             job: StoredJob::new(&self.job, self.rest.job.clone()),
             rest: self.rest.schedule.clone(),
         };
-        // Strings and numbers: nothing in it cannot be written.
+        // Strings and numbers always serialize.
         serde_json::to_string(&stored).unwrap_or_default()
     }
 
-    /// The input of its job.
+    /// Returns the input of its job.
     #[must_use]
     pub fn input(&self) -> Option<&[u8]> {
         self.job.input.as_deref()
     }
 
-    /// Reads what [`Schedule::encode`] wrote.
+    /// Reads a record of [`Schedule::encode`].
     ///
     /// # Errors
-    /// If it is no such record, or one that a later release wrote in another way.
+    /// The bytes are no such record, or a later release wrote it in another format.
     pub fn decode(
         name: &ScheduleName,
         record: &[u8],

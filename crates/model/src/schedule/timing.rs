@@ -1,10 +1,9 @@
-//! When a schedule is due: from a rhythm and a time zone to moments, which are called slots.
+//! Slots of a schedule: the conversion of a recurrence and a time zone to moments.
 //!
-//! On the days on which clocks change it does as Vixie cron does. An expression whose minute or hour begins
-//! with `*` goes by the real clock: it fires whenever the clock on the wall shows what it says, so an hourly
-//! job runs every real hour, and in the hour that is shown twice it runs twice. All others mean fixed times
-//! of a day, each once a day: a time that the clock leaps over is due at the moment of the leap (several of
-//! them are one slot), and of a time that it shows twice the first one counts. An interval counts real
+//! On days with a clock change it does as Vixie cron does. An expression whose minute or hour begins with `*` follows
+//! the real clock and fires at every matching clock time. An hourly job runs every real hour, and twice in an hour
+//! that is repeated. Other expressions name fixed times, each once a day. A skipped time is due at the moment of the
+//! change (several such times are one slot). Of a repeated time, the first one counts. An interval counts real
 //! seconds.
 
 use std::fmt;
@@ -18,30 +17,30 @@ use super::cron::{Cron, CronError};
 use super::every::{Every, EveryError};
 use super::zone::Zone;
 
-/// The most changes of a zone's clock that are looked at for one slot: 400 years of four each.
+/// Greatest number of clock changes that are read for one slot: 400 years of four each.
 const MOST_CHANGES: usize = 1600;
 
-/// How many slots more than are wanted are computed before one looks back from the end.
+/// Number of extra slots that are computed before the search goes backwards from the end.
 const FEW: usize = 3;
 
-/// How often.
+/// Recurrence of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rhythm {
-    /// By the calendar.
+    /// By a cron expression.
     Cron(Cron),
-    /// By the clock alone: counted from the schedule's start, or from 1970 where it has none, so that all
-    /// who count come to the same.
+    /// By an interval, counted from the schedule's start, or from 1970 without one, so that all workers compute the
+    /// same slots.
     Every(Every),
 }
 
-/// Why a rhythm was refused.
+/// The reason why a recurrence was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RhythmError {
-    /// The expression.
+    /// The expression is not valid.
     #[error(transparent)]
     Cron(#[from] CronError),
-    /// The interval.
+    /// The interval is not valid.
     #[error(transparent)]
     Every(#[from] EveryError),
 }
@@ -49,7 +48,7 @@ pub enum RhythmError {
 impl FromStr for Rhythm {
     type Err = RhythmError;
 
-    /// A cron expression, or `@every` and an interval.
+    /// Parses a cron expression, or `@every` and an interval.
     fn from_str(text: &str) -> Result<Self, RhythmError> {
         let text = text.trim();
         let every = text.split_once(char::is_whitespace);
@@ -70,21 +69,21 @@ impl fmt::Display for Rhythm {
     }
 }
 
-/// When a schedule is due. All times are in milliseconds since 1970; slots are whole seconds.
+/// Times of a schedule. All times are in milliseconds since 1970; slots are whole seconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timing {
-    /// How often.
+    /// Recurrence.
     pub rhythm: Rhythm,
-    /// Whose clock an expression means.
+    /// Time zone of the expression.
     pub zone: Zone,
-    /// No slot before this.
+    /// Earliest slot.
     pub start: Option<u64>,
-    /// No slot after this.
+    /// Latest slot.
     pub end: Option<u64>,
 }
 
 impl Timing {
-    /// A rhythm in UTC, for ever.
+    /// Returns a recurrence in UTC without start and end.
     #[must_use]
     pub fn new(rhythm: Rhythm) -> Self {
         Self {
@@ -95,14 +94,14 @@ impl Timing {
         }
     }
 
-    /// The first slot after a moment, if there is one.
+    /// Returns the first slot after a moment, if there is one.
     #[must_use]
     pub fn next(&self, after: u64) -> Option<u64> {
         let before_start = self.start.map_or(0, |start| start.saturating_sub(1));
         let after = after.max(before_start);
         let slot = match &self.rhythm {
             Rhythm::Every(every) => {
-                // Whole seconds: the start is rounded up to one.
+                // The start is rounded up to a whole second.
                 let first = self.start.unwrap_or(0).div_ceil(1000) * 1000;
                 let passed = (after + 1).saturating_sub(first);
                 Some(first + passed.div_ceil(every.ms()) * every.ms())
@@ -119,15 +118,15 @@ impl Timing {
         slot.filter(|slot| self.end.is_none_or(|end| *slot <= end))
     }
 
-    /// Its slots after a moment, in order.
+    /// Returns the slots after a moment, in order.
     pub fn upcoming(&self, after: u64) -> impl Iterator<Item = u64> {
         std::iter::successors(self.next(after), |slot| self.next(*slot))
     }
 
-    /// The last slots after one moment and up to another, at most `most`, the oldest first.
+    /// Returns the last slots after one moment and up to another, at most `most`, the oldest first.
     #[must_use]
     pub fn latest(&self, after: u64, until: u64, most: usize) -> Vec<u64> {
-        // Mostly there is one, or are a few; the first that is not due ends the search.
+        // Usually there are few; the first slot that is not due ends the search.
         let mut few = Vec::new();
         for slot in self.upcoming(after).take(most + FEW) {
             if slot > until {
@@ -138,7 +137,7 @@ impl Timing {
         if few.len() < most + FEW {
             return few.split_off(few.len().saturating_sub(most));
         }
-        // Looks back over a span that is sure to hold few, and over longer ones until it holds enough.
+        // Searches a span before the end that has few slots, and longer ones until it has enough.
         let mut back = most as u64 * 1000;
         loop {
             let from = until.saturating_sub(back).max(after);
@@ -154,10 +153,10 @@ impl Timing {
     }
 }
 
-/// The first moment after `after` at which the clock shows what the expression says.
+/// Returns the first moment after `after` whose clock time matches the expression.
 fn shown(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
     let (mut from, mut inclusive) = (after, false);
-    // From one change of the clock to the next: in between, it goes like any other.
+    // Between two changes, the clock runs evenly.
     for _ in 0..MOST_CHANGES {
         let offset = zone.to_offset(from);
         let change = zone.following(from).next().map(|change| change.timestamp());
@@ -171,7 +170,7 @@ fn shown(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
     None
 }
 
-/// The first moment after `after` that stands for one of the expression's times of a day.
+/// Returns the first moment after `after` for one of the expression's fixed times of a day.
 fn once_a_day(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
     let mut time = seconds(zone.to_datetime(after));
     loop {
@@ -184,7 +183,7 @@ fn once_a_day(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestam
                 zone.following(before).next()?.timestamp()
             }
         };
-        // In the repeated hour, what it shows has been.
+        // In the repeated hour, earlier matches are past.
         if moment > after {
             return Some(moment);
         }

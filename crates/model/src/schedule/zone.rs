@@ -1,5 +1,5 @@
-//! Time zones by their IANA names. Their rules are compiled in (the IANA database of the release), so that
-//! all who schedule agree, whatever their hosts know.
+//! Time zones by IANA name. The rules are compiled in (the IANA database of the release), so that all workers agree,
+//! whatever their hosts have.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,10 +10,10 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-/// How many names an error suggests.
+/// Number of names that an error suggests.
 const SUGGESTIONS: usize = 3;
 
-/// A time zone; UTC where none is named.
+/// A time zone. Default: UTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zone(TimeZone);
 
@@ -26,13 +26,13 @@ pub struct ZoneError {
 }
 
 impl Zone {
-    /// Its IANA name.
+    /// Returns the IANA name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.iana_name().unwrap_or("UTC")
     }
 
-    /// A moment, in milliseconds since 1970, as its clock shows it: `2026-03-29 02:30:00 +02:00`.
+    /// Formats a moment, in milliseconds since 1970, in this zone: `2026-03-29 02:30:00 +02:00`.
     #[must_use]
     pub fn show(&self, ms: u64) -> String {
         let moment = i64::try_from(ms)
@@ -56,7 +56,7 @@ impl Default for Zone {
 impl FromStr for Zone {
     type Err = ZoneError;
 
-    /// Case does not matter.
+    /// Parses a name; case does not matter.
     fn from_str(text: &str) -> Result<Self, ZoneError> {
         if text.eq_ignore_ascii_case("utc") {
             return Ok(Self::default());
@@ -68,7 +68,7 @@ impl FromStr for Zone {
     }
 }
 
-/// Names that have the last part of the wrong one: continents are what people mistake.
+/// Returns names with the same last part: users mostly mistake the continent.
 fn suggested(text: &str) -> Vec<String> {
     let text = text.to_ascii_lowercase().replace(' ', "_");
     let city = text.rsplit('/').next().unwrap_or_default();

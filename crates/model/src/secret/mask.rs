@@ -1,42 +1,42 @@
-//! The search for secrets in a stream of bytes, however it is cut: an Aho-Corasick automaton, so that no
-//! choice of secrets and text makes it slow.
+//! Search for secrets in a stream of bytes, across its pieces: an Aho-Corasick automaton, so that no choice of
+//! secrets and text makes it slow.
 
 use std::collections::VecDeque;
 use std::fmt;
 
 use super::{MASK, MIN_VALUE};
 
-/// The place of the root among the nodes; as a child or sibling: none.
+/// Index of the root node; as a child or sibling: none.
 const ROOT: u32 = 0;
 
-/// A place that is reached by some first bytes of a secret.
+/// A node, for a prefix of a secret.
 #[derive(Debug, Clone, Copy, Default)]
 struct Node {
     byte: u8,
     child: u32,
     sibling: u32,
-    /// The place of the longest end of those bytes that begins a secret, too.
+    /// Index of the longest suffix of these bytes that is also a prefix of a secret.
     fail: u32,
-    /// How many bytes lead here.
+    /// Length of the prefix, in bytes.
     depth: u32,
-    /// The length of the longest secret that ends here; 0 if none does.
+    /// Length of the longest secret that ends here; 0 for none.
     found: u32,
 }
 
-/// The values that are to be masked. Its `Debug` shows none.
+/// Secrets to mask. Its `Debug` shows none.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    /// Empty if there is nothing to mask.
+    /// Nodes of the automaton; empty if there is nothing to mask.
     nodes: Vec<Node>,
 }
 
 impl Secrets {
-    /// Masks these values; those of fewer than [`MIN_VALUE`] bytes are left out.
+    /// Returns an automaton for these values. Values shorter than [`MIN_VALUE`] bytes are ignored.
     #[must_use]
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut secrets = Self::default();
         for value in values {
-            // A longer one than a `u32` counts fits into no environment.
+            // A value too long for `u32` fits into no environment.
             if value.len() >= MIN_VALUE && u32::try_from(value.len()).is_ok() {
                 secrets.add(value.as_bytes());
             }
@@ -45,7 +45,7 @@ impl Secrets {
         secrets
     }
 
-    /// Whether there is nothing to mask.
+    /// Returns whether there is nothing to mask.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
@@ -75,7 +75,7 @@ impl Secrets {
         node.found = node.depth;
     }
 
-    /// Finds where to go on when the next byte does not fit: breadth first, so that shorter ways are done.
+    /// Computes the failure links, breadth first, so that those of shorter prefixes are complete.
     fn link(&mut self) {
         let mut queue: VecDeque<u32> = self.children(ROOT).collect();
         while let Some(at) = queue.pop_front() {
@@ -106,7 +106,7 @@ impl Secrets {
             .find(|child| self.nodes[*child as usize].byte == byte)
     }
 
-    /// Where `byte` leads.
+    /// Returns the node after `byte`.
     fn step(&self, mut at: u32, byte: u8) -> u32 {
         loop {
             match self.child(at, byte) {
@@ -124,23 +124,23 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// What is remembered between two pieces of a stream. Each longest stretch of bytes that belong to secrets
-/// becomes one [`MASK`]; only what may be the beginning of a secret is held back.
+/// State between two pieces of a stream. Each longest run of bytes of secrets becomes one [`MASK`]. Only bytes that
+/// may begin a secret are retained.
 #[derive(Debug, Clone, Default)]
 pub struct Masker {
     at: u32,
-    /// What may still turn out to be of a secret.
+    /// Bytes that may belong to a secret.
     held: VecDeque<u8>,
-    /// How many bytes were taken in before `held`.
+    /// Number of bytes before `held`.
     before: u64,
-    /// Stretches that belong to secrets, counted from the beginning of the stream, in order and apart.
+    /// Ranges of bytes of secrets, counted from the beginning of the stream, in order and disjoint.
     covered: VecDeque<(u64, u64)>,
-    /// Whether what was given out last is a mask that goes on.
+    /// True if the last output was a mask that continues.
     masking: bool,
 }
 
 impl Masker {
-    /// Takes in a piece, and appends to `out` what is certain. The secrets are the same for all pieces.
+    /// Processes a piece, and appends the decided bytes to `out`. The secrets must be the same for all pieces.
     pub fn push(&mut self, secrets: &Secrets, bytes: &[u8], out: &mut Vec<u8>) {
         if secrets.is_empty() {
             out.extend_from_slice(bytes);
@@ -158,7 +158,7 @@ impl Masker {
         }
     }
 
-    /// Gives out what is left: the stream has ended.
+    /// Appends the remaining bytes at the end of the stream.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.give(0, out);
         *self = Self::default();
@@ -175,7 +175,7 @@ impl Masker {
         self.covered.push_back((from, to));
     }
 
-    /// Gives out all but the last `keep` bytes.
+    /// Appends all but the last `keep` bytes.
     fn give(&mut self, keep: usize, out: &mut Vec<u8>) {
         while self.held.len() > keep {
             let Some(byte) = self.held.pop_front() else {
@@ -246,13 +246,13 @@ mod tests {
 
     #[test]
     fn no_secret_makes_it_slow() {
-        // Without the links back, and with a look at each covered byte, this takes minutes.
+        // Without failure links, and with a look at each covered byte, this takes minutes.
         let secret = "a".repeat(32 * 1024);
         let text = format!("{}b", "a".repeat(2 * 1024 * 1024));
         assert_eq!(masked(&[&secret, &secret[1..]], &text), "***b");
     }
 
-    /// What a search at every place finds, in as many words.
+    /// Masks by a search at every position.
     fn by_hand(secrets: &[String], text: &str) -> String {
         let bytes = text.as_bytes();
         let mut covered = vec![false; bytes.len()];

@@ -1,14 +1,14 @@
-//! Secrets in a job's environment: which variables hold one, and how their values are kept out of what
-//! people read. How a stream of text is searched for them is in the module `mask`.
+//! Secrets in a job's environment: detection of secret variables, and masking of their values in output for people.
+//! The module `mask` searches streams of text.
 //!
-//! A variable holds a secret if its name says so: cut into words at every character that is no letter and
-//! no digit, and looked at without regard to case, it has one of the words `PASSWORD`, `PASSWD`,
-//! `PASSPHRASE`, `SECRET`, `TOKEN`, `CREDENTIAL` and `AUTH`, in the singular or the plural, or next to each
-//! other `API KEY`, `ACCESS KEY` or `PRIVATE KEY`, also written as one word. So `DB_PASSWORD`, `github-token`
-//! and `apikey` are secret, `AUTHOR`, `TOKENIZER` and `KEYBOARD` are not.
+//! A variable is secret by its name. The name is split into words at every character that is no letter or digit; case
+//! does not matter. It is secret if it has one of the words `PASSWORD`, `PASSWD`, `PASSPHRASE`, `SECRET`, `TOKEN`,
+//! `CREDENTIAL` and `AUTH`, in the singular or the plural. The words `API KEY`, `ACCESS KEY` or `PRIVATE KEY`, next
+//! to each other or as one word, make it secret too. So `DB_PASSWORD`, `github-token` and `apikey` are secret,
+//! `AUTHOR`, `TOKENIZER` and `KEYBOARD` are not.
 //!
-//! Values of fewer than [`MIN_VALUE`] bytes are not masked in what a script says: they are in every other
-//! line by chance, and the holes would tell them.
+//! Values shorter than [`MIN_VALUE`] bytes are not masked in a script's output: they occur in many lines by chance,
+//! and the masks would reveal them.
 
 mod mask;
 
@@ -19,9 +19,9 @@ use std::ops::{Deref, DerefMut};
 
 pub use mask::{Masker, Secrets};
 
-/// What stands in the place of a secret.
+/// Replacement of a secret.
 pub const MASK: &str = "***";
-/// The shortest value that is masked, in bytes.
+/// Least length of a masked value, in bytes.
 pub const MIN_VALUE: usize = 4;
 
 /// Words that make a name secret.
@@ -37,10 +37,10 @@ const WORDS: [&str; 10] = [
     "ACCESSKEY",
     "PRIVATEKEY",
 ];
-/// Words that do so before `KEY`.
+/// Words that make a name secret before `KEY`.
 const KEYS: [&str; 3] = ["API", "ACCESS", "PRIVATE"];
 
-/// Whether a variable of this name holds a secret.
+/// Returns whether a variable of this name is secret.
 #[must_use]
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_uppercase();
@@ -59,7 +59,7 @@ pub fn is_secret(name: &str) -> bool {
 pub struct EnvVars(BTreeMap<String, String>);
 
 impl EnvVars {
-    /// Each variable as people may see it.
+    /// Returns each variable with masked secrets.
     pub fn shown(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| {
             let shown = if is_secret(name) { MASK } else { value };
@@ -67,7 +67,7 @@ impl EnvVars {
         })
     }
 
-    /// What is to be masked in the words of a script with this environment.
+    /// Returns the secrets to mask in the output of a script with this environment.
     #[must_use]
     pub fn secrets(&self) -> Secrets {
         let secret = self.0.iter().filter(|(name, _)| is_secret(name));
@@ -117,17 +117,17 @@ impl<'a> IntoIterator for &'a EnvVars {
 }
 
 impl Secrets {
-    /// The text without the secrets.
+    /// Returns the text with masked secrets.
     #[must_use]
     pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.mask_bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
-            // Secrets are text, and so is what is left between them.
+            // Secrets are text, and so are the parts between them.
             Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
         }
     }
 
-    /// The bytes without the secrets.
+    /// Returns the bytes with masked secrets.
     #[must_use]
     pub fn mask_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if self.is_empty() {

@@ -1,4 +1,4 @@
-//! What becomes of which record, both ways.
+//! Conversion of records, both ways.
 
 use super::*;
 

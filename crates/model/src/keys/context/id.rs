@@ -11,29 +11,29 @@ use serde::{Deserialize, Serialize};
 
 use super::shown;
 
-/// Why a text is no id.
+/// The reason why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the {what} {text:?} {fault}")]
 pub struct InvalidId {
-    /// What the id is for.
+    /// Kind of the id.
     pub what: &'static str,
-    /// The text, cut to a readable length.
+    /// The text, shortened.
     pub text: String,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: IdFault,
 }
 
-/// What is wrong with a number.
+/// The fault of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IdFault {
-    /// There is something else than digits, or nothing.
+    /// There are characters that are not digits, or none at all.
     #[error("is no number: write it in decimal digits")]
     NotDigits,
-    /// The same number could be written in two ways.
+    /// The number has leading zeros, so that it would have two forms.
     #[error("begins with 0: write it without leading zeros")]
     LeadingZero,
-    /// Database 0 and the id 0 are the node's.
+    /// The number is 0, which is reserved for the node.
     #[error("is reserved for the node: ids of contexts begin at 1")]
     Zero,
     /// The number is beyond `u32`.
@@ -41,7 +41,7 @@ pub enum IdFault {
     TooLarge,
 }
 
-/// A `u32` in digits, in its only form.
+/// Parses a `u32` of digits in canonical form.
 fn number(text: &str) -> Result<u32, IdFault> {
     if text.is_empty() || !text.bytes().all(|c| c.is_ascii_digit()) {
         return Err(IdFault::NotDigits);
@@ -49,7 +49,7 @@ fn number(text: &str) -> Result<u32, IdFault> {
     if text.len() > 1 && text.starts_with('0') {
         return Err(IdFault::LeadingZero);
     }
-    // Only digits are left: what does not fit is too large.
+    // The text consists of digits: a failure means that the number is too large.
     text.parse().map_err(|_| IdFault::TooLarge)
 }
 
@@ -65,13 +65,13 @@ fn invalid(what: &'static str, text: &str, fault: IdFault) -> InvalidId {
     }
 }
 
-/// A context, from 1. In the layout `db` it is the number of the database too.
+/// A context, from 1. In the layout `db` the number is also that of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ContextId(NonZeroU32);
 
 impl ContextId {
-    /// The context of this number; nothing for 0.
+    /// Returns the context of this number; `None` for 0.
     #[must_use]
     pub const fn new(id: u32) -> Option<Self> {
         match NonZeroU32::new(id) {
@@ -128,7 +128,7 @@ macro_rules! id {
 }
 
 id! {
-    /// An actor of this node. Our counter begins at 1. The caller of a job that a plain client wrote may be no actor.
+    /// An actor of this node. Meshwork's counter begins at 1. The caller of a job of a plain client may be no actor.
     ActorId, "actor id"
 }
 id! {
@@ -140,19 +140,19 @@ id! {
     RunnerId, "runner id"
 }
 
-/// Why a text is no name of two numbers.
+/// The reason why a text is not a name of two numbers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidKey {
-    /// Its parts are others.
+    /// The parts are not as expected.
     #[error("{text:?} is no {what}: write {what}:CALLER:ID")]
     Parts {
-        /// The first part that was expected: `job` or `message`.
+        /// The expected first part: `job` or `message`.
         what: &'static str,
-        /// The text, cut to a readable length.
+        /// The text, shortened.
         text: String,
     },
-    /// One of its numbers is none.
+    /// One of the numbers is not valid.
     #[error(transparent)]
     Number(#[from] InvalidId),
 }
@@ -162,9 +162,9 @@ macro_rules! key_of_two {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $type {
-            /// Who created it.
+            /// Creator.
             pub caller: ActorId,
-            /// Its number among those of the caller.
+            /// Number among those of the creator.
             pub id: u32,
         }
 
@@ -175,16 +175,16 @@ macro_rules! key_of_two {
                 Self { caller: ActorId(caller), id }
             }
 
-            /// The two numbers with a colon between them, as `12:101`.
+            /// Returns the two numbers with a colon between them, as `12:101`.
             #[must_use]
             pub fn numbers(self) -> String {
                 format!("{}:{}", self.caller, self.id)
             }
 
-            /// The name of such two numbers.
+            /// Parses two numbers with a colon between them.
             ///
             /// # Errors
-            /// One of them is none.
+            /// One of the numbers is not valid.
             pub fn of_numbers(text: &str) -> Result<Self, InvalidKey> {
                 format!(concat!($word, ":{}"), text).parse()
             }

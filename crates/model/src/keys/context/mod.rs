@@ -1,10 +1,11 @@
-//! The names of contexts, in both layouts, and those of the node.
+//! The keys of contexts, in both layouts, and those of the node.
 //!
 //! * `db`: the plain names (`job:12:2001`, `queue:python`), in the database that has the context's number.
 //! * `prefix`: the same names after `{ctx:7}:`, in database 0. The hash tag keeps them in one slot of a Cluster, and
-//!   ACL rules of Redis can tell them apart.
+//! ACL rules of Redis can select them.
 //!
-//! Elements of lists are whole keys in both. Our own keys (`own`) begin with `mw:` after the same prefix.
+//! Elements of lists are whole keys in both layouts. Meshwork's own keys (`own`) begin with `mw:` after the same
+//! prefix.
 
 mod id;
 mod own;
@@ -24,39 +25,39 @@ pub use parse::{
     ElementError, ElementFault, InvalidPrerequisite, MAX_ELEMENT, MAX_GATE, Prerequisite,
 };
 
-/// Characters of a foreign text that an error shows: enough to find it, too few to fill a log.
+/// Number of characters that an error shows of a foreign text: enough to find it, too few to fill a log.
 const SHOWN: usize = 80;
 
-/// Bytes that others wrote, as an error shows them.
+/// Returns foreign bytes as an error shows them.
 fn shown(bytes: &[u8]) -> String {
     // A character has at most four bytes.
     let start = &bytes[..bytes.len().min(SHOWN * 4)];
     String::from_utf8_lossy(start).chars().take(SHOWN).collect()
 }
 
-/// How the keys of a context are written.
+/// Layout of a context's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContextLayout {
-    /// Plain names in a database of the context's own.
+    /// Plain names in the context's own database.
     Db,
     /// Names after `{ctx:N}:` in database 0.
     Prefix,
 }
 
-/// A layout that is none.
+/// An unknown layout.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no layout of a context: db or prefix")]
 pub struct UnknownLayout {
-    /// The text, cut to a readable length.
+    /// The text, shortened.
     pub text: String,
 }
 
 impl ContextLayout {
-    /// Both.
+    /// Both layouts.
     pub const ALL: [Self; 2] = [Self::Db, Self::Prefix];
 
-    /// The layout of a new context on a server with so many `databases`, unless the user names one. A Cluster needs
-    /// the hash tag even where it has several databases: the plain names would spread over its slots.
+    /// Returns the default layout of a new context on a server with this number of `databases`. A Cluster needs the
+    /// hash tag even with several databases: plain names would spread over its slots.
     #[must_use]
     pub const fn for_new(context: ContextId, databases: u32, cluster: bool) -> Self {
         if cluster || context.get() >= databases {
@@ -66,7 +67,7 @@ impl ContextLayout {
         }
     }
 
-    /// The word in the registry of contexts.
+    /// Returns the word in the registry of contexts.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -93,7 +94,7 @@ impl FromStr for ContextLayout {
     }
 }
 
-/// Names that belong to no context, all in database 0.
+/// Keys that belong to no context, all in database 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NodeKeys;
 
@@ -107,7 +108,7 @@ impl NodeKeys {
         format!("{}{id}", self.actor_prefix())
     }
 
-    /// What the record of every actor begins with: `actor:`.
+    /// Returns the prefix of all actors' records: `actor:`.
     #[must_use]
     pub const fn actor_prefix(self) -> &'static str {
         "actor:"
@@ -125,28 +126,28 @@ impl NodeKeys {
         "mw:id:actor"
     }
 
-    /// The number of each actor by his public key, a hash: `mw:actors`. One key is one actor.
+    /// Numbers of all actors by public key, a hash: `mw:actors`. One key is one actor.
     #[must_use]
     pub const fn actors(self) -> &'static str {
         "mw:actors"
     }
 
-    /// The name of this node among others, a hash with 64 hexadecimal digits as `id`: `mw:node`.
+    /// Identity of this node, a hash with 64 hexadecimal digits as `id`: `mw:node`.
     #[must_use]
     pub const fn identity(self) -> &'static str {
         "mw:node"
     }
 
-    /// Every change to actors and the registry (a stream, bounded): `mw:audit`.
+    /// Audit trail of changes to actors and the registry (a stream, bounded): `mw:audit`.
     #[must_use]
     pub const fn audit(self) -> &'static str {
         "mw:audit"
     }
 
-    /// The names that scripts use without being given them in each call.
+    /// Returns names that scripts use without receiving them in each call.
     #[must_use]
     pub fn script_names(self) -> Vec<(&'static str, String)> {
-        // A key that never is: scripts ask for it where a cluster may be moving the slot.
+        // A key that never exists. Scripts read it where a cluster may be moving the slot.
         vec![("LEASES", "mw:none".to_owned())]
     }
 }
@@ -156,12 +157,12 @@ impl NodeKeys {
 pub struct ContextKeys {
     context: ContextId,
     layout: ContextLayout,
-    /// What every key begins with; empty in the layout `db`.
+    /// Prefix of every key; empty in the layout `db`.
     prefix: String,
 }
 
 impl ContextKeys {
-    /// Keys of `context` in `layout`.
+    /// Returns the keys of `context` in `layout`.
     #[must_use]
     pub fn new(context: ContextId, layout: ContextLayout) -> Self {
         let prefix = match layout {
@@ -175,19 +176,19 @@ impl ContextKeys {
         }
     }
 
-    /// The context that the keys belong to.
+    /// Returns the context of the keys.
     #[must_use]
     pub const fn context(&self) -> ContextId {
         self.context
     }
 
-    /// How the keys are written.
+    /// Returns the layout of the keys.
     #[must_use]
     pub const fn layout(&self) -> ContextLayout {
         self.layout
     }
 
-    /// The database that holds the keys.
+    /// Returns the database that has the keys.
     #[must_use]
     pub const fn database(&self) -> u32 {
         match self.layout {
@@ -196,7 +197,7 @@ impl ContextKeys {
         }
     }
 
-    /// What every key begins with: nothing, or `{ctx:7}:`.
+    /// Returns the prefix of every key: empty, or `{ctx:7}:`.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
@@ -242,31 +243,31 @@ impl ContextKeys {
         self.named(key)
     }
 
-    /// What the messages of a caller begin with; a number follows: `message:{caller}:`.
+    /// Returns the prefix of a caller's messages, before a number: `message:{caller}:`.
     #[must_use]
     pub fn message_prefix(&self, caller: ActorId) -> String {
         self.named(format_args!("message:{caller}:"))
     }
 
-    /// What all messages begin with: `message:`.
+    /// Returns the prefix of all messages: `message:`.
     #[must_use]
     pub fn messages_prefix(&self) -> String {
         self.named("message:")
     }
 
-    /// What the jobs of a caller begin with; a number follows: `job:{caller}:`.
+    /// Returns the prefix of a caller's jobs, before a number: `job:{caller}:`.
     #[must_use]
     pub fn job_prefix(&self, caller: ActorId) -> String {
         self.named(format_args!("job:{caller}:"))
     }
 
-    /// What all runners begin with; a number follows: `runner:`.
+    /// Returns the prefix of all runners, before a number: `runner:`.
     #[must_use]
     pub fn runner_prefix(&self) -> String {
         self.named("runner:")
     }
 
-    /// What every work queue begins with: `queue:`.
+    /// Returns the prefix of all queues: `queue:`.
     #[must_use]
     pub fn work_prefix(&self) -> String {
         self.named("queue:")
@@ -278,32 +279,32 @@ impl ContextKeys {
         format!("{}{}", self.work_prefix(), route.suffix())
     }
 
-    /// The lists that a worker takes from, in the order of [`Listen::queues`].
+    /// Returns the lists that a worker claims from, in the order of [`Listen::queues`].
     #[must_use]
     pub fn queues(&self, listen: &Listen) -> Vec<Vec<String>> {
         listen.queues_under(&self.work_prefix())
     }
 
-    /// Keys of messages that an actor wants to send, a list: `msg_out`.
+    /// Keys of messages that actors send, a list: `msg_out`.
     #[must_use]
     pub fn msg_out(&self) -> String {
         self.named("msg_out")
     }
 
-    /// Keys of messages that the coordinator has taken and not yet handed to the transport, a list:
+    /// Keys of messages that the coordinator has claimed and not yet passed to the transport, a list:
     /// `msg_out_coordinator`.
     #[must_use]
     pub fn msg_out_coordinator(&self) -> String {
         self.named("msg_out_coordinator")
     }
 
-    /// Keys of results, chat and mail that have come, a list: `msg_in`.
+    /// Keys of results, chat and mail that arrived, a list: `msg_in`.
     #[must_use]
     pub fn msg_in(&self) -> String {
         self.named("msg_in")
     }
 
-    /// Keys of job messages that have come, a list: `msg_in:7`.
+    /// Keys of job messages that arrived, a list: `msg_in:7`.
     #[must_use]
     pub fn msg_in_jobs(&self) -> String {
         self.named(format_args!("msg_in:{}", self.context))

@@ -1,8 +1,8 @@
-//! Keys of our own in a context, all under `mw:`.
+//! Meshwork's own keys in a context, all under `mw:`.
 
 use super::ContextKeys;
 
-/// What the objects of a context are numbered by, one counter for each kind.
+/// Counters of a context, one for each kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counter {
     /// Flows.
@@ -16,7 +16,7 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Flow, Self::Job, Self::Message, Self::Runner];
 
     /// The word in the key.
@@ -32,106 +32,107 @@ impl Counter {
 }
 
 impl ContextKeys {
-    /// What every key of our own begins with: `mw:`.
+    /// Returns the prefix of Meshwork's own keys: `mw:`.
     #[must_use]
     pub fn own_prefix(&self) -> String {
         self.named("mw:")
     }
 
-    /// A key of our own.
+    /// Returns one of Meshwork's own keys.
     pub(in crate::keys) fn own(&self, name: &str) -> String {
         self.named(format_args!("mw:{name}"))
     }
 
-    /// The gates that are open (a set of their names): `mw:gates`.
+    /// Open gates (a set of their names): `mw:gates`.
     #[must_use]
     pub fn gates(&self) -> String {
         self.own("gates")
     }
 
-    /// The number that was given last to an object of a kind (a string): `mw:id:{kind}`.
+    /// Last number of an object of this kind (a string): `mw:id:{kind}`.
     #[must_use]
     pub fn next_id(&self, counter: Counter) -> String {
         self.own(&format!("id:{}", counter.as_str()))
     }
 
-    /// Every change to the context (a stream, bounded): `mw:audit`.
+    /// Audit trail of changes to the context (a stream, bounded): `mw:audit`.
     #[must_use]
     pub fn audit(&self) -> String {
         self.own("audit")
     }
 
-    /// Messages that the coordinator has taken, by the time at which its lease ends (a sorted set, milliseconds):
+    /// Messages that the coordinator has claimed, by the end of the lease (a sorted set, milliseconds):
     /// `mw:outbound`.
     #[must_use]
     pub fn outbound(&self) -> String {
         self.own("outbound")
     }
 
-    /// Messages of this context that have no end yet, by when somebody looks at their timeouts (a sorted set,
+    /// Messages of this context that are not final, by the time of the next check of their timeouts (a sorted set,
     /// milliseconds): `mw:sent`.
     #[must_use]
     pub fn sent(&self) -> String {
         self.own("sent")
     }
 
-    /// Job messages that were taken up here and not answered, by when somebody looks at their jobs (a sorted set,
-    /// milliseconds): `mw:open`.
+    /// Job messages that were acknowledged here and not answered, by the time of the next check of their jobs (a
+    /// sorted set, milliseconds): `mw:open`.
     #[must_use]
     pub fn open(&self) -> String {
         self.own("open")
     }
 
-    /// The key under which a message of this origin is stored here, for as long as it can come again (a string):
+    /// Key of the stored message of this origin, kept for as long as the message can arrive again (a string):
     /// `mw:origin:{origin}`.
     #[must_use]
     pub fn origin(&self, origin: &str) -> String {
         self.own(&format!("origin:{origin}"))
     }
 
-    /// The jobs that run, by the time at which their lease ends (a sorted set, milliseconds): `mw:lease`.
+    /// Jobs that run, by the end of their lease (a sorted set, milliseconds): `mw:lease`.
     #[must_use]
     pub fn lease(&self) -> String {
         self.own("lease")
     }
 
-    /// Workers that wait on a queue, by when they count as gone (a sorted set, milliseconds): `mw:feeds`.
+    /// Registered prefetch lists, by the time at which their worker counts as dead (a sorted set, milliseconds):
+    /// `mw:feeds`.
     #[must_use]
     pub fn feeds(&self) -> String {
         self.own("feeds")
     }
 
-    /// What every feed list begins with; a member of [`Self::feeds`] follows: `mw:feed:`.
+    /// Returns the prefix of prefetch lists; a member of [`Self::feeds`] follows: `mw:feed:`.
     #[must_use]
     pub fn feed_prefix(&self) -> String {
         self.own("feed:")
     }
 
-    /// Jobs that wait for their next run, by when it is due (a sorted set, milliseconds): `mw:delayed`.
+    /// Delayed jobs, by due time (a sorted set, milliseconds): `mw:delayed`.
     #[must_use]
     pub fn delayed(&self) -> String {
         self.own("delayed")
     }
 
-    /// Dead letters: jobs that failed for good, by time (a sorted set, milliseconds): `mw:dead`.
+    /// Dead letters, by time of failure (a sorted set, milliseconds): `mw:dead`.
     #[must_use]
     pub fn dead(&self) -> String {
         self.own("dead")
     }
 
-    /// All other jobs that ended, by time, for retention (a sorted set, milliseconds): `mw:ended`.
+    /// Other ended jobs, by time of their end, for retention (a sorted set, milliseconds): `mw:ended`.
     #[must_use]
     pub fn ended(&self) -> String {
         self.own("ended")
     }
 
-    /// Jobs that somebody has to look at by a certain time (a sorted set, milliseconds): `mw:watch`.
+    /// Jobs with a check at a certain time (a sorted set, milliseconds): `mw:watch`.
     #[must_use]
     pub fn watch(&self) -> String {
         self.own("watch")
     }
 
-    /// What happened to jobs (a stream, bounded): `mw:events`.
+    /// Events of jobs (a stream, bounded): `mw:events`.
     #[must_use]
     pub fn events(&self) -> String {
         self.own("events")

@@ -1,61 +1,62 @@
-//! Elements of lists, queues and prerequisites, taken apart. Plain clients write them too, so each is checked before
-//! anything is done with it.
+//! Parsers for elements of lists, for queues and prerequisites. Plain clients write them too, so each is checked
+//! before use.
 
 use std::str::FromStr;
 
 use super::{ContextId, ContextKeys, ContextLayout, FlowId, InvalidKey, JobKey, MessageKey, shown};
 use crate::keys::suffix::{self, NoWorkQueue, QueueParts};
 
-/// The most bytes of an element: the longest key, `{ctx:4294967295}:message:4294967295:4294967295`, has 46.
+/// Greatest length of an element, in bytes. The longest key, `{ctx:4294967295}:message:4294967295:4294967295`, has
+/// 46.
 pub const MAX_ELEMENT: usize = 64;
-/// The most bytes of a gate's name: it is a member of a set in Redis.
+/// Greatest length of a gate's name, in bytes. It is a member of a set in the store.
 pub const MAX_GATE: usize = 256;
 
-/// Why an element of a list names no object of the context.
+/// The reason why an element of a list names no object of the context.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{element:?} names no {what} of context {context}: {fault}")]
 pub struct ElementError {
-    /// The element, cut to a readable length.
+    /// The element, shortened.
     pub element: String,
-    /// What it was to name.
+    /// The expected kind of object.
     pub what: &'static str,
-    /// The context whose list it is on.
+    /// The context whose list has the element.
     pub context: ContextId,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: ElementFault,
 }
 
-/// What is wrong with an element.
+/// The fault of an element.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ElementFault {
-    /// No key is so long.
+    /// The element is longer than any key.
     #[error("it has {len} bytes, and no key has more than {MAX_ELEMENT}")]
     TooLong {
         /// Its length in bytes.
         len: usize,
     },
-    /// The bytes are no text.
+    /// The bytes are not UTF-8.
     #[error("it is no text")]
     NotText,
-    /// It begins with the prefix of another context.
+    /// The element has the prefix of another context.
     #[error("it is a key of context {other}")]
     OtherContext {
-        /// That context.
+        /// The other context.
         other: ContextId,
     },
-    /// It lacks the prefix of the context, or has one where there is none.
+    /// The element lacks the context's prefix, or has one in a layout without prefix.
     #[error("keys of this context begin with {wanted:?}")]
     Prefix {
-        /// What was wanted before the name.
+        /// The expected prefix.
         wanted: String,
     },
-    /// What follows the prefix is another object, or none.
+    /// The rest of the element names another kind of object, or none.
     #[error("{0}")]
     Name(InvalidKey),
 }
 
-/// What a job waits for, as its field `prerequisites` names it.
+/// A prerequisite of a job, in its field `prerequisites`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Prerequisite {
     /// The end of a job of the same context.
@@ -64,39 +65,39 @@ pub enum Prerequisite {
     Message(MessageKey),
     /// The end of a flow of the same context.
     Flow(FlowId),
-    /// A gate that somebody opens.
+    /// A gate, which an actor opens.
     Gate(String),
 }
 
-/// Why a text is no prerequisite.
+/// The reason why a text is not a prerequisite.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the prerequisite {text:?} is refused: {fault}")]
 pub struct InvalidPrerequisite {
-    /// The text, cut to a readable length.
+    /// The text, shortened.
     pub text: String,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: String,
 }
 
-/// The context in whose prefix a key stands, and the rest of the key.
+/// Splits a key into the context of its prefix and the rest.
 fn split(text: &str) -> Option<(ContextId, &str)> {
     let (id, rest) = text.strip_prefix("{ctx:")?.split_once("}:")?;
     Some((id.parse().ok()?, rest))
 }
 
 impl ContextKeys {
-    /// The job that an element of a list names.
+    /// Returns the job that an element of a list names.
     ///
     /// # Errors
-    /// Why the element names no job of this context; nothing may be done with it then.
+    /// The element names no job of this context, and must not be used.
     pub fn parse_job(&self, element: &[u8]) -> Result<JobKey, ElementError> {
         self.parse_element("job", element)
     }
 
-    /// The message that an element of a list names.
+    /// Returns the message that an element of a list names.
     ///
     /// # Errors
-    /// Why the element names no message of this context.
+    /// The element names no message of this context.
     pub fn parse_message(&self, element: &[u8]) -> Result<MessageKey, ElementError> {
         self.parse_element("message", element)
     }
@@ -117,7 +118,7 @@ impl ContextKeys {
         })
     }
 
-    /// A key without the prefix of this context.
+    /// Returns a key without the prefix of this context.
     fn name_of<'a>(&self, key: &'a [u8]) -> Result<&'a str, ElementFault> {
         if key.len() > MAX_ELEMENT {
             return Err(ElementFault::TooLong { len: key.len() });
@@ -130,7 +131,7 @@ impl ContextKeys {
             (_, Some((other, _))) if other != self.context() => {
                 Err(ElementFault::OtherContext { other })
             }
-            // Plain names, whatever else their braces may mean: the name itself says what is wrong.
+            // A plain name with braces is parsed as a name, whose error is the better one.
             (ContextLayout::Db, None) => Ok(text),
             (ContextLayout::Prefix, Some((_, name))) => Ok(name),
             (ContextLayout::Prefix, None) => Err(without()),
@@ -140,11 +141,11 @@ impl ContextKeys {
         }
     }
 
-    /// What a string in `prerequisites` names: a whole key of this context, or the same without its prefix; any other
+    /// Parses a string in `prerequisites`: a whole key of this context, or the same without its prefix. Any other
     /// word is the name of a gate.
     ///
     /// # Errors
-    /// The text is empty, too long, has control characters, or looks like a key and is none of this context.
+    /// The text is empty, too long, has control characters, or looks like a key without being one of this context.
     pub fn parse_prerequisite(&self, text: &str) -> Result<Prerequisite, InvalidPrerequisite> {
         let refused = |fault: String| InvalidPrerequisite {
             text: shown(text.as_bytes()),
@@ -172,7 +173,7 @@ impl ContextKeys {
                 let id = name["flow:".len()..].parse();
                 id.map(Prerequisite::Flow).map_err(|e| fault(e.into()))
             }
-            // After the prefix of a context stands one of its objects.
+            // The prefix of a context must precede one of its objects.
             _ if name.len() < text.len() => {
                 Err(refused("it is no job, message or flow".to_owned()))
             }
@@ -180,16 +181,16 @@ impl ContextKeys {
         }
     }
 
-    /// Takes the name of a work queue apart; nothing for a list that is none of this context.
+    /// Parses the name of a queue; `None` for a list that is not one of this context's queues.
     #[must_use]
     pub fn queue_parts(&self, queue: &str) -> Option<QueueParts> {
         QueueParts::of_suffix(queue.strip_prefix(&self.work_prefix())?)
     }
 
-    /// The work queue that `text` names: by its whole name, or by what comes after `queue:`.
+    /// Returns the queue that `text` names: by its whole name, or by the part after `queue:`.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The text names no queue.
     pub fn parse_work_queue(&self, text: &str) -> Result<String, NoWorkQueue> {
         let prefix = self.work_prefix();
         Ok(format!("{prefix}{}", suffix::named(text, &prefix)?))

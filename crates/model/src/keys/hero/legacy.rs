@@ -1,59 +1,59 @@
-//! The names that Hero's protocol replaces: Hero's queues by worker, and the two under `hero:job:` beside the job
-//! hashes. They are lists, the hashes are not; a name that could be taken for a job's is told apart by that.
+//! Legacy keys, which Hero's protocol replaces: queues by worker, and two names under `hero:job:` beside the jobs'
+//! hashes. These keys are lists, which tells them from hashes of jobs with similar names.
 
 use super::Hero;
 use crate::name::{ActorId, JobId, NameError, ScriptType};
 
-/// What stands for the job's worker in the name of a [`LegacyList`].
+/// Placeholder of the worker in the name of a [`LegacyList`].
 const WORKER: &str = "{worker_id}";
-/// The same by Hero's later word.
+/// The same placeholder by Hero's later word.
 const ACTOR: &str = "{actor_id}";
 
-/// One of the old lists, or one per worker: then `{worker_id}` stands in its name.
+/// A legacy list, or a pattern with `{worker_id}` for a list per worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyList(String);
 
-/// A list that is none of the old ones.
+/// The reason why a text is not a legacy list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LegacyListError {
-    /// It is called otherwise.
+    /// The name has another form.
     #[error(
         "`{given}` is none of the old lists: give {namespace}:job:actor_queue:TYPE, \
          {namespace}:job:ACTOR_ID or {namespace}:work_queue:WORKER_ID, or one of the last two with \
          {{worker_id}} for a list per worker"
     )]
     Unknown {
-        /// What was given.
+        /// The given text.
         given: String,
-        /// The first part of the names that it might have.
+        /// First part of valid names.
         namespace: String,
     },
-    /// The part that names the type or the worker is no name.
+    /// The name of the type or worker is not valid.
     #[error(transparent)]
     Name(#[from] NameError),
 }
 
 impl LegacyList {
-    /// The name, perhaps with `{worker_id}` in it.
+    /// Returns the name, with `{worker_id}` in a pattern.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether each worker has a list of its own.
+    /// Returns whether each worker has a list of its own.
     #[must_use]
     pub fn is_per_worker(&self) -> bool {
         self.0.contains(WORKER)
     }
 
-    /// The list of one worker.
+    /// Returns the list of one worker.
     #[must_use]
     pub fn of(&self, worker: &ActorId) -> String {
         self.0.replacen(WORKER, worker.as_str(), 1)
     }
 
-    /// A name that is in use already.
+    /// Returns a list with a name that is in use already, unchecked.
     #[must_use]
     pub fn foreign(text: String) -> Self {
         Self(text)
@@ -61,16 +61,16 @@ impl LegacyList {
 }
 
 impl Hero {
-    /// What every [`Self::legacy_type_queue`] begins with.
+    /// Returns the prefix of every [`Self::legacy_type_queue`].
     #[must_use]
     pub fn legacy_type_prefix(&self) -> String {
         format!("{}:job:actor_queue:", self.namespace)
     }
 
-    /// The old list of that name.
+    /// Parses the name of a legacy list.
     ///
     /// # Errors
-    /// If it is none of the three patterns of this namespace.
+    /// The name has none of the three patterns of this namespace.
     pub fn legacy_list(&self, text: &str) -> Result<LegacyList, LegacyListError> {
         let text = text.replacen(ACTOR, WORKER, 1);
         if let Some(suffix) = text.strip_prefix(&self.legacy_type_prefix()) {
@@ -90,48 +90,48 @@ impl Hero {
         Ok(LegacyList(text))
     }
 
-    /// The queue of one old actor: `hero:job:{actor_id}`.
+    /// Queue of one legacy actor: `hero:job:{actor_id}`.
     #[must_use]
     pub fn legacy_actor_queue(&self, actor: &ActorId) -> String {
         format!("{}:job:{actor}", self.namespace)
     }
 
-    /// The queue of all old actors of a type: `hero:job:actor_queue:{suffix}`; the suffix is the type.
+    /// Queue of all legacy actors of a type: `hero:job:actor_queue:{suffix}`; the suffix is the type.
     #[must_use]
     pub fn legacy_type_queue(&self, suffix: &ScriptType) -> String {
         format!("{}:job:actor_queue:{suffix}", self.namespace)
     }
 
-    /// The queue of one old worker: `hero:work_queue:{worker_id}`.
+    /// Queue of one legacy worker: `hero:work_queue:{worker_id}`.
     #[must_use]
     pub fn legacy_work_queue(&self, worker: &ActorId) -> String {
         format!("{}:work_queue:{worker}", self.namespace)
     }
 
-    /// What every [`Self::legacy_work_queue`] begins with.
+    /// Returns the prefix of every [`Self::legacy_work_queue`].
     #[must_use]
     pub fn legacy_work_prefix(&self) -> String {
         format!("{}:work_queue:", self.namespace)
     }
 
-    /// What the stop queues of old workers begin with: `hero:stop_queue:`.
+    /// Returns the prefix of legacy workers' stop queues: `hero:stop_queue:`.
     pub(super) fn legacy_stop_prefix(&self) -> String {
         format!("{}:stop_queue:", self.namespace)
     }
 
-    /// Where one old worker is asked to stop jobs: `hero:stop_queue:{worker_id}`.
+    /// List of requests to one legacy worker to stop jobs: `hero:stop_queue:{worker_id}`.
     #[must_use]
     pub fn legacy_stop_queue(&self, worker: &ActorId) -> String {
         format!("{}{worker}", self.legacy_stop_prefix())
     }
 
-    /// What every [`Self::legacy_reply_queue`] begins with.
+    /// Returns the prefix of every [`Self::legacy_reply_queue`].
     #[must_use]
     pub fn legacy_reply_prefix(&self) -> String {
         format!("{}:reply:", self.namespace)
     }
 
-    /// Where an old client waits for a result: `hero:reply:{job_id}`.
+    /// List on which a legacy client waits for a result: `hero:reply:{job_id}`.
     #[must_use]
     pub fn legacy_reply_queue(&self, id: &JobId) -> String {
         format!("{}:reply:{id}", self.namespace)

@@ -1,10 +1,9 @@
-//! Keys of our own beside those of the seeds, all under `hero:q:`, and the names by which the scripts know
-//! those that are the same in every call.
+//! Meshwork's own keys beside Hero's, all under `hero:q:`, and the names of fixed keys in scripts.
 
 use super::Hero;
 use crate::name::{BatchId, JobId, ScheduleName};
 
-/// A name in a script, and the key or the beginning of keys that it stands for.
+/// A name in a script, and its key or prefix of keys.
 pub type ScriptName = (&'static str, String);
 
 impl Hero {
@@ -15,33 +14,33 @@ impl Hero {
         }
     }
 
-    /// The jobs that run, by the time at which their lease ends (a sorted set, milliseconds).
+    /// Jobs that run, by the end of their lease (a sorted set, milliseconds).
     #[must_use]
     pub fn lease(&self) -> String {
         self.own("lease")
     }
 
-    /// Who listens where, by the time at which the listener counts as gone (a sorted set, milliseconds). A
-    /// member is what [`Self::feed_member`] builds.
+    /// Registered prefetch lists, by the time at which their worker counts as dead (a sorted set, milliseconds).
+    /// [`Self::feed_member`] builds the members.
     #[must_use]
     pub fn feeds(&self) -> String {
         self.own("feeds")
     }
 
-    /// What every feed list begins with; a member of [`Self::feeds`] follows.
+    /// Returns the prefix of prefetch lists; a member of [`Self::feeds`] follows.
     #[must_use]
     pub fn feed_prefix(&self) -> String {
         self.own("feed:")
     }
 
-    /// A listener's entry in [`Self::feeds`]: the worker's incarnation, a blank, the queue.
+    /// Returns the member of a worker in [`Self::feeds`]: the worker's incarnation, a blank, the queue.
     #[must_use]
     pub fn feed_member(incarnation: &str, queue: &str) -> String {
         format!("{incarnation} {queue}")
     }
 
-    /// The list into which one worker waits for ids of one queue, so that an id is in a list at every
-    /// moment.
+    /// Prefetch list of one worker for one queue. Ids move there from the queue, so that every id is in a list at
+    /// every moment.
     #[must_use]
     pub fn feed(&self, incarnation: &str, queue: &str) -> String {
         format!(
@@ -51,118 +50,118 @@ impl Hero {
         )
     }
 
-    /// What is known of unfinished work of `run --each`, by the digest of what was asked for.
+    /// State of unfinished work of `run --each`, by the digest of its arguments.
     #[must_use]
     pub fn each(&self, digest: &str) -> String {
         self.own(&format!("each:{digest}"))
     }
 
-    /// How a batch goes, a hash: `hero:q:batches:{batch}`.
+    /// State of a batch, a hash: `hero:q:batches:{batch}`.
     #[must_use]
     pub fn batch(&self, id: &BatchId) -> String {
         self.own(&format!("batches:{id}"))
     }
 
-    /// The jobs of a batch that are still to end (a set).
+    /// Jobs of a batch that have not ended (a set).
     #[must_use]
     pub fn members(&self, id: &BatchId) -> String {
         self.own(&format!("members:{id}"))
     }
 
-    /// Batches that have not ended, by when one looks at them again (a sorted set, milliseconds).
+    /// Batches that have not ended, by the time of their next check (a sorted set, milliseconds).
     #[must_use]
     pub fn batches_open(&self) -> String {
         self.own("batches_open")
     }
 
-    /// Batches that have ended, by time, for retention (a sorted set, milliseconds).
+    /// Ended batches, by time of their end, for retention (a sorted set, milliseconds).
     #[must_use]
     pub fn batches_ended(&self) -> String {
         self.own("batches_ended")
     }
 
-    /// Jobs that wait for their next run, by the time at which it is due (a sorted set, milliseconds).
+    /// Delayed jobs, by due time (a sorted set, milliseconds).
     #[must_use]
     pub fn delayed(&self) -> String {
         self.own("delayed")
     }
 
-    /// Wakes whoever looks after delays, when something is due before what it knew of (a list).
+    /// Wake-up for the leader, when a job is due earlier than the leader knows (a list).
     #[must_use]
     pub fn due(&self) -> String {
         self.own("due")
     }
 
-    /// Dead letters: jobs that failed for good, by time (a sorted set, milliseconds).
+    /// Dead letters, by time of failure (a sorted set, milliseconds).
     #[must_use]
     pub fn dead(&self) -> String {
         self.own("dead")
     }
 
-    /// All other jobs that ended, by time, for retention (a sorted set, milliseconds).
+    /// Other ended jobs, by time of their end, for retention (a sorted set, milliseconds).
     #[must_use]
     pub fn ended(&self) -> String {
         self.own("ended")
     }
 
-    /// Jobs that somebody has to look at by a certain time (a sorted set, milliseconds).
+    /// Jobs with a check at a certain time (a sorted set, milliseconds).
     #[must_use]
     pub fn watch(&self) -> String {
         self.own("watch")
     }
 
-    /// How far the walk through all keys is, for all workers together (a hash): `next`, where it goes on; `began`,
-    /// when it began; `whole`, when the last one began that came to its end (milliseconds).
+    /// State of the scan of all keys, shared by all workers (a hash). `next` is the cursor; `began` is the start of
+    /// this scan, and `whole` that of the last complete one (milliseconds).
     #[must_use]
     pub fn walk(&self) -> String {
         self.own("walk")
     }
 
-    /// Canonical queues that a walk has met, by when it met them last (a sorted set, milliseconds).
+    /// Canonical queues that a scan found, by the last time that it found them (a sorted set, milliseconds).
     #[must_use]
     pub fn known_lists(&self) -> String {
         self.own("lists")
     }
 
-    /// Jobs that nobody has and that stand on no list, by when they count as stale (a sorted set, milliseconds). A
-    /// member is `away` or `started`, a blank, the id.
+    /// Jobs that no worker runs and no list contains, by the time at which they count as stale (a sorted set,
+    /// milliseconds). A member is `away` or `started`, a blank, the id.
     #[must_use]
     pub fn stale(&self) -> String {
         self.own("stale")
     }
 
-    /// What happened to jobs (a stream, bounded).
+    /// Events of jobs (a stream, bounded).
     #[must_use]
     pub fn events(&self) -> String {
         self.own("events")
     }
 
-    /// Limits of queues, and how far migrations are (a hash).
+    /// Limits of queues, and phases of migrations (a hash).
     #[must_use]
     pub fn config(&self) -> String {
         self.own("config")
     }
 
-    /// The jobs of a queue without its priority, or of one of its keys ([`Self::of_key`]), that hold a slot
-    /// (a sorted set by start, milliseconds).
+    /// Jobs with a slot of a queue without its priority, or of one of its keys ([`Self::of_key`]) (a sorted set by
+    /// start, milliseconds).
     #[must_use]
     pub fn slots(&self, of: &str) -> String {
         self.own(&format!("slots:{of}"))
     }
 
-    /// What the rate of a queue, or of one of its keys, has let start (a string).
+    /// Consumption of the rate of a queue, or of one of its keys (a string).
     #[must_use]
     pub fn rate_state(&self, of: &str) -> String {
         self.own(&format!("rate:{of}"))
     }
 
-    /// A key of a queue: the queue, a blank, the key.
+    /// Returns the name of a concurrency key in a queue: the queue, a blank, the key.
     #[must_use]
     pub fn of_key(queue: &str, key: &str) -> String {
         format!("{queue} {key}")
     }
 
-    /// A queue without its priority: what is set holds for all its priorities.
+    /// Returns a queue without its priority. Settings of a queue apply to all its priorities.
     #[must_use]
     pub fn without_priority(queue: &str) -> &str {
         match queue.rsplit_once(":prio:") {
@@ -171,64 +170,63 @@ impl Hero {
         }
     }
 
-    /// The presence keys of our workers, by the time at which they end (a sorted set, milliseconds).
+    /// Registration keys of Meshwork's workers, by the time at which they expire (a sorted set, milliseconds).
     #[must_use]
     pub fn actors(&self) -> String {
         self.own("actors")
     }
 
-    /// The keys of fair and limited queues for which jobs are set aside, each after its queue and a blank, by the
-    /// time at which one looks again (a sorted set, milliseconds).
+    /// Concurrency keys of fair and limited queues that have a backlog, each after its queue and a blank, by the time
+    /// of the next check (a sorted set, milliseconds).
     #[must_use]
     pub fn held(&self) -> String {
         self.own("held")
     }
 
-    /// The jobs set aside for a member of [`Self::held`], in the order in which they were submitted (a sorted
-    /// set).
+    /// Backlog of a member of [`Self::held`]: jobs in the order of their submission (a sorted set).
     #[must_use]
     pub fn backlog(&self, member: &str) -> String {
         self.own(&format!("backlog:{member}"))
     }
 
-    /// What a job prints while it runs (a stream, bounded).
+    /// Output of a job while it runs (a stream, bounded).
     #[must_use]
     pub fn log(&self, id: &JobId) -> String {
         self.own(&format!("log:{id}"))
     }
 
-    /// A schedule and how far it is, a hash.
+    /// A schedule and its state, a hash.
     #[must_use]
     pub fn schedule(&self, name: &ScheduleName) -> String {
         format!("{}{name}", self.schedule_prefix())
     }
 
-    /// Jobs that were taken over from Bananas, in the order in which they were (a sorted set).
+    /// Jobs that were imported from Bananas, in the order of the import (a sorted set).
     #[must_use]
     pub fn taken_over(&self) -> String {
         self.own("bananas")
     }
 
-    /// What every schedule begins with; its name follows.
+    /// Returns the prefix of all schedules; a name follows.
     #[must_use]
     pub fn schedule_prefix(&self) -> String {
         self.own("schedule:")
     }
 
-    /// The names of all schedules, by when they are due (a sorted set, milliseconds; `inf`: never).
+    /// Names of all schedules, by their next slot (a sorted set, milliseconds; `inf`: never).
     #[must_use]
     pub fn schedules(&self) -> String {
         self.own("schedules")
     }
 
-    /// Jobs that have ended and whose dependents wait for the news (a list): `hero:q:settle`.
+    /// Ended jobs whose dependents have not been notified (a list): `hero:q:settle`.
     #[must_use]
     pub fn settle(&self) -> String {
         self.own("settle")
     }
 
-    /// The names that scripts use without being given them in each call. Those of a context have no old lists, and
-    /// gates instead; `JOB` is empty there, since the id of a job is its key.
+    /// Returns names that scripts use without receiving them in each call. Those of a context have gates instead of
+    /// legacy lists. There, `JOB` is empty, because the id of a job is its key.
     #[must_use]
     pub fn script_names(&self) -> Vec<ScriptName> {
         let mut names = self.common_names();
@@ -252,7 +250,7 @@ impl Hero {
 
     fn common_names(&self) -> Vec<ScriptName> {
         vec![
-            // What every canonical queue begins with, and the figures of each.
+            // Prefix of canonical queues, and metrics of each.
             ("QUEUES", self.queues_prefix()),
             ("STATS", self.queue_stats_prefix()),
             ("WORK", self.work_prefix()),
@@ -272,37 +270,37 @@ impl Hero {
             ("CONFIG", self.config()),
             ("ACTORS", self.actors()),
             ("LOG", self.own("log:")),
-            // Per job, the ids that wait for it (a list).
+            // For each job, the ids of its dependents (a list).
             ("NEXT", self.own("next:")),
-            // Batches: how each goes, its jobs that are still to end, and all batches.
+            // Batches: state of each, jobs that have not ended, and all batches.
             ("BATCHES", self.own("batches:")),
             ("MEMBERS", self.own("members:")),
             ("BATCHES_OPEN", self.batches_open()),
             ("BATCHES_ENDED", self.batches_ended()),
-            // Ended jobs whose dependants are still to be told (a list).
+            // Ended jobs whose dependents have not been notified (a list).
             ("SETTLE", self.settle()),
-            // Requests to stop that nobody has taken yet, by the time they were first seen (a sorted set).
+            // Cancellations that no worker has taken yet, by the time at which they were first seen (a sorted set).
             ("STOPS", self.own("stops")),
-            // Jobs that hold a slot, of a queue, or of a queue, a blank and a key (sorted sets by start).
+            // Jobs with a slot, of a queue, or of a queue, a blank and a key (sorted sets by start).
             ("SLOTS", self.own("slots:")),
-            // What a rate has let start, of the same (strings).
+            // Consumption of rates, of the same (strings).
             ("RATES", self.own("rate:")),
-            // Jobs set aside for their key's sake, per list, a blank and key (sorted sets by submission).
+            // Backlogs, for each list, a blank and key (sorted sets by submission).
             ("BACKLOG", self.own("backlog:")),
-            // Those of a key that stand in a fair queue, per the same (sorted sets).
+            // Jobs of a key that are in a fair queue, for the same names (sorted sets).
             ("HEADS", self.own("heads:")),
-            // The same names of which something is set aside, by when one looks again (a sorted set).
+            // The same names that have a backlog, by the time of the next check (a sorted set).
             ("HELD", self.held()),
-            // Which job has a unique name (strings).
+            // Job of each unique name (strings).
             ("UNIQUE", self.own("unique:")),
-            // Counts jobs with a key (a string).
+            // Counter of jobs with a key (a string).
             ("SEQ", self.own("seq")),
-            // Wakes whoever looks after delays (a list).
+            // Wake-up for the leader (a list).
             ("DUE", self.due()),
             ("SCHEDULE", self.schedule_prefix()),
             ("SCHEDULES", self.schedules()),
             ("TAKEN", self.taken_over()),
-            // Until when one worker does the duties of all (a string, milliseconds).
+            // Time until which one worker does maintenance (a string, milliseconds).
             ("TURN", self.own("turn")),
         ]
     }

@@ -1,19 +1,19 @@
-//! Work queues by what people call them.
+//! Parsers for names of queues.
 
 use super::super::suffix;
 use super::{Hero, NoWorkQueue, QueueParts};
 
 impl Hero {
-    /// Takes the name of a work queue apart; nothing for a list that is none, as the old ones.
+    /// Parses the name of a queue; `None` for other lists, such as legacy lists.
     #[must_use]
     pub fn queue_parts(&self, queue: &str) -> Option<QueueParts> {
         QueueParts::of_suffix(queue.strip_prefix(&self.work_prefix())?)
     }
 
-    /// The work queue that `text` names: by its whole name, or by what comes after `hero:q:work:type:`.
+    /// Returns the queue that `text` names: by its whole name, or by the part after `hero:q:work:type:`.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The text names no queue.
     pub fn parse_work_queue(&self, text: &str) -> Result<String, NoWorkQueue> {
         let prefix = self.work_prefix();
         Ok(format!("{prefix}{}", suffix::named(text, &prefix)?))

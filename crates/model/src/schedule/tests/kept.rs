@@ -1,4 +1,4 @@
-//! What is stored comes back.
+//! Round trip of stored schedules.
 
 use super::{ms, schedule, timing};
 use crate::job::{Unique, Until};

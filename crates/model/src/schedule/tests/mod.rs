@@ -1,5 +1,5 @@
-//! What schedules promise: days on which clocks change (`clocks`), a slow oracle (`oracle`), which slots are
-//! decided (`plan`), and what is written comes back (`kept`).
+//! Tests of schedules: days with a clock change (`clocks`), a slow oracle (`oracle`), decided slots (`plan`), and the
+//! stored form (`kept`).
 
 mod clocks;
 mod kept;

@@ -1,4 +1,4 @@
-//! What elements, prerequisites and queues are taken for, and which are refused.
+//! Parsed and refused elements, prerequisites and queues.
 
 use proptest::prelude::*;
 
