@@ -29,52 +29,52 @@ pub const EXCEPTIONS: &[Exception] = &[
     may(
         "hero:job:*",
         "field mw_*",
-        "what ours know of a run stands in the record; readers pass over fields that they do not know",
+        "Meshwork stores its data about a job in the record; other readers ignore unknown fields",
     ),
     may(
         "hero:q:reply:*",
         "end",
-        "a reply of ours that nobody takes is gone after an hour",
+        "a reply that nobody reads expires after an hour",
     ),
     may(
         "nooble4:*:streams:main",
         "lacks entry *",
-        "an action that is over is taken out of the stream, which would grow for ever",
+        "a completed action is deleted from the stream, which would otherwise grow for ever",
     ),
     may(
         "nooble4:*:streams:main",
         "lacks * pending in *",
-        "an action that failed and was answered is acknowledged",
+        "a failed action that was answered is acknowledged",
     ),
     may(
         "nooble4:*:streams:main",
         "lacks consumer *",
-        "a service of ours that stops takes its consumer out of the group",
+        "at shutdown, a service of Meshwork deletes its consumer from the group",
     ),
     may(
         "nooble4:*:responses:*",
         "end",
-        "an answer that nobody takes is gone after a while",
+        "a reply that nobody reads expires",
     ),
     may(
         "nooble4:*:meshwork:responses:*",
         "is a list",
-        "a client of ours that gives up leaves a word on its own list for who answers late, for a while",
+        "a client of Meshwork that stops waiting leaves an expiring mark for late replies on its private list",
     ),
     may(
         "nooble4:*:meshwork:responses:*",
         "member given up",
-        "that word",
+        "this mark",
     ),
     may(
         "hero:q:ctl:*",
         "end",
-        "a request to stop a job is gone after a minute, where the list of requests was not there before",
+        "a cancel request expires after a minute if the list did not exist before",
     ),
     may(
         "hero:meta:queue:stats:*",
         "*",
-        "figures for dashboards, which Hero's naming proposal reserves",
+        "counters for dashboards, in names that Hero's naming proposal reserves",
     ),
 ];
 

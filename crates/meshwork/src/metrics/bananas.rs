@@ -31,57 +31,57 @@ const fn of_all(name: &'static str, help: &'static str, of: fn(&Stats) -> f64) -
 pub(super) const FIGURES: [Figure; 15] = [
     count(
         "meshwork_bananas_jobs_created",
-        "Jobs of Bananas that clients and schedules of ours stored",
+        "Jobs of Bananas that clients and schedules of Meshwork stored",
         |p| Some(p.created as f64),
     ),
     count(
         "meshwork_bananas_jobs_started",
-        "Runs of jobs of Bananas that workers of ours began",
+        "Attempts of jobs of Bananas that workers of Meshwork started",
         |p| Some(p.started as f64),
     ),
     count(
         "meshwork_bananas_jobs_finished",
-        "Jobs of Bananas that ended well here",
+        "Jobs of Bananas that finished successfully on workers of Meshwork",
         |p| Some(p.finished as f64),
     ),
     count(
         "meshwork_bananas_jobs_failed",
-        "Jobs of Bananas that ended in error here",
+        "Jobs of Bananas that ended in error on workers of Meshwork",
         |p| Some(p.failed as f64),
     ),
     count(
         "meshwork_bananas_jobs_retried",
-        "Runs of jobs of Bananas that failed here and were to be repeated",
+        "Failed attempts of jobs of Bananas on workers of Meshwork that are followed by a retry",
         |p| Some(p.retried as f64),
     ),
     count(
         "meshwork_bananas_jobs_dead",
-        "Jobs of Bananas of which workers of ours made dead letters",
+        "Jobs of Bananas that workers of Meshwork made dead letters",
         |p| Some(p.dead as f64),
     ),
     count(
         "meshwork_bananas_jobs_lost",
-        "Leases of jobs of Bananas taken back from workers of ours that went away",
+        "Expired leases of jobs of Bananas, of workers of Meshwork that are gone",
         |p| Some(p.lost as f64),
     ),
     count(
         "meshwork_bananas_jobs_released",
-        "Jobs of Bananas that workers of ours took and did not run: handed back, moved to their route, done before",
+        "Jobs of Bananas that workers of Meshwork claimed and did not run: released, moved to their route, or already done",
         |p| Some(p.released as f64),
     ),
     count(
         "meshwork_bananas_jobs_run_seconds",
-        "How long all runs of jobs of Bananas that ended here took together",
+        "Total duration of all ended attempts of jobs of Bananas on workers of Meshwork",
         |p| Some(p.run_ms as f64 / 1000.0),
     ),
     of_place(
         "meshwork_bananas_queue_jobs",
-        "Jobs of Bananas that wait, whoever pushed them",
+        "Waiting jobs of Bananas, from all clients",
         |p| Some(p.waiting as f64),
     ),
     of_place(
         "meshwork_bananas_queue_oldest_job_age_seconds",
-        "How long ago the record of the oldest job that waits was written; 0 if none does, missing if it does not tell",
+        "Time since the record of the oldest waiting job was written; 0 if none waits, missing if the record has no time",
         |p| match p.oldest_ms {
             None if p.waiting > 0 => None,
             age => Some(age.unwrap_or(0) as f64 / 1000.0),
@@ -91,22 +91,22 @@ pub(super) const FIGURES: [Figure; 15] = [
         "meshwork_bananas_running_jobs",
         Kind::Gauge,
         &["route"],
-        "Jobs of Bananas that workers of ours run, by their leases",
+        "Jobs of Bananas that run on workers of Meshwork, by their leases",
         Source::BananasRunning,
     ),
     of_all(
         "meshwork_bananas_processing_jobs",
-        "Jobs that Bananas lists as running: whoever runs them, and what its workers left behind",
+        "Jobs that Bananas lists as running, including orphans of its workers",
         |s| s.processing as f64,
     ),
     of_all(
         "meshwork_bananas_scheduled_jobs",
-        "Jobs of Bananas that wait for a time, as for a retry",
+        "Delayed jobs of Bananas, including retries",
         |s| s.scheduled as f64,
     ),
     of_all(
         "meshwork_bananas_dead_letters",
-        "Dead letters of Bananas, whoever made them",
+        "Dead letters of Bananas, from all workers",
         |s| s.dead as f64,
     ),
 ];

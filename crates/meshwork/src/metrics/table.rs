@@ -72,12 +72,14 @@ const OURS: &[Figure] = &[
         "Jobs stored for a queue",
         |q, _| Some(q.created as f64),
     ),
-    count("meshwork_jobs_started", "Runs begun", |q, _| {
+    count("meshwork_jobs_started", "Attempts started", |q, _| {
         Some(q.started as f64)
     }),
-    count("meshwork_jobs_finished", "Jobs that ended well", |q, _| {
-        Some(q.finished as f64)
-    }),
+    count(
+        "meshwork_jobs_finished",
+        "Jobs that finished successfully",
+        |q, _| Some(q.finished as f64),
+    ),
     count(
         "meshwork_jobs_failed",
         "Jobs that ended in error",
@@ -92,7 +94,7 @@ const OURS: &[Figure] = &[
     ),
     count(
         "meshwork_jobs_retried",
-        "Runs that failed and were to be repeated",
+        "Failed attempts that are followed by a retry",
         |q, _| Some(q.retried as f64),
     ),
     count(
@@ -102,60 +104,60 @@ const OURS: &[Figure] = &[
     ),
     count(
         "meshwork_jobs_lost",
-        "Leases taken back from workers that went away",
+        "Expired leases of workers that are gone",
         |q, _| Some(q.lost as f64),
     ),
-    count("meshwork_jobs_stopped", "Jobs that were stopped", |q, _| {
+    count("meshwork_jobs_stopped", "Cancelled jobs", |q, _| {
         Some(q.stopped() as f64)
     }),
     count(
         "meshwork_jobs_released",
-        "Jobs that workers handed back unrun",
+        "Jobs that workers released without running them",
         |q, _| Some(q.released as f64),
     ),
     count(
         "meshwork_jobs_requeued",
-        "Ended jobs that somebody put back into a queue",
+        "Ended jobs that were queued again on request",
         |q, _| Some(q.requeued as f64),
     ),
     count(
         "meshwork_jobs_run_seconds",
-        "How long all runs that ended took together",
+        "Total duration of all ended attempts",
         |q, _| Some(q.run_ms as f64 / 1000.0),
     ),
     figure(
         "meshwork_schedule_slots",
         Kind::Counter,
         SLOT,
-        "Slots of schedules that were decided, by what became of them",
+        "Decided slots of schedules, by outcome",
         Source::Words(|q| &q.slots),
     ),
     count(
         "meshwork_schedule_lateness_seconds",
-        "How late the slots that ran were together",
+        "Total lateness of all slots that ran",
         |q, _| Some(q.slots_late_ms as f64 / 1000.0),
     ),
     of_queue(
         "meshwork_queue_jobs",
-        "Jobs that wait in a queue",
+        "Waiting jobs of a queue",
         |q, _| Some(q.waiting as f64),
         Merge::Sum,
     ),
     of_queue(
         "meshwork_queue_set_aside_jobs",
-        "Jobs that wait for the turn of their key in a fair or limited queue",
+        "Jobs that wait for a slot of their concurrency key in a fair or limited queue",
         |q, _| Some(q.set_aside as f64),
         Merge::Sum,
     ),
     of_queue(
         "meshwork_queue_oldest_job_age_seconds",
-        "For how long the oldest job of a queue has been ready to run; 0 in an empty one",
+        "Time for which the oldest waiting job of a queue has been ready to run; 0 for an empty queue",
         |q, _| Some(q.oldest_ms.unwrap_or(0) as f64 / 1000.0),
         Merge::Most,
     ),
     of_queue(
         "meshwork_queue_last_claim_age_seconds",
-        "How long ago a worker last took a job of a queue",
+        "Time since a worker last claimed a job of a queue",
         |q, now| Some(now.saturating_sub(q.claimed_at?) as f64 / 1000.0),
         Merge::Least,
     ),
@@ -167,7 +169,7 @@ const OURS: &[Figure] = &[
     ),
     of_pool(
         "meshwork_workers",
-        "Workers that are there; one of several types counts for each",
+        "Live workers; a worker of several types counts once for each",
         |_| 1.0,
     ),
     of_pool(
@@ -177,38 +179,38 @@ const OURS: &[Figure] = &[
     ),
     of_pool(
         "meshwork_slots_busy",
-        "Jobs that the workers held when they last said so",
+        "Jobs in flight, by the last report of each worker",
         |worker| worker.in_flight.unwrap_or(0) as f64,
     ),
     of_store(
         "meshwork_running_jobs",
-        "Jobs that run, by their leases",
+        "Running jobs, by their leases",
         |s| Some(s.running as f64),
     ),
     of_store(
         "meshwork_delayed_jobs",
-        "Jobs that wait for a time, as for a retry",
+        "Delayed jobs, including retries",
         |s| Some(s.delayed as f64),
     ),
     of_store(
         "meshwork_overdue_job_age_seconds",
-        "For how long the first of the delayed jobs has been due; 0 if none is",
+        "Time for which the first delayed job has been due; 0 if none is due",
         |s| Some(s.overdue_ms.unwrap_or(0) as f64 / 1000.0),
     ),
-    of_store("meshwork_schedules", "Schedules that there are", |s| {
+    of_store("meshwork_schedules", "Number of schedules", |s| {
         Some(s.schedules as f64)
     }),
     of_store(
         "meshwork_schedule_next_timestamp_seconds",
-        "When the next slot of a schedule is due, since 1970; missing if none is",
+        "Unix time of the next slot of any schedule; missing if there is none",
         |s| Some(s.next_slot_ms? as f64 / 1000.0),
     ),
     of_store(
         "meshwork_overdue_schedule_age_seconds",
-        "For how long the first of the schedules has been due; 0 if none is",
+        "Time for which the first schedule has been due; 0 if none is due",
         |s| Some(s.now_ms.saturating_sub(s.next_slot_ms.unwrap_or(s.now_ms)) as f64 / 1000.0),
     ),
-    of_store("meshwork_dead_letters", "Dead letters that are kept", |s| {
+    of_store("meshwork_dead_letters", "Stored dead letters", |s| {
         Some(s.dead as f64)
     }),
     of_store(
@@ -218,40 +220,40 @@ const OURS: &[Figure] = &[
     ),
     of_store(
         "meshwork_ended_jobs",
-        "Other ended jobs that are kept",
+        "Stored ended jobs other than dead letters",
         |s| Some(s.ended as f64),
     ),
     of_store(
         "meshwork_store_partial",
-        "1 if queues may be missing: the search for them is under way, or there are over 10,000",
+        "1 if queues may be missing: the search for queues has not completed, or there are over 10,000",
         |s| Some(f64::from(u8::from(s.partial))),
     ),
     figure(
         "meshwork_store_up",
         Kind::Gauge,
         &[],
-        "Whether the store answered when its figures were read",
+        "1 if the store answered the last read of its metrics",
         Source::Reading(|reading| f64::from(u8::from(reading.stats.is_some()))),
     ),
     figure(
         "meshwork_store_read_seconds",
         Kind::Gauge,
         &[],
-        "How long reading the figures of the store took",
+        "Duration of the last read of the store's metrics",
         Source::Reading(|reading| reading.took.as_secs_f64()),
     ),
     figure(
         "meshwork_claim_latency_seconds",
         Kind::Histogram,
         QUEUE,
-        "From the time at which a job was ready to run until this worker took it",
+        "Time from a job's readiness to its claim by this worker",
         Source::Waited,
     ),
     figure(
         "meshwork_run_seconds",
         Kind::Histogram,
         &["type", "outcome"],
-        "How long runs took in this worker",
+        "Duration of attempts in this worker",
         Source::Ran,
     ),
     of_worker(
@@ -263,44 +265,44 @@ const OURS: &[Figure] = &[
     of_worker(
         "meshwork_worker_slots_busy",
         Kind::Gauge,
-        "Jobs that this worker holds",
+        "Jobs in flight in this worker",
         |w| Some(w.busy() as f64),
     ),
     of_worker(
         "meshwork_worker_ready",
         Kind::Gauge,
-        "Whether this worker is ready for jobs",
+        "1 if this worker is ready for jobs",
         |w| Some(f64::from(u8::from(w.ready().is_ok()))),
     ),
     of_worker(
         "meshwork_worker_last_claim_age_seconds",
         Kind::Gauge,
-        "How long ago this worker last took a job; missing until it has taken one",
+        "Time since this worker last claimed a job; missing before the first claim",
         |w| Some(w.meter().since_claim()?.as_secs_f64()),
     ),
     of_worker(
         "meshwork_worker_last_contact_age_seconds",
         Kind::Gauge,
-        "How long ago the store last answered this worker",
+        "Time since the store last answered this worker",
         |w| Some(w.meter().since_contact().as_secs_f64()),
     ),
     of_worker(
         "meshwork_worker_leases_lost",
         Kind::Counter,
-        "Jobs that were stopped or given to others while they ran in this worker",
+        "Jobs that were cancelled or reclaimed while they ran in this worker",
         |w| Some(w.meter().lost_jobs() as f64),
     ),
     figure(
         "meshwork_worker_connection_errors",
         Kind::Counter,
         &["operation"],
-        "Calls of this worker that failed for a reason that passes",
+        "Calls of this worker that failed temporarily",
         Source::ConnectionErrors,
     ),
     of_process(
         "process_cpu_seconds",
         Kind::Counter,
-        "Time on a processor",
+        "Processor time",
         |p| p.cpu_seconds,
     ),
     of_process(
@@ -318,26 +320,26 @@ const OURS: &[Figure] = &[
     of_process(
         "process_open_fds",
         Kind::Gauge,
-        "Files and connections that are open",
+        "Open files and connections",
         |p| Some(p.open_files? as f64),
     ),
     of_process(
         "process_max_fds",
         Kind::Gauge,
-        "The most files and connections",
+        "Limit of open files and connections",
         |p| Some(p.most_files? as f64),
     ),
     of_process(
         "process_start_time_seconds",
         Kind::Gauge,
-        "When the process was started, since 1970",
+        "Unix time of the start of the process",
         |p| p.started,
     ),
     figure(
         "meshwork_build",
         Kind::Info,
         &["version"],
-        "The release of Meshwork that is asked",
+        "The release of Meshwork",
         Source::Build,
     ),
 ];
