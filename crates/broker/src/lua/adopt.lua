@@ -1,15 +1,19 @@
 --- @include ending, stale
--- Takes suspected orphans under watch: open jobs of which one on no list, or whose worker is gone, is then pushed again.
--- KEYS    per job: its hash, the queue where it belongs
--- ARGV    now, the age where the type does not migrate in ms, most suspects of such types, 1 to rescue jobs of other
---         clients too; then per job: id, type ('' if it cannot be told; its queue counts for nothing then)
--- Returns how many were not watched before
+-- Puts suspected orphans under watch: open jobs that no list may hold, or whose worker may be gone. watch.lua pushes
+-- them again if that is so.
+-- KEYS[1..]  per job: its hash, the queue that it belongs to
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    ms after which a job whose type does not migrate is pushed again
+-- ARGV[3]    most suspects whose type does not migrate
+-- ARGV[4]    1 to rescue jobs of foreign clients too
+-- ARGV[5..]  per job: id, type ('' if unknown: its queue is not noted then)
+-- Returns the number of jobs that were not watched before
 local now, adopted, a = clock(ARGV[1]), 0, 5
 local age, room, rescue = math.min(tonumber(ARGV[2]), LONGEST_AGE), tonumber(ARGV[3]), ARGV[4] == '1'
 local suspects = redis.pcall('ZCARD', STALE)
 if type(suspects) ~= 'number' then suspects = 0 end
 
--- Whether a job may be on its way, or run, with nobody looking after it.
+-- Returns true if a job is open and no lease, delay or backlog accounts for it.
 local function open(id, has, queue)
   local status = has.status
   local lives = is_dispatched(status) or status == 'started' or status == ''
@@ -22,11 +26,11 @@ for k = 1, #KEYS, 2 do
   local key, id, script_type = KEYS[k], ARGV[a], ARGV[a + 1]
   local has = read(key, 'status', 'mw_reply', 'mw_waiting', 'mw_queue', 'mw_key', 'worker_id', 'actor_id')
   local _, after, phase = old_list(script_type, worker_of(has))
-  -- However many jobs of others there are, ours are looked after.
+  -- Half of the room is for native jobs, however many foreign ones there are.
   local space = suspects < (has.mw_reply and room or room / 2)
   local watched = redis.call('ZSCORE', WATCH, id)
   if (watched or phase or space) and open(id, has, has.mw_queue or KEYS[k + 1]) then
-    -- One that came back to an old list from a worker that did not know its type.
+    -- False for a job that a worker without its type returned to a legacy list.
     local known = string.sub(has.mw_queue or '', 1, #WORK) == WORK
     local looked_after = script_type ~= '' and (has.mw_reply or phase or rescue)
     if looked_after and not known then redis.call('HSET', key, 'mw_queue', KEYS[k + 1]) end

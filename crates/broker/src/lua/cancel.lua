@@ -1,17 +1,20 @@
 --- @include cancel_waiting, cancel_requests
 --- @flags allow-oom
--- Stops a job. One that waits ends in error at once. Of one that runs, its worker is told through the
--- control queue, and ends it; `force` ends it here, and its worker learns so at its next renewal.
--- KEYS    1: the job's hash
---         2: the queue it waits in
---         3: the control queue of its type
---         … those of the instances that may run it without a lease
--- ARGV    1: now
---         2: who
---         3: id
---         4: reason
---         5: 1 to force
--- Returns 'cancelled', 'stopping', 'ended' if it had ended already, or 'missing'
+-- Cancels a job. A waiting job ends in error at once; a running one is cancelled by its worker, which gets a request on
+-- the control queue. With force, a running job ends here, and its worker learns so at its next renewal.
+-- KEYS[1]    the job's hash
+-- KEYS[2]    the queue that it waits in
+-- KEYS[3]    the control queue of its type
+-- KEYS[4..]  control queues of the instances that may run it without a lease
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the caller, for the event
+-- ARGV[3]    the job's id
+-- ARGV[4]    the reason
+-- ARGV[5]    1 to force
+-- Returns 'cancelled'  the job has ended now
+--         'stopping'   the worker has the request
+--         'ended'      the job had ended before
+--         'missing'    there is no such job
 if not exists(KEYS[1]) then return respond('missing') end
 local now, id = clock(ARGV[1]), ARGV[3]
 local has = record(KEYS[1], 'mw_lock', 'mw_stop', 'mw_token', 'script_type', 'worker_id', 'actor_id')

@@ -1,14 +1,17 @@
 --- @include batch_scan
 --- @flags allow-oom
--- Cancels a batch: its callbacks end, and so do its jobs, a part of them in each call. Those that run are told
--- through their workers. Where nobody asks again, tend goes on.
--- KEYS    1: the batch's hash
--- ARGV    1: now
---         2: who
---         3: id
---         4: reason
---         5: most jobs met in one call
--- Returns 'cancelled', 'going on' if there are more jobs to stop, 'ended' if it had ended already, or 'missing'
+-- Cancels a batch: ends its callbacks, and cancels its jobs page by page, one page in each call. Running jobs are
+-- cancelled by their workers. tend_batches.lua goes on if the caller does not.
+-- KEYS[1]  the batch's hash
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  the caller, for the event
+-- ARGV[3]  the batch's id
+-- ARGV[4]  the reason
+-- ARGV[5]  most jobs visited in one call
+-- Returns 'cancelled'  every job was visited
+--         'going on'   more jobs are left to visit
+--         'ended'      the batch had ended before
+--         'missing'    there is no such batch
 local now, batch = clock(ARGV[1]), ARGV[3]
 local tools = batches()
 local has = tools.state(batch)

@@ -1,11 +1,20 @@
 --- @include claim_fast
 --- @flags allow-oom
--- Takes up to `want` jobs off the queues, in their order, each under a lease with a fencing token.
--- What the process' own feed lists hold comes first; what is more than wanted goes back to its queue.
--- KEYS    this process' feed lists; then the queues, in order
--- ARGV    now, want, lease in ms, token, worker, number of feed lists; per feed list: the place of its queue from
---         1; per queue that is an old list: its place, the queue that its jobs go back to
--- Returns number of ids dropped, 1 if ids may be left behind because the script had done enough; per job: id,
---         the queue that it goes back to, attempt, record (values alone where it has the fields of write_record.lua); per
---         queue that is held back: its place from 1, for how many ms; the time in ms
+-- Claims up to `want` jobs in the order of the queues, each under a lease and with a fencing token. Ids in the worker's
+-- prefetch lists come first; those beyond `want` return to their queues.
+-- KEYS[1..]  the worker's prefetch lists, then the queues in claim order
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    want: most jobs to claim
+-- ARGV[3]    the lease in ms
+-- ARGV[4]    the fencing token
+-- ARGV[5]    the worker
+-- ARGV[6]    the number of prefetch lists
+-- ARGV[7..]  per prefetch list: the position of its queue, from 1; then per legacy list: its position, the queue to
+--            which its jobs return
+-- Returns [1]  the number of ids dropped
+--         [2]  1 if ids may be left because the call reached a limit
+--         [3]  per job: id, the queue to which it returns, attempt, record (values alone where its fields are those of
+--              write_record.lua)
+--         [4]  per blocked queue: its position from 1, for how many ms
+--         [5]  the time in ms
 return respond(claim(1, 2, clock(ARGV[1])))

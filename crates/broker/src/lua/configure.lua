@@ -1,17 +1,23 @@
 --- @include ending, update_settings, wake_scheduler
 --- @flags allow-oom
--- Changes single settings of a queue, and brings what is under way in line with all that is set: jobs that run
--- take their slots, and what is set aside is looked at again at once. The walks go on in further calls.
--- KEYS
--- ARGV    now, the queue without its priority, number of changes, per change its name and value ('' takes it
---         away; `weight KEY` is that of a key); per walk, through LEASES and through HELD, from which score on
---         ('' if it is through, `-inf` at first) and how many that have it are passed over
--- Returns how many jobs took a slot, of how many keys what is set aside is looked at, the walks as in ARGV
+-- Changes single settings of a queue, and applies them to what is under way: running jobs take slots of new limits, and
+-- the backlogs of concurrency keys are checked at once. Further calls go on with both scans.
+-- KEYS       none
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the queue without its priority
+-- ARGV[3]    the number of changes
+-- ARGV[4..]  per change: name, value ('' removes the setting; `weight KEY`: the weight of a key); then for the scans of
+--            LEASES and of HELD: from which score on ('-inf' at first, '' when complete), how many members of that
+--            score to skip
+-- Returns [1]  the number of jobs that took a slot
+--         [2]  the number of keys whose backlog is to be checked
+--         [3]  LEASES: the score and the skip of the next call, in [3] and [4]
+--         [5]  HELD: the same, in [5] and [6]
 local PAGE = 500
 local now, base, n = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local seated, freed = 0, 0
 
--- A page of a walk by score: what moves to a later one meanwhile is met there. Returns where to go on.
+-- Visits a page of a scan by score. Returns the score and the skip of the next page.
 local function scan_members(name, a, act)
   local from, skip = ARGV[a], tonumber(ARGV[a + 1])
   if from == '' then return '', 0 end
@@ -39,7 +45,7 @@ local function seat(id)
   seated = seated + 1
 end
 
--- What is set aside may have its turn now.
+-- Lets the backlog of a key be checked at once.
 local function hasten(name)
   local queue = string.match(name, '^(%S+) ')
   if not queue or base_of(queue) ~= base then return false end

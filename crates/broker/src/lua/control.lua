@@ -1,19 +1,24 @@
 --- @include ending, fair_refill, cancel_waiting, element
 --- @flags allow-oom
--- What a worker has to know once a second: which of its jobs are to stop, whether it is its turn to do the
--- duties of all, and how the migration of its types stands. Waiting jobs are stopped right here. Requests
--- that nobody takes are dropped after a while, and those about jobs that have ended or are none at once.
--- KEYS    the control and stop queues
--- ARGV    now, worker, turn in ms, number of types, these; the ids that the worker runs
--- Returns the ids to stop, 1 if it is this worker's turn, in how many ms the next delayed job is due
---         (-1: none), per type its migration ('' if there is none)
-local MOST = math.floor(1000 / math.max(1, #KEYS)) -- requests looked at in one call, of each queue
+-- Returns to a worker, once a second: the jobs to cancel, the leadership for maintenance, the migrations of its types.
+-- Waiting jobs are cancelled here. Requests about ended or missing jobs are dropped at once, others after STOP_TTL.
+-- KEYS[1..]  the control and stop queues
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the worker
+-- ARGV[3]    the leadership's time in ms
+-- ARGV[4]    the number of types
+-- ARGV[5..]  the types, then the ids of the jobs that the worker runs
+-- Returns [1]  the ids of jobs to cancel
+--         [2]  1 if this worker is the leader
+--         [3]  in how many ms the next delayed job or schedule is due, -1 for none
+--         [4]  per type its migration, '' for none
+local MOST = math.floor(1000 / math.max(1, #KEYS)) -- requests of each queue in one call
 local now, every, types = clock(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local held, taken, answer = {}, {}, {}
-local room = 100 -- to end a job that waits walks through lists; this many in one call
+local room = 100 -- waiting jobs cancelled in one call: each searches lists
 for a = 5 + types, #ARGV do held[ARGV[a]] = 'runs' end
 
--- Until when somebody may still take the request.
+-- Returns the time in ms at which a request expires.
 local function expires(id)
   local since = tonumber(redis.call('ZSCORE', STOPS, id) or '')
   if not since or since > now then
@@ -23,7 +28,7 @@ local function expires(id)
   return since + STOP_TTL
 end
 
--- Whether the request is dealt with.
+-- Handles a request. Returns true if it is done.
 local function dealt(id)
   if not names_job(id) then return true end
   local key = JOB .. id
@@ -34,7 +39,7 @@ local function dealt(id)
   end
   if has.status == 'started' then
     if not held[id] then return expires(id) <= now end
-    -- Should this answer get lost, the next renewal says it again.
+    -- If this answer is lost, the next renewal repeats it.
     if redis.call('HSETNX', key, 'mw_stop', 'stopped_by_request') == 1 then
       redis.call('HSET', key, 'mw_with', '1')
       event(id, 'stop', ARGV[2], 'stopped_by_request')
@@ -49,7 +54,7 @@ local function dealt(id)
 end
 
 for _, queue in ipairs(KEYS) do
-  -- The oldest requests; those that stay go to the other end, so that each has its turn.
+  -- The oldest requests; those that stay go to the other end, so that the others come next.
   local ids, seen = redis.pcall('LRANGE', queue, -MOST, -1), {}
   for i = #ids, 1, -1 do
     local id = ids[i]
@@ -62,10 +67,10 @@ for _, queue in ipairs(KEYS) do
   end
   if #ids > 0 then redis.call('LTRIM', queue, 0, -#ids - 1) end
 end
--- A request that went away with its queue says nothing of a later one.
+-- Times of requests that expired with their queue.
 redis.call('ZREMRANGEBYSCORE', STOPS, '-inf', int(now - 10 * STOP_TTL))
 local turn = tonumber(redis.call('GET', TURN) or '') or 0
--- A turn that ends too late was given before the clock was set back.
+-- A leadership that ends too late began before the clock was set back.
 local mine = not (turn > now) or turn > now + 10 * every
 if mine then redis.call('SET', TURN, int(now + every)) end
 for a = 5, 4 + types do

@@ -1,13 +1,15 @@
 --- @include ending, remove_from_lists
 --- @flags allow-oom
--- Forgets a job that does not run.
--- KEYS    1: the job's hash
---         2: the queue it may wait in
---         3 and on: other queues that a job of another client may stand on
--- ARGV    1: now
---         2: who
---         3: id
--- Returns 'deleted', 'running' if a worker holds it, or 'missing'
+-- Deletes a job that is not running, with its reply, its log and its place in its batch.
+-- KEYS[1]    the job's hash
+-- KEYS[2]    the queue that it may wait in
+-- KEYS[3..]  other queues that may hold a job of a foreign client
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the caller, for the event
+-- ARGV[3]    the job's id
+-- Returns 'deleted'  the job is gone
+--         'running'  a worker has it under a lease
+--         'missing'  there is no such job
 if not exists(KEYS[1]) then return respond('missing') end
 local id = ARGV[3]
 local lease = redis.call('ZSCORE', LEASES, id)

@@ -1,12 +1,13 @@
 --- @include base
 --- @flags allow-oom
--- Which schedules are due, the one that is late first. Names without a schedule are dropped.
--- KEYS
--- ARGV    1: now
---         2: most in one call
---         3: most bytes of records in one call
--- Returns the time, in how many ms the next one is due that is not told (-1: there is none), and per due
---         schedule: its name, version, position, record, input (false: none)
+-- Returns the schedules that are due, the most overdue first. Names without a schedule are removed.
+-- KEYS     none
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  most schedules in one call
+-- ARGV[3]  most bytes of records in one call
+-- Returns [1]  the time in ms
+--         [2]  in how many ms the first schedule is due that is not returned, -1 for none
+--         [3]  per due schedule: name, version, position, record, input (false: none)
 local now, most, room, due = clock(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), {}
 for _, name in ipairs(redis.call('ZRANGEBYSCORE', SCHEDULES, '-inf', int(now), 'LIMIT', 0, most)) do
   local has = read(SCHEDULE .. name, 'version', 'position', 'record', 'input')

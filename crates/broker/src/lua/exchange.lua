@@ -1,9 +1,12 @@
 --- @include claim_fast, complete_fast
 --- @flags allow-oom
--- Ends jobs with their results and takes the next, in one step: what finish does, and then claim.
--- KEYS    per finished job: its hash; then as claim
--- ARGV    now, number of finished jobs; per job as finish; then as claim, without now
--- Returns as finish, as claim
+-- Completes jobs and claims the next ones, in one step: finish.lua, then claim.lua.
+-- KEYS[1..]  per completed job: its hash; then as for claim.lua
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the number of completed jobs
+-- ARGV[3..]  per completed job as for finish.lua; then as for claim.lua from `want` on
+-- Returns [1]  as finish.lua
+--         [2]  as claim.lua
 local now, n = clock(ARGV[1]), tonumber(ARGV[2])
 local stale, a = complete_all(n, 3, now)
 local taken = claim(n + 1, a, now)

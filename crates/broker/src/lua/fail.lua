@@ -1,25 +1,26 @@
 --- @include ending, snooze
 --- @flags allow-oom
--- Reports a run that failed, if the token is the one in force: after the delay back to the end of its
--- queue while a retry is left (`retries` N means N + 1 runs), else the job ends in error, as a dead letter
--- unless it was stopped. Said twice, it changes nothing.
--- KEYS    1: the job's hash
---         2: the queue it came from
--- ARGV     1: now
---          2: id
---          3: token
---          4: message
---          5: traceback
---          6: 1 if another run may help, 'snooze' if it asked to be run later
---          7: stdout
---          8: stderr
---          9: most retries of one job
---         10: delay in ms
---         11: why it is a dead letter if it ends ('' if it was stopped)
---         12: of what kind the failure is
---         13: most snoozes of one job
---         14: longest time from the first to the last of them in ms
--- Returns 'requeued', 'failed', or 'stale' if the job is not this worker's any more
+-- Records that a run failed, if the token is the current one. The job is retried after the delay (`retries` N means
+-- N + 1 runs) or snoozed; else it ends in error, as a dead letter unless it was cancelled. Repeated, it does nothing.
+-- KEYS[1]   the job's hash
+-- KEYS[2]   the queue that it came from
+-- ARGV[1]   the time in ms, '0' for the server's clock
+-- ARGV[2]   the job's id
+-- ARGV[3]   the fencing token
+-- ARGV[4]   the message
+-- ARGV[5]   the traceback ('' for none)
+-- ARGV[6]   1 if a retry may help, 'snooze' to put the job off
+-- ARGV[7]   stdout ('' for none)
+-- ARGV[8]   stderr ('' for none)
+-- ARGV[9]   most retries of one job
+-- ARGV[10]  the delay in ms
+-- ARGV[11]  the reason of the dead letter ('' if the run was cancelled)
+-- ARGV[12]  the kind of failure, for statistics
+-- ARGV[13]  most snoozes of one job
+-- ARGV[14]  longest time from the first to the last snooze in ms
+-- Returns 'requeued'  the job runs again
+--         'failed'    the job has ended
+--         'stale'     the token is not the current one
 local key, id = KEYS[1], ARGV[2]
 local has = record(key, 'mw_token', 'mw_worker', 'mw_attempt', 'retries', 'mw_stop', 'mw_started')
 if has.mw_token ~= ARGV[3] then return respond('stale') end

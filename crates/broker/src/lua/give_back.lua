@@ -1,12 +1,14 @@
 --- @include ending, remove_from_lists, bananas_record
--- Gives jobs that were taken over from Bananas back: each is forgotten here and waits there again, in one step. What a
--- worker runs stays, and what is not as it was read.
--- KEYS    per job: its hash, the queue it may wait in, its record there, where it waits there from now on
--- ARGV    now, who; then per job: id, its status, runs begun, and when it is due here, as they were read ('' for none);
---         'list', 'later' or 'dead' for what the place is, its time there, its record with gaps for times
+-- Exports jobs that were imported from Bananas: each is deleted here and waits there again, in one step. Running jobs
+-- stay, and those that have changed since the caller read them.
+-- KEYS[1..]  per job: its hash, the queue that it may wait in, its record in Bananas, where it waits there from now on
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the caller, for the event
+-- ARGV[3..]  per job: id; as the caller read them: status, runs begun, due time here ('' for none); the kind of the
+--            place there: 'list', 'later' or 'dead'; its time there; its record as a template (`drafted`)
 -- Returns per job 'given', 'gone', 'runs', 'changed', 'awaited' if jobs here wait for it, or 'odd' if a key there is of
 --         another kind
-local now, who, told, a = clock(ARGV[1]), ARGV[2], {}, 3
+local now, who, answers, a = clock(ARGV[1]), ARGV[2], {}, 3
 
 local function stays(id, has, status, begun, due)
   if not has.mw_bananas then return 'gone' end
@@ -16,7 +18,7 @@ local function stays(id, has, status, begun, due)
   return redis.call('EXISTS', NEXT .. id) == 1 and 'awaited'
 end
 
--- Whether the keys there take it.
+-- Returns true if the keys there are of the right kinds.
 local function fits(record, place, kind)
   local is = redis.call('TYPE', record).ok
   return (is == 'string' or is == 'none')
@@ -42,7 +44,7 @@ for k = 1, #KEYS, 4 do
     event(id, 'give_back', who, KEYS[k + 3])
     answer = 'given'
   end
-  told[#told + 1] = answer
+  answers[#answers + 1] = answer
   a = behind
 end
-return respond(told)
+return respond(answers)

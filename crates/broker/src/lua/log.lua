@@ -1,14 +1,15 @@
 --- @include base
--- Keeps what a run prints, and how far it is, if the token is the one in force.
--- KEYS    1: the job's hash
--- ARGV    1: now
---         2: id
---         3: token
---         4: progress ('' if it says nothing new)
---         5: most lines kept
---         6: how long they are kept in ms
---         … per line: its stream, the line
--- Returns 'logged', or 'stale' if the job is not this worker's any more
+-- Stores log lines and the progress of a run, if the token is the current one.
+-- KEYS[1]    the job's hash
+-- ARGV[1]    the time in ms; not used
+-- ARGV[2]    the job's id
+-- ARGV[3]    the fencing token
+-- ARGV[4]    the progress ('' if unchanged)
+-- ARGV[5]    most lines kept
+-- ARGV[6]    for how long they are kept in ms
+-- ARGV[7..]  per line: its stream, the line
+-- Returns 'logged'  the lines are stored
+--         'stale'   the token is not the current one
 local has = read(KEYS[1], 'status', 'mw_token')
 if has.mw_token ~= ARGV[3] or has.status ~= 'started' then return 'stale' end
 if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'mw_progress', ARGV[4]) end

@@ -1,13 +1,15 @@
 --- @include telemetry
 --- @flags allow-oom
--- Sets how far the migration of a type is, if it is still as the caller saw it.
--- KEYS    1: lists that have to be empty
--- ARGV    1: now
---         2: who
---         3: type
---         4: the setting as it was ('' for none)
---         5: as it is to be ('' for none)
--- Returns 'set', 'changed' if somebody else was faster, or 'left' if one of the lists is not empty
+-- Sets the phase of a type's migration, if the phase is still the one that the caller read.
+-- KEYS[1..]  lists that must be empty
+-- ARGV[1]    the time in ms; not used
+-- ARGV[2]    the caller, for the event
+-- ARGV[3]    the type
+-- ARGV[4]    the setting that the caller read ('' for none)
+-- ARGV[5]    the new setting ('' for none)
+-- Returns 'set'      the setting is the new one
+--         'changed'  the setting was another one
+--         'left'     one of the lists is not empty
 local field = 'migration:' .. ARGV[3]
 if (redis.call('HGET', CONFIG, field) or '') ~= ARGV[4] then return respond('changed') end
 for _, list in ipairs(KEYS) do

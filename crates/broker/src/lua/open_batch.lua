@@ -1,14 +1,20 @@
 --- @include enqueue_fast
--- Opens a batch: jobs may be added to it, and its callbacks wait for how those end.
--- KEYS    the batch's hash; per callback: its hash, its queue
--- ARGV    now, who, id, name, how long it stays open with nothing added in ms; per callback: its kind (done,
---         success, failure), and what enqueue takes of a job
--- Returns 'opened', 'exists', or the kind of a callback that is not stored and what enqueue says of it; nothing
---         was written then
+-- Creates a batch to which jobs can be added, and stores the callbacks that wait for its end.
+-- KEYS[1]    the batch's hash
+-- KEYS[2..]  per callback: its hash, its queue
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the caller, for the event
+-- ARGV[3]    the batch's id
+-- ARGV[4]    its name
+-- ARGV[5]    for how long it stays open in ms after the last job was added
+-- ARGV[6..]  per callback: its kind (done, success or failure), the job as in enqueue.lua
+-- Returns 'opened'  the batch is created
+--         'exists'  the id is in use
+--         or 'KIND ANSWER': the answer of enqueue.lua for the callback that it refused; nothing was written
 local now, who, batch = clock(ARGV[1]), ARGV[2], ARGV[3]
 local at, a, stored, fields = stamp(now), 6, {}, {}
 if redis.call('EXISTS', KEYS[1]) == 1 then return 'exists' end
-redis.call('ZCARD', BATCHES_OPEN) -- should it be no such set, the call ends here
+redis.call('ZCARD', BATCHES_OPEN) -- ends the call if the key is no such set
 for k = 2, #KEYS, 2 do
   local kind = ARGV[a]
   local id, script_type, o, from, behind = read_args(a + 1)

@@ -1,15 +1,17 @@
 --- @include base
 --- @flags allow-oom
--- Ends the listener entries and the leases of dead workers, so that reclaim takes back what they held.
--- KEYS
--- ARGV    now, number of workers, the workers, number of their listener entries, the entries; per lease to be
---         looked at: the job's id
+-- Ends the registry entries and the leases of dead workers, so that reclaim.lua returns their jobs.
+-- KEYS       none
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the number of workers
+-- ARGV[3..]  the workers; the number of their registry entries (FEEDS), the entries; the ids of jobs whose lease is
+--            to be checked
 -- Returns the number of leases ended
 local now = clock(ARGV[1])
 local first = 3 + tonumber(ARGV[2])
 local last, dead, ended = first + tonumber(ARGV[first]), {}, 0
 for i = 3, first - 1 do dead[ARGV[i]] = true end
--- An earlier end stays: it tells how long an id may still come there.
+-- An earlier end stays: ids may still be pushed to the prefetch list for a time after it.
 for i = first + 1, last do redis.call('ZADD', FEEDS, 'LT', int(now), ARGV[i]) end
 for i = last + 1, #ARGV do
   local has = read(JOB .. ARGV[i], 'mw_worker')

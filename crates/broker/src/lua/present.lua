@@ -1,14 +1,14 @@
 --- @include base
 --- @flags allow-oom
--- Says that a worker is there under its name; or, with no time to live, that it is there no more.
--- KEYS    1: its presence key
--- ARGV    1: now
---         2: what to write
---         3: time to live in s
---         4: the text that makes it this process' own
---         5: what may be written over ('' for nothing)
--- Returns '' or what another worker of that name wrote, which is left alone
-local MOST = 1000 -- entries of others that are cleared away in one call
+-- Registers a worker under its name, or removes the registration if the time to live is 0.
+-- KEYS[1]  the registration
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  the value to write
+-- ARGV[3]  the time to live in s
+-- ARGV[4]  the text by which a value is known as this process' own
+-- ARGV[5]  the value that may be replaced ('' for none)
+-- Returns '', or the value of another worker of that name, which stays
+local MOST = 1000 -- entries of others that are removed in one call
 local is = redis.call('GET', KEYS[1])
 if is and not string.find(is, ARGV[4], 1, true) and is ~= ARGV[5] then return is end
 if ARGV[3] == '0' then
@@ -19,7 +19,7 @@ end
 local now = clock(ARGV[1])
 local ends = now + 1000 * tonumber(ARGV[3])
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
--- Those that ended, and those that a clock put there that was ahead: who lives says so again.
+-- Removes expired entries, and those of a clock that was ahead: live workers register again.
 for _, span in ipairs({{'-inf', int(now)}, {'(' .. int(ends), '+inf'}}) do
   for _, key in ipairs(redis.call('ZRANGEBYSCORE', ACTORS, span[1], span[2], 'LIMIT', 0, MOST)) do
     redis.call('ZREM', ACTORS, key)

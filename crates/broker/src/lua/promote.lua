@@ -1,11 +1,11 @@
 --- @include ending, fair_refill
 --- @flags allow-oom
--- Puts jobs whose delay is over at the end of their queues, and those set aside for their key's sake where
--- something may have come free without a word.
--- KEYS
--- ARGV    1: now
---         2: most in one call
--- Returns how many were looked at, and in how many ms the next one is due (-1: there is none)
+-- Moves delayed jobs whose time has come to the end of their queues, and jobs of keys with a free slot.
+-- KEYS     none
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  most jobs and keys in one call
+-- Returns [1]  the number of jobs and keys visited
+--         [2]  in how many ms the next job or schedule is due, -1 for none
 local now, most = clock(ARGV[1]), tonumber(ARGV[2])
 local at = stamp(now)
 local due = redis.call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, most)

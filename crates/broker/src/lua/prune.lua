@@ -1,19 +1,20 @@
 --- @include telemetry, drop_job
 --- @flags allow-oom
--- Forgets jobs that ended long ago, and the oldest where there are too many. Dead letters stay.
--- KEYS
--- ARGV    1: now
---         2: how long they are kept in ms
---         3: how many are kept
---         4: most looked at in one call
--- Returns how many were forgotten, 1 if there are more to forget
+-- Deletes ended jobs whose retention is over, and the oldest ones beyond the greatest number. Dead letters stay.
+-- KEYS     none
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  the retention in ms
+-- ARGV[3]  the greatest number of ended jobs
+-- ARGV[4]  most jobs visited in one call
+-- Returns [1]  the number of jobs deleted
+--         [2]  1 if more may be left
 local most, forgotten = tonumber(ARGV[4]), 0
 local old = int(clock(ARGV[1]) - tonumber(ARGV[2]))
 local ids = redis.call('ZRANGEBYSCORE', ENDED, '-inf', old, 'LIMIT', 0, most)
 local over = redis.call('ZCARD', ENDED) - tonumber(ARGV[3])
 if #ids < most and over > #ids then ids = redis.call('ZRANGE', ENDED, 0, math.min(most, over) - 1) end
 for _, id in ipairs(ids) do
-  -- Somebody may have set it going again by hand, and it may have become a dead letter then.
+  -- The job may have been retried by hand, and may be a dead letter since.
   if not final(read(JOB .. id, 'status').status) or redis.call('ZSCORE', DEAD, id) then
     redis.call('ZREM', ENDED, id)
   else

@@ -1,15 +1,17 @@
 --- @include ending, prefetch_lists
 --- @flags allow-oom
--- Takes back what workers that went away held: jobs whose lease has ended go first into their queue, the
--- attempt not counted but the loss; a job that lost too many workers becomes a dead letter, and one that
--- somebody wants stopped ends. Ids that waited in the feed list of a listener that is gone go back too.
--- KEYS
--- ARGV    1: now
---         2: most leases per call
---         3: most losses of one job
---         4: most listeners per call
---         5: how long a listener's last wait may outlast it in ms
--- Returns the ids requeued, the ids ended, the number of ids taken out of feed lists
+-- Returns the jobs of dead workers: a job whose lease has ended goes to the front of its queue, and its loss is counted
+-- instead of its attempt. A job with too many losses becomes a dead letter; one that is to be cancelled ends. Ids in
+-- the prefetch lists of dead workers return too.
+-- KEYS     none
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  most leases in one call
+-- ARGV[3]  the losses with which a job is a dead letter
+-- ARGV[4]  most prefetch lists in one call
+-- ARGV[5]  ms by which a blocking read may outlast its registry entry
+-- Returns [1]  the ids requeued
+--         [2]  the ids ended
+--         [3]  the number of ids returned from prefetch lists
 local now = clock(ARGV[1])
 local losses = tonumber(ARGV[3])
 local at, requeued, ended = stamp(now), {}, {}

@@ -1,13 +1,14 @@
 --- @include ending
 --- @flags allow-oom
--- Hands a job back unrun, if the token is the one in force: first in its queue, and the attempt is not
--- counted. One that somebody wants stopped ends instead.
--- KEYS    1: the job's hash
---         2: the queue it came from
--- ARGV    1: now
---         2: id
---         3: token
--- Returns 'released', or 'stale' if the job is not this worker's any more
+-- Returns a claimed job to the front of its queue without counting the attempt, if the token is the current one. A job
+-- that is to be cancelled ends instead.
+-- KEYS[1]  the job's hash
+-- KEYS[2]  the queue that it came from
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  the job's id
+-- ARGV[3]  the fencing token
+-- Returns 'released'  the job is queued, or has ended
+--         'stale'     the token is not the current one
 local key, id = KEYS[1], ARGV[2]
 local has = record(key, 'mw_token', 'mw_worker', 'mw_stop', 'mw_attempt')
 if has.mw_token ~= ARGV[3] or has.status ~= 'started' then return respond('stale') end

@@ -1,10 +1,14 @@
 --- @include base
 --- @flags allow-oom
--- Keeps a worker alive: its place among the listeners, and the leases of what it runs.
--- KEYS    per job: its hash
--- ARGV    now, lease in ms, how long a listener counts as alive in ms, number of listener entries,
---         the entries; then per job: id, token
--- Returns the ids that are no longer this worker's, and those that somebody wants stopped
+-- Renews the leases of a worker's jobs and its registry entries (FEEDS): the heartbeat.
+-- KEYS[1..]  per job: its hash
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the lease in ms
+-- ARGV[3]    for how long a registry entry counts as alive in ms
+-- ARGV[4]    the number of registry entries
+-- ARGV[5..]  the entries; then per job: id, fencing token
+-- Returns [1]  the ids whose lease this worker has lost
+--         [2]  the ids of jobs to cancel
 local now = clock(ARGV[1])
 local deadline, alive = int(now + tonumber(ARGV[2])), int(now + tonumber(ARGV[3]))
 local entries = tonumber(ARGV[4])

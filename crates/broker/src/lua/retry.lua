@@ -1,15 +1,17 @@
 --- @include ending, remove_from_lists, stale
--- Runs a job again that has ended, or that counts as stale, as if it had never run. What it waited for is not asked
--- again. A batch that has not ended waits for it once more.
--- KEYS    1: the job's hash
---         2: its queue
---         3: the control queue of its type
--- ARGV    1: now
---         2: who
---         3: id
--- Returns 'queued', 'unfinished' if it has not ended, or 'missing'
+-- Runs an ended or stale job again as if it had never run. Its prerequisites are not checked again; a batch that has
+-- not ended waits for it once more.
+-- KEYS[1]  the job's hash
+-- KEYS[2]  its queue
+-- KEYS[3]  the control queue of its type
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  the caller, for the event
+-- ARGV[3]  the job's id
+-- Returns 'queued'      the job runs again
+--         'unfinished'  the job has not ended
+--         'missing'     there is no such job
 
--- Its batch waits for it once more, unless that has ended.
+-- Makes a batch that has not ended wait for the job once more.
 local function rejoin(id, batch, status)
   local has = batches().state(batch)
   if not has.total or has.ended or has.cancelled then return end
@@ -26,12 +28,12 @@ if stale and (not is_stale(id, now) or has.mw_stop or redis.call('ZSCORE', LEASE
 if not stale and has.mw_with and more(KEYS[1], has).mw_batch then rejoin(id, has.mw_batch, has.status) end
 local stands = not has.mw_with or try_enter(KEYS[2], id, more(KEYS[1], has), now)
 if stands then redis.call('LPUSH', KEYS[2], id) end
--- Where its client waits, nobody knows.
+-- The client may wait on either reply list.
 if LEGACY and stale and not has.mw_reply then redis.call('HSETNX', KEYS[1], 'mw_legacy', 'both') end
 redis.call('DEL', REPLY .. id, OLD_REPLY .. id, LOG .. id)
 for _, set in ipairs({ENDED, DEAD, STOPS}) do redis.pcall('ZREM', set, id) end
 unwatch(id)
-unqueue(KEYS[3], id) -- a request to stop the run before
+unqueue(KEYS[3], id) -- a request to cancel the last run
 redis.call('HDEL', KEYS[1], OUTPUT, 'error', 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_token',
   'mw_attempt', 'mw_lost', 'mw_started', 'mw_dead', 'mw_stop', 'mw_progress', 'mw_lock', 'mw_seen',
   'mw_waiting', 'mw_expires', 'mw_snoozes', 'mw_snoozed')
@@ -41,7 +43,7 @@ if stands then
   track_fallback(id, KEYS[1], now)
 end
 local name = string.match(has.mw_unique or '', '^done (.+)$')
-if name then redis.call('SET', UNIQUE .. name, id, 'NX') end -- unless another has it by now
+if name then redis.call('SET', UNIQUE .. name, id, 'NX') end -- unless another job has it by now
 event(id, 'requeue', ARGV[2])
 count(KEYS[2], 'requeued')
 return respond('queued')

@@ -1,13 +1,15 @@
 --- @include ending
 --- @flags allow-oom
--- Lets a job that waits for its time, or for its next run, run now.
--- KEYS    1: the job's hash
---         2: its queue
--- ARGV    1: now
---         2: who
---         3: id
--- Returns 'queued', 'waiting' if it waits for other jobs and not for a time any more, 'ready' if it waits for
---         no time, 'running', 'ended', or 'missing'
+-- Promotes a delayed job, or one that waits for its next attempt, at once.
+-- KEYS[1]  the job's hash
+-- KEYS[2]  its queue
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  the caller, for the event
+-- ARGV[3]  the job's id
+-- Returns 'queued'   the job is in its queue
+--         'waiting'  its delay is removed, but it waits for prerequisites
+--         'ready'    it had no delay
+--         'running', 'ended', or 'missing'
 if not exists(KEYS[1]) then return respond('missing') end
 local key, now, id = KEYS[1], clock(ARGV[1]), ARGV[3]
 local has = record(key, 'mw_waiting')

@@ -1,14 +1,14 @@
 --- @include base, wake_scheduler
 --- @flags allow-oom
--- Writes a schedule, or forgets it, unless somebody else has changed it meanwhile.
--- KEYS    1: the schedule's hash
--- ARGV    1: now
---         2: its name
---         3: its version ('' if there is to be none)
---         4: its position ('' if that does not matter)
---         5: when it is due next ('' if never; 'gone' to forget it)
---         … fields and values; '' as value takes away
--- Returns 1, or 0 if it is not as expected
+-- Writes or deletes a schedule, unless it has changed since the caller read it.
+-- KEYS[1]    the schedule's hash
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    its name
+-- ARGV[3]    the version that the caller read ('' for no schedule)
+-- ARGV[4]    the position that the caller read ('' for any)
+-- ARGV[5]    when it is due next ('' for never, 'gone' to delete it)
+-- ARGV[6..]  field, value, … ('' as value removes the field)
+-- Returns 1, or 0 if the schedule has changed
 local key, now = KEYS[1], clock(ARGV[1])
 local has = read(key, 'version', 'position', 'created_at')
 if (has.version or '') ~= ARGV[3] then return 0 end

@@ -1,16 +1,17 @@
 --- @include ending, prerequisites
 --- @flags allow-oom
--- Tells jobs that wait for one that has ended, where the script that ended it left some over. Those that
--- wait for one that somebody has set going again meanwhile wait on.
--- KEYS
--- ARGV    1: now
---         2: most told in one call
--- Returns how many were told, 1 if there are more
+-- Notifies dependents of ended jobs that the script which ended a job left over. Dependents of a job that was retried
+-- meanwhile wait on.
+-- KEYS     none
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  most jobs and dependents in one call
+-- Returns [1]  the number of jobs and dependents visited
+--         [2]  1 if more are left
 local now, most, told = clock(ARGV[1]), tonumber(ARGV[2]), 0
 while told < most do
   local id = redis.call('LPOP', SETTLE)
   if not id then return respond({told, 0}) end
-  -- A blank: it finished, which the record says no more if it is gone.
+  -- A blank before the id: the job finished, also if its record is deleted.
   local gone = string.match(id, '^ (.+)$')
   id = gone or id
   local status = status_of(id) or (gone and 'finished' or 'error')

@@ -1,17 +1,20 @@
 --- @include enqueue_fast
--- Stores a child of a running job and pushes its id, if the token is the one in force and nobody wants the job
--- stopped. What a call of that number has submitted before stays as it is, also where it is forgotten by now.
--- KEYS    1: the running job's hash
---         2: the child's hash
---         3: its queue
--- ARGV    1: now
---         2: who
---         3: token
---         4: the child's number
---         5: the digest of what it is to be
---         … the child, as enqueue takes it
--- Returns what enqueue does of a job ('exists': submitted before), 'differs ' and the digest of what was submitted
---         before, 'taken' if another job has its id, 'stopping', or 'stale' if the job is not this worker's any more
+-- Enqueues a child of a running job, if the token is the current one and the job is not to be cancelled. A child that
+-- was enqueued under the same number before stays as it is, even if it is deleted by now.
+-- KEYS[1]    the running job's hash
+-- KEYS[2]    the child's hash
+-- KEYS[3]    the child's queue
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the caller, for the event
+-- ARGV[3]    the fencing token
+-- ARGV[4]    the child's number
+-- ARGV[5]    the digest of the child
+-- ARGV[6..]  the child as in enqueue.lua
+-- Returns the answer of enqueue.lua ('exists': enqueued before), or
+--         'differs DIGEST'  another child was enqueued under that number
+--         'taken'           another job has the child's id
+--         'stopping'        the running job is to be cancelled
+--         'stale'           the token is not the current one
 local field = 'mw_child_' .. ARGV[4]
 local has = read(KEYS[1], 'status', 'mw_token', 'mw_stop', 'mw_children', 'mw_calls', field)
 if has.status ~= 'started' or has.mw_token ~= ARGV[3] then return 'stale' end

@@ -1,21 +1,27 @@
 --- @include enqueue_fast, bananas_record
--- Takes jobs of Bananas over: each leaves the place where it waits there and is a job here, in one step. What a worker
--- has in hand stays, what its scheduler may be moving right now too, and what is not as it was read. Its record there
--- stays as it is, for clients that ask for it.
--- KEYS    where the jobs stand, what runs there, what of it ours run, what waits for its time there; then per job: its
---         record there, its hash, its queue
--- ARGV    now, who, how deep to look into a list, 'list', 'later' or 'dead' for what the place is, 1 to take what is
---         due too; then per job: its time as it stands in the place, or when it died in ms ('' for neither), digest of its
---         record, why it is a dead letter, the job as enqueue takes it
+-- Imports jobs of Bananas: each leaves the place where it waits there and is a job here, in one step. Jobs stay that a
+-- worker runs, that Bananas' scheduler may be moving, or that have changed. Records in Bananas stay, for its clients.
+-- KEYS[1]    the place where the jobs wait
+-- KEYS[2]    the list of running jobs there
+-- KEYS[3]    the hash of those that workers of this system run
+-- KEYS[4]    the set of delayed jobs there
+-- KEYS[5..]  per job: its record there, its hash, its queue
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the caller, for the event
+-- ARGV[3]    how many entries of a list are searched
+-- ARGV[4]    the kind of the place: 'list', 'later' or 'dead'
+-- ARGV[5]    1 to import overdue jobs too
+-- ARGV[6..]  per job: its time in the place, or when it died in ms ('' for neither); digest of its record; why it is a
+--            dead letter; the job as in enqueue.lua
 -- Returns per job 'taken', 'twice' if it is here already and was one entry too many, 'gone', 'runs', 'due', 'changed',
---         'odd ' and what is wrong, or what enqueue says of a job that it does not store
-local NEAR = 10000 -- ms before its time in which Bananas' scheduler may take it up: its clock may be ahead
+--         'odd ERROR', or the answer of enqueue.lua for a job that it refuses
+local NEAR = 10000 -- ms before its time in which Bananas' scheduler may move a job: its clock may be ahead
 local place, running, held, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local now, who, depth, kind, overdue = clock(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1'
 local at, told, a = stamp(now), {}, 6
-redis.call('ZCARD', TAKEN) -- should it be no such set, the call ends here, with nothing written
+redis.call('ZCARD', TAKEN) -- ends the call if the key is no such set, with nothing written
 
--- Why a job stays where it is, if it does.
+-- Returns why a job stays in its place, false if it does not.
 local function stays(id, record, time, seen)
   if kind == 'later' then
     if redis.call('ZSCORE', place, id) ~= time then return 'gone' end
@@ -28,7 +34,7 @@ local function stays(id, record, time, seen)
   return digest(look_at(record)) ~= seen and 'changed'
 end
 
--- Stores a job that has failed for good.
+-- Stores a dead letter.
 local function store_dead(id, key, queue, script_type, from, died, why)
   if redis.call('EXISTS', key) == 1 then return 'exists' end
   write_record(key, id, script_type, 'error', at, from)

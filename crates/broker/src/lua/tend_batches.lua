@@ -1,22 +1,23 @@
 --- @include batch_scan
 --- @flags allow-oom
--- Looks after batches: seals those to which nobody adds any more, finds jobs that ended with nobody telling,
--- goes on with what is cancelled, ends what an ending script had no room for, and forgets old ones.
--- KEYS
--- ARGV    1: now
---         2: most jobs met in one call (the last batch may be over it)
---         3: how long ended batches are kept in ms
---         4: how many are kept
--- Returns how many jobs and batches it had to do with, 1 if there are more
+-- Maintains batches: seals those whose time is over, counts ended jobs that were missed, goes on cancelling, ends
+-- batches that a script left over, and deletes old ones.
+-- KEYS     none
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  most jobs visited in one call (the last batch may exceed it)
+-- ARGV[3]  the retention of ended batches in ms
+-- ARGV[4]  the greatest number of ended batches
+-- Returns [1]  the number of jobs and batches visited
+--         [2]  1 if more are left
 local now, most = clock(ARGV[1]), tonumber(ARGV[2])
-local PAUSE = 30000 -- ms: between two walks through a batch
-local SOON = 1000 -- ms: between two parts of a walk
+local PAUSE = 30000 -- ms between two scans of a batch
+local SOON = 1000 -- ms between two pages of a scan
 local PAGE = 500
 local STOPS_AT_ONCE = 100
-local STOP_COSTS = 5 -- as much as meeting so many jobs
+local STOP_COSTS = 5 -- the cost of a cancellation, in visited jobs
 local met, tools = 0, batches()
 
--- The client that was to seal it is gone: what it meant to add is not there, so it counts as failed.
+-- Expires a batch that its client has not sealed in time: jobs may be missing, so it counts as failed.
 local function expire(batch, has)
   has.sealed, has.expired = int(now), '1'
   redis.call('HSET', BATCHES .. batch, 'sealed', has.sealed, 'expired', '1', 'failing', has.failing or '')

@@ -1,27 +1,27 @@
 --- @include enqueue_fast, overlap_replace
--- Decides slots of schedules: moves each on to its next slot and stores the jobs of those between, in one
--- step, unless somebody else has done so. A slot whose queue takes nothing now stays undecided, and those
--- after it.
--- KEYS    per schedule: its hash, the control queue of its type; then per slot: the job's hash, its queue
--- ARGV    now, who; then per schedule: name, version, position, the same after these slots, when it is due then
---         ('' never, '=' as before), what of overlap (allow, skip, replace), the job's timeout in ms, trouble ('':
---         none; else it is noted, and one tries again), number of slots; per slot: when it was, and what enqueue
---         takes of a job
--- Returns per schedule what became of each slot: as enqueue, 'skipped', or why it stays undecided; 'changed'
---         alone if the schedule is another by now
+-- Fires slots of schedules: moves each schedule to its next slot and stores the jobs of the slots between, in one step,
+-- unless another caller has done so. A slot whose queue refuses its job stays, and so do those after it.
+-- KEYS[1..]  per schedule: its hash, the control queue of its type; then per slot of it: the job's hash, its queue
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the caller, for the event
+-- ARGV[3..]  per schedule: name, version, position, position after these slots, when it is due then ('' never, '=' as
+--            before), overlap policy (allow, skip or replace), the job's timeout in ms, an error to note ('' for none:
+--            it is tried again), number of slots; per slot: its time, the job as in enqueue.lua
+-- Returns per schedule the outcome of each slot: the answer of enqueue.lua, 'skipped', or why it stays; 'changed' alone
+--         if the schedule has changed
 local now, who = clock(ARGV[1]), ARGV[2]
 local at, answers, k, a = stamp(now), {}, 1, 3
-local AGAIN = 5000 -- ms, after which one tries again what could not be decided
+local AGAIN = 5000 -- ms until slots that stayed are tried again
 local counted = {stored = 'runs', skipped = 'skipped'}
 
--- The job of the last slot, if it has not ended.
+-- Returns the job of the last slot, if it has not ended.
 local function last_of(key)
   local id = redis.call('HGET', key, 'last')
   local has = id and slow_path().record(JOB .. id, 'mw_lock', 'mw_stop', 'mw_waiting', 'script_type', 'worker_id', 'actor_id')
   if has and (has.status or '') ~= '' and not final(has.status) then return id, has end
 end
 
--- What becomes of the slot whose job is at KEYS[k].
+-- Fires or skips the slot whose job is at KEYS[k]. Returns the outcome.
 local function decide(key, control, overlap, timeout, id, script_type, o, from)
   local last, has = last_of(key)
   if last and last ~= id and overlap == 'skip' then
@@ -35,18 +35,18 @@ local function decide(key, control, overlap, timeout, id, script_type, o, from)
     o.after, o.on_failure, o.timeout = with_its_own(last, has), 'continue', timeout
   end
   local answer = store(id, KEYS[k], KEYS[k + 1], script_type, o, from, now, at, who)
-  -- However what it waits for ends.
+  -- The job runs however its prerequisites end.
   if replaces and answer == 'stored' then redis.call('HSET', KEYS[k], 'mw_on_failure', 'continue') end
   return answer
 end
 
--- Why a slot stays undecided.
+-- Returns why a slot stays, nothing if it does not.
 local function undecided(answer)
   if type(answer) == 'table' then return answer.err end
   if answer == 'full' or answer == 'draining' then return 'its queue is ' .. answer end
 end
 
--- Counts a decided slot. One whose job is there was counted before.
+-- Counts a fired or skipped slot. A slot whose job existed was counted before.
 local function tell(queue, answer, slot)
   if answer == 'exists' then return end
   local outcome = answer == 'stored' and 'ran' or answer == 'skipped' and 'skipped' or 'refused'
@@ -59,14 +59,14 @@ while a <= #ARGV do
   local to, next, overlap, timeout, trouble = ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], ARGV[a + 6], ARGV[a + 7]
   local has, n = read(key, 'version', 'position'), tonumber(ARGV[a + 8])
   local mine = has.version == version and (has.position or '') == position
-  local told, stuck, decided = mine and {} or {'changed'}, trouble ~= '' and trouble, position
+  local outcomes, stuck, decided = mine and {} or {'changed'}, trouble ~= '' and trouble, position
   k, a = k + 2, a + 9
   for _ = 1, n do
     local slot, id, script_type, o, from, behind = ARGV[a], read_args(a + 1)
     if mine and not stuck then
       local answer = decide(key, control, overlap, timeout, id, script_type, o, from)
       stuck = undecided(answer)
-      told[#told + 1] = stuck or answer
+      outcomes[#outcomes + 1] = stuck or answer
       if not stuck then decided = slot end
       if answer == 'stored' or answer == 'exists' then redis.call('HSET', key, 'last', id, 'slot', slot) end
       if counted[answer] then redis.call('HINCRBY', key, counted[answer], 1) end
@@ -80,7 +80,7 @@ while a <= #ARGV do
     if next == '' then next = '+inf' end
     if next ~= '=' then redis.call('ZADD', SCHEDULES, stuck and int(now + AGAIN) or next, name) end
   end
-  answers[#answers + 1] = told
+  answers[#answers + 1] = outcomes
 end
 push_all()
 return respond(answers)

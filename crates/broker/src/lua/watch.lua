@@ -1,24 +1,24 @@
 --- @include legacy_rescue
 --- @flags allow-oom
--- Looks after jobs to which no other script comes back: those that wait for others, those that a worker
--- without leases may have taken, and those whose worker may be away. One that stands on no list is pushed again
--- when it has been so for as long as the type's migration says, or, once started, as its timeout says too. Jobs of
--- other clients whose type does not migrate are only noted, unless they are to be rescued too.
--- KEYS
--- ARGV    1: now
---         2: most jobs in one call
---         3: most losses of one job
---         4: most list entries walked over in one call (the last walk may be longer)
---         5: the age where the type does not migrate in ms
---         6: 1 to rescue jobs of others
--- Returns how many were looked at, the ids that were pushed again
+-- Watches jobs to which no other script returns: those with prerequisites, those that a foreign worker may have taken,
+-- and those whose worker may be away. A job that no list holds is pushed again after the age of its type's migration,
+-- and a started one after its timeout too. Jobs of foreign clients whose type does not migrate are only noted as stale.
+-- KEYS     none
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  most jobs in one call
+-- ARGV[3]  the losses with which a job is a dead letter
+-- ARGV[4]  most list entries searched in one call (the last search may exceed it)
+-- ARGV[5]  the age in ms where the type does not migrate
+-- ARGV[6]  1 to rescue jobs of foreign clients too
+-- Returns [1]  the number of jobs visited
+--         [2]  the ids pushed again
 local now, most, losses = clock(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local FAR = 2 * LONGEST_AGE -- what is due later was put there by a clock that was ahead
-local READ = 50 -- to read a record costs as much as to walk over so many entries
+local FAR = 2 * LONGEST_AGE -- a later due time was written by a clock that was ahead
+local READ = 50 -- the cost of reading a record, in list entries
 local looked, budget = 0, tonumber(ARGV[4])
 local age, rescue = math.min(tonumber(ARGV[5]), LONGEST_AGE), ARGV[6] == '1'
 
--- Ended by a worker that tells nobody but the record.
+-- Finishes the end of a job that a worker without leases wrote to the record only.
 local function ended(id, key, has)
   unwatch(id)
   if redis.call('ZSCORE', ENDED, id) or redis.call('ZSCORE', DEAD, id) then return end
@@ -29,7 +29,7 @@ local function ended(id, key, has)
   if redis.call('EXISTS', NEXT .. id) == 1 then defer_dependents(id, has.status == 'finished') end
 end
 
--- A job of another client with which nobody here has anything to do: nothing is written into its record.
+-- Notes a foreign job as stale, and writes nothing into its record.
 local function only_note(id, has, after, now)
   local ours = redis.call('ZSCORE', LEASES, id) or redis.call('ZSCORE', DELAYED, id)
   if ours or final(has.status) then return unwatch(id) end
@@ -43,7 +43,7 @@ local function only_note(id, has, after, now)
   look_later(id, now + after)
 end
 
--- Whether it is such a job.
+-- Returns true for a foreign job that is only noted.
 local function anothers(has, phase)
   local ours = has.mw_reply or has.mw_seen or has.mw_lock or has.mw_waiting or has.mw_fallback
   return not ours and (not (phase or rescue) or not has.mw_queue)

@@ -15,7 +15,7 @@ const PARTS: &str = "lib/";
 const MADE_OF: &str = "--- @";
 
 /// Lines of the longest script. To be lowered with it, never to be raised.
-const LIMIT: usize = 1202;
+const LIMIT: usize = 1195;
 
 /// The scripts that `cargo xtask tidy` names.
 const SHOWN: usize = 5;

@@ -1,18 +1,24 @@
 --- @include bananas, admission
 --- @flags allow-oom
--- Takes ids off Bananas' lists, list by list, as many as the limits of their routes leave, each under a lease and a
--- token of ours, and lists them among those that run. What the job is, the caller finds out: no script reads a record.
--- KEYS    per list: the list, this process' feed list for it
--- ARGV    now, most, lease in ms, token
--- Returns per job: under what it is held, place of its list from 1, workers lost so far, what its record is, its record, when it was done
---         if its result says that it is; the number of ids that ours run already, 1 if there may be more, the time;
---         per list whose route is held back: its place, for how many ms
-local MOST = 1000 -- ids looked at in one call
+-- Claims jobs off Bananas' lists, list by list and within the limits of their routes, each under a lease and a fencing
+-- token, and adds them to PROCESSING. The caller reads the records.
+-- KEYS[1..]  per list: the list, the worker's prefetch list of it
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    most jobs to claim
+-- ARGV[3]    the lease in ms
+-- ARGV[4]    the fencing token
+-- Returns [1]  per job: lease id, position of its list from 1, losses so far, state of its record (`look_at`), record,
+--              when it was completed ('' if its result does not say so)
+--         [2]  the number of ids dropped, since workers of this system run them already
+--         [3]  1 if ids may be left because the call reached a limit
+--         [4]  the time in ms
+--         [5]  per list whose route is blocked: its position, for how many ms
+local MOST = 1000 -- ids visited in one call
 local MOST_BYTES = 8388608 -- of records in one answer
 local now, want = clock(ARGV[1]), tonumber(ARGV[2])
 local deadline = int(now + tonumber(ARGV[3]))
 local taken, dropped, looked, bytes, started, gate_of, held = {}, 0, 0, 0, {}, {}, {}
--- Should one be of another kind, the call ends here, before ids are taken.
+-- Ends the call if a key is of another kind, before ids are popped.
 redis.call('ZCARD', LEASES)
 redis.call('HLEN', HELD)
 
@@ -43,7 +49,7 @@ end
 
 for k = 1, #KEYS, 2 do gate_of[k] = gate(route_of(KEYS[k]), now) end
 for k = 1, #KEYS, 2 do
-  -- What came to this process meanwhile; what is more than wanted goes back, the newest first.
+  -- Prefetched ids; those beyond the wanted number return to their list, the newest first.
   while looked < MOST do
     local may, id = more(k)
     if may then id = redis.call('RPOP', KEYS[k + 1])
@@ -56,7 +62,7 @@ end
 for k = 1, #KEYS, 2 do
   while more(k) do
     local id = redis.pcall('RPOP', KEYS[k])
-    if not id or id.err then break end -- a key that is no list is passed over
+    if not id or id.err then break end -- a key that is no list is skipped
     looked = looked + 1
     admit(id, k)
   end

@@ -1,8 +1,11 @@
 --- @include base, update_settings
 --- @flags allow-oom
--- Changes single settings of a route of Bananas; the others stay. Which of its jobs ours run is always known, so what
--- runs counts from this call on.
--- KEYS
--- ARGV    now, the route, number of changes, per change its name and value ('' takes it away)
+-- Changes single settings of a route of Bananas. They apply to running jobs too, since the slots of a route are always
+-- counted.
+-- KEYS       none
+-- ARGV[1]    the time in ms; not used
+-- ARGV[2]    the route
+-- ARGV[3]    the number of changes
+-- ARGV[4..]  per change: name, value ('' removes the setting)
 -- Returns nothing
 change(ARGV[2], 4, tonumber(ARGV[3]))

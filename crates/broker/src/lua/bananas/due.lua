@@ -1,11 +1,11 @@
 --- @include bananas
 --- @flags allow-oom
--- Finds the jobs of Bananas whose time has come. What becomes of each the caller works out, and `promote` does.
--- KEYS
--- ARGV    1: now
---         2: most
--- Returns per job: id, its time as it stands there, what its record is, its record; in how many ms to look again (-1:
---         nothing waits)
+-- Returns the delayed jobs of Bananas whose time has come. The caller reads the records; promote.lua moves the jobs.
+-- KEYS     none
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  most jobs
+-- Returns [1]  per job: id, its time as stored there, state of its record (`look_at`), record
+--         [2]  in how many ms the next job is due, -1 for none
 local MOST_BYTES = 8388608 -- of records in one answer
 local now, found, bytes = clock(ARGV[1]), {}, 0
 local at = string.format('%.3f', now / 1000)

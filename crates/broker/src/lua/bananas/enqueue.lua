@@ -1,11 +1,12 @@
 --- @include bananas
--- Stores new jobs of Bananas and puts each where it waits. What is there already stays as it is, so that the call
--- can be repeated.
--- KEYS    per job: the list that it belongs to
--- ARGV    now; per job: id, when it is due in s ('' if at once), its record with gaps for times
--- Returns the places of those that were there already, from 1
+-- Stores new jobs of Bananas, each with its record and in its list or the set of delayed jobs. A job whose record
+-- exists stays as it is, so the call can be repeated.
+-- KEYS[1..]  per job: its list
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2..]  per job: id, due time in s ('' for at once), record as a template (`drafted`)
+-- Returns the positions of the jobs that existed, from 1
 local now, there, a = clock(ARGV[1]), {}, 2
--- A key of another kind ends the call here, with nothing written.
+-- Ends the call if a key is of another kind, with nothing written.
 local at = 2
 for k = 1, #KEYS do
   if ARGV[at + 1] == '' then redis.call('LLEN', KEYS[k]) else redis.call('ZCARD', SCHEDULED) end

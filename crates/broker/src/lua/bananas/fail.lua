@@ -1,18 +1,20 @@
 --- @include bananas
 --- @flags allow-oom
--- Reports that a run of a job of Bananas failed, if the token is the one in force: it waits for its next run, or it
--- becomes a dead letter. Those who wait for it are told in either case, as Bananas' workers do.
--- KEYS
--- ARGV    1: now
---         2: under what it is held
---         3: token
---         4: digest of the record that was changed
---         5: duration in ms
---         6: the error
---         7: the pause in ms (-1 if it is a dead letter now)
---         8: the record with gaps for times
--- Returns as finish does, with 'failed' for 'finished', or 'dead' for a job without an id that is a dead letter since its
---         record is another job's now
+-- Records that a run of a job of Bananas failed, if the token is the current one: the job is retried after a pause, or
+-- becomes a dead letter. Its callers are notified in either case, as Bananas' workers do.
+-- KEYS       none
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the lease id
+-- ARGV[3]    the fencing token
+-- ARGV[4]    digest of the record that was changed
+-- ARGV[5]    the duration of the run in ms
+-- ARGV[6]    the error
+-- ARGV[7]    the pause in ms (-1 for a dead letter)
+-- ARGV[8..]  the record as a template (`drafted`)
+-- Returns [1]  'failed'; 'stale' if the token is not the current one; 'changed' if the record was changed; 'dead' for a
+--              job without an id whose record is another job's by now
+--         [2]  state of the record if it was changed, else ''
+--         [3]  the record if it was changed, else ''
 local now, hold = clock(ARGV[1]), ARGV[2]
 local token, list, id = holder(hold)
 if token ~= ARGV[3] then return {'stale', '', ''} end
@@ -23,7 +25,7 @@ if digest(state, record) ~= ARGV[4] then
   pause, failed, told = -1, nil, 'dead'
 end
 if pause >= 0 then
-  -- Should it be of another kind, the call ends here, and the job comes back with its lease.
+  -- Ends the call if the key is of another kind: the job returns when its lease ends.
   redis.call('ZADD', SCHEDULED, string.format('%.3f', (now + pause) / 1000), id)
   redis.call('SET', JOB .. id, failed)
   count(list, 'retried')

@@ -1,12 +1,14 @@
 --- @include bananas
 --- @flags allow-oom
--- Ends jobs of Bananas with their results, each if its token is the one in force: result, record and word in one step.
--- KEYS
--- ARGV    now, number of jobs; per job: under what it is held, token, digest of the record that was changed, duration in ms, the result
---         ('' for none), the record with gaps for times
--- Returns per job: 'finished', or 'stale' if it is not this worker's any more, or 'changed' if its record is another
---         one now; that of jobs without an id is another job's then, and stays as it is
-local now, a, told, ended_of, ms_of = clock(ARGV[1]), 3, {}, {}, {}
+-- Completes jobs of Bananas, each if its token is the current one: result, record and notification in one step.
+-- KEYS       none
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the number of jobs
+-- ARGV[3..]  per job: lease id, fencing token, digest of the record that was changed, duration in ms, result ('' for
+--            none), record as a template (`drafted`)
+-- Returns per job 'finished'; 'stale' if the token is not the current one; 'changed' if the record was changed. A
+--         record of a job without an id that is another job's by now stays, and the job is 'finished'
+local now, a, answers, ended_of, ms_of = clock(ARGV[1]), 3, {}, {}, {}
 
 local function finish(hold, token, seen, took, result, ended)
   local mark, list, id = holder(hold)
@@ -26,11 +28,11 @@ end
 
 for k = 1, tonumber(ARGV[2]) do
   local ended, after = drafted(a + 5, now)
-  told[k] = finish(ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], ended)
+  answers[k] = finish(ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], ended)
   a = after
 end
 for list, n in pairs(ended_of) do
   count(list, 'finished', n)
   count(list, 'run_ms', int(ms_of[list]))
 end
-return told
+return answers

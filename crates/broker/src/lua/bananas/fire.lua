@@ -1,22 +1,22 @@
 --- @include bananas
--- Runs a slot of a cron schedule of jobs of Bananas: stores its job and moves the schedule on in one step, if it is
--- still as it was read, and no scheduler of Bananas that knows it too is about to do the same.
--- KEYS    1: the list
--- ARGV    1: now
---         2: name
---         3: what is kept of it
---         4: its next slot as it was read
---         5: the one after that
---         6: a token
---         7: how long the lock stays in ms
---         8: the job's id
---         9: its record with gaps for times
+-- Fires a slot of a cron schedule of Bananas: stores its job and moves the schedule on, in one step, unless the
+-- schedule has changed or a scheduler of Bananas has its lock.
+-- KEYS[1]    the list of the job
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the schedule's name
+-- ARGV[3]    the schedule as the caller read it
+-- ARGV[4]    the next slot as the caller read it
+-- ARGV[5]    the slot after that
+-- ARGV[6]    the token of the lock
+-- ARGV[7]    for how long the lock stays in ms
+-- ARGV[8]    the job's id
+-- ARGV[9..]  the job's record as a template (`drafted`)
 -- Returns 'fired', 'changed' or 'locked'
 local now, state = clock(ARGV[1]), SCHEDULE .. ARGV[2]
 if redis.call('HGET', CRONS, ARGV[2]) ~= ARGV[3] then return 'changed' end
 if (redis.pcall('HGET', state, 'next_run') or '') ~= ARGV[4] then return 'changed' end
-redis.call('LLEN', KEYS[1]) -- should it be no list, the slot waits
--- Theirs reads the state, then takes the lock: one that has read it before this finds the lock taken, and reads anew.
+redis.call('LLEN', KEYS[1]) -- ends the call if the key is no list: the slot waits
+-- Bananas' scheduler reads the state, then takes the lock: one that has read the state before finds the lock taken.
 if not redis.call('SET', SCHEDULE_LOCK .. ARGV[2], ARGV[6], 'NX', 'PX', ARGV[7]) then return 'locked' end
 local at = string.sub(stamp(now), 1, 19) .. 'Z'
 redis.pcall('HINCRBY', state, 'run_count', 1)

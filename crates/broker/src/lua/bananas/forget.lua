@@ -1,12 +1,13 @@
 --- @include bananas
 --- @flags allow-oom
--- Forgets a dead letter of Bananas, with its result and, unless it runs again, its record.
--- KEYS
--- ARGV    1: now
---         2: id
---         3: digest of the record that goes with it; '' if that stays, since the job runs again
--- Returns 'deleted', 'missing' if the id is no dead letter, or 'changed'; and what stands under the job's key if it was
---         changed meanwhile
+-- Deletes a dead letter of Bananas with its result and its record. Both stay if the job runs again.
+-- KEYS     none
+-- ARGV[1]  the time in ms; not used
+-- ARGV[2]  the job's id
+-- ARGV[3]  digest of the record ('' if the job runs again)
+-- Returns [1]  'deleted'; 'missing' if the id is no dead letter; 'changed' if the record was changed
+--         [2]  state of the record if it was changed, else ''
+--         [3]  the record if it was changed, else ''
 local id = ARGV[2]
 if not redis.call('LPOS', DEAD, id) then return {'missing', '', ''} end
 local state, record = look(id)

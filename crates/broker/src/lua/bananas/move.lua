@@ -1,13 +1,13 @@
 --- @include bananas
 --- @flags allow-oom
--- Moves a job of Bananas that stands on a list without a route to the list of its route, if the token is the one in
--- force, and while a worker of ours takes from there: Bananas' own may not.
--- KEYS    1: the list of its route
--- ARGV    1: now
---         2: under what it is held
---         3: token
---         4: the route
--- Returns 'moved', 'nobody' if no worker of ours is there for it, or 'stale' if the job is not this worker's
+-- Moves a claimed job of Bananas to the list of its route, if the token is the current one and a worker of this system
+-- takes from that route: Bananas' own workers may not.
+-- KEYS[1]  the list of the route
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  the lease id
+-- ARGV[3]  the fencing token
+-- ARGV[4]  the route
+-- Returns 'moved', 'nobody' if no worker takes from the route, or 'stale' if the token is not the current one
 local hold = ARGV[2]
 local token, list, id = holder(hold)
 if token ~= ARGV[3] then return 'stale' end

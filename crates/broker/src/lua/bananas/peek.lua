@@ -1,12 +1,13 @@
 --- @include bananas
 --- @flags allow-oom
--- Tells what waits in a place of Bananas, the next one first, for who moves it elsewhere. Changes nothing.
--- KEYS    1: a list, or the set of those that wait for their time
--- ARGV    1: now
---         2: how many to pass over
---         3: most
--- Returns how many there are; per job: id, its time as it stands there ('' in a list), what its record is, its
---         record, when it was done if its result says that it is
+-- Returns the jobs that wait in a list or in the set of delayed jobs of Bananas, the next one first. Changes nothing.
+-- KEYS[1]  the list or the set
+-- ARGV[1]  the time in ms; not used
+-- ARGV[2]  how many jobs to skip
+-- ARGV[3]  most jobs
+-- Returns [1]  the number of jobs there
+--         [2]  per job: id, its time there ('' in a list), state of its record (`look_at`), record, when it was
+--              completed ('' if its result does not say so)
 local MOST_BYTES = 8388608 -- of records in one answer
 local from, most, found, bytes = tonumber(ARGV[2]), tonumber(ARGV[3]), {}, 0
 

@@ -1,19 +1,19 @@
 --- @include bananas
 --- @flags allow-oom
--- Moves jobs of Bananas whose time has come to the lists of their routes, each once, whoever else does the same; an
--- entry without a record that says where it belongs becomes a dead letter. What has changed meanwhile is left for the
--- next look.
--- KEYS    per job: the list; of one that becomes a dead letter, the one that it counts for
--- ARGV    now; per job: id, its time as it stood there, digest of its record, why it is a dead letter ('' if it is
---         none), its record with gaps for times
--- Returns the places of those that were moved or buried, from 1
+-- Moves delayed jobs of Bananas to the lists of their routes, each once. An entry whose record cannot be read becomes a
+-- dead letter. What has changed since the caller read it stays.
+-- KEYS[1..]  per job: its list (of a dead letter, the list that counts it)
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2..]  per job: id, its time as the caller read it, digest of its record, why it is a dead letter ('' if it is
+--            none), record as a template (`drafted`)
+-- Returns the positions of the jobs that were moved or became dead letters, from 1
 local now, done, a = clock(ARGV[1]), {}, 2
 for k = 1, #KEYS do
   local id, time, seen, why = ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3]
   local record
   record, a = drafted(a + 4, now)
   local there = redis.call('ZSCORE', SCHEDULED, id) == time and digest(look(id)) == seen
-  -- A key that is no list leaves the job where it is.
+  -- If the key of its list is no list, the job stays delayed.
   if there and why ~= '' then
     bury(id, record, KEYS[k])
     tell(id, now, 0, 'error', why)

@@ -1,18 +1,19 @@
 --- @include bananas, prefetch_lists
 --- @flags allow-oom
--- Takes back what workers of ours held that went away: a job whose lease has ended goes first into the list that it
--- came from, and the loss is counted. Ids in the feed lists of listeners that are gone go back too.
--- KEYS
--- ARGV    1: now
---         2: most leases per call
---         3: most listeners per call
---         4: how long a listener's last wait may outlast it in ms
---         5: how long a loss is remembered in ms
--- Returns the ids that wait again, the number of ids taken out of feed lists
+-- Returns jobs of Bananas whose lease has ended to the front of their lists, and counts the losses. Ids in the prefetch
+-- lists of dead workers return too.
+-- KEYS     none
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  most leases in one call
+-- ARGV[3]  most prefetch lists in one call
+-- ARGV[4]  ms by which a blocking read may outlast its registry entry
+-- ARGV[5]  for how long a loss is remembered in ms
+-- Returns [1]  the ids requeued
+--         [2]  the number of ids returned from prefetch lists
 local now, requeued = clock(ARGV[1]), {}
 for _, hold in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'LIMIT', 0, ARGV[2])) do
   local _, list, id = holder(hold)
-  -- What is no list any more holds up no other job: it is tried again.
+  -- A key that is no list does not block other jobs; its job is tried again.
   local back = list and redis.pcall('RPUSH', list, id)
   if type(back) == 'number' or not list then
     let_go(hold, list, id)

@@ -1,14 +1,14 @@
 --- @include bananas
 --- @flags allow-oom
--- Hands a job of Bananas back to the list that it came from, at no cost, if the token is the one in force.
--- KEYS
--- ARGV    1: now
---         2: under what it is held
---         3: token
---         4: 'next' or 'last' for its place there, 'nowhere' if its id stands there no more since it is done
---         5: digest of its record
---         6: the record that says so with gaps for times, if that one does not
--- Returns 1, or 0 if the job is not this worker's any more
+-- Returns a claimed job of Bananas to its list without counting the run, if the token is the current one.
+-- KEYS       none
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the lease id
+-- ARGV[3]    the fencing token
+-- ARGV[4]    'next' for the front of the list, 'last' for its end, 'nowhere' for a job that is completed
+-- ARGV[5]    digest of its record
+-- ARGV[6..]  the completed record as a template (`drafted`), none if the record is complete
+-- Returns 1, or 0 if the token is not the current one
 local hold = ARGV[2]
 local token, list, id = holder(hold)
 if token ~= ARGV[3] then return 0 end

@@ -1,10 +1,13 @@
 --- @include bananas
 --- @flags allow-oom
--- Keeps a worker for Bananas' jobs alive: its leases, its place among the listeners, and its routes.
--- KEYS
--- ARGV    now, lease in ms, how long a listener counts as alive in ms, number of listener entries, these, number of
---         routes, these; then per job: under what it is held, token
--- Returns under what those were held that are no longer this worker's
+-- Renews a worker's leases of jobs of Bananas, its registry entries (FEEDS) and its routes: the heartbeat.
+-- KEYS       none
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the lease in ms
+-- ARGV[3]    for how long a registry entry counts as alive in ms
+-- ARGV[4]    the number of registry entries
+-- ARGV[5..]  the entries; the number of routes, the routes; per job: lease id, fencing token
+-- Returns the lease ids that this worker has lost
 local now = clock(ARGV[1])
 local deadline, alive = int(now + tonumber(ARGV[2])), int(now + tonumber(ARGV[3]))
 local gone, a = {}, 5

@@ -1,13 +1,13 @@
 --- @include bananas
 --- @flags allow-oom
--- Finds what stands among the jobs that run, is not run by ours, and has stood there for too long: Bananas' workers
--- keep no lease, so only its age tells that whoever took it is gone. Looks at the oldest. What has no id stays: its record
--- is that of the job that Bananas' cron asked for last.
--- KEYS
--- ARGV    1: now
---         2: age in ms
--- Returns per job: id, what its record is, its record
-local MOST = 1000 -- ids looked at in one call
+-- Returns suspected orphans of Bananas: jobs that are in PROCESSING for too long and not leased by a worker of
+-- this system. Bananas' workers have no leases, so the age decides. Jobs without an id are skipped, since their record
+-- is another job's.
+-- KEYS     none
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  the age in ms from which a job counts as an orphan
+-- Returns per job: id, state of its record (`look_at`), record
+local MOST = 1000 -- ids visited in one call
 local MOST_BYTES = 8388608 -- of records in one answer
 local now, age = clock(ARGV[1]), tonumber(ARGV[2])
 local ids, here, found, bytes = redis.call('LRANGE', PROCESSING, -MOST, -1), {}, {}, 0
@@ -24,7 +24,7 @@ for i = #ids, 1, -1 do
     end
   end
 end
--- Who comes back later begins anew.
+-- The age of a job that comes back later begins anew.
 for _, id in ipairs(redis.call('ZRANGE', SEEN, 0, 2 * MOST)) do
   if not here[id] then redis.call('ZREM', SEEN, id) end
 end

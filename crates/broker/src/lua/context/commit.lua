@@ -1,12 +1,12 @@
 --- @include base
--- Changes records, lists and sets of one context, or of the node, in one step, if all that the caller relies on holds.
--- KEYS    the keys that the steps name by their places
--- ARGV    1: now
---         2: the database ('' for the one of the connection)
---         then per step its word, the place of its key, the number of strings that follow, and those. Conditions:
---         is: field, value ('' for none); absent; empty (the database); listed: element. Changes: set: field, value, …;
---         push: element; drop: element, wherever it stands; mark: score, member; unmark: member; keep: value, for how
---         many ms; note: most entries, field, value, …
+-- Changes records, lists and sets of a context, or of the node, in one step, if all conditions hold.
+-- KEYS[1..]  the keys of the steps
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the database ('' for that of the connection)
+-- ARGV[3..]  per step: its word, the position of its key, the number of its strings, its strings.
+--            Conditions: is: field, value ('' for none); absent; empty (the database); listed: element.
+--            Changes: set: field, value, …; push: element; drop: element; mark: score, member; unmark: member;
+--            keep: value, for how many ms; note: most entries, field, value, …
 -- Returns 0, or the number of the first condition that does not hold, from 1: nothing is changed then
 local now = clock(ARGV[1])
 if ARGV[2] ~= '' then redis.call('SELECT', ARGV[2]) end
@@ -45,7 +45,7 @@ while at <= #ARGV do
     conditions = conditions + 1
     if not holds[word](key, a) then return conditions end
   else
-    -- Before anything is written: a step that fails half way would leave the others done.
+    -- Checked before anything is written: a step that fails would leave the ones before it done.
     local kind = redis.call('TYPE', key).ok
     if kind ~= 'none' and kind ~= kinds[word] then
       return redis.error_reply('WRONGTYPE ' .. key .. ' holds a ' .. kind)

@@ -1,8 +1,8 @@
--- Draws the next number of a kind of object. Numbers that others have chosen are stepped over.
--- KEYS    1: the counter
--- ARGV    1: the database ('' for the one of the connection)
---         2: what the keys of such objects begin with
--- Returns the number; 0 when there is none left, -1 when 1,000 in a row were taken: say it again then
+-- Draws the next number of a kind of object. Numbers in use are skipped.
+-- KEYS[1]  the counter
+-- ARGV[1]  the database ('' for that of the connection)
+-- ARGV[2]  the prefix of the keys of such objects
+-- Returns the number; 0 if none is left; -1 after 1,000 numbers in use: repeat the call
 local MOST = 4294967295
 if ARGV[1] ~= '' then redis.call('SELECT', ARGV[1]) end
 for _ = 1, 1000 do

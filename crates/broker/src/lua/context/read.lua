@@ -1,11 +1,12 @@
 --- @include base
--- Reads several keys of one context, or of the node, at one time.
--- KEYS    the keys
--- ARGV    1: now
---         2: the database ('' for the one of the connection)
---         then per key how, and two strings: hash; pair: two fields; tail: the most elements; due: the most members;
---         last: the most entries of a stream, the latest first; after: the most entries, and the id before them
--- Returns per key: fields and values; two values, '' for none; elements, the next to be popped last; members whose time has come; entries
+-- Reads several keys of a context, or of the node, in one step.
+-- KEYS[1..]  the keys
+-- ARGV[1]    the time in ms, '0' for the server's clock
+-- ARGV[2]    the database ('' for that of the connection)
+-- ARGV[3..]  per key the kind of read and two strings: hash; pair: two fields; tail: most elements; due: most members;
+--            last: most entries of a stream, the newest first; after: most entries, and the id before them
+-- Returns per key: hash: fields and values; pair: two values, '' for none; tail: elements, the next to be popped last;
+--         due: members whose time has come; last, after: entries
 if ARGV[2] ~= '' then redis.call('SELECT', ARGV[2]) end
 local reads = {
   hash = function(key) return redis.call('HGETALL', key) end,

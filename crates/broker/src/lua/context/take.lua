@@ -1,14 +1,13 @@
 --- @include base
--- Takes messages that are to be sent: those whose lease is over first, then those that nobody has taken. Each has a lease
--- until it is settled.
--- KEYS    1: msg_out
---         2: msg_out_coordinator
---         3: the leases
--- ARGV    1: now
---         2: the database ('' for the one of the connection)
---         3: the lease in ms
---         4: the most messages
--- Returns the keys of the messages, as they stand on the list
+-- Leases messages that are to be sent: those whose lease has ended first, then new ones, until each is settled.
+-- KEYS[1]  msg_out
+-- KEYS[2]  msg_out_coordinator
+-- KEYS[3]  the leases
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  the database ('' for that of the connection)
+-- ARGV[3]  the lease in ms
+-- ARGV[4]  most messages
+-- Returns the keys of the messages
 local now, most = clock(ARGV[1]), tonumber(ARGV[4])
 if ARGV[2] ~= '' then redis.call('SELECT', ARGV[2]) end
 local taken = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', int(now), 'LIMIT', '0', ARGV[4])

@@ -1,9 +1,9 @@
 --- @include queue_settings
--- What a queue, or a route of Bananas, lets start: nothing while it is paused, else as many as its limits leave.
-local RECHECK = 200 -- ms until one looks again whether a slot is free: its end wakes nobody elsewhere
+-- Admission: how many jobs of a queue, or of a route of Bananas, may start under its pause and its limits.
+local RECHECK = 200 -- ms until the next check for a free slot: the end of a run wakes no other worker
 local gates = {}
 
--- The gate of a queue in this call; nil where nothing is set.
+-- Returns the gate of a queue in this call; nil for a queue without settings.
 local function gate(queue, now)
   local set = settings(queue)
   if not set then return end
@@ -22,7 +22,7 @@ local function gate(queue, now)
   return g
 end
 
--- Writes what the call has used, and tells for how many ms there is no use in asking again (0: none).
+-- Writes the used part of the rate. Returns for how many ms the queue is blocked (0: not at all).
 local function blocked_for(g, now)
   if g.state and g.spent > 0 then
     spend(g.set.base, g.state, g.spent)

@@ -1,8 +1,7 @@
 --- @include base
--- Records of Bananas' jobs: what stands under a key, and those whose times are still to be written. No script reads
--- what is in a record.
+-- Records of Bananas' jobs: their states, digests and templates. No script reads the JSON of a record.
 
--- What stands under a key: 'there' and the text, 'missing', or 'odd' if it is of another kind.
+-- Returns the state of a record and its text: 'there', 'missing', or 'odd' if the key is no string.
 local function look_at(key)
   local record = redis.pcall('GET', key)
   if not record then return 'missing', '' end
@@ -10,13 +9,13 @@ local function look_at(key)
   return 'there', record
 end
 
--- The same as a digest, which is what the caller knows of the record that it changes.
+-- Returns the digest of a record, by which a caller names the record that it changes; its state if there is none.
 local function digest(state, record)
   return state == 'there' and redis.sha1hex(record) or state
 end
 
--- A record from ARGV[a] on: the number of times in it, text, and per time what to add in ms and the text after
--- it; none if that number is -1. Returns it, and the place after it.
+-- Fills in the template of a record from ARGV[a] on: the number of times in it, text, per time the ms to add to now and
+-- the text after it; number -1 for no record. Returns the record, and the index after the template.
 local function drafted(a, now)
   local times = tonumber(ARGV[a])
   if times < 0 then return nil, a + 1 end

@@ -1,8 +1,8 @@
 --- @include publish_result, json
--- Jobs that were taken over from Bananas (take_over.lua): who waits for one there is told of its end, and its record
--- there says it. Where the fields stand in the record was found when it was taken over.
+-- Ends of jobs that were imported from Bananas (take_over.lua), written to their result and record there. The import
+-- noted where the fields are in the record.
 
--- The record with these values in their places; per place: where it begins and ends, the field, what stands before it.
+-- Returns the record with new values; per place: its first and last byte, the field, the text before the value.
 local function spliced(record, places, values)
   local text, at = {}, 1
   for from, to, field, before in string.gmatch(places, '(%d+) (%d+) (%S+) ([^\n]*)\n') do
@@ -14,7 +14,7 @@ local function spliced(record, places, values)
   return table.concat(text) .. string.sub(record, at)
 end
 
--- What is not let in there, or is of another kind, holds up no end here.
+-- Writes the end there. A key of another kind, or without rights, does not keep the job from ending here.
 local function tell_bananas(id, key, good, payload, now)
   local has = read(key, 'mw_bananas', 'mw_record', 'mw_places', 'mw_started', 'mw_attempt')
   local record, result, channel = string.match(has.mw_bananas or '', '^(%S+) (%S+) (%S+)')

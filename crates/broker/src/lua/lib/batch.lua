@@ -1,18 +1,18 @@
 --- @include finalize, batch_exit
--- How batches stand, and the callbacks that wait for them to end. Who is still to end stands in a set, so that
--- each is counted out once, whoever says it and however often.
-local MOST_CONCLUDED = 100 -- batches that end in one call; the rest is for tend
+-- Batches: their counts, and the callbacks that wait for their end. Open members are in a set, so each is counted once,
+-- even if its end is reported more than once.
+local MOST_CONCLUDED = 100 -- batches that end in one call; tend_batches.lua ends the others
 local concluded = 0
 
--- What there is to do with batches; made where it is needed, since most calls have nothing to do with any.
+-- Returns the functions for batches. They are made on demand, since most calls have no batch.
 local function batches()
-  -- What there is of a batch; no total if there is none.
+  -- Returns the fields of a batch; without `total` if there is none.
   local function state(batch)
     return read(BATCHES .. batch, 'total', 'succeeded', 'failed', 'sealed', 'ended', 'cancelled', 'expired',
       'failing', 'on_done', 'on_success', 'on_failure', 'open_for', 'open_until', 'scan')
   end
 
-  -- The callback of a kind, if it still waits for its batch.
+  -- Returns the callback of a kind, if it still waits for its batch.
   local function callback(batch, has, kind)
     local id = has['on_' .. kind]
     local is = id and record(JOB .. id, 'mw_waiting', 'mw_callback', 'script_type', 'worker_id', 'actor_id')
@@ -20,7 +20,7 @@ local function batches()
     if waits then return id, JOB .. id, is end
   end
 
-  -- Lets a callback run, once: it waits no more then. The counts so far are its input.
+  -- Queues a callback, once. Its input are the counts so far.
   local function fire(batch, has, kind, now)
     local id, key, is = callback(batch, has, kind)
     if not id then return end
@@ -33,7 +33,7 @@ local function batches()
     if stands then dual_write(id, key, is.mw_queue, is.script_type, worker_of(is), now) end
   end
 
-  -- Ends a callback that will not run: in error, or without a trace where nothing went wrong.
+  -- Ends a callback that will not run: in error if there is a reason, else it is deleted.
   local function drop(batch, has, kind, why, now)
     local id, key, is = callback(batch, has, kind)
     if not id then return end
@@ -43,7 +43,7 @@ local function batches()
     event(id, 'unneeded', batch)
   end
 
-  -- All jobs of a sealed batch have ended.
+  -- Ends a sealed batch whose jobs have all ended.
   local function conclude(batch, has, now)
     concluded = concluded + 1
     redis.call('HSET', BATCHES .. batch, 'ended', int(now))
@@ -58,7 +58,7 @@ local function batches()
     fire(batch, has, 'done', now)
   end
 
-  -- Counts out who has left, and does what follows.
+  -- Counts the members that have ended, and fires callbacks or ends the batch.
   local function count_out(of)
     local batch, has = of.batch, state(of.batch)
     if not has.total or has.ended then return end
@@ -81,7 +81,7 @@ end
 
 last = function()
   local count_out = leaving[1] and batches().count_out
-  for _, of in ipairs(leaving) do -- grows while callbacks end that belong to other batches
+  for _, of in ipairs(leaving) do -- grows while callbacks of other batches end
     leaving[of.batch] = nil
     count_out(of)
   end

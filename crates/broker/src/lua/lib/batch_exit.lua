@@ -1,8 +1,8 @@
 --- @include finalize
--- Batches: which of their jobs end in this call. They are counted out at its end, those of a batch together.
+-- Members of batches that end in this call. They are counted at the end of the call, those of a batch together.
 local leaving = {}
 
--- Notes that a batch is to be seen to at the end of this call.
+-- Notes that a batch is to be checked at the end of this call.
 local function visit_batch(batch, now)
   local of = leaving[batch]
   if not of then

@@ -1,15 +1,15 @@
 --- @include ending
--- Belonging to a batch: while it is open, and for those that run in it, until it has ended.
-local MOST_MEMBERS = 1000000 -- jobs of one batch: a walk through all takes minutes
+-- Adding jobs to a batch: while it is open; for its own running jobs, until it has ended.
+local MOST_MEMBERS = 1000000 -- jobs of one batch: a scan of all takes minutes
 local joining = {}
 
--- Whether it is a job of the batch that asks, while it runs: the batch cannot end meanwhile.
+-- Returns true if a running job of the batch enqueues the new job: the batch cannot end meanwhile.
 local function of_its_own(o)
   local is = o.member and read(JOB .. o.member, 'mw_batch', 'mw_token', 'status') or {}
   return is.status == 'started' and is.mw_batch == o.batch and is.mw_token == o.token
 end
 
--- Why a batch does not take a job.
+-- Returns why a batch refuses a job, nothing if it accepts the job.
 local function batch_refuses(o, now)
   local has = joining[o.batch]
   if not has then
@@ -25,7 +25,7 @@ local function batch_refuses(o, now)
   return type(members) ~= 'number' and members or nil
 end
 
--- Counts in who has come in this call.
+-- Adds the jobs that joined batches in this call.
 local function join_all()
   for batch, has in pairs(joining) do
     if #has.ids > 0 then

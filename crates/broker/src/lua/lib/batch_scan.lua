@@ -1,7 +1,7 @@
 --- @include ending, cancel_waiting, cancel_requests
--- Looking after the jobs of a batch that are still to end.
+-- Scans of the open members of a batch.
 
--- Stops one, for its batch is cancelled: at once, or through its worker.
+-- Cancels a member of a cancelled batch: at once, or through its worker.
 local function cancel_member(id, key, is, why, now, by)
   if is.status ~= 'started' then return cancel_waiting(id, key, is, why, is.mw_queue or '', now, by) end
   if is.mw_stop then return end
@@ -10,8 +10,8 @@ local function cancel_member(id, key, is, why, now, by)
   event(id, 'stop', by, why)
 end
 
--- Goes on with the walk through those that are still to end: counts out those of which nobody said that they
--- have, and stops the rest of a cancelled batch. Returns how many it met, and whether those were the last.
+-- Goes on with the scan: counts ended members that were missed, and cancels the others of a cancelled batch. Returns
+-- the number of members visited, and true after the last page.
 local function scan_members(batch, has, now, most, by)
   local page = redis.call('SSCAN', MEMBERS .. batch, has.scan or '0', 'COUNT', most)
   for _, id in ipairs(page[2]) do

@@ -1,16 +1,16 @@
 --- @include old_entries
--- Asking whoever runs a job to stop it.
+-- Requests to the worker of a job to cancel it.
 
--- A request that nobody takes ends. A list that others made gets no end: theirs would go with it.
+-- Pushes a request, which expires after STOP_TTL. A list of other requests gets no expiry, which would delete those.
 local function request(queue, id)
   local length = redis.pcall('LPUSH', queue, id)
-  if type(length) ~= 'number' then return end -- where that key is no list, the next renewal tells it
+  if type(length) ~= 'number' then return end -- no list: the worker learns it at its next renewal
   if length == 1 then redis.call('PEXPIRE', queue, STOP_TTL)
   else redis.call('PEXPIRE', queue, STOP_TTL, 'GT') end
 end
 
--- A worker with a lease hears the control queue of its type. One without a lease may hear that, the control queue of its
--- instance (the job was sent to one, or `instances` are there), or the stop queue of its id.
+-- A worker with a lease reads the control queue of its type. A worker without leases may read that, the control queue
+-- of its instance (the job's queue names one, or `instances` are given), or the stop queue of its id.
 local function ask_to_stop(id, has, of_type, instances)
   request(of_type, id)
   if has.mw_token then return end

@@ -1,11 +1,11 @@
 --- @include ending, remove_from_lists
--- Stopping a job that no worker runs.
+-- Cancels a job that no worker runs.
 local function cancel_waiting(id, key, has, reason, queue, now, by)
   redis.pcall('ZREM', DELAYED, id)
   unqueue(queue, id)
   unlock(has.mw_lock, id)
   if unlist(id, has) then
-    redis.call('HSET', key, 'mw_legacy', '1') -- so its client waits for the reply of old
+    redis.call('HSET', key, 'mw_legacy', '1') -- so its client waits on the legacy reply list
     has.mw_legacy = '1'
   end
   has.mw_queue = has.mw_queue or queue

@@ -1,8 +1,8 @@
 --- @include legacy_lookup
--- Canonical queues, as walks have met them: on which of them a job stands.
-local MOST_LISTS = 1000 -- canonical lists that are known; of more, none counts as looked through
+-- Canonical queues, as scans have found them, and which of them holds a job.
+local MOST_LISTS = 1000 -- canonical lists that are searched; with more than that, no search counts as complete
 
--- The canonical list that holds the id, if one does: its own; a client that is not ours may have chosen any.
+-- Returns the canonical list that holds the id, if one does. A foreign client may have chosen any list.
 local known
 local function canonical_place(id, has)
   if holds(has.mw_queue, id) then return has.mw_queue end
@@ -14,14 +14,14 @@ local function canonical_place(id, has)
   end
 end
 
--- A job stands on this canonical list: from there it is run, and its client waits for the reply where that list says.
+-- Notes the canonical list that holds a job: its queue, and by that the reply list of its client.
 local function note_place(key, has, place)
   if place ~= has.mw_queue then redis.call('HSET', key, 'mw_queue', place) end
   if LEGACY and not has.mw_reply and not has.mw_legacy then redis.call('HSET', key, 'mw_legacy', '0') end
   has.mw_queue = place
 end
 
--- Until when all canonical lists that there were are known, in ms: when the last whole walk began.
+-- Returns the time in ms up to which all canonical lists are known: the start of the last complete scan, -1 for never.
 local since_whole
 local function whole_at()
   if not since_whole then

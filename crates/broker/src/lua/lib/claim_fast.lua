@@ -1,13 +1,12 @@
 --- @include telemetry, plain_record
 --- @lazy claim_slow gives claim_slow, claim_each
--- Taking jobs off queues, each under a lease: the short way, of jobs that wish for nothing, off queues of a
--- namespace in which nothing is set. For the rest see claim_slow.lua.
-local MOST = 1000 -- ids looked at in one call
+-- Claims jobs on the fast path: jobs without options, in a namespace without settings. claim_slow.lua claims others.
+local MOST = 1000 -- ids visited in one call
 local looked, dropped, taken, leases, walked = 0, 0, {}, {}, false
-local given = {} -- what this call has leased: an id may stand in two places
-local ask -- what the call asks for
+local given = {} -- ids that this call has leased: an id may be listed twice
+local ask -- the request of this call
 
--- The list in the k-th place.
+-- Returns the k-th list.
 local function list(k) return KEYS[ask.lists + k] end
 
 local function lease(id, key, queue, attempt, slot)
@@ -19,7 +18,7 @@ local function lease(id, key, queue, attempt, slot)
   leases[#leases + 1] = id
 end
 
--- Answers with a job that is leased now.
+-- Adds a leased job to the answer.
 local function respond_with(id, queue, attempt, record)
   count(queue, 'started')
   event(id, 'claim', ask.worker)
@@ -27,11 +26,11 @@ local function respond_with(id, queue, attempt, record)
   taken[#taken + 1] = {id, queue, attempt, record}
 end
 
--- Looks at ids that were popped off `from`, which is list k or the feed for it.
+-- Claims ids that were popped off `from`, which is list k or its prefetch list.
 local function claim_ids(ids, from, k, g)
   looked = looked + #ids
   for i = 1, #ids do
-    if walked or looked > MOST then -- the rest goes back as it lay
+    if walked or looked > MOST then -- the others return in their order
       for j = #ids, i, -1 do redis.call('RPUSH', from, ids[j]) end
       break
     end
@@ -46,8 +45,8 @@ local function claim_ids(ids, from, k, g)
   end
 end
 
--- Takes off n lists from KEYS[from] on, in their order, of which `places` says which lists of the call they
--- are, if they are not those themselves. False if a key is no list: then one looks at each for itself.
+-- Pops off n lists from KEYS[from] on, in their order; `places` has their positions if they are prefetch lists. Returns
+-- false if a key is no list: each list is popped by itself then.
 local function sweep(from, n, places)
   local call = {unpack(KEYS, from, from + n - 1)}
   call[n + 1], call[n + 2] = 'RIGHT', 'COUNT'
@@ -63,7 +62,7 @@ local function sweep(from, n, places)
   return true
 end
 
--- Takes for what is asked from ARGV[a] on, off the queues that KEYS[first] and those behind it tell of.
+-- Claims by the arguments from ARGV[a] on, off the lists from KEYS[first] on (see claim.lua).
 local function claim(first, a, now)
   local n, places, homes = tonumber(ARGV[a + 4]), {}, {}
   for i = 1, n do places[i] = tonumber(ARGV[a + 4 + i]) end
@@ -72,9 +71,9 @@ local function claim(first, a, now)
     deadline = int(now + tonumber(ARGV[a + 1])), token = ARGV[a + 2], worker = ARGV[a + 3],
     feeds = first - 1, places = places, lists = first - 1 + n, homes = homes}
   taken_at = ask.since
-  redis.call('ZCARD', LEASES) -- should it be no such set, the call ends here, before ids are taken
+  redis.call('ZCARD', LEASES) -- ends the call if the key is no such set, before ids are popped
   local free = redis.call('EXISTS', CONFIG) == 0 and sweep(first, n, places)
-  -- What came to this process and is more than wanted goes back to its queue.
+  -- Prefetched ids beyond `want` return to their queues.
   local back = free and ask.want == 0 and n > 0 and redis.call('EXISTS', unpack(KEYS, first, first + n - 1)) > 0
   local held = {}
   if not free or back or not sweep(first + n, #KEYS - ask.lists) then held = slow_path().claim_each() end

@@ -1,10 +1,10 @@
 --- @include claim_fast, dependencies, admission, claimable, foreign_records
--- Takes jobs the long way: those with options, of other clients, or that ran before; and off queues with settings.
+-- Claims jobs on the slow path: jobs with options, of foreign clients, or that ran before; and off limited queues.
 
--- Whether the claim has to write where it ends more than others do: see complete_fast.lua.
+-- Returns true if the end of the run has more to write than usual: see complete_fast.lua.
 local function marked(is, attempt) return is.error or is.mw_stop or is.mw_lost or attempt ~= 1 end
 
--- Whether a job may start, and the fields that note its slot; false if it was set aside for its key's sake.
+-- Takes the slots of a job. Returns the fields that note them; false if the job went to the backlog of its key.
 local function admit_job(g, queue, id, is, now)
   local set, key, name = g.set, is.mw_key, is.mw_key and member(g.set.base, is.mw_key)
   if key and set.fair then redis.call('ZREM', HEADS .. member(queue, key), id) end
@@ -19,7 +19,7 @@ local function admit_job(g, queue, id, is, now)
     spend(name, state, 1)
   end
   g.left, g.spent = g.left - 1, g.spent + 1
-  -- The last slot of a key passes its turn on when it is free again.
+  -- A freed slot brings the next job of the key; another job may come now unless this is the last slot.
   if key and set.fair and left > 1 then forward('LPUSH', queue, key, turns(queue, key, set), set) end
   if set.concurrency then redis.pcall('ZADD', SLOTS .. set.base, int(now), id) end
   if key and set.key_concurrency then redis.pcall('ZADD', SLOTS .. name, int(now), id) end
@@ -52,12 +52,12 @@ local function claim_slow(id, k, g)
     redis.call('HDEL', key, 'mw_lock', 'mw_seen')
     unwatch(id)
   end
-  -- A key that holds others back until this one has started.
+  -- A key of uniqueness that is taken until the job has started.
   if is.mw_unique and string.find(is.mw_unique, '^started ') then unclaim(id, is) end
   respond_with(id, queue, attempt, record)
 end
 
--- What came to this process meanwhile; what is more than wanted goes back to its queue.
+-- What a prefetch list holds is claimed; ids beyond `want` return to their queue.
 local function from_feed(feed, k, g)
   while looked < MOST and not walked do
     local may, id = ask.want > 0 and (not g or g.left > 0)
@@ -70,18 +70,18 @@ end
 
 local function from_queue(k, g)
   while ask.want > 0 and (not g or g.left > 0) and looked < MOST and not walked do
-    -- A key that is no list is passed over: an error would leave what is claimed already with nobody.
+    -- A key that is no list is skipped: an error would lose the jobs that are claimed already.
     local ids = redis.pcall('RPOP', list(k), math.min(ask.want, g and g.left or MOST, MOST - looked))
     if not ids or ids.err then break end
     claim_ids(ids, list(k), k, g)
   end
 end
 
--- Takes off each list for itself, as far as its queue's gate lets. Returns the places of those that are held
--- back, each with the ms for which there is no use in asking again.
+-- Claims off each list by itself, within the gate of its queue. Returns the positions of blocked lists, each with the
+-- ms for which it is blocked.
 local function claim_each()
   local n, gates, held = #KEYS - ask.lists, {}, {}
-  -- Should a key that is needed be of another kind, the call ends here, before ids are taken.
+  -- Ends the call if a key is of another kind, before ids are popped.
   for k = 1, n do
     gates[k] = gate(ask.homes[k] or list(k), ask.now)
     local set = gates[k] and gates[k].set or {}

@@ -1,12 +1,12 @@
 --- @include claim_fast, old_pushes
--- Whether a job may be taken off the list on which its id was found.
+-- Checks of a claim: may a job be claimed off the list on which its id was found?
 
--- Defers a job that is `started` without a lease: a worker without leases runs it, or left it, and somebody has
--- pushed its id again. The watch runs it when its timeout and an age have passed. Returns false if it is no such job.
+-- Defers a job that is `started` without a lease: a worker without leases runs or has left it, and its id was pushed
+-- again. watch.lua runs it after its timeout and an age. Returns false if it is no such job.
 local function defer_to_foreign(is, id, key, list, queue, legacy)
   if is.status ~= 'started' or (is.mw_lock and is.mw_lock ~= list) then return false end
   if redis.call('ZSCORE', LEASES, id) then return false end
-  -- Where nobody could look after it, it runs at once.
+  -- Where the job cannot be watched, it runs at once.
   if type(redis.pcall('ZADD', WATCH, 'NX', int(ask.now), id)) ~= 'number' then
     is.status = 'dispatched'
     return false
@@ -18,13 +18,13 @@ local function defer_to_foreign(is, id, key, list, queue, legacy)
   return true
 end
 
--- Whether the job is to be run, and to be taken from this list.
+-- Returns true if the job is to run and may be claimed from this list.
 local function takeable(is, id, list)
   if is.status ~= '' and not is_dispatched(is.status) then return false end
   return not is.mw_lock or is.mw_lock == list or unlocked(is.mw_lock, id)
 end
 
--- Where a job from an old list goes from now on: back there, both sides could take it.
+-- Returns the queue of a job from a legacy list from now on: on that list, foreign workers could take it too.
 local function canonical_queue(has)
   local script_type = string.lower(has.script_type or '')
   return has.mw_queue or (script_type ~= '' and WORK .. script_type) or nil

@@ -1,10 +1,10 @@
 --- @include telemetry, reply
 --- @lazy complete_slow gives complete_slow, notify_all
--- Ending runs with their results, many in one call: the short way, of jobs of our clients of which nothing else
--- is to be seen to. For the rest see complete_slow.lua. What is the same for all is written at the end.
+-- Completes jobs on the fast path: jobs of native clients without options. complete_slow.lua completes others. Shared
+-- keys are written once, at the end of the call.
 local over, next_of = {}, {}
 
--- Ends one; false if it is not the worker's any more. Said twice, it changes nothing.
+-- Completes a job. Returns false if the token is not the current one. A repeated call changes nothing.
 local function complete(id, token, output, stdout, stderr, now, at)
   local key = JOB .. id
   local has = redis.pcall('HMGET', key, 'status', 'mw_token', 'mw_with', 'mw_reply', 'mw_queue', 'mw_started',
@@ -23,7 +23,7 @@ local function complete(id, token, output, stdout, stderr, now, at)
   return true
 end
 
--- The jobs of a call, five arguments each from `a` on. Returns the places of those that were not the worker's.
+-- Completes n jobs, five arguments each from ARGV[a] on. Returns the positions of those with a stale token.
 local FIELDS = 5
 local function complete_all(n, a, now)
   local stale, at = {}, stamp(now)

@@ -1,5 +1,5 @@
 --- @include complete_fast, ending
--- Ending a run with its result, whatever there is to know of the job.
+-- Completes a job on the slow path, with all its options.
 local function complete_slow(id, token, output, stdout, stderr, now, at)
   local key = JOB .. id
   local has = record(key, 'mw_token', 'mw_worker', 'mw_attempt', 'error', 'mw_stop', 'mw_lost',
@@ -19,7 +19,7 @@ local function complete_slow(id, token, output, stdout, stderr, now, at)
   return true
 end
 
--- Tells those that wait for jobs which have finished, of which these keys tell.
+-- Notifies the dependents that these keys (NEXT) list of completed jobs.
 local function notify_all(keys, now)
   for _, key in ipairs(keys) do
     if redis.call('EXISTS', key) == 1 then notify_dependents(string.sub(key, #NEXT + 1), true, now, MOST_TOLD) end

@@ -1,15 +1,15 @@
 --- @include ending, drop_job, prerequisites
--- Prerequisites: who waits for whom.
+-- Prerequisites and dependents of jobs.
 
--- The ids in quotes that `mw_waiting` holds.
+-- Returns the ids in quotes of `mw_waiting`.
 local function awaited(text)
   local ids = {}
   for id in string.gmatch(text or '', '"([^"]+)"') do ids[#ids + 1] = id end
   return ids
 end
 
--- Of the prerequisites of a job, those that are still to end, or to come if it is `patient`; or nothing, and why it can
--- never run.
+-- Returns the prerequisites of a job that have not ended; with `patient`, missing ones too. If the job can never run:
+-- nil, the reason, and the missing id.
 local function unmet(ids, on_failure, patient)
   local open = {}
   for _, id in ipairs(ids) do
@@ -23,15 +23,15 @@ local function unmet(ids, on_failure, patient)
   return open
 end
 
--- The timeout of a record in ms: others may have written what is none.
+-- Returns the timeout of a record in ms; the default for a value that is none.
 local function timeout_of(has)
   local s = tonumber(has.timeout or '')
   return 1000 * (s and s > 0 and s <= MAX_TIMEOUT and s or DEFAULT_TIMEOUT)
 end
 
--- Notes that a job waits for those of `open`, for `wait` ms at most if that is said, and where it goes then. Each of
--- them is struck off the list in `mw_waiting` when it has ended.
-local OUTLASTS = 3600000 -- ms: by so much a note outlasts the wait, should somebody set the clock or look late
+-- Notes that a job waits for the ids in `open`, for `wait` ms at most if given, and its queue. Each id is removed from
+-- `mw_waiting` when it has ended.
+local OUTLASTS = 3600000 -- ms by which a note outlasts the wait, for changed clocks and late checks
 local function await_prerequisites(id, key, queue, open, now, wait)
   local expires, name = now + (wait or INFINITE), '"' .. id .. '"'
   for _, prerequisite in ipairs(open) do
@@ -47,7 +47,7 @@ local function await_prerequisites(id, key, queue, open, now, wait)
   redis.pcall('ZADD', WATCH, int(math.min(expires, now + LOOK_EVERY)), id)
 end
 
--- Why a job does not wait any longer.
+-- Returns the error of a job whose wait is over.
 local function overdue(ids)
   for _, id in ipairs(ids) do
     if not status_of(id) then return 'prerequisite ' .. id .. ' does not exist' end
@@ -55,9 +55,8 @@ local function overdue(ids)
   return 'timeout: prerequisite ' .. (ids[1] or '') .. ' has not ended'
 end
 
--- Looks at a job that waits: whether its time is over, and whether one of those it waits for has ended and no script
--- told, or the note of it is gone. One that is not there may come yet if the job is of another client. Returns how many
--- it looked at.
+-- Checks a job with prerequisites: fails it when its wait is over, and notifies it of ends that were missed. A missing
+-- prerequisite of a foreign client's job may still come. Returns the number of prerequisites checked.
 local function look(id, key, has, now)
   local expires, ids = tonumber(has.mw_expires or '') or INFINITE, awaited(has.mw_waiting)
   if not (now < expires) then return 0, fail_job(id, key, has, overdue(ids), now, nil, '', true, 'timeout') end

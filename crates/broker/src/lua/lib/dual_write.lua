@@ -1,13 +1,13 @@
 --- @include telemetry
--- Where else the id of a job stands: on an old list while its type migrates.
+-- Dual writes: the legacy list of a job while its type migrates.
 
--- The old list of a job while its type migrates, after how many ms one looks again, the phase, and whether it is
--- a list of one worker.
+-- Returns the legacy list of a job while its type migrates, the age in ms for its next check, the phase, and true if it
+-- is the list of one worker.
 local moving = {}
 local function old_list(script_type, worker_id)
   local name = 'migration:' .. (script_type or '')
   if moving[name] == nil then
-    local low = string.lower(name) -- old clients write it as they like
+    local low = string.lower(name) -- legacy clients write it in any case
     local set = read(CONFIG, name, low)
     moving[name] = set[name] or set[low] or ''
   end
@@ -20,9 +20,8 @@ local function old_list(script_type, worker_id)
   return list, after, phase, from
 end
 
--- During a migration, pushes the id to the old list of its type too. The old list is then the lock: who
--- takes the id off it has the job. Where any worker of the type takes from that list, a job for a group or
--- an instance is not for it.
+-- Pushes the id to the legacy list of its type too during a migration. That list is the lock then: the worker that
+-- removes the id from it has the job. A list for all workers of the type gets no job of a group or an instance.
 local function dual_write(id, key, queue, script_type, worker_id, now)
   local list, after, phase, named = old_list(script_type, worker_id)
   local own = ':' .. (worker_id or '')

@@ -1,2 +1,2 @@
--- Elements of lists. The id of a job of Hero is any text, so each may name one.
+-- Elements of lists. The id of a Hero job is any text, so each element may be one.
 local function names_job() return true end

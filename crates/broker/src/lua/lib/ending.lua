@@ -1,2 +1,2 @@
 --- @include finalize, batch_exit, batch
--- For every script that ends jobs or hands them on: what follows from an end, for its batch too.
+-- Includes of every script that ends or queues jobs: the end of a job, and of its batch.

@@ -1,5 +1,5 @@
--- Reading what is asked for: a job as enqueue takes it, from ARGV[a] on. Returns its id, its type, what it
--- wishes if anything, where its values begin (write_record.lua), and where what follows it does.
+-- Reads a job as in enqueue.lua from ARGV[a] on. Returns id, type, options (nil for none), the index of its values (see
+-- write_record.lua), and the index after the job.
 local function read_args(a)
   local id, script_type, n, o = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 2])
   a = a + 3

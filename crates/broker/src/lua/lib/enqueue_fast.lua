@@ -1,11 +1,11 @@
 --- @include telemetry, write_record, enqueue_args
 --- @lazy dependencies, unique, wake_scheduler, batch_join, enqueue_slow gives enqueue_slow, join_all, wake, record, cancel_waiting, drop_job
--- Storing jobs and pushing their ids: the short way, of those that wish for nothing, while nothing is set in the
--- namespace. For the rest see enqueue_slow.lua. What is the same for all jobs of a call is written at the end.
+-- Enqueues jobs on the fast path: jobs without options, in a namespace without settings. enqueue_slow.lua enqueues
+-- others. Queues are written once, at the end of the call.
 local ends, ready = {}, {}
-local set -- whether anything is
+local set -- true if the namespace has settings
 
--- The ids that a queue gets at the end; an error if it is no list.
+-- Returns the ids that a queue gets at the end of the call; nil and an error if it is no list.
 local function end_of(queue)
   if not ends[queue] then
     local length = redis.pcall('LLEN', queue)
@@ -15,8 +15,7 @@ local function end_of(queue)
   return ends[queue]
 end
 
--- Stores a job whose values are in ARGV[from] on; `o` says what it wishes for, if anything. What became of it,
--- or an error.
+-- Stores a job with values from ARGV[from] on and options `o`. Returns the answer of enqueue.lua, or an error.
 local function store(id, key, queue, script_type, o, from, now, at, who)
   if redis.call('EXISTS', key) == 1 then return 'exists' end
   if set == nil then set = redis.call('EXISTS', CONFIG) == 1 end
@@ -30,7 +29,7 @@ local function store(id, key, queue, script_type, o, from, now, at, who)
   return 'stored'
 end
 
--- Pushes the ids of what was stored.
+-- Pushes the ids of the stored jobs.
 local function push_all()
   if made then made.join_all() end
   for queue, ids in pairs(ends) do

@@ -1,8 +1,8 @@
 --- @include enqueue_fast, queue_settings, dual_write, dependencies, unique, batch_join
--- Storing jobs, the long way: those that wish for something, or whose queue is set to something.
+-- Enqueues jobs on the slow path: jobs with options, or of a namespace with settings.
 local limit_of = {}
 
--- How many more ids a queue takes; an error if it is no list.
+-- Returns how many more ids a queue accepts; nil and an error if it is no list.
 local function space(queue)
   local ids, fault = end_of(queue)
   if not ids then return nil, fault end
@@ -14,7 +14,7 @@ local function space(queue)
   return limit_of[queue] - #ids
 end
 
--- Bytes of what a record is to say.
+-- Returns the bytes of a record's values.
 local function size_of(id, script_type, from)
   local bytes, last = #id + #script_type, from + VALUES + tonumber(ARGV[from + VALUES])
   for i = from, from + VALUES - 1 do bytes = bytes + #ARGV[i] end
@@ -22,7 +22,7 @@ local function size_of(id, script_type, from)
   return bytes
 end
 
--- Why a queue does not take a job.
+-- Returns why a queue refuses a job.
 local function refused(queue, id, script_type, from)
   local set = settings(queue)
   if set and set.draining == '1' then return 'draining' end
@@ -35,16 +35,16 @@ local function refused(queue, id, script_type, from)
   return left <= 0 and 'full'
 end
 
--- What a job wishes for, in its record.
+-- Writes the options of a job into its record.
 local function note_options(key, queue, o, now)
   o.due = o.due and tonumber(o.due) or (o.delay and now + tonumber(o.delay))
   if o.due then redis.call('HSET', key, 'mw_run_at', int(o.due)) end
   if o.seq then redis.call('HSET', key, 'mw_seq', o.seq) end
-  -- What others have to find it by.
+  -- Fields that other scripts read only if `mw_with` is set.
   if o.key or o.due or o.unique or o.batch then redis.call('HSET', key, 'mw_queue', queue, 'mw_with', '1') end
 end
 
--- Queues a job that waits for no other: at once, at its time, or when it is the turn of its key.
+-- Queues a job without prerequisites: at once, at its time, or when its key has a free slot.
 local function queue_up(id, key, queue, script_type, o, now)
   if o.due and o.due > now then
     redis.call('ZADD', DELAYED, int(o.due), id)
@@ -69,7 +69,7 @@ local function enqueue_slow(id, key, queue, script_type, o, from, now, at, who)
   if no then return no end
   write_record(key, id, script_type, 'dispatched', at, from)
   note_options(key, queue, o, now)
-  -- Where it really goes: its route tells of the worker it was meant for.
+  -- The queue that the job went to; its route names the worker that it was meant for.
   if o.presence then redis.call('HSET', key, 'mw_queue', queue) end
   if o.presence and not away then redis.call('HSET', key, 'mw_fallback', o.presence .. ' ' .. o.fallback) end
   if o.batch then joining[o.batch].ids[#joining[o.batch].ids + 1] = id end

@@ -1,9 +1,9 @@
 --- @include base, queue_settings
--- Jobs with a key (a tenant, say) whose queue is fair, or limits each key. Those whose turn has not come are
--- set aside, in the order in which they were submitted. A fair queue holds as many of a key as its weight
--- says, its heads; a turn is passed on when one is taken.
+-- Jobs with a concurrency key (a tenant, say) in fair queues or with limits of each key. Jobs that may not start yet
+-- wait in the backlog of their key, in the order of enqueueing. A fair queue holds as many jobs of a key as its weight
+-- says, its heads; the next one comes when a head is claimed.
 
--- What else a record says where `mw_with` tells of it.
+-- Reads the optional fields of a record, which it has only with `mw_with`.
 local function more(key, has)
   if has.mw_with and not has.more then
     local rest = read(key, 'mw_key', 'mw_seq', 'mw_slot', 'mw_unique', 'mw_run_at', 'mw_batch',
@@ -16,14 +16,14 @@ end
 
 local function member(queue, key) return queue .. ' ' .. key end
 
--- Until `due` nobody looks, unless a turn comes before.
+-- Puts a job into the backlog of its key, which is checked at `due` at the latest.
 local function set_aside(queue, key, id, has, due)
   redis.call('ZADD', BACKLOG .. member(queue, key), tonumber(has.mw_seq or '') or 0, id)
   redis.call('ZADD', HELD, 'LT', int(due), member(queue, key))
 end
 
--- How many of a key may still come into a fair queue. Others that take from it pass no turn on: heads that
--- stand there no more are found by their status.
+-- Returns how many jobs of a key may still enter a fair queue. Foreign workers bring no next job, so heads that they
+-- claimed are found by their status.
 local function turns(queue, key, set)
   local heads = HEADS .. member(queue, key)
   local free = weight(set, key) - redis.call('ZCARD', heads)
@@ -37,15 +37,14 @@ local function turns(queue, key, set)
   return free
 end
 
--- Brings up to `most` of those set aside into the queue: to its end (LPUSH) or its front (RPUSH). Returns
--- how many there were.
+-- Moves up to `most` jobs from the backlog to the end (LPUSH) or the front (RPUSH) of the queue. Returns their number.
 local function forward(how, queue, key, most, set)
   local name = member(queue, key)
   if most < 1 or type(redis.pcall('LLEN', queue)) ~= 'number' then return 0 end
   local first = redis.call('ZPOPMIN', BACKLOG .. name, most)
   local moved = #first / 2
   for i = 1, moved do
-    -- The last that is pushed to the front is the first there.
+    -- The last id that is pushed to the front is the first one there.
     local at = 2 * (how == 'RPUSH' and moved + 1 - i or i)
     if set and set.fair then redis.call('ZADD', HEADS .. name, first[at], first[at - 1]) end
     redis.call(how, queue, first[at - 1])
@@ -54,7 +53,7 @@ local function forward(how, queue, key, most, set)
   return moved
 end
 
--- Whether a job that comes to the end of its queue may stand there; it is set aside if not.
+-- Returns true if a job may enter the end of its queue; else puts it into the backlog of its key.
 local function try_enter(queue, id, has, now)
   local set = has.mw_key and settings(queue)
   if not (set and set.fair) then return true end
@@ -67,7 +66,7 @@ local function try_enter(queue, id, has, now)
   return true
 end
 
--- A job stands nowhere any more: its turn is passed on.
+-- Removes a job from the backlog and the heads of its key; the next job of the key takes its place.
 local function drop_slot(queue, id, has)
   if not has.mw_key or not queue then return end
   redis.call('ZREM', BACKLOG .. member(queue, has.mw_key), id)
@@ -76,7 +75,7 @@ local function drop_slot(queue, id, has)
   end
 end
 
--- Ends a lease, and gives back the slots that went with it: the next of its key goes first.
+-- Ends a lease and frees its slots: the next job of its key goes to the front.
 local PRIORITIES = {':prio:0', '', ':prio:1', ':prio:2'}
 local function unlease(id, key, has)
   redis.call('ZREM', LEASES, id)

@@ -1,10 +1,10 @@
 --- @include fair_keys, queue_settings
--- Looking again after jobs that were set aside for their key's sake, and when something is due.
-local MOST_AT_ONCE = 100 -- of one key
+-- Checks of the backlogs of concurrency keys, and the time when the next job or schedule is due.
+local MOST_AT_ONCE = 100 -- jobs of one key
 
--- Heads that stand in their queue no more: somebody else took them and went away before he said so. One on
--- its way to a listener is counted too, and gives its key a turn more.
-local WALKS = 100 -- walks through lists in one call
+-- Removes heads that their queue does not hold: a foreign worker popped them and died. Returns their number. A
+-- prefetched head counts too, which lets one more job of its key in.
+local WALKS = 100 -- searches of lists in one call
 local LONGEST = 10000 -- entries of such a list
 local walks = 0
 local function lost_heads(queue, name)
@@ -21,7 +21,7 @@ local function lost_heads(queue, name)
   return free
 end
 
--- How many of a key may come into the queue now, and in how many ms one looks again.
+-- Returns how many jobs of a key may enter the queue now, and the ms until the next check.
 local function may(set, queue, key, now)
   local n, pause = MOST_AT_ONCE, 0
   if not set then return n, 0 end
@@ -32,7 +32,7 @@ local function may(set, queue, key, now)
   end
   if set.key_rate then
     local left, wait, state = allowance(set.key_rate, name, now)
-    -- What comes now counts when it starts.
+    -- A job that enters now counts when it starts.
     if left > 0 and state then wait = math.max(wait, state.each or 0) end
     n, pause = math.min(n, left), math.max(1, math.min(math.ceil(wait), LOOK_EVERY))
   end
@@ -44,7 +44,7 @@ local function may(set, queue, key, now)
   return n, pause
 end
 
--- Of up to `most` keys. Returns how many keys and jobs it had to do with.
+-- Checks the backlogs of up to `most` keys. Returns the number of keys and jobs visited.
 local function recheck(now, most)
   local looked = 0
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', HELD, '-inf', int(now), 'LIMIT', 0, most)) do
@@ -55,7 +55,7 @@ local function recheck(now, most)
     if queue then
       n, pause = may(set, queue, key, now)
       n = math.min(n, most - looked)
-      -- To the front, since they are older than what stands there; in a fair queue each waits for its turn.
+      -- To the front, since they are older than the jobs there; in a fair queue to the end.
       looked = looked + 1 + (n > 0 and forward(set and set.fair and 'LPUSH' or 'RPUSH', queue, key, n, set) or 0)
     end
     if redis.call('EXISTS', BACKLOG .. name) == 1 then redis.call('ZADD', HELD, int(now + pause), name)
@@ -64,12 +64,12 @@ local function recheck(now, most)
   return looked
 end
 
--- In how many ms the next job or schedule is due (-1: none is).
+-- Returns in how many ms the next job or schedule is due, -1 for none.
 local function soonest(now)
   local at
   for _, set in ipairs({DELAYED, HELD, SCHEDULES}) do
     local first = tonumber(redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')[2] or '')
-    -- One that is never due stands at infinity.
+    -- A schedule that is never due has the score infinity.
     if first and first < INFINITE and not (at and at < first) then at = first end
   end
   return at and int(math.max(0, at - now)) or '-1'

@@ -1,21 +1,21 @@
 --- @include telemetry, reply, write_error, fair_keys, dual_write, drop_job, bananas_result
--- What follows when a job has ended, whichever verb ended it, and when it may run.
-local MOST_TOLD = 100 -- dependants told in the call that ends a job; the rest is for settle
+-- The end of a job, whichever verb ended it; and the way of a job into its queue.
+local MOST_TOLD = 100 -- dependents notified in the call that ends a job; settle.lua notifies the others
 local notify_dependents, leave -- leave: a job ends for its batch
 
--- What every script reads of a job that it ends or hands on; `more` reads the rest.
+-- Reads the fields that every script needs of a job that it ends or queues; `more` reads the others.
 local function record(key, ...)
   return read(key, 'status', 'mw_queue', 'mw_reply', 'mw_legacy', 'mw_with', ...)
 end
 
--- A key for which one job at a time is accepted is free again.
+-- Frees the unique name of a job.
 local function unclaim(id, has)
   local name = string.match(has.mw_unique or '', '^%a+ (.+)$')
   if name and redis.pcall('GET', UNIQUE .. name) == id then redis.call('DEL', UNIQUE .. name) end
 end
 
--- What is common to all ends; status, error and output are in the record already. `dead` says why a job
--- is a dead letter. The dependants of a job that ended with another are left to settle.
+-- Writes the end of a job, except status, error and output, which are in the record already. `dead` is the reason of a
+-- dead letter. With `later`, its dependents are left to settle.lua.
 local function finalize(id, key, has, status, payload, now, dead, by, later)
   if dead then
     redis.pcall('ZADD', DEAD, int(now), id)
@@ -37,7 +37,7 @@ local function finalize(id, key, has, status, payload, now, dead, by, later)
   else notify_dependents(id, status == 'finished', now, MOST_TOLD) end
 end
 
--- Ends a job that no worker holds in error; `kind` says of what sort, for the figures.
+-- Ends a job that no worker runs in error; `kind` is the kind of error, for statistics.
 local function fail_job(id, key, has, message, now, dead, by, later, kind)
   unwatch(id)
   redis.call('HDEL', key, 'mw_waiting', 'mw_expires', 'mw_token', 'mw_lock', 'mw_stop', 'mw_seen')
@@ -47,9 +47,8 @@ local function fail_job(id, key, has, message, now, dead, by, later, kind)
   finalize(id, key, has, 'error', message, now, dead, by, later)
 end
 
--- Puts the id of a job that may run into its queue: `how` is LPUSH for the end, RPUSH for the front; or where
--- it waits for its time or for the turn of its key. Whether it is there; if not, the job has ended. And
--- whether it stands in the queue.
+-- Puts the id of a job that may run into its queue (LPUSH: at the end, RPUSH: at the front), among the delayed jobs, or
+-- into the backlog of its key. Returns true for success (else the job has ended in error), and true if it is queued.
 local function deliver(how, id, key, has, queue, now, later)
   if has.mw_with then
     local due = tonumber(more(key, has).mw_run_at or '')
@@ -64,8 +63,8 @@ local function deliver(how, id, key, has, queue, now, later)
   fail_job(id, key, has, why, now, 'queue', '', later, 'queue')
 end
 
--- Tells up to `most` of the jobs that wait for `id` whether it finished. Returns how many it told. One that
--- does not wait for it any more, since it was stopped or is another by now, is left alone.
+-- Notifies up to `most` dependents of an ended job. Returns their number. A job that does not wait for it any more is
+-- skipped.
 notify_dependents = function(id, finished, now, most)
   local children = redis.pcall('LPOP', NEXT .. id, most) or {}
   if children.err then return 0 end

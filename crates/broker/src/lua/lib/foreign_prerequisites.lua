@@ -1,8 +1,8 @@
 --- @include read_ids
--- What a job of another client waits for, by its record.
+-- Prerequisites in the records of foreign clients.
 local PREREQUISITES = 'job ids'
 
--- Reads the ids into `ids`, each once. Gives the name of a field that cannot be read.
+-- Adds the prerequisites to `ids`, each once. Returns the name of a field that cannot be read.
 local function read_prerequisites(_, is, seen, ids)
   for _, field in ipairs({'prerequisites', 'dependencies'}) do
     if not read_ids(seen, ids, is[field]) then return field end

@@ -1,7 +1,7 @@
 --- @include claim_fast, claimable, dependencies, foreign_prerequisites, element
--- Records of other clients, as the claim judges them: which are jobs, which can be read, and what they wait for.
+-- Records of foreign clients in a claim: jobs, records that cannot be read, and prerequisites.
 
--- The ways to write a character in UTF-8 that is no ASCII.
+-- Patterns of all UTF-8 characters beyond ASCII.
 local CHARACTERS = {'[\194-\223][\128-\191]', '\224[\160-\191][\128-\191]', '\237[\128-\159][\128-\191]',
   '[\225-\236\238\239][\128-\191][\128-\191]', '\240[\144-\191][\128-\191][\128-\191]',
   '[\241-\243][\128-\191][\128-\191][\128-\191]', '\244[\128-\143][\128-\191][\128-\191]'}
@@ -16,12 +16,12 @@ end
 local LONGEST_QUOTE = 60 -- bytes: enough to find the client that wrote it
 local function quoted(text) return '`' .. string.sub(text, 1, LONGEST_QUOTE) .. '`' end
 
--- Why a job cannot be run as its record says; nothing if it can. From here on it counts as one that is to be run.
+-- Returns why a job cannot run by its record, nothing if it can. An unknown status becomes 'dispatched'.
 local function unfit(id, is)
   local status = is.status
   local known = status == '' or status == 'dispatched' or status == 'started' or final(status)
   if not known then is.status = 'dispatched' end
-  -- Hero's word for a job that waits: whether it still has to, its prerequisites tell.
+  -- Hero's status of a job with prerequisites, which are checked later.
   if not known and status ~= 'waiting_for_prerequisites' then return 'its status is ' .. quoted(status) end
   if not string.find(is.script or '', '%S') then return 'it has no script' end
   if not is_text(id) then return 'its id is no valid utf-8' end
@@ -35,7 +35,7 @@ local function reject_unreadable(id, key, is, queue, why, now, legacy)
   fail_job(id, key, is, 'unreadable: ' .. why, now, 'unreadable', '', false, 'unreadable')
 end
 
--- Whether an id comes to nothing: it is that of no job, or of one that is not to be taken, or cannot be read.
+-- Returns true or a reason to drop an id: it is no job, or one that may not be claimed or cannot be read.
 local function skip(id, key, is, from, queue, legacy)
   if not names_job(id) then
     event(id, 'drop', ask.worker, 'no key of a job of this context')
@@ -52,8 +52,8 @@ local function skip(id, key, is, from, queue, legacy)
   return why
 end
 
--- Whether a job has to wait for others first, or can never run; and how many others were looked at. Its client pushed
--- it without asking; once it was ready, or ran, it is not asked again.
+-- Returns true if a job has to wait for prerequisites or can never run, and the number of prerequisites checked. Foreign
+-- clients push a job before its prerequisites have ended; after the first attempt they are not checked again.
 local function waits(id, key, is, queue, now, legacy)
   if is.mw_reply or is.mw_attempt then return false, 0 end
   local seen, ids, open, why = {}, {}

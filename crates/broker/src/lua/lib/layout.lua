@@ -1,7 +1,7 @@
--- Records of Hero, and those of the systems beside it: how a time is written, and which worker a job is for. A context
--- has others (`lib/context/layout.lua`).
+-- Records of Hero, Bananas and Nooble4: the format of times, and the worker of a job. A context has other ones
+-- (`lib/context/layout.lua`).
 
--- Milliseconds since 1970 as ISO 8601 in UTC: the days counted in eras of 400 years that begin in March.
+-- Formats ms since 1970 as ISO 8601 in UTC. Days are counted in eras of 400 years that begin in March.
 local dates = {}
 local function stamp(ms)
   if dates[ms] then return dates[ms] end
@@ -19,7 +19,7 @@ local function stamp(ms)
   return dates[ms]
 end
 
--- The worker that a record is for, in either spelling.
+-- Returns the worker that a record names, in either spelling.
 local function worker_of(has)
   return (has.worker_id or '') ~= '' and has.worker_id or has.actor_id or ''
 end

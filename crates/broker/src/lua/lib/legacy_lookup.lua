@@ -1,20 +1,20 @@
 --- @include telemetry, dual_write
--- Where the id of a job may stand that workers without leases take too.
+-- Lists that may hold the id of a job which workers without leases take too.
 local MOST_LISTENERS = 10000
-local MOST_IN_FEED = 1000 -- a worker takes no more at once
-local FROM_ENDS = 10000 -- entries looked at from either end of a long list, where the type does not migrate: 0.1 ms
-local LIST = 50 -- to ask for a list costs as much as to walk over so many entries
-local walked = 0 -- list entries so far
-local bounded, vague = false, false -- whether long lists are looked at from their ends alone, and one was
+local MOST_IN_FEED = 1000 -- a worker prefetches no more
+local FROM_ENDS = 10000 -- entries searched from either end of a long list of a type that does not migrate: 0.1 ms
+local LIST = 50 -- the cost of reading a list, in entries
+local walked = 0 -- list entries searched so far
+local bounded, vague = false, false -- true: long lists are searched at their ends only; one was
 
--- The type of a job, which the queue tells where its record does not.
+-- Returns the type of a job: of its record, else of its queue.
 local function type_of(has)
   if (has.script_type or '') ~= '' then return has.script_type end
   local queue = has.mw_queue or ''
   return string.sub(queue, 1, #WORK) == WORK and string.match(queue, '^[^:]+', #WORK + 1) or ''
 end
 
--- Whether a list holds the id. The oldest entries are looked at first.
+-- Returns true if a list holds the id. The oldest entries are searched first.
 local function holds(list, id)
   local length = list and redis.pcall('LLEN', list)
   if type(length) ~= 'number' or length == 0 then return false end
@@ -30,7 +30,7 @@ local function holds(list, id)
   return at and true
 end
 
--- Whether the id is on its way from a list to one of our workers. Feed lists are read once: each holds few ids.
+-- Returns true if a prefetch list holds the id. Prefetch lists are read once: each holds few ids.
 local on_the_way
 local function in_feed(id)
   if not on_the_way then
@@ -42,14 +42,13 @@ local function in_feed(id)
   return on_the_way[id]
 end
 
--- A job that waits on an old list alone: from now on either side can take it, and that list is the lock.
+-- Queues a job too that only a legacy list held: both kinds of workers can take it, and that list is the lock.
 local function share(id, key, has, list)
   if not holds(has.mw_queue, id) and not pushed('LPUSH', has.mw_queue, id) then return end
   redis.call('HSET', key, 'mw_lock', list, 'mw_legacy', '1')
 end
 
--- Since when a job is seen to be like this: nothing tells what a worker without leases does, but the date
--- that it may write.
+-- Returns the time in ms since which a job has this state. A worker without leases shows its work by `updated_at` only.
 local function since(key, has, how, now)
   local is = how .. ' ' .. (has.updated_at or '')
   local at, was = string.match(has.mw_seen or '', '^(%d+) (.*)$')

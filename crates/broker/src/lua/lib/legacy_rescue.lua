@@ -1,5 +1,5 @@
 --- @include ending, dependencies, remove_from_lists, stale, old_place, canonical_lists
--- Jobs that a worker without leases may have taken off a list, and what becomes of them when it is gone.
+-- Rescue of jobs that a worker without leases may have popped and lost.
 local again = {} -- the ids that were pushed again
 
 local function look_later(id, ms) redis.call('ZADD', WATCH, int(ms), id) end
@@ -14,7 +14,7 @@ local function push_again(id, key, has, now)
   if has.mw_stop then return fail_job(id, key, has, has.mw_stop, now, nil, '', true) end
   redis.call('HDEL', key, 'mw_lock', 'mw_seen', 'mw_token')
   redis.call('HSET', key, 'status', 'dispatched', 'updated_at', stamp(now))
-  -- Where it stood before, nobody has seen: its client waits on either reply list.
+  -- Its list is unknown, so its client may wait on either reply list.
   if LEGACY and not has.mw_reply and not has.mw_legacy then
     redis.call('HSET', key, 'mw_legacy', 'both')
     has.mw_legacy = 'both'
@@ -28,7 +28,7 @@ local function push_again(id, key, has, now)
   track_fallback(id, key, now)
 end
 
--- Run by a worker that may be gone.
+-- Checks a started job without a lease: its worker may be dead.
 local function started(id, key, has, after, now, losses)
   if redis.call('ZSCORE', LEASES, id) then return unwatch(id) end
   local timeout, from = timeout_of(has), since(key, has, 'started', now)
@@ -46,7 +46,7 @@ local function started(id, key, has, after, now, losses)
     'lost')
 end
 
--- To be run by a worker that may be away, and then by others.
+-- Moves a job for one worker to its fallback queue if that worker is away. Returns true if it did.
 local function targeted(id, key, has, after, now)
   local presence, fallback = string.match(has.mw_fallback, '^(%S+) (%S+)$')
   if presence and redis.call('EXISTS', presence) == 1 then return false end
@@ -62,13 +62,13 @@ local function targeted(id, key, has, after, now)
   return true
 end
 
--- Whether it waits for the turn of its key.
+-- Returns true if the backlog of its key holds the job.
 local function in_backlog(id, key, has)
   local name = has.mw_with and more(key, has).mw_key
   return name and redis.call('ZSCORE', BACKLOG .. member(has.mw_queue, name), id)
 end
 
--- To be run, and perhaps popped by a worker that died before it said so.
+-- Checks a waiting job: a worker may have popped it and died before it wrote `started`.
 local function dispatched(id, key, has, after, phase, now)
   if has.mw_fallback and targeted(id, key, has, after, now) then return end
   local pause = has.mw_fallback and LOOK_EVERY or after
@@ -82,7 +82,7 @@ local function dispatched(id, key, has, after, phase, now)
   local unsure = vague and not (has.mw_reply and not has.mw_key)
   if list or place or in_feed(id) or unsure then
     redis.call('HDEL', key, 'mw_seen')
-    if not (phase or has.mw_lock or has.mw_fallback) then return unwatch(id) end -- the next walk finds it
+    if not (phase or has.mw_lock or has.mw_fallback) then return unwatch(id) end -- the next scan finds it
     unwatch(id)
     return look_later(id, now + pause)
   end

@@ -1,7 +1,7 @@
--- Nooble4: how a message ends.
+-- Nooble4: the end of a message.
 
--- A message is in hand no more, and in its queue no more: one of a stream by its id; one of a list (group '') as it stands
--- in the list of what its worker has in hand. False if it was that already.
+-- Removes a message: from its stream by id, or from the worker's processing list (group ''). Returns false if it was
+-- removed before.
 local function let_go(hand, group, which)
   if group == '' then return redis.call('LREM', hand, 1, which) == 1 end
   local was = redis.pcall('XACK', hand, group, which) == 1
@@ -9,8 +9,8 @@ local function let_go(hand, group, which)
   return was
 end
 
--- Puts an answer where it is waited for, for so many ms ('0' to end when the list does). What is no list there is left
--- alone.
+-- Pushes a reply to its list, which expires after that many ms ('0': its expiry stays). Returns false if the key is no
+-- list.
 local function answer(list, text, ms)
   if text == '' then return true end
   if type(redis.pcall('LPUSH', list, text)) ~= 'number' then return false end

@@ -1,14 +1,13 @@
 --- @include base
--- Old lists on which a job may stand, and requests to stop it, where workers of old look.
+-- Legacy lists that may hold a job, and the legacy lists for requests to cancel it.
 
--- Off the old list where it stands once. Old workers look at no status, so however long the list is, the id
--- has to go.
+-- Removes the id from its legacy list, however long that is: legacy workers ignore the status.
 local function unlock(list, id)
   if list then redis.pcall('LREM', list, -1, id) end
 end
 
--- Off the old lists that its client may have pushed it to, of a job that none of our scripts has had to do with
--- yet: where it waits, only its client knows. Whether it stood on one.
+-- Removes a foreign client's job from the legacy lists that its client may have chosen, if no script has touched the
+-- job yet. Returns true if a list held it.
 local function unlist(id, has)
   if has.mw_reply or has.mw_queue then return false end
   local worker_id, of_type = worker_of(has), OLD_TYPE .. string.lower(has.script_type or '')
@@ -20,5 +19,5 @@ local function unlist(id, has)
   return stood
 end
 
--- The list on which a worker without leases is told to stop it, if the job is for one.
+-- Returns the stop queue of the worker without leases that the job is for, if it is for one.
 local function old_stop_queue(has) return worker_of(has) ~= '' and OLD_STOP .. worker_of(has) or nil end

@@ -1,6 +1,6 @@
 --- @include legacy_lookup
--- The old list that holds the id, if one does: its lock, that of its type's migration, or another of those
--- that its client may have chosen.
+-- Returns the legacy list that holds the id, if one does: its lock, that of its type's migration, or another one that
+-- its client may have chosen.
 local function old_place(id, has)
   local worker_id, script_type = worker_of(has), type_of(has)
   local lists = {OLD_TYPE .. string.lower(script_type), JOB .. worker_id, OLD_WORK .. worker_id}

@@ -1,9 +1,8 @@
 --- @include claim_fast, dual_write, wake_scheduler
--- Ids that stand on an old list too, or may: whoever takes an id off a list has the job.
+-- Ids that a legacy list may hold too: the worker that removes an id from that list has the job.
 local NEAR = 1000
 
--- Whether the id could be taken off the old list that it stands on as well. Most are near one of its ends;
--- one walk through a long list is all that a call may do.
+-- Returns true if the id was removed from its legacy list. Most ids are near an end; a call may search one long list.
 local function unlocked(list, id)
   local length = redis.pcall('LLEN', list)
   if type(length) ~= 'number' then return true end
@@ -14,11 +13,11 @@ local function unlocked(list, id)
   return redis.call('LREM', list, 1, id) == 1
 end
 
--- A job of another client whose type migrates may have been pushed to an old list too, without the mark of ours.
--- Takes its id off there: whoever takes it off a list has the job. Returns true if it is on none, and not to be run
--- yet: its second push may be under way, or an old worker may have popped the id and not yet written `started`.
+-- A foreign client may have pushed a job of a migrating type to a legacy list too. Removes its id there: the worker
+-- that removes an id has the job. Returns true if no list held it and it may not run yet: its second push may be under
+-- way, or a legacy worker may have popped the id and not yet written `started`.
 local GRACE = 200 -- ms: longer than between two commands of a client or worker that is not suspended
-local LONGEST_STROLL = 20000 -- entries of old lists walked over before the call ends: 0.2 ms
+local LONGEST_STROLL = 20000 -- entries of legacy lists searched before the call ends: 0.2 ms
 local strolled = 0
 local function await_second_push(is, id, key, list, queue, legacy)
   if is.mw_lock or is.mw_reply then return false end

@@ -1,7 +1,7 @@
 --- @include telemetry, enqueue_fast
--- Schedules with the overlap policy replace: the job of the next slot takes the place of the last one.
+-- Overlap policy `replace` of schedules: the job of a slot replaces that of the slot before.
 
--- Stops the last job; one that runs is stopped by its worker.
+-- Cancels the last job; a running one is cancelled by its worker.
 local function displace(id, has, queue, control, by, now, who)
   local reason = 'replaced by ' .. by
   if has.status ~= 'started' then
@@ -9,12 +9,12 @@ local function displace(id, has, queue, control, by, now, who)
   end
   if has.mw_stop then return end
   redis.call('HSET', JOB .. id, 'mw_stop', reason, 'mw_with', '1')
-  -- Where that key is no list, the next renewal tells it.
+  -- If that key is no list, the worker learns it at its next renewal.
   pushed('LPUSH', control, id)
   event(id, 'stop', who, reason)
 end
 
--- A job that has been replaced, and those that it waited for: one of them may run still.
+-- Returns the replaced job and its prerequisites, of which one may still run.
 local function with_its_own(last, has)
   local after = {last}
   for id in string.gmatch(has.mw_waiting or '', '"([^"]+)"') do

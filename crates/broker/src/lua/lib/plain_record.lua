@@ -1,8 +1,7 @@
--- Records that have the fields of those that our clients store (write_record.lua) and no other: such a job wishes for
--- nothing and has never run.
+-- Plain records: with exactly the fields of write_record.lua. Such a job has no options and has never run.
 local PLAIN = 13 -- fields
 
--- The values of such a record, without their names; nothing of another.
+-- Returns the values of a plain record without their names; nothing for another record.
 local function plain_record(key)
   if redis.pcall('HLEN', key) ~= PLAIN then return end
   local record = redis.call('HMGET', key, 'status', 'created_at', 'updated_at', 'id', 'script_type', 'caller_id',

@@ -1,9 +1,9 @@
 --- @include base
--- Feed lists of listeners that are gone: what waits there goes back to where it came from.
+-- Prefetch lists of dead workers: their ids return to their queues.
 local MOST_MOVED = 1000 -- ids in one call
 
--- Looks at so many listeners; a listener's last wait may outlast it by `outlast` ms. Returns the number of ids
--- moved.
+-- Empties up to that many prefetch lists. A blocking read may outlast its registry entry by `outlast` ms. Returns the
+-- number of ids moved.
 local function unfeed(now, listeners, outlast)
   local moved = 0
   local gone = redis.call('ZRANGEBYSCORE', FEEDS, '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, listeners)
@@ -12,10 +12,10 @@ local function unfeed(now, listeners, outlast)
     local feed = FEED .. member
     while queue and moved < MOST_MOVED do
       local id = redis.pcall('LMOVE', feed, queue, 'LEFT', 'RIGHT')
-      if not id or id.err then break end -- a queue that is no list holds up no other
+      if not id or id.err then break end -- a queue that is no list does not block others
       moved = moved + 1
     end
-    -- A process that hangs waits on in the server's eyes, and an id may still come to it.
+    -- The server may still push an id to a process that hangs.
     local over = tonumber(gone[i + 1]) + outlast <= now
     if over and redis.call('EXISTS', feed) == 0 then redis.call('ZREM', FEEDS, member) end
   end

@@ -1,6 +1,6 @@
--- What every script begins with.
+-- Beginning of every script.
 
--- While a slot of a cluster moves, a key that is not here may be there, and asking for it fails: so better now,
--- with a key that never is, than half way.
+-- While a slot of a cluster moves, reading a key that is missing here may fail. This read of a key that never exists
+-- lets the call fail before it has written anything.
 if TAGGED then redis.call('EXISTS', LEASES .. ':') end
 

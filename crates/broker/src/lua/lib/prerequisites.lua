@@ -1,10 +1,10 @@
 --- @include base
--- What a job may wait for: the end of another job of Hero. In a context it is more (`lib/context/prerequisites.lua`).
+-- Prerequisites of Hero jobs: other jobs. A context has more kinds (`lib/context/prerequisites.lua`).
 
--- The status of a prerequisite; false or nil if it is not there.
+-- Returns the status of a prerequisite; false or nil if it is missing.
 local function status_of(id) return exists(JOB .. id) and redis.call('HGET', JOB .. id, 'status') end
 
--- Notes in the record of a prerequisite who waits for it, by its name in quotes.
+-- Adds a dependent, its id in quotes, to the record of a prerequisite.
 local LONGEST_DEPENDENTS = 40000 -- bytes: about 1,000 ids; the list in NEXT is what counts
 local function note_dependent(id, name)
   local record = JOB .. id

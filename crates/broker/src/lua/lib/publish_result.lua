@@ -1,6 +1,6 @@
 --- @include base
--- Writes how a job ended, and tells those who wait: Bananas' clients give up on any other word. A key of another
--- kind is left alone, and holds up no job.
+-- Writes the result of a job and notifies its callers with 'ready', the only word that Bananas' clients know. A key of
+-- another kind stays as it is, and does not keep the job from ending.
 local function publish_result(key, channel, now, duration, name, value)
   local good = name ~= 'error'
   local at = string.sub(stamp(now), 1, 19) .. 'Z'

@@ -1,7 +1,8 @@
--- Lists of ids in records of other clients.
+-- Lists of ids in records of foreign clients.
 
--- Reads job ids: a JSON array of strings and whole numbers, a JSON string, or bare ids with commas; false for others.
-local MOST_PREREQUISITES = 1000 -- as many as a job of ours may have
+-- Reads job ids: a JSON array of strings and whole numbers, a JSON string, or bare ids with commas. Returns false for
+-- other texts.
+local MOST_PREREQUISITES = 1000 -- as many as a native job may have
 local function read_ids(seen, ids, text)
   text = text or ''
   local first, last = string.find(text, '%S'), string.find(string.reverse(text), '%S')

@@ -1,8 +1,7 @@
 --- @include old_entries
--- Taking ids that will not run off the lists where they stand.
+-- Removal of ids from their queues.
 
--- Off the queue. A longer queue is left alone, since the walk would hold up the server; the claim drops the
--- id when it comes up.
+-- Removes an id from its queue. A longer queue would block the server; the claim drops the id later.
 local LONGEST_WALK = 10000
 local function unqueue(queue, id)
   local length = redis.pcall('LLEN', queue)

@@ -1,7 +1,6 @@
 --- @include telemetry
--- Tells whoever may wait on the reply list. A record of a client that is not ours has no mw_reply: since
--- no field asks for a reply, it always gets one, where the client of its time looks for it: on the list of old, on
--- that of today (mw_legacy 0, or missing), or on both where nobody knows.
+-- Pushes the reply of a job. A record of a foreign client has no mw_reply and always gets a reply: on the list of today
+-- (mw_legacy '0' or missing), on the legacy list, or on both if its client's kind is unknown ('both').
 local function reply(has, id, payload)
   if has.mw_reply == '0' then return end
   local legacy, lists = not has.mw_reply and has.mw_legacy or '0', {REPLY}

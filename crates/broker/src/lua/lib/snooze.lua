@@ -1,8 +1,8 @@
 --- @include ending
--- A job that asked to be run later: what its snoozes come to, and the way back to its queue without an attempt.
+-- Snoozes of jobs.
 
--- Puts a started job off, at most `most` times and until `longest` ms after the first time. Returns false, and changes
--- nothing, if that is over.
+-- Puts a started job off without counting its attempt, at most `most` times and until `longest` ms after the first
+-- time. Returns false and changes nothing beyond that.
 local function snooze(id, key, has, from, pause, now, most, longest)
   local had = redis.call('HMGET', key, 'mw_snoozes', 'mw_snoozed')
   local times, first = (tonumber(had[1] or '') or 0) + 1, tonumber(had[2] or '') or now

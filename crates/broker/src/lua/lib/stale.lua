@@ -1,15 +1,15 @@
 --- @include base
--- Suspected orphans, for people to see: in STALE each with how it is, `away` (on no list) or `started`, and from when on
--- it counts as stale; NEVER, before the first look. What is written there only helps.
+-- Suspected orphans, as users see them: STALE has each with its state, `away` (in no list) or `started`, and the time
+-- in ms from which it counts as stale (NEVER before the first check). No script depends on it.
 local NEVER = 9e15
 
--- A job is seen to be like this, and counts as stale from `ms` on, or from when on it did before.
+-- Notes the state of a job, which counts as stale from `ms` on, or from an earlier time that was noted.
 local function note_stale(id, how, ms)
   redis.pcall('ZREM', STALE, (how == 'away' and 'started ' or 'away ') .. id)
   redis.pcall('ZADD', STALE, 'LT', int(ms), how .. ' ' .. id)
 end
 
--- Whether a job counts as stale.
+-- Returns true if a job counts as stale.
 local function is_stale(id, now)
   for _, how in ipairs({'away ', 'started '}) do
     local from = redis.pcall('ZSCORE', STALE, how .. id)

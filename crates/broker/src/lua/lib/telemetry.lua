@@ -1,13 +1,13 @@
 --- @include base
--- Telling others: events and figures. Of our own keys that only help, none may end a script half way
--- because somebody has put something else there: they are written with `pcall`.
+-- Telemetry: events and statistics. Their keys are written with `pcall`, so that a key of another kind does not end a
+-- script half way.
 
--- Whether the id could be pushed: a key that is no list takes none.
+-- Pushes an id. Returns false if the key is no list.
 local function pushed(how, list, id) return type(redis.pcall(how, list, id)) == 'number' end
 
--- The audit: what happened to which job, and who did it. Neighbours that differ in the job alone share a
--- line, since a line costs as much as a job.
-local LONGEST_NOTE = 200 -- bytes: the whole error stands in the record
+-- Notes an event: job, change, actor and note. Neighbours that differ in the job alone share a line, since a line costs
+-- as much as a job.
+local LONGEST_NOTE = 200 -- bytes: the record has the whole error
 local MOST_TOGETHER = 32 -- jobs in one line
 local lines, figures, kept = {}, {}, {}
 local function event(id, what, by, note)
@@ -21,8 +21,7 @@ local function event(id, what, by, note)
   end
 end
 
--- Counts what happens to the jobs of a queue, for dashboards. Only of queues: there are
--- as many figures as lists.
+-- Counts a change of jobs of a queue, for statistics. Other lists are not counted.
 local function count(queue, what, n)
   local of = figures[queue]
   if not of then
@@ -33,7 +32,7 @@ local function count(queue, what, n)
   of[what] = (of[what] or 0) + (n or 1)
 end
 
--- Counts the time of a run that began at `since`.
+-- Counts the duration of a run that began at `since`.
 local function ran(queue, since, now)
   since = tonumber(since or '')
   if since and since <= now then count(queue, 'run_ms', now - since) end
@@ -45,9 +44,9 @@ local function note_end(id, now)
   kept[#kept + 1] = id
 end
 
--- What every script ends with: writes what was noted on the way, and gives back its answer.
-local last -- what has to be done before, if anything: see batch.lua
-local taken_at -- when this call took jobs, if it did: see claim_fast.lua
+-- Writes the noted events and statistics, and returns the answer: the end of every script.
+local last -- a function to call first, if any: see batch.lua
+local taken_at -- the time in ms if this call claims jobs: see claim_fast.lua
 local function respond(answer)
   if last then last() end
   for _, line in ipairs(lines) do

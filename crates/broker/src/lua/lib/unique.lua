@@ -1,8 +1,8 @@
 --- @include ending, cancel_waiting
--- What a job wishes for may keep it from being stored: a place to wait in that is not there, or a unique name,
--- which one job has until it is done, until it has started, or for a while.
+-- Reasons to refuse a new job: a key of its options is of another kind, or its unique name is taken. A job has a unique
+-- name until it has ended, until it has started, or for a time.
 
--- Whether what it is to wait in is there; an error if it is not, before anything of the job is written.
+-- Returns an error if a key that the job is to wait in is of another kind, before anything is written.
 local function queues_usable(o)
   local fault = (o.due or o.delay) and redis.pcall('ZCARD', DELAYED)
   if type(fault) ~= 'table' and o.key then
@@ -12,7 +12,7 @@ local function queues_usable(o)
   return type(fault) == 'table' and fault
 end
 
--- Why a job is not stored since another has its key; nil if it takes the key, perhaps from another.
+-- Takes the unique name of a job, perhaps from another job. Returns the answer if another job keeps the name.
 local function taken_by(id, o, now, who)
   local name = UNIQUE .. o.unique
   local holder = redis.pcall('GET', name)

@@ -1,7 +1,7 @@
--- Changing how a queue is set, or a route of Bananas.
+-- Changes of the settings of a queue or a route of Bananas.
 
--- Puts the n changes from ARGV[a] on, each a name and a value ('' takes it away; `weight KEY` is that of a key), in
--- the place of what was set; the rest stays.
+-- Applies the n changes from ARGV[a] on, each a name and a value ('' removes the setting; `weight KEY`: the weight of a
+-- key). Other settings stay.
 local function change(base, a, n)
   local order, value_of = {}, {}
   local text = redis.call('HGET', CONFIG, 'queue:' .. base) or ''
@@ -16,7 +16,7 @@ local function change(base, a, n)
     if not key then write_record(name, value)
     elseif value == '' then redis.call('HDEL', CONFIG, 'weight:' .. base .. ' ' .. key)
     else redis.call('HSET', CONFIG, 'weight:' .. base .. ' ' .. key, value) end
-    if name == 'rate' then redis.call('DEL', RATES .. base) end -- another one begins anew
+    if name == 'rate' then redis.call('DEL', RATES .. base) end -- a new rate begins anew
     a = a + 2
   end
   local kept = {}

@@ -1,4 +1,4 @@
--- Wakes whoever looks after what becomes due: something is due earlier than it knew.
+-- Wakes the leader: a job or schedule is due earlier than it knew.
 local function wake()
   redis.call('DEL', DUE)
   redis.call('LPUSH', DUE, '1')

@@ -1,5 +1,5 @@
 --- @include base
--- Writing why a run failed: for good, or before the next one.
+-- Writes the error of a run: the last one, or before a retry.
 local function write_error(key, status, message, at)
   redis.call('HSET', key, 'status', status, 'error', message, 'updated_at', at)
 end

@@ -1,5 +1,5 @@
--- Writing a record. What our clients say of every job comes without names (enqueue_args.lua): `VALUES` strings from
--- ARGV[from] on; then how many strings follow of what only some say: field, value, …
+-- Writes a record from ARGV[from] on (see enqueue_args.lua): `VALUES` values of fields that every job has; the number
+-- of further strings, field, value, …
 local VALUES = 8
 local function write_record(key, id, script_type, status, at, from)
   redis.call('HSET', key, 'status', status, 'created_at', at, 'updated_at', at, 'id', id, 'script_type', script_type,

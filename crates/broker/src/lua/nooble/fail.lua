@@ -1,28 +1,30 @@
 --- @include nooble, nooble_end
 --- @flags allow-oom
--- Reports that a run failed: the action waits for its next run; or it is answered so, and a dead letter (with an
--- error).
--- KEYS    1: the queue
---         2: what the worker has in hand (of a stream, that)
---         3: the list that the answer goes to
---         4: the tries of the message
---         5: what waits for its next run
---         6: the dead letters
---         7: the record of what was asked for, where the action is a callback
--- ARGV     1: now
---          2: group ('' for a list)
---          3: worker
---          4: id in the stream
---          5: how often it was given
---          6: the message
---          7: the answer ('' for none)
---          8: how long that waits in ms
---          9: the most runs
---         10: the pause after the first in ms
---         11: the longest pause
---         12: the error ('' if it is to be no dead letter)
---         13: a word that no other call has
--- Returns 'again', 'failed', 'unanswered' or 'stale' as finish does; and the runs that failed so far
+-- Records that a run of an action failed: the action is retried after a pause; or its caller gets the reply, and the
+-- action becomes a dead letter (with an error).
+-- KEYS[1]   the queue
+-- KEYS[2]   the worker's processing list (of a stream, the stream)
+-- KEYS[3]   the list of the reply
+-- KEYS[4]   the counters of the message
+-- KEYS[5]   the set of delayed actions
+-- KEYS[6]   the dead letters
+-- KEYS[7]   the record of the pending callback, where the action is a callback
+-- ARGV[1]   the time in ms, '0' for the server's clock
+-- ARGV[2]   the group ('' for a list)
+-- ARGV[3]   the worker
+-- ARGV[4]   the message's id in the stream
+-- ARGV[5]   how often it was delivered
+-- ARGV[6]   the message
+-- ARGV[7]   the reply ('' for none)
+-- ARGV[8]   for how long the reply is kept in ms ('0' for as long as its list)
+-- ARGV[9]   most runs
+-- ARGV[10]  the pause after the first run in ms
+-- ARGV[11]  the longest pause in ms
+-- ARGV[12]  the error ('' for no dead letter)
+-- ARGV[13]  a word that no other call has
+-- Returns [1]  'again' (a retry), 'failed', 'unanswered' (the key of the reply is no list), or 'stale' (the message is
+--              not this worker's)
+--         [2]  the number of failed runs
 if not holds() then return {'stale', 0} end
 local now = clock(ARGV[1])
 local runs = redis.call('HINCRBY', KEYS[4], 'runs', 1)

@@ -1,14 +1,14 @@
 --- @include base
 --- @flags allow-oom
--- Keeps the answer to a step of a cycle, and forgets the list that it came to. The first one counts.
--- KEYS    1: the steps of the cycle
---         2: the list
--- ARGV    1: step
---         2: answer
---         3: for how long steps are kept in ms
---         4: the most bytes
--- Returns 'kept' and the answer that is kept; 'full' if there is no room for it, or 'gone' if the step is forgotten:
---         then it stays where it came to
+-- Stores the reply to a step of a cycle in the cycle, and deletes the list that it came to. The first reply counts.
+-- KEYS[1]  the steps of the cycle
+-- KEYS[2]  the list
+-- ARGV[1]  the step
+-- ARGV[2]  the reply
+-- ARGV[3]  for how long the steps are kept in ms
+-- ARGV[4]  most bytes
+-- Returns [1]  'kept'; 'full' if there is no room; 'gone' if the step is deleted: the list stays in both cases
+--         [2]  the stored reply ('' if none was stored)
 local has = redis.call('HMGET', KEYS[1], 'message ' .. ARGV[1], 'answer ' .. ARGV[1], 'bytes')
 if not has[1] then return {'gone', ''} end
 if not has[2] and tonumber(has[3]) + #ARGV[2] > tonumber(ARGV[4]) then return {'full', ''} end

@@ -1,14 +1,14 @@
 --- @include base
 --- @flags allow-oom
--- Forgets a worker that has nothing in hand and takes no more.
--- KEYS    1: the queue
---         2: what the worker has in hand
---         3: who takes from the queue
--- ARGV    1: now
---         2: group ('' for a list)
---         3: worker
---         4: how long what it has in hand waits for the next worker in ms
--- Returns 1, or 0 if it has something in hand: that is taken over at once
+-- Removes the registry entry of a worker that stops, if it has no message.
+-- KEYS[1]  the queue
+-- KEYS[2]  the worker's processing list
+-- KEYS[3]  the registry of the queue's workers
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  the group ('' for a list)
+-- ARGV[3]  the worker
+-- ARGV[4]  for how long the registry is kept in ms
+-- Returns 1, or 0 if the worker has messages: other workers reclaim them at once
 local function has_something()
   if ARGV[2] == '' then return redis.call('EXISTS', KEYS[2]) == 1 end
   local given = redis.pcall('XPENDING', KEYS[1], ARGV[2], '-', '+', 1, ARGV[3])

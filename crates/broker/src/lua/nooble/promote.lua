@@ -1,12 +1,13 @@
 --- @include nooble
 --- @flags allow-oom
--- Puts actions back into their queue whose pause after a failed run is over.
--- KEYS    1: the queue
---         2: what waits
--- ARGV    1: now
---         2: group ('' for a list)
---         3: most
--- Returns how many, and the ms until the next one is due (-1 if none waits)
+-- Moves delayed actions whose pause after a failed run is over to their queue.
+-- KEYS[1]  the queue
+-- KEYS[2]  the set of delayed actions
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  the group ('' for a list)
+-- ARGV[3]  most actions
+-- Returns [1]  the number of actions moved
+--         [2]  in how many ms the next one is due, -1 for none
 local now = clock(ARGV[1])
 local due = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', int(now), 'LIMIT', 0, ARGV[3])
 for _, member in ipairs(due) do

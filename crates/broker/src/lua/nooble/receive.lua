@@ -1,10 +1,10 @@
 --- @include base
 --- @flags allow-oom
--- Takes messages of a list, the oldest first, for as long as there are any: each is this worker's from then on.
--- KEYS    1: the queue
---         2: what the worker has in hand
--- ARGV    1: most
---         2: how long what is in hand waits for the next worker, if this one is killed, in ms
+-- Moves messages of a list to the worker's processing list, the oldest first.
+-- KEYS[1]  the queue
+-- KEYS[2]  the worker's processing list
+-- ARGV[1]  most messages
+-- ARGV[2]  for how long the processing list is kept in ms if the worker dies
 -- Returns the messages
 local taken = {}
 for _ = 1, tonumber(ARGV[1]) do

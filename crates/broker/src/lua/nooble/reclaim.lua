@@ -1,22 +1,29 @@
 --- @include base
 --- @flags allow-oom
--- Takes over what workers that are gone had in hand, and counts each as lost once more. Who is not known to be there itself
--- takes nothing: nobody would take that over from it.
--- KEYS    the queue, what this worker has in hand, who takes from the queue
--- ARGV    now, group ('' for a list), worker, most, how long a message of a stream was not renewed that nobody who is there
---         knows of in ms, the same for those of other makes of workers (-1 for never), the id in the stream to look from,
---         how long a wait of a worker that is gone may outlast it in ms, what the keys of tries begin with, what those of
---         hands begin with, how long what is in hand waits for the next worker in ms
--- Returns per message: id, how often it was given, how often lost, its fields; and the id to look from next time
+-- Reclaims the messages of dead workers, and counts each as lost once more. An unregistered worker gets none.
+-- KEYS[1]   the queue
+-- KEYS[2]   this worker's processing list
+-- KEYS[3]   the registry of the queue's workers
+-- ARGV[1]   the time in ms, '0' for the server's clock
+-- ARGV[2]   the group ('' for a list)
+-- ARGV[3]   this worker
+-- ARGV[4]   most messages
+-- ARGV[5]   idle time in ms after which a stream's message is reclaimed whose worker is not registered
+-- ARGV[6]   the same for foreign workers (-1 for never)
+-- ARGV[7]   the id in the stream to search from
+-- ARGV[8]   ms by which a blocking read may outlast its registry entry
+-- ARGV[9]   the prefix of the counters of messages
+-- ARGV[10]  the prefix of processing lists
+-- ARGV[11]  for how long a processing list is kept in ms
+-- Returns [1]  per message: id, deliveries, losses, fields
+--         [2]  the id to search from in the next call
 local MOST_WORKERS = 1000 -- in one call
-local MOST_LOOKED = 100 -- in one call: messages of a stream, whosever they are
-local OURS = 'mw.' -- what the names of our workers begin with
+local MOST_LOOKED = 100 -- messages of a stream in one call
+local OURS = 'mw.' -- prefix of the names of this system's workers
 local now, group, own, most = clock(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
 local idle, others = tonumber(ARGV[5]), tonumber(ARGV[6])
 local taken = {}
-
 local function is_there(worker) return (tonumber(redis.call('ZSCORE', KEYS[3], worker) or '') or 0) > now end
-
 local function take(id, given, message, fields)
   local key = ARGV[9] .. redis.sha1hex(message)
   local lost = redis.call('HINCRBY', key, 'lost', 1)
@@ -35,7 +42,7 @@ local function claim(one)
   take(one[1], one[4] + 1, message, entry[2])
 end
 
--- Takes what a worker that is gone has in hand. Returns whether that was all.
+-- Takes the messages of a dead worker's processing list. Returns true if that was all.
 local function all_of_list(worker)
   local hand = ARGV[10] .. worker
   while #taken < most do
@@ -57,20 +64,20 @@ local function of_gone(all_of)
   local gone = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', int(now), 'WITHSCORES', 'LIMIT', 0, MOST_WORKERS)
   for i = 1, #gone, 2 do
     local is_all = all_of(gone[i])
-    -- A process that hangs waits on in the server's eyes, and a message may still come to it.
+    -- The server may still deliver to a process that hangs.
     local over = tonumber(gone[i + 1]) + tonumber(ARGV[8]) <= now
     if is_all and over then redis.call('ZREM', KEYS[3], gone[i]) end
   end
 end
 
--- What a stream gave to this worker when a connection broke.
+-- Takes messages that a stream delivered to this worker when a connection broke.
 local function of_own()
   if #taken == most then return end
   local found = redis.call('XPENDING', KEYS[1], group, 'IDLE', idle, '-', '+', most - #taken, own)
   for _, one in ipairs(found) do claim(one) end
 end
 
--- What is in the hands of others, of which no list tells.
+-- Takes messages of workers that are not registered.
 local function of_unknown()
   local found = redis.call('XPENDING', KEYS[1], group, 'IDLE', idle, ARGV[7], '+', MOST_LOOKED)
   for _, one in ipairs(found) do

@@ -1,17 +1,20 @@
 --- @include base
--- Takes a step of a cycle: its action is sent, and that it was is noted with it. Of a step that was taken before it is
--- said what came of it; one that is not answered may be asked again, in the same words.
--- KEYS    1: the steps of the cycle
---         2: the queue
--- ARGV    1: now
---         2: 'stream' ('' for a list)
---         3: step
---         4: message
---         5: after how long without an answer it is asked again in ms (-1 for never)
---         6: for how long steps are kept in ms
---         7: the most steps
---         8: the most bytes
--- Returns 'asked', 'again', 'waits', 'answered' or 'full'; the message that was sent, the ms since then, the answer
+-- Takes a step of a cycle: sends its action and notes it, in one step. A step that was taken before keeps its message
+-- and its reply; one without a reply may be sent again.
+-- KEYS[1]  the steps of the cycle
+-- KEYS[2]  the queue
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  'stream' ('' for a list)
+-- ARGV[3]  the step
+-- ARGV[4]  the message
+-- ARGV[5]  ms without a reply after which it is sent again (-1 for never)
+-- ARGV[6]  for how long the steps are kept in ms
+-- ARGV[7]  most steps
+-- ARGV[8]  most bytes
+-- Returns [1]  'asked' (sent), 'again' (sent again), 'waits' (no reply yet), 'answered' or 'full'
+--         [2]  the message that was sent
+--         [3]  the ms since it was sent
+--         [4]  the reply
 local now = clock(ARGV[1])
 local function send(message)
   if ARGV[2] == '' then redis.call('LPUSH', KEYS[2], message)

@@ -1,26 +1,26 @@
 --- @include base
 --- @flags allow-oom
--- Deletes what all groups of a stream have done with: what workers of other makes acknowledge stays in it for ever.
--- And forgets workers of ours that are gone: a group would list whoever was killed for ever.
--- KEYS    1: the stream
--- ARGV    1: now
---         2: for how long what is done is kept in ms
---         3: group
---         4: how long a worker was not heard of that is gone in ms
---         5: the latest end that earlier versions of ours set, in ms from now
+-- Deletes messages of a stream that all of its groups have acknowledged, and removes dead workers of this system from a
+-- group.
+-- KEYS[1]  the stream
+-- ARGV[1]  the time in ms, '0' for the server's clock
+-- ARGV[2]  for how long acknowledged messages are kept in ms
+-- ARGV[3]  the group
+-- ARGV[4]  idle time in ms after which a worker without messages counts as dead
+-- ARGV[5]  the longest expiry in ms that earlier versions set on the stream: such an expiry is removed
 -- Returns the number of messages deleted
 local MOST_TRIMMED = 1000 -- in one call
 local MOST_FORGOTTEN = 1000 -- likewise
-local OURS = 'mw.' -- what the names of our workers begin with
+local OURS = 'mw.' -- prefix of the names of this system's workers
 
--- What a reply says, by its names.
+-- Returns a reply of names and values as a table.
 local function named(reply)
   local has = {}
   for i = 1, #reply, 2 do has[reply[i]] = reply[i + 1] end
   return has
 end
 
--- Who has nothing in hand loses nothing by it: a worker that comes back is known again when it asks.
+-- Removes dead workers without messages. One that returns is added again with its next read.
 local function forget_gone()
   local workers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[3])
   for i = 1, math.min(#workers, MOST_FORGOTTEN) do
@@ -31,14 +31,14 @@ local function forget_gone()
   end
 end
 
--- Earlier versions set an end to the stream with each renewal, and all its messages would go with it. A later one is
--- somebody else's; Nooble4 sets none. A user who may not say this has lost nothing by it.
+-- Removes the expiry that earlier versions set on the stream with each renewal, which would delete all its messages. A
+-- later expiry is of somebody else and stays. A user without the right to do this loses nothing.
 local function take_end_off()
   local left = redis.pcall('PTTL', KEYS[1])
   if type(left) == 'number' and left >= 0 and left <= tonumber(ARGV[5]) then redis.pcall('PERSIST', KEYS[1]) end
 end
 
--- Whether one id of the stream comes before another.
+-- Returns true if id a of the stream is before id b.
 local function before(a, b)
   local ms, n = string.match(a, '^(%d+)-(%d+)$')
   local than_ms, than_n = string.match(b, '^(%d+)-(%d+)$')

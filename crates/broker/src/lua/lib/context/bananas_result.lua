@@ -1,2 +1,2 @@
--- No job of a context comes from Bananas.
+-- Nothing: no job of a context comes from Bananas.
 local function tell_bananas() end

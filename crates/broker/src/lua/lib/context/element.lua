@@ -1,7 +1,7 @@
--- Elements of lists: whole keys of this context. Plain clients push what they like.
+-- Elements of lists: whole keys of this context. Plain clients may push any text.
 local HIGHEST = 4294967295 -- of an id
 
--- Whether a text is a number as it stands in a key.
+-- Returns true if a text is an id as keys have it.
 local function is_id(text)
   return string.find(text, '^%d+$') and #text <= 10 and tonumber(text) <= HIGHEST
     and (text == '0' or string.byte(text) ~= 48)
@@ -13,7 +13,7 @@ local function names_job(key)
   return caller and is_id(caller) and is_id(id)
 end
 
--- Whether a text is the key of something that ends: a job, a message or a flow.
+-- Returns true if a text is the key of a job, a message or a flow.
 local function names_object(key)
   local caller, id = string.match(key, '^' .. PREFIX .. 'message:(%d+):(%d+)$')
   if caller then return is_id(caller) and is_id(id) end

@@ -1,9 +1,9 @@
 --- @include read_ids, element
--- What a job of a plain client waits for, by its record: jobs of the same caller, by their numbers; and keys and gates.
+-- Prerequisites in the records of plain clients: numbers of jobs of the same caller; and keys and gates.
 local PREREQUISITES = 'keys and gates, or of the numbers of jobs'
 local LONGEST_GATE = 256 -- bytes
 
--- The key or the gate that a text means; nil if it looks like a key and is none.
+-- Returns the key or the gate that a text names; nil if it looks like a key and is none.
 local function meant(text)
   if string.find(text, '^{ctx:') or #text > LONGEST_GATE then return names_object(text) and text end
   if not string.find(text, '^job:') and not string.find(text, '^message:') and not string.find(text, '^flow:') then
@@ -14,7 +14,7 @@ local function meant(text)
   return names_object(key) and key
 end
 
--- Reads what it waits for into `ids`, each once. Gives the name of a field that cannot be read.
+-- Adds the prerequisites to `ids`, each once. Returns the name of a field that cannot be read.
 local function read_prerequisites(id, is, seen, ids)
   local numbers, texts = {}, {}
   if not read_ids({}, numbers, is.dependends) then return 'dependends' end

@@ -1,4 +1,4 @@
--- No job of a context stands on an old list, and no worker of old is told to stop it.
+-- No legacy list holds a job of a context or a request to cancel it.
 local function unlock() end
 
 local function unlist() return false end

@@ -1,3 +1,3 @@
 --- @include legacy_lookup
--- No job of a context stands on an old list.
+-- No legacy list holds a job of a context.
 local function old_place() end

@@ -1,4 +1,4 @@
--- No job of a context stands on an old list.
+-- No legacy list holds a job of a context.
 local function unlocked() return true end
 
 local function await_second_push() return false end

@@ -1,9 +1,8 @@
 --- @include element
--- Records that have the fields of those that our clients store (write_record.lua) and no other: such a job wishes for
--- nothing and has never run.
+-- Plain records: with exactly the fields of write_record.lua. Such a job has no options and has never run.
 local PLAIN = 15 -- fields
 
--- The values of such a record, without their names; nothing of another, or of what is no job of this context.
+-- Returns the values of a plain record without their names; nothing for another record or a key of another context.
 local function plain_record(key)
   if not names_job(key) or redis.pcall('HLEN', key) ~= PLAIN then return end
   local record = redis.call('HMGET', key, 'status', 'created_at', 'updated_at', 'script_type', 'id', 'caller_id',

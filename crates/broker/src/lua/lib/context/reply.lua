@@ -1,5 +1,5 @@
 --- @include telemetry
--- Tells who waits on the reply list, where our client asked for that. Plain clients read the record.
+-- Pushes the reply of a job if its client wants one. Plain clients read the record.
 local function reply(has, id, payload)
   if not has.mw_reply or has.mw_reply == '0' then return end
   local list = REPLY .. id
