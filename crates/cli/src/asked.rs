@@ -11,6 +11,7 @@ use meshwork::model::route::{Fallback, Priority};
 
 use crate::error::CommandError;
 use crate::input::InputArg;
+use crate::scope::Scope;
 use crate::script::Script;
 use crate::trace::Trace;
 use crate::value;
@@ -102,7 +103,6 @@ pub(crate) struct Given {
     /// In which context: CONTEXT_ID of the script
     #[arg(
         long,
-        alias = "context",
         value_name = "TEXT",
         default_value = "",
         hide_default_value = true
@@ -169,6 +169,13 @@ impl Asked {
             request = request.route(route);
         }
         request
+    }
+
+    /// Takes the jobs that it waits for as those of a context.
+    pub(crate) fn enter(&mut self, scope: &Scope) {
+        for id in &mut self.depends_on {
+            *id = scope.awaited(id);
+        }
     }
 
     /// The job, after a look at the script if that is asked for.

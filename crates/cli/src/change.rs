@@ -12,7 +12,7 @@ use crate::out::{Out, note};
 /// What became of a job.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change {
-    /// It is as it was asked for.
+    /// It is as the caller wants it.
     Done(&'static str),
     /// It is in no state for that: the word, and what can be done.
     Refused(&'static str, &'static str),

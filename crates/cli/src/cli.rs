@@ -86,6 +86,7 @@ impl Cli {
             place: self.place,
             namespace: self.namespace,
             out,
+            entered: None,
             command_line: || protocol::with_option(Self::command()),
         };
         let exit = Box::pin(self.command.run(&mut context)).await?;

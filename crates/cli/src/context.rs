@@ -1,8 +1,9 @@
 //! What every command is given: the way to the data, and the way to stdout.
 
+use meshwork::context::{ContextHandle, Identity};
 use meshwork::model::keys::hero::Hero;
 use meshwork::model::name::Namespace;
-use meshwork::{Client, Error as MeshworkError, Target, local_name};
+use meshwork::{Client, Error as MeshworkError, JobRequest, Target, local_name};
 use meshwork_broker::conn::ConnectError;
 use meshwork_broker::{Backoff, Broker};
 use tokio::time::Instant;
@@ -11,23 +12,39 @@ use crate::error::CommandError;
 use crate::out::{Out, note};
 use crate::target::Place;
 
+/// Bytes of an audit entry's object: longer ones are cut.
+const MAX_NOTED: usize = 200;
+
 /// The settings that all commands share.
 pub(crate) struct Context {
     pub(crate) place: Place,
     pub(crate) namespace: Namespace,
     pub(crate) out: Out,
+    /// The context of the node that the command works in, if any.
+    pub(crate) entered: Option<Entered>,
     /// The whole command line, for completions.
     pub(crate) command_line: fn() -> clap::Command,
+}
+
+/// A context that a command works in, and its client for what it does there.
+pub(crate) struct Entered {
+    pub(crate) me: Identity,
+    pub(crate) handle: ContextHandle,
+    pub(crate) client: Client,
 }
 
 impl Context {
     /// The names of all keys.
     pub(crate) fn keys(&self) -> Hero {
-        Hero::new(self.namespace.clone())
+        let of_context = self.entered_keys();
+        of_context.unwrap_or_else(|| Hero::new(self.namespace.clone()))
     }
 
-    /// A client, connected.
+    /// A client, connected; that of the context which the command works in.
     pub(crate) async fn client(&self) -> Result<Client, CommandError> {
+        if let Some(client) = self.entered_client() {
+            return Ok(client.clone());
+        }
         let connect = async |target: &Target| Broker::connect(target, self.keys()).await;
         let broker = self.connected(connect).await?;
         Ok(Client::new(broker.acting_as(&local_name("cli"))))
@@ -57,5 +74,33 @@ impl Context {
             // The last try begins when the time is over.
             let _ = tokio::time::timeout(left, backoff.wait()).await;
         }
+    }
+
+    /// The client of the context that the command works in.
+    pub(crate) fn entered_client(&self) -> Option<&Client> {
+        self.entered.as_ref().map(|entered| &entered.client)
+    }
+
+    /// The names of the keys of the context that the command works in.
+    pub(crate) fn entered_keys(&self) -> Option<Hero> {
+        let entered = self.entered.as_ref();
+        entered.map(|entered| Hero::of_context(entered.handle.keys().clone()))
+    }
+
+    /// Gives a request of a new job the next number, where the command works in a context.
+    pub(crate) async fn numbered(&self, request: JobRequest) -> Result<JobRequest, CommandError> {
+        match self.entered_client() {
+            Some(client) => Ok(request.id(client.next_job_id().await?)),
+            None => Ok(request),
+        }
+    }
+
+    /// Notes in the audit trail of the context that the command works in what was done there.
+    pub(crate) async fn noted(&self, what: &str, object: &str) -> Result<(), CommandError> {
+        let Some(Entered { me, handle, .. }) = &self.entered else {
+            return Ok(());
+        };
+        let object = &object[..object.floor_char_boundary(MAX_NOTED)];
+        Ok(handle.noted(me, what, object).await?)
     }
 }

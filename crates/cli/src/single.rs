@@ -31,8 +31,10 @@ pub(crate) async fn run(
 ) -> Result<Exit, CommandError> {
     let interrupt = Interrupt::listen()?;
     let request = request.reply(true);
-    let job = request.clone().build().map_err(meshwork::Error::from)?;
+    request.clone().build().map_err(meshwork::Error::from)?;
     let client = interrupt.or(context.client()).await?;
+    let request = context.numbered(request).await?;
+    let job = request.clone().build().map_err(meshwork::Error::from)?;
     let mut hands = Hands::find(&client, &job.route, effort).await?;
     let work = Box::pin(work(&client, &mut hands, request, &job));
     let ended = interrupt.or(work).await;

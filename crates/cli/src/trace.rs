@@ -44,7 +44,7 @@ impl Trace {
     }
 }
 
-/// The context that the environment says. What is not valid of it is left out, and told.
+/// The context that the environment says. What is not valid of it is left out, and logged.
 pub(crate) fn of_environment() -> Option<TraceContext> {
     let said = |name| env::var(name).ok().filter(|text| !text.is_empty());
     let (trace, fault) =

@@ -7,8 +7,10 @@ use std::time::Duration;
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
+use meshwork::context::Serves;
 use meshwork::model::job::{Until, limits};
-use meshwork::model::name::{JobId, ScriptType};
+use meshwork::model::keys::context::{ContextId, InvalidId, JobKey};
+use meshwork::model::name::{JobId, NameError, ScriptType};
 use meshwork::model::route::Fallback;
 use meshwork::model::time;
 use meshwork::runner;
@@ -33,7 +35,7 @@ const MAX_READ: f64 = 600.0;
 const MAX_CONNECT: f64 = 3600.0;
 /// The longest pause before a retry, in seconds.
 const MAX_BACKOFF: f64 = limits::MAX_BACKOFF_MS as f64 / 1000.0;
-/// The shortest interval between two looks at figures, in seconds: they are asked for from all queues.
+/// The shortest interval between two looks at figures, in seconds: they come from all queues.
 const MIN_INTERVAL: f64 = 0.5;
 /// The longest of them, in seconds.
 const MAX_INTERVAL: f64 = 3600.0;
@@ -272,6 +274,26 @@ fn env(text: &str, here: impl Fn(&str) -> Option<String>) -> Option<(String, Str
     match text.split_once('=') {
         Some((name, value)) => (!name.is_empty()).then(|| (name.to_owned(), value.to_owned())),
         None => here(text).map(|value| (text.to_owned(), value)),
+    }
+}
+
+/// Contexts: numbers with commas between them, or `all`.
+pub(crate) fn contexts(text: &str) -> Result<Serves, InvalidId> {
+    if text == "all" {
+        return Ok(Serves::All);
+    }
+    let ids: Result<Vec<ContextId>, _> = text.split(',').map(str::parse).collect();
+    let mut ids = ids?;
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(Serves::Some(ids))
+}
+
+/// The id of a new job; in a context `2001` or `12:2001`, or the job's key.
+pub(crate) fn new_job_id(text: &str) -> Result<JobId, String> {
+    match JobKey::of_numbers(text.strip_prefix("job:").unwrap_or(text)) {
+        Ok(_) => Ok(JobId::foreign(text.to_owned())),
+        Err(_) => text.parse().map_err(|why: NameError| why.to_string()),
     }
 }
 

@@ -11,7 +11,6 @@ mod doctor;
 mod elsewhere;
 mod events;
 mod flow;
-mod identity;
 mod job;
 mod message;
 mod metrics;
@@ -33,8 +32,7 @@ use crate::exit::Exit;
 pub(crate) enum Command {
     Run(run::Run),
     Worker(worker::WorkerCommand),
-    #[command(subcommand)]
-    Job(job::JobCommand),
+    Job(job::Jobs),
     #[command(subcommand)]
     Batch(batch::BatchCommand),
     #[command(subcommand)]

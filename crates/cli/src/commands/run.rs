@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use meshwork::model::access::{Object, Operation};
+
 use crate::asked::Asked;
 use crate::context::Context;
 use crate::each::{self, Task};
@@ -10,6 +12,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::hands::Effort;
 use crate::input::{self, InputArg};
+use crate::scope::ScopeArgs;
 use crate::script::Script;
 use crate::{single, value};
 
@@ -53,10 +56,23 @@ pub(crate) struct Run {
     #[arg(long, value_name = "S", value_parser = value::lease, allow_hyphen_values = true,
           help_heading = HERE)]
     lease: Option<Duration>,
+    #[command(flatten)]
+    scope: ScopeArgs,
 }
 
 impl Run {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(mut self, context: &mut Context) -> Result<Exit, CommandError> {
+        if let Some(scope) = self.scope.open(context).await? {
+            if self.each.is_some() {
+                return Err(CommandError::usage("--each is not there in a context"));
+            }
+            self.asked.enter(&scope);
+            // It may run here.
+            scope.client((Object::Queue, Operation::Pop)).await?;
+            context
+                .enter(scope, (Object::Job, Operation::Create))
+                .await?;
+        }
         let script = Script::with_args(&self.script, self.asked.script_type.clone(), &self.args)?;
         let effort = Effort {
             concurrency: concurrency(self.concurrency),

@@ -1,15 +1,20 @@
 //! `meshwork supervisor`.
 
 use meshwork::context::{Coordinator, Node, Serves};
-use meshwork::model::keys::context::{ContextId, InvalidId};
+use meshwork::model::keys::context::ContextId;
+use meshwork::model::name::ScriptType;
+use meshwork::{Client, Worker};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::commands::worker::in_contexts;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::out::note;
+use crate::scope::ActorArgs;
+use crate::value;
 
 /// Serve the messages of a node's contexts, until Ctrl-C or SIGTERM
 ///
@@ -18,21 +23,19 @@ use crate::out::note;
 /// Tells systemd when it is ready (Type=notify).
 ///
 ///   meshwork supervisor
-///   meshwork supervisor --context 7,8
+///   meshwork supervisor --context 7,8 --worker python,osis
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Supervisor {
     /// The contexts to serve, or `all`
-    #[arg(long, value_name = "IDS", default_value = "all", value_parser = serves)]
+    #[arg(long, value_name = "IDS", default_value = "all", value_parser = value::contexts)]
     context: Serves,
-}
-
-fn serves(text: &str) -> Result<Serves, InvalidId> {
-    if text == "all" {
-        return Ok(Serves::All);
-    }
-    let ids: Result<Vec<ContextId>, _> = text.split(',').map(str::parse).collect();
-    Ok(Serves::Some(ids?))
+    /// Runs jobs of these types too, in all these contexts; the actor has to be executor there, and admin to register
+    /// a runner. 10 jobs at once in each context
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    worker: Vec<ScriptType>,
+    #[command(flatten)]
+    actor: ActorArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -56,6 +59,7 @@ impl Supervisor {
                 ids.clone()
             }
         };
+        let workers = interrupt.or(self.workers(&client)).await?;
         match context.out.is_json() {
             true => context.out.json(&Ready {
                 event: "ready",
@@ -79,7 +83,23 @@ impl Supervisor {
                 serving.await;
             }
         }
+        in_contexts::stop(workers).await;
         Ok(Exit::DONE)
+    }
+
+    /// Starts the workers that are wanted.
+    async fn workers(&self, client: &Client) -> Result<Vec<in_contexts::Started>, CommandError> {
+        if self.worker.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (node, me) = self.actor.identity().over(client).await?;
+        let found = in_contexts::find(&node, &me, &self.context).await?;
+        let worker = |client: &Client| {
+            let mut types = self.worker.iter();
+            let worker = types.try_fold(Worker::new(client), Worker::script_type);
+            Ok(worker?)
+        };
+        in_contexts::start(&me, &found, (&self.worker, None), worker).await
     }
 }
 

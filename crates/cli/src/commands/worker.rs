@@ -3,12 +3,15 @@
 mod bananas;
 mod config;
 mod hero;
+pub(crate) mod in_contexts;
 mod list;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use meshwork::context::Serves;
 use meshwork::metrics::Metrics;
+use meshwork::model::keys::context::{ContextId, RunnerId};
 use meshwork::model::name::Instance;
 use meshwork::model::route::routes::{InvalidRoutes, Routes};
 use meshwork::{Client, Worker};
@@ -16,6 +19,7 @@ use serde::Serialize;
 
 pub(crate) use bananas::BananasWorker;
 use hero::Hero;
+use in_contexts::{InContexts, Started};
 
 use crate::context::Context;
 use crate::endpoint::{Endpoint, Served};
@@ -100,6 +104,8 @@ struct Listen {
     common: Common,
     #[command(flatten)]
     hero: Hero,
+    #[command(flatten)]
+    contexts: InContexts,
 }
 
 /// How many jobs run at once where it is not said.
@@ -118,6 +124,10 @@ enum Event<'a> {
         routes: Option<String>,
         instance: Option<&'a str>,
         #[serde(skip_serializing_if = "Option::is_none")]
+        context: Option<ContextId>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        runner: Option<RunnerId>,
+        #[serde(skip_serializing_if = "Option::is_none")]
         metrics: Option<&'a str>,
     },
     Stopped {
@@ -130,6 +140,9 @@ impl Listen {
     async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
+        if let Some(serves) = self.contexts.named().cloned() {
+            return self.run_in(context, (&client, interrupt), serves).await;
+        }
         let endpoint = Endpoint::bind(self.common.metrics_addr).await?;
         let worker = self.worker(&client)?.start().await?;
         let name = worker.name().to_owned();
@@ -138,18 +151,55 @@ impl Listen {
         let served = endpoint.map(|endpoint| endpoint.serve(metrics, Some(worker.monitor())));
         let at = served.as_ref().map(Served::url);
         tokio::select! {
-            () = worker.registered() => self.tell(&name, at.as_deref(), context)?,
+            () = worker.registered() => self.tell(&name, None, at.as_deref(), context)?,
             _ = interrupt.heard() => {}
         }
         interrupt.heard().await;
         let handed_back = worker.stop().await;
-        if context.out.is_json() {
-            context.out.json(&Event::Stopped {
-                worker: &name,
-                handed_back,
-            })?;
-        } else {
-            note(format_args!("stopped; {handed_back} jobs handed back"));
+        stopped(&name, handed_back, context)?;
+        Ok(Exit::DONE)
+    }
+
+    /// Runs a worker in each of these contexts.
+    async fn run_in(
+        mut self,
+        context: &mut Context,
+        (client, interrupt): (&Client, Interrupt),
+        serves: Serves,
+    ) -> Result<Exit, CommandError> {
+        let members = interrupt.or(self.contexts.open(&serves, client)).await?;
+        if self.hero.types().is_empty() {
+            self.hero.types = interrupt.or(members.types()).await?;
+        }
+        let endpoint = Endpoint::bind(self.common.metrics_addr).await?;
+        let types = self.hero.all_types();
+        let started = interrupt
+            .or(members.start(&types, |client| self.worker(client)))
+            .await?;
+        // One context has metrics: those of several would be under the same names.
+        let served = match (endpoint, &started[..]) {
+            (Some(endpoint), [one]) => {
+                let metrics = Metrics::new(&one.client).worker(one.worker.monitor());
+                Some(endpoint.serve(metrics, Some(one.worker.monitor())))
+            }
+            (Some(_), _) => {
+                in_contexts::stop(started).await;
+                return Err(CommandError::usage(
+                    "--metrics-addr shows one context: name one with --context",
+                ));
+            }
+            (None, _) => None,
+        };
+        let at = served.as_ref().map(Served::url);
+        for one in &started {
+            tokio::select! {
+                () = one.worker.registered() => self.tell(one.worker.name(), Some(one), at.as_deref(), context)?,
+                _ = interrupt.heard() => {}
+            }
+        }
+        interrupt.heard().await;
+        for (name, handed_back) in in_contexts::stop(started).await {
+            stopped(&name, handed_back, context)?;
         }
         Ok(Exit::DONE)
     }
@@ -171,6 +221,7 @@ impl Listen {
     fn tell(
         &self,
         worker: &str,
+        place: Option<&Started>,
         metrics: Option<&str>,
         context: &mut Context,
     ) -> Result<(), CommandError> {
@@ -186,11 +237,17 @@ impl Listen {
                 group,
                 routes,
                 instance,
+                context: place.map(|place| place.context),
+                runner: place.map(|place| place.runner),
                 metrics,
             })?;
             return Ok(context.out.flush()?);
         }
-        let place = instance.map_or_else(String::new, |instance| format!(", instance {instance}"));
+        let place = match (place, instance) {
+            (Some(place), _) => format!(", context {}, runner {}", place.context, place.runner),
+            (None, Some(instance)) => format!(", instance {instance}"),
+            (None, None) => String::new(),
+        };
         let types = types.join(", ");
         let many = self.common.concurrency.unwrap_or(CONCURRENCY);
         let which = routes.map(|routes| format!("routes {routes}"));
@@ -203,4 +260,17 @@ impl Listen {
         }
         Ok(())
     }
+}
+
+/// Says that a worker has stopped.
+fn stopped(worker: &str, handed_back: usize, context: &mut Context) -> Result<(), CommandError> {
+    if context.out.is_json() {
+        context.out.json(&Event::Stopped {
+            worker,
+            handed_back,
+        })?;
+    } else {
+        note(format_args!("stopped; {handed_back} jobs handed back"));
+    }
+    Ok(())
 }

@@ -73,10 +73,12 @@ impl From<ContextError> for CommandError {
     fn from(error: ContextError) -> Self {
         use ContextError as E;
         let exit = match error {
+            E::Jobs(ref error) => exit_of(error),
             E::Broker(_) | E::Acl(_) => Exit::SERVER,
             E::NoActor(_) | E::NoContext(_) | E::NoMessage { .. } | E::NoRecord { .. } => {
                 Exit::NO_JOB
             }
+            E::NoRunner { .. } => Exit::NO_JOB,
             E::NotEnded { .. } => Exit::NOT_ENDED,
             E::Busy(_) | E::Denied(_) | E::HasRole { .. } | E::LacksRole { .. } => Exit::FAILED,
             E::LastAdmin { .. } | E::NoNumber(_) => Exit::FAILED,
@@ -105,7 +107,8 @@ fn exit_of(error: &meshwork::Error) -> Exit {
         | E::ScheduleExists { .. }
         | E::NothingToRun => Exit::USAGE,
         E::Broker(BrokerError::Schedule(_) | BrokerError::ScheduleOver { .. }) => Exit::USAGE,
-        E::Broker(BrokerError::ScheduleBusy { .. }) => Exit::FAILED,
+        E::Broker(BrokerError::Element(_) | BrokerError::Prerequisite(_)) => Exit::USAGE,
+        E::Broker(BrokerError::ScheduleBusy { .. }) | E::NoJobNumber { .. } => Exit::FAILED,
         E::Overlaps { .. } | E::ScheduleRefused { .. } | E::Unreadable(_) => Exit::FAILED,
         E::Broker(
             BrokerError::Setting(_) | BrokerError::InvalidBananas(_) | BrokerError::InvalidCron(_),

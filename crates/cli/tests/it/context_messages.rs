@@ -168,9 +168,13 @@ fn words(line: &str) -> Vec<String> {
 #[test]
 fn the_tour_of_the_documentation_runs() {
     let page = include_str!("../../../../docs/contexts.md");
-    let tour = page.split("```console\n").nth(1).unwrap();
-    let tour = tour.split("```").next().unwrap();
+    let block = |page: &str| {
+        let block = page.split("```console\n").nth(1).unwrap();
+        block.split("```").next().unwrap().to_owned()
+    };
+    let tour = block(page) + &block(page.split("## Jobs\n").nth(1).unwrap());
     let ground = Ground::embedded().unwrap();
+    ground.file("sum.rhai", "1 + 2");
     let mut steps = 0;
     for step in tour.split("$ meshwork ").skip(1) {
         let (command, expected) = step.split_once('\n').unwrap();
@@ -186,5 +190,5 @@ fn the_tour_of_the_documentation_runs() {
         }
         steps += 1;
     }
-    assert!(steps >= 8, "{steps} steps");
+    assert!(steps >= 13, "{steps} steps");
 }

@@ -60,7 +60,7 @@ on_each_store! {
     fn the_first_use_makes_an_actor_and_a_context(ground: &Ground) {
         let shown = ground.run(&["context", "show", "--json"]).ok();
         assert!(shown.stderr.contains("made actor 1; its key is in "), "{}", shown.stderr);
-        assert!(shown.stderr.contains("made context 1, of which actor 1 is the admin"), "{}", shown.stderr);
+        assert!(shown.stderr.contains("made context 1, of which actor 1 is admin and executor"), "{}", shown.stderr);
         let context = shown.json();
         assert_eq!((&context["id"], &context["admins"]), (&json!(1), &json!([1])));
         assert_eq!((&context["layout"], &context["database"]), (&json!("db"), &json!(1)));

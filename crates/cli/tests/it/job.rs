@@ -27,7 +27,7 @@ on_all_data! {
     fn a_job_is_submitted_run_and_waited_for(ground: &Ground) {
         ground.file("a.rhai", "INPUT + CALLER_ID + CONTEXT_ID");
         ground.file("in", "x");
-        let args = ["a.rhai", "--id", "j-1", "--input", "@in", "--caller", "me", "--context", "here"];
+        let args = ["a.rhai", "--id", "j-1", "--input", "@in", "--caller", "me", "--context-id", "here"];
         assert_eq!(submitted(ground, &args), "j-1");
         assert_eq!(status(ground, "j-1"), "dispatched");
         let worker = ground.worker(&["--type", "osis"]);

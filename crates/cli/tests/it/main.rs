@@ -15,6 +15,7 @@ mod cluster;
 mod common;
 mod connect;
 mod context_acl;
+mod context_jobs;
 mod context_messages;
 mod contexts;
 mod dead;

@@ -143,6 +143,16 @@ pub enum ContextError {
         /// The context.
         context: ContextId,
     },
+    /// No runner has this number.
+    #[error(
+        "there is no runner {id} in context {context}: `meshwork runner list` shows the runners"
+    )]
+    NoRunner {
+        /// The runner.
+        id: RunnerId,
+        /// The context.
+        context: ContextId,
+    },
     /// A runner has this number.
     #[error("there is a runner {0} already: leave --id out to take the next free number")]
     RunnerExists(RunnerId),

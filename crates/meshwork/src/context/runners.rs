@@ -91,6 +91,23 @@ impl ContextHandle {
         Err(ContextError::Busy("the numbers of runners".to_owned()))
     }
 
+    /// A runner by its number.
+    ///
+    /// # Errors
+    /// [`ContextError::NoRunner`], [`ContextError::Denied`], [`ContextError::Record`], and if the server does not take a call.
+    pub async fn runner(&self, me: &Identity, id: RunnerId) -> Result<Runner, ContextError> {
+        self.allow(me.id(), Object::Runner, Operation::Read).await?;
+        let key = self.keys().runner(id);
+        let fields = self.store().hash(self.database(), &key).await?;
+        match fields.is_empty() {
+            true => Err(ContextError::NoRunner {
+                id,
+                context: self.id(),
+            }),
+            false => Ok(Runner::from_fields(id, fields)?),
+        }
+    }
+
     /// All runners whose records can be read, by number.
     ///
     /// # Errors

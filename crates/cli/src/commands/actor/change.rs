@@ -7,10 +7,10 @@ use meshwork::model::actor_key::PublicKey;
 use meshwork::model::keys::context::ActorId;
 
 use super::print_changed;
-use crate::commands::identity::{IdentityArgs, made};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::{IdentityArgs, made};
 
 /// Make an actor with a new key, and print his number
 ///

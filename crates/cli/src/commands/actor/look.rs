@@ -5,10 +5,10 @@ use meshwork::model::context::Actor;
 use meshwork::model::keys::context::ActorId;
 
 use super::when;
-use crate::commands::identity::IdentityArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::IdentityArgs;
 use crate::out::{Column, Table};
 
 /// List the actors of the node

@@ -5,10 +5,10 @@ use meshwork::model::keys::context::ContextId;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::commands::identity::IdentityArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::IdentityArgs;
 use crate::out::note;
 
 /// A user of the server.

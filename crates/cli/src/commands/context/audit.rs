@@ -6,10 +6,10 @@ use meshwork::context::AuditEntry;
 use meshwork::model::keys::context::ContextId;
 use meshwork::model::time;
 
-use crate::commands::identity::ContextArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::ContextArgs;
 use crate::out::{OutError, one_line};
 
 /// Between two looks at a trail that is followed.

@@ -6,10 +6,10 @@ use meshwork::model::context::{Context as Record, Unsigned};
 use meshwork::model::keys::context::{ActorId, ContextId, ContextLayout};
 use serde::Serialize;
 
-use crate::commands::identity::IdentityArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::IdentityArgs;
 use crate::out::note;
 
 /// Make a context, of which you are the admin, and print its number

@@ -5,10 +5,10 @@ use meshwork::model::context::Context as Record;
 use meshwork::model::keys::context::{ActorId, ContextId};
 use serde::Serialize;
 
-use crate::commands::identity::ContextArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::ContextArgs;
 use crate::out::{Column, Table};
 
 /// List the contexts of the node

@@ -24,7 +24,7 @@ use crate::value;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Cancel {
     #[command(flatten)]
-    chosen: Chosen,
+    pub(super) chosen: Chosen,
     /// End them at once, whatever their workers say; a script goes on until its worker learns of it
     #[arg(long)]
     force: bool,

@@ -13,7 +13,7 @@ use crate::exit::Exit;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
     #[command(flatten)]
-    chosen: Chosen,
+    pub(super) chosen: Chosen,
 }
 
 impl Delete {

@@ -17,7 +17,7 @@ use crate::{follow, value};
 pub(crate) struct Logs {
     /// The job's id
     #[arg(value_parser = value::job_id)]
-    id: JobId,
+    pub(super) id: JobId,
     /// Go on with what it writes, until it has ended
     #[arg(short, long)]
     follow: bool,

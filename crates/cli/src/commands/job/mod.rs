@@ -1,5 +1,6 @@
 //! `meshwork job`.
 
+mod approve;
 mod cancel;
 mod delete;
 mod jsonl;
@@ -12,15 +13,52 @@ mod show;
 mod submit;
 mod wait;
 
+use meshwork::model::access::{Object, Operation};
+use meshwork::model::name::JobId;
+
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::scope::ScopeArgs;
 
 pub(crate) use logs::Logs;
 
 /// Enqueue jobs, look at them and change them
+///
+/// With --context ID, the jobs of a context: 12:2001 is job 2001 of caller 12, and 2001 one of yours.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Jobs {
+    #[command(subcommand)]
+    command: JobCommand,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+impl Jobs {
+    pub(crate) async fn run(mut self, context: &mut Context) -> Result<Exit, CommandError> {
+        let Some(scope) = self.scope.open(context).await? else {
+            return self.command.run(context).await;
+        };
+        let (needs, what) = self.command.needs();
+        if let JobCommand::Enqueue(submit) = &mut self.command {
+            submit.enter(&scope)?;
+        }
+        for id in self.command.ids() {
+            *id = scope.job_id(id)?;
+        }
+        let ids: Vec<_> = self.command.ids().iter().map(ToString::to_string).collect();
+        context.enter(scope, needs).await?;
+        let ended = self.command.run(context).await;
+        // Some of them may be changed where others failed.
+        if let Some(what) = what {
+            context.noted(what, &ids.join(" ")).await?;
+        }
+        ended
+    }
+}
+
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum JobCommand {
+enum JobCommand {
     #[command(visible_alias = "submit")]
     Enqueue(Box<submit::Submit>),
     Wait(wait::Wait),
@@ -34,10 +72,42 @@ pub(crate) enum JobCommand {
     Retry(Box<retry::Retry>),
     RunNow(run_now::RunNow),
     Delete(Box<delete::Delete>),
+    Approve(approve::Approve),
 }
 
 impl JobCommand {
-    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+    /// The permission that the command needs in a context, and its words in the audit trail, if it does not note them itself.
+    fn needs(&self) -> ((Object, Operation), Option<&'static str>) {
+        match self {
+            // It notes the job, whose number is not known before.
+            Self::Enqueue(_) => ((Object::Job, Operation::Create), None),
+            Self::Wait(_) | Self::Show(_) | Self::Result(_) | Self::Logs(_) | Self::List(_) => {
+                ((Object::Job, Operation::Read), None)
+            }
+            Self::Cancel(_) => ((Object::Job, Operation::Cancel), Some("cancel jobs")),
+            Self::Retry(_) => ((Object::Job, Operation::Cancel), Some("retry jobs")),
+            Self::RunNow(_) => ((Object::Job, Operation::Cancel), Some("run jobs now")),
+            Self::Delete(_) => ((Object::Job, Operation::Delete), Some("delete jobs")),
+            Self::Approve(_) => ((Object::Flow, Operation::Update), None),
+        }
+    }
+
+    /// The ids of jobs that it was given.
+    fn ids(&mut self) -> Vec<&mut JobId> {
+        match self {
+            Self::Wait(wait) => vec![&mut wait.id],
+            Self::Show(show) => vec![&mut show.id],
+            Self::Result(result) => vec![&mut result.id],
+            Self::Logs(logs) => vec![&mut logs.id],
+            Self::Cancel(cancel) => cancel.chosen.ids.iter_mut().collect(),
+            Self::Retry(retry) => retry.chosen.ids.iter_mut().collect(),
+            Self::RunNow(now) => now.ids.iter_mut().collect(),
+            Self::Delete(delete) => delete.chosen.ids.iter_mut().collect(),
+            Self::Enqueue(_) | Self::List(_) | Self::Approve(_) => Vec::new(),
+        }
+    }
+
+    async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self {
             Self::Enqueue(submit) => Box::pin(submit.run(context)).await,
             Self::Wait(wait) => Box::pin(wait.run(context)).await,
@@ -49,6 +119,7 @@ impl JobCommand {
             Self::Retry(retry) => retry.run(context).await,
             Self::RunNow(now) => now.run(context).await,
             Self::Delete(delete) => delete.run(context).await,
+            Self::Approve(approve) => approve.run(context).await,
         }
     }
 }

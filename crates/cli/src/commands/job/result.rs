@@ -16,7 +16,7 @@ use crate::{single, value};
 pub(crate) struct ResultOf {
     /// The job's id
     #[arg(value_parser = value::job_id)]
-    id: JobId,
+    pub(super) id: JobId,
     /// Wait until it has ended, for so long at most [default: 7 days]
     #[arg(long, value_name = "TIME", value_parser = value::wait, num_args = 0..=1, require_equals = true,
           default_missing_value = value::LONGEST_WAIT)]

@@ -16,7 +16,7 @@ use crate::exit::Exit;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Retry {
     #[command(flatten)]
-    chosen: Chosen,
+    pub(super) chosen: Chosen,
 }
 
 impl Retry {

@@ -14,7 +14,7 @@ use crate::value;
 pub(crate) struct RunNow {
     /// The jobs' ids
     #[arg(required = true, value_name = "ID", value_parser = value::job_id)]
-    ids: Vec<JobId>,
+    pub(super) ids: Vec<JobId>,
 }
 
 impl RunNow {

@@ -21,7 +21,7 @@ use crate::value;
 pub(crate) struct Show {
     /// The job's id
     #[arg(value_parser = value::job_id)]
-    id: JobId,
+    pub(super) id: JobId,
 }
 
 /// Bytes of a script, an input or a result that people are shown: a screen or two.

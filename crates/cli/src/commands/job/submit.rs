@@ -15,6 +15,7 @@ use crate::exit::Exit;
 use crate::hands;
 use crate::out::note;
 use crate::routing::Routing;
+use crate::scope::Scope;
 use crate::script::Script;
 use crate::wishes::Wishes;
 use crate::{single, value};
@@ -53,7 +54,7 @@ pub(crate) struct Submit {
           default_missing_value = value::LONGEST_WAIT, conflicts_with = "jsonl", help_heading = "The job")]
     wait: Option<Duration>,
     /// The job's id, a new one otherwise
-    #[arg(long, help_heading = "The job")]
+    #[arg(long, value_parser = value::new_job_id, help_heading = "The job")]
     id: Option<JobId>,
 }
 
@@ -66,6 +67,23 @@ struct Submitted<'a> {
 }
 
 impl Submit {
+    /// Takes its ids as those of a context, and refuses what contexts do not have.
+    pub(super) fn enter(&mut self, scope: &Scope) -> Result<(), CommandError> {
+        if self.jsonl.is_some() {
+            return Err(CommandError::usage(
+                "--jsonl is not there in a context: enqueue the jobs one by one, or send them in a message",
+            ));
+        }
+        if self.batch.is_some() {
+            return Err(CommandError::usage("--batch is not there in a context"));
+        }
+        if let Some(id) = &mut self.id {
+            *id = scope.job_id(id)?;
+        }
+        self.asked.enter(scope);
+        Ok(())
+    }
+
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let script_type = self.asked.script_type.clone();
         let script = self.script.as_deref();
@@ -76,12 +94,17 @@ impl Submit {
             let file = self.jsonl.clone().unwrap_or_default();
             return jsonl::submit(context, &file, self.all(script)).await;
         };
-        let patience = self.wait;
-        let request = self.request(script).await?;
-        let job = request.clone().build().map_err(meshwork::Error::from)?;
+        let (patience, has_id) = (self.wait, self.id.is_some());
+        let mut request = self.request(script).await?;
+        request.clone().build().map_err(meshwork::Error::from)?;
         let client = context.client().await?;
+        if !has_id {
+            request = context.numbered(request).await?;
+        }
+        let job = request.clone().build().map_err(meshwork::Error::from)?;
         hands::check_known(&client, &job.route).await?;
         let id = client.submit(request).await?;
+        context.noted("enqueue job", id.as_str()).await?;
         let kept = id != job.id;
         if let Some(patience) = patience {
             let ended = client.wait(&id, patience).await?;

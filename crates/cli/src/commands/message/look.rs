@@ -3,10 +3,10 @@
 use meshwork::context::MessageView;
 use meshwork::model::time;
 
-use crate::commands::identity::ContextArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::ContextArgs;
 use crate::out::{Column, Table, note};
 
 /// List the messages of a context, sent and received, the latest first

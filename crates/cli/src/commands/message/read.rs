@@ -3,10 +3,10 @@
 use meshwork::context::Coordinator;
 
 use super::look::print;
-use crate::commands::identity::ContextArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::ContextArgs;
 
 /// Take the messages that have come off msg_in and print them, the first that came first
 ///

@@ -9,10 +9,10 @@ use meshwork::model::keys::context::ContextId;
 use meshwork::model::name::ScriptType;
 
 use super::wait::{print, until_ended};
-use crate::commands::identity::ContextArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::ContextArgs;
 use crate::script::Script;
 use crate::value;
 

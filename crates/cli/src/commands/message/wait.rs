@@ -8,10 +8,10 @@ use meshwork::model::keys::context::MessageKey;
 use tokio::time::Instant;
 
 use super::message_key;
-use crate::commands::identity::ContextArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::ContextArgs;
 use crate::value;
 
 /// Between two looks at a message.

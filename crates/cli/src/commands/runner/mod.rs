@@ -5,10 +5,10 @@ use meshwork::model::context::Runner;
 use meshwork::model::keys::context::RunnerId;
 use meshwork::model::name::ScriptType;
 
-use crate::commands::identity::ContextArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::identity::ContextArgs;
 use crate::out::{Column, Table};
 
 /// Register the runners of a context: workers that have a number

@@ -1,5 +1,6 @@
 //! `meshwork worker`: what only jobs of ours, and of Hero, need.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ pub(super) struct Hero {
     #[arg(
         long = "type",
         value_name = "TYPE",
-        required_unless_present = "runtimes",
+        required_unless_present_any = ["runtimes", "runner"],
         value_delimiter = ','
     )]
     pub(super) types: Vec<ScriptType>,
@@ -89,6 +90,15 @@ impl Hero {
             }
         }
         types
+    }
+
+    /// The same as names.
+    pub(super) fn all_types(&self) -> Vec<ScriptType> {
+        let of_runtimes = self.runtimes.iter().map(|(name, _)| name);
+        let mut all: Vec<_> = self.types.iter().chain(of_runtimes).cloned().collect();
+        let mut seen = HashSet::new();
+        all.retain(|name| seen.insert(name.clone()));
+        all
     }
 
     /// Sets what was said.

@@ -3,9 +3,11 @@
 use std::env;
 use std::path::PathBuf;
 
+use meshwork::Client;
 use meshwork::context::{
     ContextError, ContextHandle, Identity, Node, new_key, read_key, write_key,
 };
+use meshwork::model::access::Role;
 use meshwork::model::actor_key::SecretKey;
 use meshwork::model::keys::context::ContextId;
 
@@ -17,7 +19,12 @@ use crate::out::note;
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct IdentityArgs {
     /// The key file of the actor who acts [default: meshwork/actor.key in $XDG_CONFIG_HOME, else in ~/.config]
-    #[arg(long, value_name = "FILE", env = "MESHWORK_ACTOR_KEY")]
+    #[arg(
+        long,
+        alias = "actor-key",
+        value_name = "FILE",
+        env = "MESHWORK_ACTOR_KEY"
+    )]
     pub(crate) key: Option<PathBuf>,
 }
 
@@ -55,8 +62,12 @@ impl IdentityArgs {
 
     /// The node, and the actor of the key file. Where neither the file nor any actor is there, both are made.
     pub(crate) async fn open(&self, context: &Context) -> Result<(Node, Identity), CommandError> {
+        self.over(&context.client().await?).await
+    }
+
+    /// The same, over a connection that is there.
+    pub(crate) async fn over(&self, client: &Client) -> Result<(Node, Identity), CommandError> {
         let path = self.path()?;
-        let client = context.client().await?;
         let node = Node::of(client.broker());
         let there = path.exists();
         if !there && !node.actors().await?.is_empty() {
@@ -117,8 +128,10 @@ pub(crate) async fn find(
     match contexts.len() {
         0 => {
             let made = node.create_context(me, None, None).await?;
+            // So that it can be tried at once: an admin could do this himself.
+            made.grant(me, Role::Executor, me.id()).await?;
             note(format_args!(
-                "made context {}, of which {me} is the admin",
+                "made context {}, of which {me} is admin and executor",
                 made.id()
             ));
             Ok(made)

@@ -1,0 +1,35 @@
+//! `meshwork job approve`.
+
+use crate::change::{Change, tell};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+
+/// Open a gate of a context, for good: jobs that wait for it may run
+///
+/// A gate is any word in `prerequisites` of a job that is no key. Needs --context.
+///
+///   meshwork job approve budget --context 7
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Approve {
+    /// The gate's name
+    #[arg(value_name = "GATE")]
+    gate: String,
+}
+
+impl Approve {
+    pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
+        if context.entered_client().is_none() {
+            return Err(CommandError::usage(
+                "gates are those of a context: name it with --context",
+            ));
+        }
+        let opened = context.client().await?.open_gate(&self.gate).await;
+        if opened.is_ok() {
+            context.noted("open gate", &self.gate).await?;
+        }
+        let opened = opened.map(|opened| Change::Done(if opened { "opened" } else { "open" }));
+        tell(&mut context.out, &self.gate, opened)
+    }
+}

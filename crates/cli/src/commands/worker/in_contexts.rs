@@ -1,0 +1,208 @@
+//! `meshwork worker --context`: the contexts, and a worker for each, which is a runner there.
+
+use futures_util::future::join_all;
+use meshwork::context::{ContextHandle, Identity, NewRunner, Node, Serves};
+use meshwork::model::access::{Object, Operation};
+use meshwork::model::context::Runner;
+use meshwork::model::keys::context::{ContextId, RunnerId};
+use meshwork::model::name::{Instance, NameError, ScriptType};
+use meshwork::{Client, Error as MeshworkError, Worker, WorkerHandle, local_name};
+
+use crate::error::CommandError;
+use crate::identity;
+use crate::scope::ActorArgs;
+use crate::value;
+
+/// The most contexts of one process: each has its own connections, one for each of its queues and four more.
+const MOST: usize = 16;
+
+/// The options of workers in contexts.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Context")]
+pub(super) struct InContexts {
+    /// Contexts whose jobs it runs: up to 16 numbers with commas between them, or `all` that are there now [default: none:
+    /// jobs of Hero]. The actor has to be executor there, and admin to register a runner
+    #[arg(long, value_name = "IDS", value_parser = value::contexts,
+          conflicts_with_all = ["instance", "legacy_ids"])]
+    context: Option<Serves>,
+    /// The runner that it is, whose types it runs unless --type names some of them [default: one of its own, which it
+    /// registers where it has none]
+    #[arg(long, value_name = "N", requires = "context")]
+    runner: Option<RunnerId>,
+    #[command(flatten)]
+    actor: ActorArgs,
+}
+
+/// A worker in a context.
+pub(crate) struct Started {
+    pub(crate) worker: WorkerHandle,
+    pub(crate) client: Client,
+    pub(crate) context: ContextId,
+    pub(crate) runner: RunnerId,
+}
+
+/// The workers of a command, before they start.
+pub(super) struct Members {
+    me: Identity,
+    contexts: Vec<ContextHandle>,
+    runner: Option<RunnerId>,
+}
+
+impl InContexts {
+    /// The contexts that are named, if any are.
+    pub(super) fn named(&self) -> Option<&Serves> {
+        self.context.as_ref()
+    }
+
+    /// Finds them.
+    pub(super) async fn open(
+        &self,
+        serves: &Serves,
+        client: &Client,
+    ) -> Result<Members, CommandError> {
+        let (node, me) = self.actor.identity().over(client).await?;
+        let contexts = find(&node, &me, serves).await?;
+        if contexts.len() > 1 && self.runner.is_some() {
+            return Err(CommandError::usage(
+                "--runner is a runner of one context: name one with --context",
+            ));
+        }
+        let runner = self.runner;
+        Ok(Members {
+            me,
+            contexts,
+            runner,
+        })
+    }
+}
+
+impl Members {
+    /// The types of the runner that is named.
+    pub(super) async fn types(&self) -> Result<Vec<ScriptType>, CommandError> {
+        let (Some(id), Some(context)) = (self.runner, self.contexts.first()) else {
+            return Ok(Vec::new());
+        };
+        Ok(context.runner(&self.me, id).await?.types)
+    }
+
+    pub(super) async fn start(
+        &self,
+        types: &[ScriptType],
+        worker: impl Fn(&Client) -> Result<Worker, CommandError>,
+    ) -> Result<Vec<Started>, CommandError> {
+        start(&self.me, &self.contexts, (types, self.runner), worker).await
+    }
+}
+
+/// The contexts that are meant, at most [`MOST`].
+pub(crate) async fn find(
+    node: &Node,
+    me: &Identity,
+    serves: &Serves,
+) -> Result<Vec<ContextHandle>, CommandError> {
+    let mut found = Vec::new();
+    match serves {
+        Serves::All => found = node.contexts().await?,
+        Serves::Some(ids) => {
+            for id in ids.iter().take(MOST + 1) {
+                found.push(node.context(*id).await?);
+            }
+        }
+    }
+    if found.is_empty() {
+        found.push(identity::find(node, me, None).await?);
+    }
+    if found.len() > MOST {
+        return Err(CommandError::usage(format_args!(
+            "one process serves {MOST} contexts at most: name some of them with --context, and start another for the rest"
+        )));
+    }
+    Ok(found)
+}
+
+/// Starts a worker in each; all or none.
+pub(crate) async fn start(
+    me: &Identity,
+    contexts: &[ContextHandle],
+    (types, runner): (&[ScriptType], Option<RunnerId>),
+    worker: impl Fn(&Client) -> Result<Worker, CommandError>,
+) -> Result<Vec<Started>, CommandError> {
+    let mut started = Vec::with_capacity(contexts.len());
+    for context in contexts {
+        match start_one(me, context, (types, runner), &worker).await {
+            Ok(one) => started.push(one),
+            Err(error) => {
+                stop(started).await;
+                return Err(error);
+            }
+        }
+    }
+    Ok(started)
+}
+
+async fn start_one(
+    me: &Identity,
+    context: &ContextHandle,
+    (types, named): (&[ScriptType], Option<RunnerId>),
+    worker: impl Fn(&Client) -> Result<Worker, CommandError>,
+) -> Result<Started, CommandError> {
+    let client = context.client(me, Object::Queue, Operation::Pop).await?;
+    let begin = async |id: RunnerId| {
+        let name: Result<Instance, NameError> = id.to_string().parse();
+        let worker = worker(&client)?.instance(name.map_err(MeshworkError::from)?);
+        let worker = worker.start().await;
+        Ok::<_, CommandError>(worker.map(|worker| Started {
+            worker,
+            client: client.clone(),
+            context: context.id(),
+            runner: id,
+        }))
+    };
+    if let Some(id) = named {
+        check(&context.runner(me, id).await?, types)?;
+        return Ok(begin(id).await??);
+    }
+    // Registered before by a worker of this user on this host, and free now.
+    let topic = local_name("worker");
+    let is_ours = |runner: &Runner| runner.local && runner.topic == topic && runner.types == types;
+    for runner in context.runners(me).await?.into_iter().filter(is_ours) {
+        match begin(runner.id).await? {
+            Err(MeshworkError::NameTaken { .. }) => {}
+            started => return Ok(started?),
+        }
+    }
+    let new = NewRunner {
+        id: None,
+        types: types.to_vec(),
+        local: true,
+        topic: Some(topic),
+        pubkey: None,
+        address: None,
+    };
+    Ok(begin(context.register_runner(me, &new).await?.id).await??)
+}
+
+/// Refuses what the record of a runner does not say.
+fn check(runner: &Runner, types: &[ScriptType]) -> Result<(), CommandError> {
+    let id = runner.id;
+    if !runner.local {
+        return Err(CommandError::usage(format_args!(
+            "runner {id} takes the messages of its topic, which is not there yet: name one that takes jobs off queues"
+        )));
+    }
+    match types.iter().find(|name| !runner.types.contains(name)) {
+        Some(name) => Err(CommandError::usage(format_args!(
+            "runner {id} does not run {name}: register one that does"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Stops all at the same time. Returns the name of each, and how many jobs it has handed back.
+pub(crate) async fn stop(started: Vec<Started>) -> Vec<(String, usize)> {
+    let stops = started.into_iter().map(async |Started { worker, .. }| {
+        let name = worker.name().to_owned();
+        (name, worker.stop().await)
+    });
+    join_all(stops).await
+}
