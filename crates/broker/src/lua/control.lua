@@ -1,6 +1,6 @@
 --- @include ending, fair_refill, cancel_waiting, element
 --- @flags allow-oom
--- Returns to a worker, once a second: the jobs to cancel, the leadership for maintenance, the migrations of its types.
+-- Gives a worker, once a second: the jobs to cancel, the leadership for maintenance, the migrations of its types.
 -- Waiting jobs are cancelled here. Requests about ended or missing jobs are dropped at once, others after STOP_TTL.
 -- KEYS[1..]  the control and stop queues
 -- ARGV[1]    the time in ms, '0' for the server's clock

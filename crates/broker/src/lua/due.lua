@@ -1,6 +1,6 @@
 --- @include base
 --- @flags allow-oom
--- Returns the schedules that are due, the most overdue first. Names without a schedule are removed.
+-- Lists the schedules that are due, the most overdue first. Names without a schedule are removed.
 -- KEYS     none
 -- ARGV[1]  the time in ms, '0' for the server's clock
 -- ARGV[2]  most schedules in one call

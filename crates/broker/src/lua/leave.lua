@@ -1,6 +1,6 @@
 --- @include base
 --- @flags allow-oom
--- Returns the ids in the prefetch lists of a worker that goes away to their queues.
+-- Empties the prefetch lists of a worker that stops: their ids return to their queues.
 -- KEYS[1..]  per queue: the queue, the worker's prefetch list of it
 -- ARGV[1]    the time in ms; not used
 -- ARGV[2..]  per queue: the prefetch list's member of the registry (FEEDS)

@@ -1,7 +1,7 @@
 --- @include ending
 --- @flags allow-oom
--- Returns a claimed job to the front of its queue without counting the attempt, if the token is the current one. A job
--- that is to be cancelled ends instead.
+-- Releases a claimed job: puts it at the front of its queue without counting the attempt, if the token is the current
+-- one. A job that is to be cancelled ends instead.
 -- KEYS[1]  the job's hash
 -- KEYS[2]  the queue that it came from
 -- ARGV[1]  the time in ms, '0' for the server's clock

@@ -1,6 +1,7 @@
 //! One rule in each file.
 
 mod architecture;
+mod contracts;
 mod cycles;
 mod declared;
 mod features;
@@ -23,6 +24,7 @@ type Rule = fn(&Tree) -> Vec<Finding>;
 
 const RULES: &[Rule] = &[
     architecture::check,
+    contracts::check,
     cycles::check,
     declared::check,
     features::check,

@@ -42,7 +42,7 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("crates/scenarios", 187, 279),
     ("crates/test-servers", 7, 51),
     ("docs", 2, 0),
-    ("xtask", 17, 45),
+    ("xtask", 17, 43),
 ];
 
 /// Lines of one folder that break the rule.

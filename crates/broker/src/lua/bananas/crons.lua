@@ -1,6 +1,6 @@
 --- @include base
 --- @flags allow-oom
--- Returns the cron schedules of jobs of Bananas with their states. The caller finds those that are due; fire.lua runs
+-- Lists the cron schedules of jobs of Bananas with their states. The caller finds those that are due; fire.lua runs
 -- them.
 -- KEYS     none
 -- ARGV[1]  the time in ms, '0' for the server's clock

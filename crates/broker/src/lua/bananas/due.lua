@@ -1,6 +1,6 @@
 --- @include bananas
 --- @flags allow-oom
--- Returns the delayed jobs of Bananas whose time has come. The caller reads the records; promote.lua moves the jobs.
+-- Lists the delayed jobs of Bananas whose time has come. The caller reads the records; promote.lua moves the jobs.
 -- KEYS     none
 -- ARGV[1]  the time in ms, '0' for the server's clock
 -- ARGV[2]  most jobs

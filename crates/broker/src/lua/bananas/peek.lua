@@ -1,6 +1,6 @@
 --- @include bananas
 --- @flags allow-oom
--- Returns the jobs that wait in a list or in the set of delayed jobs of Bananas, the next one first. Changes nothing.
+-- Lists the jobs that wait in a list or in the set of delayed jobs of Bananas, the next one first. Changes nothing.
 -- KEYS[1]  the list or the set
 -- ARGV[1]  the time in ms; not used
 -- ARGV[2]  how many jobs to skip

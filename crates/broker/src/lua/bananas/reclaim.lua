@@ -1,7 +1,7 @@
 --- @include bananas, prefetch_lists
 --- @flags allow-oom
--- Returns jobs of Bananas whose lease has ended to the front of their lists, and counts the losses. Ids in the prefetch
--- lists of dead workers return too.
+-- Reclaims jobs of Bananas whose lease has ended: puts them at the front of their lists and counts the losses. Ids in
+-- the prefetch lists of dead workers return too.
 -- KEYS     none
 -- ARGV[1]  the time in ms, '0' for the server's clock
 -- ARGV[2]  most leases in one call

@@ -1,6 +1,6 @@
 --- @include bananas
 --- @flags allow-oom
--- Returns a claimed job of Bananas to its list without counting the run, if the token is the current one.
+-- Releases a claimed job of Bananas: puts it into its list without counting the run, if the token is the current one.
 -- KEYS       none
 -- ARGV[1]    the time in ms, '0' for the server's clock
 -- ARGV[2]    the lease id

@@ -1,6 +1,6 @@
 --- @include bananas
 --- @flags allow-oom
--- Returns suspected orphans of Bananas: jobs that are in PROCESSING for too long and not leased by a worker of
+-- Lists suspected orphans of Bananas: jobs that are in PROCESSING for too long and not leased by a worker of
 -- this system. Bananas' workers have no leases, so the age decides. Jobs without an id are skipped, since their record
 -- is another job's.
 -- KEYS     none

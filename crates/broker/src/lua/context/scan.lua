@@ -1,4 +1,4 @@
--- Returns one page of the keys in the database of a context, or of the node.
+-- Lists one page of the keys in the database of a context, or of the node.
 -- KEYS     none
 -- ARGV[1]  the database ('' for that of the connection)
 -- ARGV[2]  the cursor, '0' at first

@@ -1,6 +1,6 @@
 --- @include nooble, nooble_end
 --- @flags allow-oom
--- Returns a message to its queue without counting the run, if it is this worker's.
+-- Releases a message: puts it into its queue without counting the run, if it is this worker's.
 -- KEYS[1]  the queue
 -- KEYS[2]  the worker's processing list (of a stream, the stream)
 -- ARGV[1]  the time in ms; not used
