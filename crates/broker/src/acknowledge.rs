@@ -1,5 +1,5 @@
-//! Durable acknowledgement: what was enqueued counts as accepted only when replicas have it, so that a
-//! failover does not lose it.
+//! Acknowledgement by replicas: enqueued jobs count as accepted only after replicas have them, so that a failover
+//! does not lose them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,21 +8,21 @@ use crate::Error;
 use crate::conn::Conn;
 use crate::error::timed_out;
 
-/// How many replicas must have what is enqueued, and how long that may take.
+/// The number of replicas that must confirm enqueued jobs, and the time for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Acknowledge {
-    /// How many.
+    /// Number of replicas.
     pub replicas: u32,
-    /// How long; in whole milliseconds.
+    /// Timeout, in whole milliseconds.
     pub timeout: Duration,
 }
 
-/// Past the time that the server was asked to wait, how long its answer may take.
+/// Extra time for the server's answer, beyond the time for which it waits.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The rule and a connection to carry it out. The server confirms what was written over the same connection,
-/// so this one does not come back by itself: a new one would confirm what it never wrote. Nothing else goes
-/// over it, since each confirmation holds up what follows.
+/// The rule and its connection. The server confirms writes of the same connection, so this one is not reconnected: a
+/// new one would confirm writes that it never made. No other calls use it, because each confirmation blocks the calls
+/// behind it.
 #[derive(Debug, Clone)]
 pub(crate) struct Confirmed {
     rule: Acknowledge,
@@ -35,7 +35,7 @@ impl Confirmed {
         Self { rule, conn }
     }
 
-    /// Writes, and waits until replicas have it. `what` says for an error what was written.
+    /// Writes, and waits until replicas have confirmed. `what` describes the written items for an error.
     pub(crate) async fn write<T>(
         &self,
         more: &Conn,
@@ -57,7 +57,7 @@ impl Confirmed {
                 timeout,
             }),
             Err(error) => {
-                // It may be broken, or lead to a server that is no master any more.
+                // The connection may be broken, or lead to a server that is no longer the master.
                 *self.slot() = None;
                 Err(error)
             }
@@ -74,11 +74,11 @@ impl Confirmed {
         Ok(made)
     }
 
-    /// How many replicas have all that was written over the connection.
+    /// Returns the number of replicas that have all writes of the connection.
     async fn replicas(&self, conn: &Conn) -> Result<u32, Error> {
         let Acknowledge { replicas, timeout } = self.rule;
         let mut cmd = redis::cmd("WAIT");
-        // A time of 0 would be for ever.
+        // A timeout of 0 would mean no limit.
         cmd.arg(replicas)
             .arg(timeout.as_millis().max(1).to_string());
         let conn = &mut conn.clone();

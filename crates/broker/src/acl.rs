@@ -1,4 +1,5 @@
-//! Rights: the commands that Meshwork says to a server, the ACL rules that allow them and no others, and what a user lacks.
+//! Rights of users: the commands that Meshwork sends to a server, ACL rules that allow exactly these, and a check for
+//! missing rights.
 
 use meshwork_model::keys::bananas::Bananas;
 use meshwork_model::keys::hero::Hero;
@@ -7,8 +8,8 @@ use redis::RedisResult;
 
 use crate::conn::Conn;
 
-/// Every command that Meshwork says, in scripts and outside, each as it may be said of a key `K`. The tests
-/// run all verbs as a user who may say these and no others.
+/// Every command that Meshwork sends, inside and outside of scripts, as an example for a key `K`. The tests run all
+/// verbs as a user with exactly these rights.
 const COMMANDS: [&str; 64] = [
     "blmove K K LEFT RIGHT 1",
     "blpop K 1",
@@ -76,7 +77,7 @@ const COMMANDS: [&str; 64] = [
     "acl|whoami",
 ];
 
-/// Which of ARGV, a command each, this user may not say.
+/// A script that returns the commands of ARGV that this user may not send.
 const MAY_NOT: &str = "\
 local denied = {}
 for at, command in ipairs(ARGV) do
@@ -91,7 +92,7 @@ fn name(command: &str) -> &str {
     command.split(' ').next().unwrap_or(command)
 }
 
-/// The rule for `ACL SETUSER` that gives a user what Meshwork needs in `namespace`, and nothing else.
+/// Returns the rule for `ACL SETUSER` that gives a user the rights that Meshwork needs in `namespace`, and no others.
 #[must_use]
 pub fn rights(namespace: &Namespace) -> String {
     let commands: Vec<_> = COMMANDS
@@ -102,10 +103,10 @@ pub fn rights(namespace: &Namespace) -> String {
     format!("resetkeys ~{namespace}:* resetchannels -@all {commands}")
 }
 
-/// What jobs of Bananas need besides.
+/// Additional commands for jobs of Bananas.
 const BANANAS_COMMANDS: [&str; 4] = ["getrange", "publish", "subscribe", "unsubscribe"];
 
-/// The rules for `ACL SETUSER` that such a user needs besides for jobs of Bananas under `prefix`.
+/// Returns the additional rules for `ACL SETUSER` for jobs of Bananas under `prefix`.
 #[must_use]
 pub fn bananas_rights(prefix: &Namespace) -> String {
     let keys = Bananas::new(prefix.clone());
@@ -114,7 +115,7 @@ pub fn bananas_rights(prefix: &Namespace) -> String {
     format!("~{prefix}:* &{channels}* {}", commands.join(" "))
 }
 
-/// What actions of Nooble4 need besides, each as it may be said of a key or a channel `K`.
+/// Additional commands for actions of Nooble4, as examples for a key or a channel `K`.
 const NOOBLE_COMMANDS: [&str; 13] = [
     "blmpop 1 1 K RIGHT",
     "persist K",
@@ -131,7 +132,7 @@ const NOOBLE_COMMANDS: [&str; 13] = [
     "xtrim K MAXLEN 1",
 ];
 
-/// What a service says of its queue: what it takes nothing without, and the rest.
+/// Commands of a service on its queue: those without which it receives no action, and the rest.
 struct OfService {
     needed: &'static [&'static str],
     besides: &'static [&'static str],
@@ -148,14 +149,15 @@ const OF_LIST: OfService = OfService {
     besides: &["lpush", "lrem", "lrange", "pexpire"],
 };
 
-/// The rules for `ACL SETUSER` that such a user needs besides for actions of Nooble4 under `prefix`.
+/// Returns the additional rules for `ACL SETUSER` for actions of Nooble4 under `prefix`.
 #[must_use]
 pub fn nooble_rights(prefix: &Namespace) -> String {
     let commands = NOOBLE_COMMANDS.map(|command| format!("+{}", name(command)));
     format!("~{prefix}:* &{prefix}:* {}", commands.join(" "))
 }
 
-/// The commands that this user may not say, or not of the namespace's keys. None if the server does not tell.
+/// Returns the commands that this user may not send, or not for the namespace's keys. `None` if the server cannot
+/// answer.
 pub(crate) async fn denied(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>> {
     match may_not_say(conn, &keys.lease(), &COMMANDS).await {
         Ok(denied) => Some(denied),
@@ -164,7 +166,7 @@ pub(crate) async fn denied(conn: &Conn, keys: &Hero) -> Option<Vec<&'static str>
     }
 }
 
-/// Which of these commands this user may not say of a key.
+/// Returns the commands among these that this user may not send for a key.
 async fn may_not_say(
     conn: &Conn,
     key: &str,
@@ -180,22 +182,23 @@ async fn may_not_say(
     Ok(denied.into_iter().filter_map(name).collect())
 }
 
-/// Which of the commands that `says` names this user may not say of a key. None if the server does not tell.
+/// Returns the commands selected by `says` that this user may not send for a key. `None` if the server cannot answer.
 async fn lacks(conn: &Conn, key: &str, says: impl Fn(&str) -> bool) -> Option<Vec<&'static str>> {
     let all = COMMANDS.into_iter().chain(NOOBLE_COMMANDS);
     let said: Vec<_> = all.filter(|command| says(name(command))).collect();
     may_not_say(conn, key, &said).await.ok()
 }
 
-/// Which commands of a script this user may not say of a key, the call itself included. None if the server does not tell.
+/// Returns the commands of a script, with the call itself, that this user may not send for a key. `None` if the
+/// server cannot answer.
 pub(crate) async fn may_not(conn: &Conn, key: &str, source: &str) -> Option<Vec<&'static str>> {
     let source = source.to_lowercase();
     let says = |name: &str| name == "evalsha" || source.contains(&format!("call('{name}'"));
     lacks(conn, key, says).await
 }
 
-/// What a service of actions may not say of a queue, and whether it takes nothing without. None if the server does
-/// not tell.
+/// Returns the commands that a service may not send for a queue, and whether it receives no action without them.
+/// `None` if the server cannot answer.
 pub(crate) async fn of_service(
     conn: &Conn,
     queue: &str,
@@ -213,7 +216,7 @@ mod tests {
     use super::*;
     use crate::script::{Layout, Schema, Verb};
 
-    /// What scripts say is in no other list.
+    /// Every command in scripts must be in one of the lists.
     #[test]
     fn no_script_says_what_is_not_among_the_rights() {
         for verb in Verb::ALL {
@@ -226,7 +229,7 @@ mod tests {
                         .unwrap_or_default();
                     let said = said.to_lowercase();
                     let besides = match verb.schema() {
-                        // What ends a job that was taken over tells Bananas, if it may.
+                        // Scripts that end an imported job notify Bananas, if the user may.
                         Schema::Hero | Schema::Bananas => &BANANAS_COMMANDS[..],
                         Schema::Nooble => &NOOBLE_COMMANDS,
                         Schema::Context => &[],

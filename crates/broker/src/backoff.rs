@@ -1,10 +1,11 @@
-//! Waiting longer after each failure, with jitter so that those who failed together do not return together.
+//! Exponential backoff between tries of a call, with jitter, so that callers that failed together do not return
+//! together.
 
 use std::time::Duration;
 
-/// After the first failure.
+/// First wait.
 const FIRST: Duration = Duration::from_millis(50);
-/// At most: a server that is back is noticed within this time.
+/// Greatest wait, and so the longest time until a recovered server is noticed.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// The waits between tries of one call.
@@ -14,13 +15,13 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Before the first failure.
+    /// Returns the state before the first failure.
     #[must_use]
     pub const fn new() -> Self {
         Self { next: FIRST }
     }
 
-    /// Waits, and doubles the next wait: between half of it and the whole, at random.
+    /// Waits, and doubles the next wait. Jitter shortens each wait by up to a half.
     pub async fn wait(&mut self) {
         let share = 0.5 + rand::random::<f64>() / 2.0;
         tokio::time::sleep(self.next.mul_f64(share)).await;

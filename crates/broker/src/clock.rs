@@ -1,4 +1,4 @@
-//! Whose time counts: the server's, or one that a test sets.
+//! The clock of scripts: the server's, or a manual one for tests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,25 +6,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::conn::Conn;
 use crate::error::Error;
 
-/// The clock that the scripts go by.
+/// The clock that scripts use.
 #[derive(Debug, Clone, Default)]
 pub enum Clock {
-    /// The server's: a host with a wrong clock takes nobody's lease.
+    /// The server's clock: a host with a wrong clock cannot expire others' leases.
     #[default]
     Server,
-    /// One that is set by hand, in milliseconds since 1970.
+    /// A manual clock, in milliseconds since 1970.
     Manual(Arc<AtomicU64>),
 }
 
 impl Clock {
-    /// A clock that stands at `now_ms` until it is moved.
+    /// Returns a clock that shows `now_ms`, and the handle that sets it.
     #[must_use]
     pub fn manual(now_ms: u64) -> (Self, Arc<AtomicU64>) {
         let hand = Arc::new(AtomicU64::new(now_ms));
         (Self::Manual(Arc::clone(&hand)), hand)
     }
 
-    /// What time it is, in milliseconds since 1970.
+    /// Returns the time, in milliseconds since 1970.
     pub(crate) async fn now(&self, conn: &Conn) -> Result<u64, Error> {
         match self.argument() {
             0 => {
@@ -39,7 +39,7 @@ impl Clock {
         }
     }
 
-    /// What a script is given: `0` asks it to take the server's time.
+    /// Returns the time argument of a script; `0` means the server's time.
     pub(crate) fn argument(&self) -> u64 {
         match self {
             Self::Server => 0,

@@ -1,4 +1,4 @@
-//! What can go wrong between a verb and the data.
+//! Errors of the verbs.
 
 use meshwork_model::batch::InvalidBatch;
 use meshwork_model::job::Invalid;
@@ -6,39 +6,39 @@ use meshwork_model::keys::context::{ElementError, InvalidPrerequisite};
 use meshwork_model::name::ScheduleName;
 use meshwork_model::schedule::ScheduleError;
 
-/// Why a verb did not do what it was asked for.
+/// The reason why a verb failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The job was refused; nothing was written.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The id of a job is no key of the context; nothing was written.
+    /// The id of a job is not a key of the context; nothing was written.
     #[error(transparent)]
     Element(#[from] ElementError),
-    /// A job of a context is to wait for what cannot be; nothing was written.
+    /// A prerequisite of a context's job is not valid; nothing was written.
     #[error(transparent)]
     Prerequisite(#[from] InvalidPrerequisite),
-    /// The call is for contexts.
+    /// The verb requires keys of a context.
     #[error("this call is for contexts, and these keys are of none")]
     NoContext,
     /// The schedule was refused; nothing was written.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
-    /// All slots of the schedule are over; nothing was written.
+    /// All slots of the schedule are past; nothing was written.
     #[error("schedule {name} would never run: its last slot is over")]
     ScheduleOver {
         /// The schedule.
         name: ScheduleName,
     },
-    /// Others change the schedule all the time, or a slot of it cannot be decided.
+    /// Other clients change the schedule all the time, or one of its slots cannot be decided.
     #[error(
         "schedule {name} is not changed: {why}; say it again later, or remove the schedule first"
     )]
     ScheduleBusy {
         /// The schedule.
         name: ScheduleName,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// The batch was refused; nothing was written.
@@ -50,26 +50,26 @@ pub enum Error {
     /// The cron schedule of Bananas' jobs was refused; nothing was written.
     #[error(transparent)]
     InvalidCron(meshwork_model::bananas::InvalidCron),
-    /// Too much for one call.
+    /// A call has too many items.
     #[error("{verb} takes at most {most} items in one call, not {given}")]
     TooMany {
         /// The verb.
         verb: &'static str,
-        /// The bound.
+        /// Greatest number of items.
         most: usize,
-        /// What was asked for.
+        /// Number of items in the call.
         given: usize,
     },
-    /// The server did not answer, or answered with an error. If the connection broke, whether the call
-    /// took effect is not known: say it again, each verb can be repeated.
+    /// The server did not answer, or answered with an error. If the connection broke, it is unknown whether the call
+    /// took effect. Repeat the call: every verb can be repeated.
     #[error("{verb} failed: {source}{}", hint(source))]
     Call {
         /// The verb.
         verb: &'static str,
-        /// What the connection or the server said.
+        /// Error of the connection or the server.
         source: redis::RedisError,
     },
-    /// Something else stands where this was to go or come from; nothing was changed.
+    /// A key has a value of another type; nothing was changed.
     #[error("{verb} failed: the key {key} holds a value of another kind: rename or delete it")]
     WrongType {
         /// The verb.
@@ -77,7 +77,8 @@ pub enum Error {
         /// The key.
         key: String,
     },
-    /// The same, where the server does not say which of several keys it is. What a script did before it met the key stays.
+    /// A key has a value of another type, and the server does not name the key. Changes that a script made before
+    /// remain.
     #[error(
         "{verb} failed: a key that it works on holds a value of another kind than it needs, one of {keys}: see what each \
          of them holds, and rename or delete the wrong one"
@@ -85,10 +86,10 @@ pub enum Error {
     WrongKind {
         /// The verb.
         verb: &'static str,
-        /// The keys that the call works on and that are there, each with what it holds.
+        /// Existing keys of the call, each with the type of its value.
         keys: String,
     },
-    /// The server's access rules do not let this user make the call. What a script did before it met them stays.
+    /// The server's ACL does not permit the call. Changes that a script made before remain.
     #[error(
         "{verb} failed: the server's ACL does not let this user do it: {}; it works on {keys}. The rights that \
          are needed stand in docs/operations.md, \"An ACL user\" ({source})",
@@ -99,21 +100,21 @@ pub enum Error {
         verb: &'static str,
         /// The keys that the call works on.
         keys: String,
-        /// The commands that this user may not say of them, if that is known.
+        /// Commands that this user may not send for them, if known.
         lacks: Vec<&'static str>,
-        /// What the server said.
+        /// Error of the server.
         source: redis::RedisError,
     },
-    /// No server holds so many ids.
+    /// The limit of a queue is too high.
     #[error("a queue's limit is at most {max}, not {given}", max = crate::MAX_QUEUE_LIMIT)]
     QueueLimit {
-        /// What was asked for.
+        /// The requested limit.
         given: u64,
     },
-    /// A setting of a queue that cannot be; nothing was changed.
+    /// A setting of a queue is not valid; nothing was changed.
     #[error(transparent)]
     Setting(#[from] meshwork_model::queue::InvalidSetting),
-    /// A script answered what it never should.
+    /// A script returned an unexpected answer.
     #[error("{verb} answered {answer:?}, which no version of it does")]
     Answer {
         /// The verb.
@@ -121,36 +122,36 @@ pub enum Error {
         /// The answer.
         answer: String,
     },
-    /// A field of a script's answer is missing or of another type.
+    /// A field of a script's answer is missing or has another type.
     #[error("{verb}: the field `{field}` of the answer cannot be read: {why}")]
     Field {
         /// The verb.
         verb: &'static str,
         /// The field.
         field: &'static str,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// The jobs are stored, but not yet on as many replicas as were asked for: a failover may lose them.
-    /// Say the call again; what is stored stays as it is.
+    /// The jobs are stored, but fewer replicas than required have confirmed: a failover may lose them. Repeat the
+    /// call, which changes nothing in the stored jobs.
     #[error(
         "{what} stored, but only {confirmed} of {wanted} replicas have confirmed it within {timeout:?}: \
          say it again, it is not stored twice"
     )]
     NotReplicated {
-        /// The jobs, in words.
+        /// Description of the jobs.
         what: String,
-        /// How many replicas have them.
+        /// Number of replicas that have confirmed.
         confirmed: u32,
-        /// How many should.
+        /// Required number of replicas.
         wanted: u32,
-        /// How long they were waited for.
+        /// Time for which the call waited.
         timeout: std::time::Duration,
     },
 }
 
 impl Error {
-    /// What the server said to a call of these keys, where nothing more can be asked.
+    /// Returns the error of a call for these keys, without further queries.
     pub(crate) fn of_keys(verb: &'static str, keys: &[String], source: redis::RedisError) -> Self {
         if is_denied(&source) {
             let (keys, lacks) = (keys.join(", "), Vec::new());
@@ -174,7 +175,7 @@ impl Error {
         }
     }
 
-    /// What the server said to the first of several commands that it did not take.
+    /// Returns the error of the first failed command of a pipeline.
     pub(crate) fn of_pipeline(
         verb: &'static str,
         pipeline: &redis::Pipeline,
@@ -188,7 +189,7 @@ impl Error {
         Self::of_keys(verb, &keys.unwrap_or_default(), error.into())
     }
 
-    /// A connection of its own could not be made.
+    /// Returns the error of a separate connection that could not be opened.
     pub(crate) fn connect(source: redis::RedisError) -> Self {
         Self::Call {
             verb: "connect",
@@ -196,7 +197,7 @@ impl Error {
         }
     }
 
-    /// The call was given up because it took too long; whether it took effect is not known.
+    /// Returns the error of a call that timed out. It is unknown whether the call took effect.
     #[must_use]
     pub fn timed_out(verb: &'static str) -> Self {
         Self::Call {
@@ -205,20 +206,19 @@ impl Error {
         }
     }
 
-    /// Whether the server has no memory left for what was to be stored.
+    /// Returns whether the server had no memory for the call.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self, Self::Call { source, .. } if source.code() == Some("OOM"))
     }
 
-    /// Whether the server is there and does not take the call, and the message says what to do about that.
+    /// Returns whether the server refused the call with a message that has a remedy.
     #[must_use]
     pub fn says_what_to_do(&self) -> bool {
         matches!(self, Self::Call { source, .. } if !hint(source).is_empty())
     }
 
-    /// Whether the connection that was called over is of no more use: it broke, or leads to a server that has the
-    /// data no more.
+    /// Returns whether the connection is unusable: it broke, or its server no longer has the data.
     #[must_use]
     pub fn is_connection_lost(&self) -> bool {
         matches!(self, Self::Call { source, .. } if is_elsewhere(source)
@@ -226,8 +226,8 @@ impl Error {
             || source.is_unrecoverable_error())
     }
 
-    /// Whether the same call may succeed a little later: the connection broke, or the server is loading,
-    /// busy, full or changing roles, or replicas are late.
+    /// Returns whether the same call may succeed later: the connection broke, the server is loading, busy, full or
+    /// changing roles, or replicas are late.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         match self {
@@ -243,7 +243,7 @@ impl Error {
     }
 }
 
-/// What is to be done about an answer of a server, if that is known.
+/// Returns the remedy for an error of the server, if known.
 fn hint(source: &redis::RedisError) -> &'static str {
     match source.code() {
         Some("OOM") => " (its memory is full: raise maxmemory, or delete what is not needed)",
@@ -260,7 +260,7 @@ fn hint(source: &redis::RedisError) -> &'static str {
     }
 }
 
-/// The keys of a command that has any: what it may fail over.
+/// Returns the keys of a command.
 pub(crate) fn keys_of(cmd: &redis::Cmd) -> Vec<String> {
     let args: Vec<_> = cmd.args_iter().collect();
     let word = |at: usize| match args.get(at) {
@@ -285,7 +285,7 @@ pub(crate) fn keys_of(cmd: &redis::Cmd) -> Vec<String> {
     places.filter_map(word).collect()
 }
 
-/// What a user may not do, in words.
+/// Describes missing rights.
 fn may_not(lacks: &[&str]) -> String {
     match lacks {
         [] => "it may not say that, or not of these keys".to_owned(),
@@ -293,16 +293,16 @@ fn may_not(lacks: &[&str]) -> String {
     }
 }
 
-/// The most keys that an error names: a call of many jobs has thousands.
+/// Greatest number of keys in an error: a call with many jobs has thousands.
 pub(crate) const MOST_NAMED: usize = 16;
 
-/// What a server says whose access rules forbid what a script does: it has no code for that.
+/// Messages of servers whose ACL forbids a command of a script. They have no code of their own.
 const DENIED_WORDS: [&str; 2] = [
     "The user executing the script can't",
     "ACL failure in script",
 ];
 
-/// Whether a server's access rules forbid the call.
+/// Returns whether the server's ACL forbids the call.
 pub(crate) fn is_denied(error: &redis::RedisError) -> bool {
     match error.code() {
         Some("NOPERM") => true,
@@ -314,12 +314,12 @@ pub(crate) fn is_denied(error: &redis::RedisError) -> bool {
     }
 }
 
-/// Whether a server refused a call since another one has the data.
+/// Returns whether a server refused a call because another one has the data.
 pub(crate) fn is_elsewhere(error: &redis::RedisError) -> bool {
     matches!(error.code(), Some("READONLY" | "MOVED"))
 }
 
-/// What a server says that takes the same call a little later.
+/// Codes of errors that pass by themselves.
 const PASSING: [&str; 14] = [
     "ASK",
     "BUSY",
@@ -329,7 +329,7 @@ const PASSING: [&str; 14] = [
     "MISCONF",
     "MOVED",
     "NOREPLICAS",
-    // Somebody made the server forget its scripts between the two steps of a call.
+    // A client flushed the scripts between the two steps of a call.
     "NOSCRIPT",
     "OOM",
     "READONLY",
@@ -338,14 +338,14 @@ const PASSING: [&str; 14] = [
     "UNKILLABLE",
 ];
 
-/// The same where the server has no code for it: a script whose keys are on their way to another node of the
-/// cluster, and a server with too many clients.
+/// Messages of such errors that have no code: a script whose keys are moving to another node of the cluster, and a
+/// server with too many clients.
 const PASSING_WORDS: [&str; 2] = [
     "attempted to access a non local key",
     "max number of clients reached",
 ];
 
-/// Whether a server refused a call for a reason that passes.
+/// Returns whether a server refused a call for a temporary reason.
 pub(crate) fn passes(error: &redis::RedisError) -> bool {
     match error.code() {
         Some("ERR") => {
@@ -357,7 +357,7 @@ pub(crate) fn passes(error: &redis::RedisError) -> bool {
     }
 }
 
-/// What a connection says that took too long.
+/// Returns the error of a connection that timed out.
 pub(crate) fn timed_out() -> redis::RedisError {
     std::io::Error::from(std::io::ErrorKind::TimedOut).into()
 }

@@ -1,6 +1,6 @@
-//! Meshwork's queues. Every atomic step is a Lua script ([`script`]), the same on Redis, Valkey and the
-//! embedded engine, with one typed function each ([`Broker`]); [`conn`] is the way to the data, and the
-//! only place that talks to it. What runs the jobs is not here.
+//! Meshwork's queues. Every atomic step is a Lua script ([`script`]), the same on Redis, Valkey and the embedded
+//! engine, with one typed function each ([`Broker`]). [`conn`] has the connections, and is the only module that uses
+//! the store. Workers run the jobs in another crate.
 
 mod acknowledge;
 mod acl;
@@ -48,21 +48,21 @@ impl Deref for Broker {
 }
 
 impl Broker {
-    /// Connects to `target`, and keeps to what its URL says of acknowledgements.
+    /// Connects to `target`, with the rule for replicas in its URL.
     ///
     /// # Errors
-    /// See [`Conn::open`].
+    /// As for [`Conn::open`].
     pub async fn connect(target: &Target, keys: Hero) -> Result<Self, ConnectError> {
         let mut broker = Self::new(Conn::open(target, keys.namespace()).await?, keys);
         broker.session.acknowledge(target.acknowledge());
         Ok(broker)
     }
 
-    /// The verbs over the same store for a context: in its database, or after its prefix in the one of this connection.
-    /// The id of a job is its key there.
+    /// Returns the verbs over the same store for a context: in its database, or after its prefix in this connection's
+    /// database. There, the id of a job is its key.
     ///
     /// # Errors
-    /// If the connection cannot be made, or the store has no such database.
+    /// The connection cannot be opened, or the store has no such database.
     pub async fn of_context(&self, keys: ContextKeys) -> Result<Self, Error> {
         let conn = match keys.layout() {
             ContextLayout::Db => self.conn.in_database(keys.database()).await,
@@ -81,7 +81,7 @@ impl Broker {
         })
     }
 
-    /// The verbs over a connection that is there already.
+    /// Returns the verbs over an open connection.
     #[must_use]
     pub fn new(conn: Conn, keys: Hero) -> Self {
         let scripts = Scripts::default().named(&keys);
@@ -92,18 +92,18 @@ impl Broker {
         }
     }
 
-    /// Lets [`Broker::enqueue`] succeed only when replicas have the jobs: a failover does not lose them then.
-    /// Else it fails with [`Error::NotReplicated`], and may be repeated.
+    /// Lets [`Broker::enqueue`] succeed only after replicas have the jobs, so that a failover does not lose them.
+    /// Otherwise it fails with [`Error::NotReplicated`], and may be repeated.
     #[must_use]
     pub fn acknowledge(mut self, rule: Acknowledge) -> Self {
         self.session.acknowledge(Some(rule));
         self
     }
 
-    /// The same verbs over a connection of their own.
+    /// Returns the same verbs over a separate connection.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// The connection cannot be opened.
     pub async fn dedicated(&self) -> Result<Self, Error> {
         Ok(Self {
             session: self.session.dedicated().await?,
@@ -111,22 +111,21 @@ impl Broker {
         })
     }
 
-    /// With another clock than the server's.
+    /// Sets another clock than the server's.
     #[must_use]
     pub fn with_clock(mut self, clock: Clock) -> Self {
         self.session.clock = clock;
         self
     }
 
-    /// With scripts that were altered.
+    /// Sets altered scripts.
     #[must_use]
     pub fn with_scripts(mut self, scripts: &Scripts) -> Self {
         self.session.scripts = scripts.named(&self.session.keys);
         self
     }
 
-    /// In the name of `who`, for the events that tell who changed what. What workers do, they do in their
-    /// own names.
+    /// Sets the actor of changes in events. Workers' verbs use the workers' own names.
     #[must_use]
     pub fn acting_as(self, who: &str) -> Self {
         Self {
@@ -135,7 +134,7 @@ impl Broker {
         }
     }
 
-    /// Sets when [`Broker::sweep`] and [`Broker::watch`] push orphans again.
+    /// Sets the time after which [`Broker::sweep`] and [`Broker::watch`] push orphans again.
     #[must_use]
     pub fn with_rescue(self, rescue: Rescue) -> Self {
         Self { rescue, ..self }

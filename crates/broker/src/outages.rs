@@ -10,58 +10,58 @@ use tokio::time::Instant;
 
 use crate::Error;
 
-/// An outage is over when no call has failed for this long; each time that it begins again, for twice as long.
+/// Time without a failed call after which an outage is over. It doubles each time that the outage begins again.
 const SETTLED: Duration = Duration::from_secs(2);
-/// The longest such time: who mended the server waits for the line that says so.
+/// Greatest such time: an operator waits for the line about the recovery.
 const SETTLED_MOST: Duration = Duration::from_secs(30);
-/// Calls that fail so soon after an outage is over begin it again: a server that comes and goes is one outage, and so is a
-/// call that fails now and then beside others that succeed.
+/// Time after the end of an outage in which a failure continues it. A server that comes and goes is one outage, and
+/// so is a call that fails sometimes while others succeed.
 const AGAIN: Duration = Duration::from_secs(15);
-/// Between two lines about an outage that goes on.
+/// Interval of log lines about an outage that continues.
 const REMIND: Duration = Duration::from_secs(60);
-/// A loop that has told nothing for so long has ended, and holds no outage open.
+/// Time without reports after which a loop has ended, and does not keep an outage open.
 const SILENT: Duration = Duration::from_secs(60);
-/// The most kinds of errors that are told apart in one outage; others count as one.
+/// Greatest number of error kinds that are counted separately in an outage; others count as one.
 const MOST: usize = 16;
-/// The most loops that are told apart: a process has about twenty.
+/// Greatest number of loops that are tracked: a process has about twenty.
 const MOST_LOOPS: usize = 100;
-/// The kind of the errors beyond them.
+/// Kind of all further errors.
 const OTHERS: &str = "others";
-/// The most characters of a message that tells a kind.
+/// Number of characters of a message that identify its kind.
 const KIND: usize = 200;
 
-/// The failures of the loops that share a connection. A success costs a look at a flag.
+/// The failures of the loops that share a connection. Reporting a success costs one read of a flag.
 #[derive(Debug, Default)]
 pub struct Outages {
     open: AtomicBool,
     outage: Mutex<Option<Outage>>,
 }
 
-/// Since the first failure.
+/// The state since the first failure.
 #[derive(Debug)]
 struct Outage {
     began: Instant,
     failed: Instant,
     told: Instant,
     errors: u64,
-    /// How many of each kind.
+    /// Number of errors of each kind.
     kinds: BTreeMap<String, u64>,
-    /// The loops whose last call failed, and when that was.
+    /// The loops whose last call failed, with its time.
     loops: BTreeMap<&'static str, Instant>,
-    /// After how long without a failure it is over.
+    /// Time without a failure after which the outage is over.
     settles: Duration,
-    /// Since when it is over.
+    /// Time at which the outage ended.
     over: Option<Instant>,
 }
 
 impl Outages {
     fn outage(&self) -> MutexGuard<'_, Option<Outage>> {
-        // No code that can panic runs under the lock.
+        // No code under the lock can panic.
         self.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call of the loop `operation` failed, and is going to be repeated. Logs the first failure of its kind, and
-    /// the count once a minute.
+    /// Reports a failed call of the loop `operation`, which will be repeated. Logs the first failure of each kind,
+    /// and the count once a minute.
     pub fn failed(&self, operation: &'static str, error: &Error) {
         self.failed_at(Instant::now(), operation, error);
     }
@@ -97,7 +97,7 @@ impl Outages {
         }
     }
 
-    /// A call of the loop succeeded. Logs the recovery when none of the loops fails any more.
+    /// Reports a successful call of the loop. Logs the recovery when no loop fails any more.
     pub fn succeeded(&self, operation: &'static str) {
         if self.open.load(Ordering::Relaxed) {
             self.succeeded_at(Instant::now(), operation);
@@ -121,7 +121,7 @@ impl Outages {
         self.open.store(false, Ordering::Relaxed);
     }
 
-    /// Tells how a call of the loop went, and gives its answer back.
+    /// Reports the outcome of a call of the loop, and returns its answer.
     ///
     /// # Errors
     /// That of the call.
@@ -148,7 +148,7 @@ impl Outage {
         }
     }
 
-    /// Whether it is over for so long that the next failure is of another one.
+    /// Returns whether the outage ended so long ago that the next failure begins another one.
     fn is_past(&self, now: Instant) -> bool {
         self.over.is_some_and(|over| now - over >= AGAIN)
     }
@@ -162,7 +162,7 @@ impl Outage {
     }
 }
 
-/// What errors have in common that come of one cause, whichever call meets it.
+/// Returns the kind of an error. Errors with one cause have one kind, whichever call meets it.
 fn kind(error: &Error) -> String {
     match error {
         Error::Call { source, .. } if source.is_io_error() || source.is_connection_dropped() => {

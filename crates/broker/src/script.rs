@@ -1,5 +1,5 @@
-//! The Lua scripts: one per verb, made of the files that each names at its top, with the names of the namespace's
-//! keys. What they do stands in their headers; how each is called, in the file of its verb.
+//! The Lua scripts: one for each verb, assembled from the files that each names at its top, with the names of the
+//! namespace's keys. Their headers document the contracts; the file of each verb has the call.
 
 mod answer;
 mod call;
@@ -32,34 +32,32 @@ use expand::{Top, expand};
 use files::text;
 pub use verb::{Schema, Verb};
 
-/// How each script begins: by this line a node of a cluster refuses keys of two slots, and a server without memory
+/// First line of each script. With it, a cluster's node refuses keys of two slots, and a server without memory
 /// refuses the call before it has written anything.
 const CHECKED: &str = "#!lua\n";
-/// How one begins that runs although the server's memory is full.
+/// First line of scripts that run although the server's memory is full.
 const ALLOW_OOM: &str = "#!lua flags=allow-oom\n";
 
-/// How long a reply waits to be fetched, in milliseconds (one hour): long enough for a client that
-/// reconnects, short enough that forgotten ones do not pile up.
+/// Time to live of a reply, in milliseconds (1 hour). A client can reconnect in this time, and forgotten replies do
+/// not pile up.
 pub(crate) const REPLY_TTL_MS: u64 = 3_600_000;
-/// Entries of events kept, more or less: 30,000 to a million events, in 5 to 40 MB.
+/// Approximate number of entries in the stream of events: 30,000 to a million events, in 5 to 40 MB.
 const MOST_EVENTS: u64 = 30_000;
-/// Between two looks at a job that waits for something no script tells of, in milliseconds.
+/// Interval of checks of a job that waits for an event that no script reports, in milliseconds.
 const LOOK_EVERY_MS: u64 = 5_000;
-/// After how long one looks at a job that an old worker may have taken, in milliseconds, where its type's
-/// migration does not say.
+/// Default time after which a job is checked that a legacy worker may have taken, in milliseconds.
 const WATCH_AFTER_MS: u64 = 30_000;
-/// How long a request to stop waits for the worker that runs the job, in milliseconds: far longer than
-/// between two looks of a live worker.
+/// Time to live of a cancellation for a running job's worker, in milliseconds. A live worker polls far more often.
 const STOP_TTL_MS: u64 = 60_000;
 
 impl Verb {
-    /// The script as it is sent, but for the names of keys, which are another namespace's elsewhere. One whose files do
-    /// not fit together, which a test finds, says so when it is called.
+    /// Returns the script without the names of keys, which differ by namespace. If its files do not fit together, the
+    /// script returns an error; a test prevents that.
     #[must_use]
     pub fn source(self, layout: Layout) -> &'static str {
         static MADE: [[OnceLock<String>; Verb::ALL.len()]; Layout::ALL.len()] =
             [const { [const { OnceLock::new() }; Verb::ALL.len()] }; Layout::ALL.len()];
-        // They stand in the order in which they are declared.
+        // The array is in the order of the declarations.
         MADE[layout as usize][self as usize].get_or_init(|| {
             expand(&self.file(), layout).unwrap_or_else(|fault| {
                 let fault = fault.to_string().replace(['\\', '\'', '\n'], " ");
@@ -68,7 +66,7 @@ impl Verb {
         })
     }
 
-    /// The line that stands before all others.
+    /// Returns the first line of the script.
     fn flags(self) -> &'static str {
         let file = self.file();
         let top = text(&file).map(|text| Top::read(&file, text));
@@ -81,13 +79,13 @@ impl Verb {
     }
 }
 
-/// Dead letters of one queue of actions kept, more or less.
+/// Approximate number of dead letters in a queue of actions.
 const MOST_DEAD: u64 = 10_000;
-/// How long failed and lost runs of an action are remembered, in milliseconds (one day): far longer than the
-/// longest pause between two.
+/// Time for which failed and lost runs of an action are counted, in milliseconds (1 day): far longer than the longest
+/// backoff.
 const TRIES_FOR_MS: u64 = 86_400_000;
 
-/// How jobs stand in the store: the same scripts work on all, with other constants and a few other files.
+/// Layout of jobs in the store. The same scripts serve all layouts, with other constants and a few other files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// A namespace of Hero.
@@ -97,10 +95,10 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Both.
+    /// All layouts.
     pub const ALL: [Self; 2] = [Self::Hero, Self::Context];
 
-    /// The layout of these keys.
+    /// Returns the layout of these keys.
     fn of(keys: &Hero) -> Self {
         match keys.context() {
             Some(_) => Self::Context,
@@ -108,8 +106,8 @@ impl Layout {
         }
     }
 
-    /// The constants that are not the same everywhere: the status of a job that waits for others, the field of its
-    /// output, and whether there are clients of old, who look for replies on other lists.
+    /// Returns the constants that differ by layout: the status of a job that waits for prerequisites, the field of
+    /// its output, and whether legacy clients use other reply lists.
     fn words(self) -> [(&'static str, &'static str); 3] {
         match self {
             Self::Hero => [
@@ -125,19 +123,20 @@ impl Layout {
         }
     }
 
-    /// Whether there is any use for a script of Hero's: no type of a context migrates, and none of its jobs is or was
-    /// one of Bananas.
+    /// Returns whether the layout needs a script of Hero's. Contexts have neither migrations nor imported jobs of
+    /// Bananas.
     fn has(self, verb: Verb) -> bool {
         self == Self::Hero || !matches!(verb, Verb::Migrate | Verb::TakeOver | Verb::GiveBack)
     }
 }
 
-/// All scripts: as they are, or altered.
+/// All scripts: the originals, or altered ones.
 #[derive(Debug, Clone, Default)]
 pub struct Scripts(Option<Arc<[[String; Verb::ALL.len()]]>>);
 
 impl Scripts {
-    /// The scripts of all layouts, each as `alter` makes it: tests break them on purpose and expect to be told.
+    /// Returns the scripts of all layouts, each altered by `alter`. Tests break scripts in this way, and expect a
+    /// failure.
     #[must_use]
     pub fn altered(alter: impl Fn(Verb, &str) -> String) -> Self {
         let of = |layout| Verb::ALL.map(|verb| alter(verb, verb.source(layout)));
@@ -151,26 +150,26 @@ impl Scripts {
         }
     }
 
-    /// The scripts for the keys of one namespace, or of one context.
+    /// Returns the scripts for the keys of one namespace, or of one context.
     pub(crate) fn named(&self, keys: &Hero) -> Named {
         let layout = Layout::of(keys);
         let constants = constants(keys.script_names(), layout);
         self.of(Schema::Hero, layout, constants)
     }
 
-    /// Those for jobs of Bananas.
+    /// Returns the scripts for jobs of Bananas.
     pub(crate) fn named_bananas(&self, keys: &Bananas) -> Named {
         let constants = constants(keys.script_names(), Layout::Hero);
         self.of(Schema::Bananas, Layout::Hero, constants)
     }
 
-    /// Those for actions of Nooble4.
+    /// Returns the scripts for actions of Nooble4.
     pub(crate) fn named_nooble(&self, names: &QueueManager) -> Named {
         let constants = constants(names.script_names(), Layout::Hero);
         self.of(Schema::Nooble, Layout::Hero, constants)
     }
 
-    /// Those for records and messages of contexts.
+    /// Returns the scripts for records and messages of contexts.
     pub(crate) fn named_context(&self) -> Named {
         let constants = constants(NodeKeys.script_names(), Layout::Hero);
         self.of(Schema::Context, Layout::Hero, constants)
@@ -187,7 +186,7 @@ impl Scripts {
     }
 }
 
-/// The names of keys and the bounds, as the scripts know them. A namespace holds no quotes.
+/// Returns the names of keys and the limits that scripts use. A namespace has no quotes in it.
 fn constants(keys: Vec<ScriptName>, layout: Layout) -> Constants {
     let tagged = keys.iter().any(|(_, key)| key.contains('{'));
     let keys = keys
@@ -222,7 +221,7 @@ fn ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The scripts of one namespace, to be sent by their digest. Each is made when it is first needed: who only submits
+/// The scripts of one namespace, called by digest. Each is assembled at its first use: a client that only submits
 /// needs three of fifty.
 #[derive(Debug, Clone)]
 pub(crate) struct Named(Arc<Making>);
@@ -237,7 +236,7 @@ struct Making {
 }
 
 impl Named {
-    /// Gives all scripts to the server, so that none has to be sent when it is first needed.
+    /// Loads all scripts to the server, so that their first calls need not send them.
     pub(crate) async fn load(&self, conn: &Conn) -> Result<(), Error> {
         let all = Verb::ALL.into_iter();
         let Making { schema, layout, .. } = &*self.0;

@@ -1,5 +1,5 @@
-//! A session: a connection, the names of one protocol's keys, its scripts, the clock and the replicas to wait for. The
-//! verbs of a protocol are methods of a type of its own over it.
+//! A session: a connection, the keys of one protocol, its scripts, the clock and the rule for replicas. The verbs of
+//! each protocol are methods of a type that wraps it.
 
 use redis::FromRedisValue;
 
@@ -10,14 +10,14 @@ use crate::error::{Error, keys_of};
 use crate::outages::Outages;
 use crate::script::Named;
 
-/// What the verbs of every protocol work with; cheap to clone. `K` has the names of keys.
+/// State that the verbs of every protocol share; cheap to clone. `K` builds the keys.
 #[derive(Debug, Clone)]
 pub struct Session<K> {
     pub(crate) conn: Conn,
     pub(crate) keys: K,
     pub(crate) scripts: Named,
     pub(crate) clock: Clock,
-    /// None: no replica is waited for.
+    /// Rule for replicas; `None`: calls do not wait for replicas.
     pub(crate) confirmed: Option<Confirmed>,
 }
 
@@ -32,47 +32,47 @@ impl<K> Session<K> {
         }
     }
 
-    /// Waits for replicas as `rule` says.
+    /// Sets the rule for replicas.
     pub(crate) fn acknowledge(&mut self, rule: Option<Acknowledge>) {
         self.confirmed = rule.map(Confirmed::new);
     }
 
-    /// Gives all scripts to the server, so that none has to be sent when it is first needed. Not needed for
-    /// more than that: a script that the server does not know is sent by the call.
+    /// Loads all scripts to the server, so that their first calls need not send them. This is optional: a call sends
+    /// its script if the server does not know it.
     ///
     /// # Errors
-    /// If the server does not take them.
+    /// The server does not accept them.
     pub async fn load(&self) -> Result<(), Error> {
         self.scripts.load(&self.conn).await
     }
 
-    /// The names in use.
+    /// Returns the keys.
     #[must_use]
     pub fn keys(&self) -> &K {
         &self.keys
     }
 
-    /// The connection in use.
+    /// Returns the connection.
     #[must_use]
     pub fn conn(&self) -> &Conn {
         &self.conn
     }
 
-    /// The failures over this connection, and those made from it.
+    /// Returns the failures over this connection and those opened from it.
     #[must_use]
     pub fn outages(&self) -> &Outages {
         self.conn.outages()
     }
 
-    /// The time that the scripts go by, in milliseconds since 1970.
+    /// Returns the time of the scripts' clock, in milliseconds since 1970.
     ///
     /// # Errors
-    /// If the server does not tell it.
+    /// The server does not answer.
     pub async fn now(&self) -> Result<u64, Error> {
         self.clock.now(&self.conn).await
     }
 
-    /// A command that is no script; an error names the verb and the keys.
+    /// Sends a command that is not a script. An error names the verb and the keys.
     pub(crate) async fn ask<T: FromRedisValue>(
         &self,
         verb: &'static str,
@@ -84,7 +84,7 @@ impl<K> Session<K> {
 }
 
 impl<K: Clone> Session<K> {
-    /// The same over a connection of its own.
+    /// Returns the same session over a separate connection.
     pub(crate) async fn dedicated(&self) -> Result<Self, Error> {
         let conn = self.conn.dedicated().await.map_err(Error::connect)?;
         Ok(Self {

@@ -101,7 +101,7 @@ fn named_engines() -> Result<Option<Vec<Engine>>, String> {
         .map(Some)
 }
 
-/// What all trials use.
+/// State that all trials share.
 struct Shared {
     runtime: Runtime,
     slowest: Slowest,

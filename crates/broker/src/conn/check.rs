@@ -1,29 +1,29 @@
-//! Whether a server may keep jobs: its version, and that it does not throw keys away.
+//! Requirements of a server: its version, and that it does not evict keys.
 
 use redis::aio::ConnectionLike;
 
 use super::{CALL_TIMEOUT, ConnectError, in_time, tls};
 use crate::error::passes;
 
-/// The oldest major version: scripts with flags and `BLMPOP` came with Redis 7.
+/// Oldest supported major version: scripts with flags and `BLMPOP` need Redis 7.
 const OLDEST: u64 = 7;
 
-/// Why a server is not fit to keep jobs, and what to do.
+/// The reason why a server is not suitable for jobs, with a remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unfit {
-    /// Too old.
+    /// The version is too old.
     #[error(
         "it runs Redis {0}, and {OLDEST}.0 is the oldest that works: upgrade it, or take Valkey"
     )]
     TooOld(String),
-    /// It deletes keys when memory runs out, and with them jobs.
+    /// The server evicts keys when memory runs out, and jobs with them.
     #[error(
         "its maxmemory-policy is `{0}`, which deletes jobs when memory runs out: \
          run `CONFIG SET maxmemory-policy noeviction` on it, and set the same in its configuration file"
     )]
     Evicts(String),
-    /// It does not say what it is.
+    /// The server does not answer `INFO`.
     #[error(
         "it does not answer INFO as a Redis server does ({0}): is it one, and may this user run INFO?"
     )]
@@ -31,7 +31,7 @@ pub enum Unfit {
 }
 
 impl Unfit {
-    /// Whether that version of Redis is too old.
+    /// Returns whether a version of Redis is too old.
     pub(crate) fn is_too_old(version: &str) -> bool {
         let major = version.split('.').next();
         let major = major.and_then(|major| major.parse::<u64>().ok());
@@ -39,10 +39,10 @@ impl Unfit {
     }
 }
 
-/// What a server says about itself.
+/// The server's answer to `INFO`.
 pub(super) struct About(String);
 
-/// Asks a server about itself.
+/// Queries a server's version and settings.
 pub(super) async fn ask(
     connection: &mut (impl ConnectionLike + Send),
     place: &str,
@@ -70,12 +70,12 @@ pub(super) async fn ask(
 }
 
 impl About {
-    /// Whether it is a node of a cluster.
+    /// Returns whether the server is a node of a cluster.
     pub(super) fn is_cluster(&self) -> bool {
         self.field("cluster_enabled") == Some("1")
     }
 
-    /// Refuses a server that would lose jobs, and one that is still loading its data.
+    /// Returns an error for a server that would lose jobs, and for one that is still loading its data.
     pub(super) fn fit(&self, place: &str) -> Result<(), ConnectError> {
         let place = place.to_owned();
         if self.field("loading") == Some("1") {

@@ -1,4 +1,4 @@
-//! One connection to one address: login, TLS and how long that may take. Which address is not decided here.
+//! A single connection to one address: login, TLS and timeouts. The caller chooses the address.
 
 use std::time::Duration;
 
@@ -13,26 +13,26 @@ use super::target::{Server, TargetError};
 use super::tls::Tls;
 use crate::error::timed_out;
 
-/// How long a connection to the server that has the data may take to be made.
+/// Timeout for connecting to the server that has the data.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What our connections are called.
+/// Name of Meshwork's connections in `CLIENT LIST`.
 pub(crate) const CLIENT_NAME: &str = "meshwork";
 
-/// What connections to all servers of one kind have in common.
+/// Settings that connections to all servers of one kind share.
 #[derive(Clone)]
 pub(super) struct Dial {
     login: RedisConnectionInfo,
     tls: Option<TlsCertificates>,
-    /// Where the authorities are in a file.
+    /// TLS with authorities of a file, if one was given.
     own: Option<Tls>,
 }
 
 impl Dial {
-    /// As `server` says, its certificates read.
+    /// Returns the settings of `server`, with its certificates read.
     pub(super) fn new(server: &Server) -> Result<Self, TargetError> {
-        // The redis crate leaves the choice of cryptography open and panics where nobody made it. A choice
-        // that the program made stands.
+        // The redis crate does not choose a provider of cryptography, and panics without one. A provider that the
+        // program has installed stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let unusable =
             |why: String| TargetError::Url(format!("its certificates cannot be used ({why})"));
@@ -42,30 +42,30 @@ impl Dial {
             own: tls.as_ref().map_or(Ok(None), Tls::new).map_err(unusable)?,
             tls,
         };
-        // Certificates that cannot be used are told now, and not as a connection that fails.
+        // Unusable certificates are reported here, rather than as a failed connection.
         dial.client(&server.nodes[0])
             .map_err(|e| unusable(e.to_string()))?;
         Ok(dial)
     }
 
-    /// With another login.
+    /// Returns the same settings with another login.
     pub(super) fn with_login(&self, login: RedisConnectionInfo) -> Self {
         let (tls, own) = (self.tls.clone(), self.own.clone());
         Self { login, tls, own }
     }
 
-    /// With another database.
+    /// Returns the same settings with another database.
     pub(super) fn in_database(&self, database: u32) -> Self {
         self.with_login(self.login.clone().set_db(i64::from(database)))
     }
 
-    /// The selected database.
+    /// Returns the selected database.
     pub(super) fn db(&self) -> i64 {
         self.login.db()
     }
 
-    /// A new connection. It has no time limit on replies, which would end a command that waits, and its
-    /// connection.
+    /// Opens a connection. It has no timeout for replies, which would end blocking commands and the connection with
+    /// them.
     pub(super) async fn connect(
         &self,
         addr: &ConnectionAddr,
@@ -94,12 +94,12 @@ impl Dial {
         let stream = tls.connect(host, port).await?;
         let made = MultiplexedConnection::new_with_config(&self.login, stream, config);
         let (connection, driver) = made.await?;
-        // It ends with the last clone of the connection.
+        // The task ends with the last clone of the connection.
         tokio::spawn(driver);
         Ok(connection)
     }
 
-    /// A new connection that hears what others publish.
+    /// Opens a connection that receives published messages.
     pub(super) async fn ear(&self, addr: &ConnectionAddr, within: Duration) -> RedisResult<Ear> {
         let made = async {
             let Some((tls, host, port)) = self.own(addr) else {
@@ -111,7 +111,7 @@ impl Dial {
         made.unwrap_or_else(|_| Err(timed_out())).map(Ear::server)
     }
 
-    /// Where the way leads over TLS with authorities of ours.
+    /// Returns the TLS settings and the address, if the address needs TLS with authorities of a file.
     fn own<'a>(&'a self, addr: &'a ConnectionAddr) -> Option<(&'a Tls, &'a str, u16)> {
         match addr {
             ConnectionAddr::TcpTls {
@@ -137,23 +137,23 @@ impl Dial {
     }
 }
 
-/// Tells the server our name, so that those who wait on lists can be told apart in `CLIENT LIST`.
+/// Sets the name of the connection, which identifies Meshwork's blocked clients in `CLIENT LIST`.
 pub(super) fn introduction() -> redis::Cmd {
     let mut set = redis::cmd("CLIENT");
     set.arg("SETNAME").arg(CLIENT_NAME);
     set
 }
 
-/// Says it over a connection.
+/// Sends the name over a connection.
 pub(super) async fn introduce(connection: &mut MultiplexedConnection) -> RedisResult<()> {
     match introduction().query_async::<()>(connection).await {
         Err(error) if error.is_io_error() || error.is_timeout() => Err(error),
-        // A user who may not say it, or a server that loads, is no reason to stay away.
+        // A missing right, or a server that is loading, does not prevent the connection.
         _ => Ok(()),
     }
 }
 
-/// Another server of the same kind as `addr`.
+/// Returns the address of another server of the same kind as `addr`.
 pub(super) fn beside(addr: &ConnectionAddr, host: String, port: u16) -> ConnectionAddr {
     match addr {
         ConnectionAddr::TcpTls { insecure, .. } => ConnectionAddr::TcpTls {

@@ -1,6 +1,6 @@
-//! A data directory with the embedded engine: in this process if it owns the directory, else through the
-//! owner's socket. When the owner goes away, whoever notices first opens the directory again and is the
-//! next owner, or attaches to it. The engine itself is not here.
+//! A data directory with the embedded engine: in this process if it owns the directory, else through the owner's
+//! socket. When the owner exits, the first process that notices opens the directory again. It becomes the next owner,
+//! or attaches to it. The engine itself is in another crate.
 
 mod reply;
 mod session;
@@ -22,32 +22,32 @@ use session::Sessions;
 
 /// The shared connection of one process to one data directory.
 ///
-/// Nothing here is held over an await by the future of a caller: one that is not polled for a while would
-/// hold up all others, perhaps the one that it waits for itself.
+/// No future of a caller holds a lock across an await here. A future that is not polled for a while would block all
+/// others, perhaps one that it waits for.
 struct Directory {
     path: PathBuf,
     options: Options,
     database: u32,
-    /// The runtime that serves the socket if this process is the owner: a takeover may be noticed on
-    /// another one, which does not live as long.
+    /// Runtime that serves the socket if this process is the owner. A caller that notices the takeover may run on
+    /// another runtime with a shorter life.
     runtime: tokio::runtime::Handle,
     way: RwLock<Way>,
-    /// Held by the one task that looks for the owner.
+    /// Lock of the only task that searches for the owner.
     finding: tokio::sync::Mutex<()>,
 }
 
-/// How the data is reached at the moment.
+/// The current connection to the data.
 #[derive(Clone)]
 enum Way {
-    /// The engine runs here.
+    /// The engine runs in this process.
     Here(Arc<Here>),
-    /// It runs in another process.
+    /// The engine runs in another process.
     There(Arc<There>),
 }
 
 struct Here {
     sessions: Sessions,
-    /// Given back when the last call that goes this way has ended, to whichever database.
+    /// Released after the last call in this way has ended, whatever its database.
     owner: Arc<Owner>,
 }
 
@@ -76,16 +76,16 @@ pub(super) async fn open(path: &Path, options: Options) -> Result<Conn, ConnectE
     Ok(Conn::new(Shared(Arc::new(directory))))
 }
 
-/// An engine in this process.
+/// Returns a connection to an engine in this process.
 pub(super) fn in_memory(handle: &Handle) -> Conn {
     Conn::new(Sessions::new(handle, 0))
 }
 
-/// How often in a row an owner may go away while we attach to it: commands that come and go all at once are
-/// not that many.
+/// Number of owners in a row that may exit while this process attaches. Many commands that start and exit together
+/// stay below it.
 const FIND_TRIES: usize = 20;
 
-/// How often in a row an owner may go away under one look at the data.
+/// Number of owners in a row that may exit during one read.
 const LOOK_AGAIN: usize = 5;
 
 type FindError = Box<dyn std::error::Error + Send + Sync>;
@@ -107,7 +107,7 @@ impl Way {
                 Ok(connection) => {
                     return Ok(Self::There(Arc::new(There { socket, connection })));
                 }
-                // It answered, and has gone since.
+                // The owner answered, and has exited since.
                 Err(error) if tries > 0 => tracing::debug!(%error, "the owner went away"),
                 Err(error) => return Err(error.into()),
             }
@@ -115,7 +115,7 @@ impl Way {
     }
 }
 
-/// A connection to the owner. It has no time limit of its own: commands that wait use such ones too.
+/// Opens a connection to the owner. It has no timeout, because blocking commands use such connections too.
 async fn connect(socket: &Socket, database: u32) -> RedisResult<MultiplexedConnection> {
     let stream = socket.connect().await?;
     let config = AsyncConnectionConfig::new().set_response_timeout(None);
@@ -127,7 +127,7 @@ async fn connect(socket: &Socket, database: u32) -> RedisResult<MultiplexedConne
     Ok(connection)
 }
 
-/// A connection to the owner that hears what others publish.
+/// Opens a connection to the owner that receives published messages.
 async fn hear(socket: &Socket) -> RedisResult<Ear> {
     let stream = socket.connect().await?;
     let info = RedisConnectionInfo::default();
@@ -136,12 +136,12 @@ async fn hear(socket: &Socket) -> RedisResult<Ear> {
 }
 
 impl Directory {
-    /// Another database of the same engine.
+    /// Returns a connection to another database of the same engine.
     async fn in_database(&self, database: u32) -> RedisResult<Self> {
         let way = match self.way() {
             Way::Here(here) => {
                 let sessions = here.sessions.in_database(database);
-                // A database that is not there is told now.
+                // A database that does not exist is reported here.
                 sessions.call(&redis::cmd("PING")).await?;
                 let owner = Arc::clone(&here.owner);
                 Way::Here(Arc::new(Here { sessions, owner }))
@@ -195,13 +195,13 @@ impl Directory {
         }
     }
 
-    /// Whether `answer` is the error of an owner that went away; if so, who is the owner now has been found
-    /// out, or this process is it.
+    /// Returns whether `answer` is the error of an owner that exited. If so, the next owner has been found, or is
+    /// this process.
     async fn recovered<T>(self: &Arc<Self>, answer: &RedisResult<T>) -> bool {
         let gone = matches!(answer, Err(e) if e.is_io_error() || e.is_unrecoverable_error());
         if gone {
             let directory = Arc::clone(self);
-            // A task of its own, which goes on whether or not the caller is polled.
+            // A separate task continues whether or not the caller is polled.
             let found = self
                 .runtime
                 .spawn(async move { directory.find_again().await });
@@ -212,7 +212,7 @@ impl Directory {
         gone
     }
 
-    /// What `send` is answered; a look at the data goes on over the new way when the owner goes away.
+    /// Returns the answer to `send`; reads are repeated over the new connection when the owner exits.
     async fn answered<T, F: Future<Output = RedisResult<T>>>(
         self: &Arc<Self>,
         looks: bool,
@@ -233,7 +233,7 @@ impl Directory {
         let Way::There(there) = self.way() else {
             return;
         };
-        // Somebody else may have found the new way meanwhile.
+        // Another caller may have found the new owner already.
         let ping = redis::cmd("PING");
         let mut connection = there.connection.clone();
         let ping = ping.query_async::<Value>(&mut connection);

@@ -1,4 +1,4 @@
-//! A connection that hears what others publish. It does not come back when it breaks: whoever listens makes another.
+//! Subscriptions to channels. A broken connection is not reconnected: the caller opens another one.
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -8,10 +8,10 @@ use redis::aio::PubSub;
 
 use super::{CALL_TIMEOUT, gone, in_time};
 
-/// A connection that listens to channels.
+/// A connection that subscribes to channels.
 pub struct Ear(Kind);
 
-/// What was published.
+/// A published message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heard {
     /// The channel.
@@ -34,18 +34,18 @@ impl Ear {
         Self(Kind::Engine(session))
     }
 
-    /// Listens to a channel from when it returns.
+    /// Subscribes to a channel; the subscription is active when this returns.
     ///
     /// # Errors
-    /// If the connection is gone, or the user may not.
+    /// The connection is broken, or the user lacks the right.
     pub async fn listen(&mut self, channel: &str) -> RedisResult<()> {
         self.say("SUBSCRIBE", channel).await
     }
 
-    /// Listens to a channel no more.
+    /// Unsubscribes from a channel.
     ///
     /// # Errors
-    /// If the connection is gone.
+    /// The connection is broken.
     pub async fn leave(&mut self, channel: &str) -> RedisResult<()> {
         self.say("UNSUBSCRIBE", channel).await
     }
@@ -69,10 +69,10 @@ impl Ear {
         }
     }
 
-    /// Returns when something was said on a channel. It may also return for nothing.
+    /// Returns the next message. It may also return `None` without one.
     ///
     /// # Errors
-    /// If the connection is gone.
+    /// The connection is broken.
     pub async fn heard(&mut self) -> RedisResult<Option<Heard>> {
         let gone = || gone("nothing more is heard");
         match &mut self.0 {
@@ -91,7 +91,7 @@ impl Ear {
     }
 }
 
-/// What a push of the engine says, if it is not about the listening itself.
+/// Returns the message in a push of the engine, unless the push confirms a subscription.
 fn published(push: Reply) -> Option<Heard> {
     let (Reply::Push(parts) | Reply::Array(parts)) = push else {
         return None;

@@ -1,5 +1,5 @@
-//! The way to the data: a server ([`remote`], found by [`locate`]) or the embedded engine ([`directory`]),
-//! behind one type that the `redis` crate takes for a connection. What is sent over it is the verbs' business.
+//! Connections to the data: a server ([`remote`], found by [`locate`]) or the embedded engine ([`directory`]), behind
+//! one type that implements the `redis` crate's connection. The verbs decide what is sent.
 
 mod check;
 mod dial;
@@ -29,8 +29,8 @@ pub use ear::{Ear, Heard};
 pub(crate) use target::Security;
 pub use target::{Server, Target, TargetError, TlsFiles};
 
-/// How long a command that does not block may take, reconnecting included: while the server is down a call
-/// would else hang through all retries.
+/// Timeout of a command that does not block, with reconnects. Without it, a call would hang through all retries while
+/// the server is down.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 async fn in_time<T>(
@@ -45,13 +45,12 @@ async fn in_time<T>(
     }
 }
 
-/// What a call says whose connection leads nowhere any more: whether it took effect is not known.
+/// Returns the error of a call whose connection was lost. It is unknown whether the call took effect.
 fn gone(why: &'static str) -> RedisError {
     (ErrorKind::Io, why).into()
 }
 
-/// What only looks, and may be asked again whether or not it was carried out. What changes something is for
-/// the caller to repeat.
+/// Commands that only read, and are repeated automatically. Callers repeat the others.
 const READS: [&[u8]; 11] = [
     b"GET",
     b"HGET",
@@ -70,13 +69,13 @@ fn only_looks(cmd: &Cmd) -> bool {
     matches!(cmd.args_iter().next(), Some(Arg::Simple(name)) if READS.contains(&name))
 }
 
-/// What carries commands to the data and replies back. The seam between the verbs and the engines; tests
-/// put a faulty one in.
+/// Carries commands to the data and replies back: the interface between verbs and engines. Tests use it to inject
+/// faults.
 pub trait Transport: Send + Sync + 'static {
     /// Sends one command that does not block.
     fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value>;
 
-    /// Sends several at once and returns `count` replies from the one at `offset` on.
+    /// Sends several commands at once and returns `count` replies from the one at `offset` on.
     fn call_many<'a>(
         &'a self,
         pipeline: &'a Pipeline,
@@ -84,13 +83,13 @@ pub trait Transport: Send + Sync + 'static {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>>;
 
-    /// A connection of its own for a command that waits: it has no time limit, and holds nobody else up.
+    /// Opens a separate connection for blocking commands. It has no timeout, and delays no other calls.
     fn dedicated(&self) -> BoxFuture<'_, RedisResult<Conn>>;
 
-    /// A connection of its own that hears what others publish.
+    /// Opens a separate connection that receives published messages.
     fn ear(&self) -> BoxFuture<'_, RedisResult<Ear>>;
 
-    /// A connection to another database of the same store. Default: there is none.
+    /// Opens a connection to another database of the same store. Default: an error.
     fn in_database(&self, _: u32) -> BoxFuture<'_, RedisResult<Conn>> {
         let error = (
             ErrorKind::InvalidClientConfig,
@@ -99,7 +98,7 @@ pub trait Transport: Send + Sync + 'static {
         Box::pin(std::future::ready(Err(error.into())))
     }
 
-    /// The selected database.
+    /// Returns the selected database.
     fn db(&self) -> i64 {
         0
     }
@@ -113,7 +112,7 @@ pub struct Conn {
 }
 
 impl Conn {
-    /// A connection over `transport`.
+    /// Returns a connection over `transport`.
     #[must_use]
     pub fn new(transport: impl Transport) -> Self {
         Self {
@@ -122,12 +121,12 @@ impl Conn {
         }
     }
 
-    /// Connects to `target` and makes sure that what answers there is fit to keep jobs. In a cluster, the
-    /// connection leads to the node that keeps `namespace`, wherever it moves.
+    /// Connects to `target` and checks that the server is suitable for jobs. In a cluster, the connection follows the
+    /// node that owns the slot of `namespace`.
     ///
     /// # Errors
-    /// If nobody answers, the credentials are refused, the server would lose jobs ([`Unfit`]), or it
-    /// belongs to a cluster and the namespace has no hash tag.
+    /// The server does not answer, refuses the credentials, or would lose jobs ([`Unfit`]); or it belongs to a
+    /// cluster and the namespace has no hash tag.
     pub async fn open(target: &Target, namespace: &Namespace) -> Result<Self, ConnectError> {
         match target {
             Target::Server(server) => remote::connect(server, namespace).await,
@@ -140,7 +139,7 @@ impl Conn {
         }
     }
 
-    /// Connects to `target` without asking whether it is fit: to find out what is wrong with it.
+    /// Connects to `target` without checks, for diagnosis.
     pub(crate) async fn reach(
         target: &Target,
         namespace: &Namespace,
@@ -151,26 +150,26 @@ impl Conn {
         }
     }
 
-    /// Connects to an engine that runs in this process.
+    /// Connects to an engine in this process.
     #[must_use]
     pub fn embedded(engine: &Handle) -> Self {
         directory::in_memory(engine)
     }
 
-    /// A connection of its own for a command that waits.
+    /// Opens a separate connection for blocking commands.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// The connection cannot be opened.
     pub async fn dedicated(&self) -> RedisResult<Self> {
         let conn = self.transport.dedicated().await?;
         let outages = Arc::clone(&self.outages);
         Ok(Self { outages, ..conn })
     }
 
-    /// A connection to the database of this number, of the same store: this one if it is there already.
+    /// Returns a connection to the database of this number in the same store; this one, if it has that database.
     ///
     /// # Errors
-    /// If it cannot be made, or the store has fewer databases.
+    /// The connection cannot be opened, or the store has fewer databases.
     pub async fn in_database(&self, database: u32) -> RedisResult<Self> {
         if self.transport.db() == i64::from(database) {
             return Ok(self.clone());
@@ -180,16 +179,16 @@ impl Conn {
         Ok(Self { outages, ..conn })
     }
 
-    /// What fails over this connection, and those made from it.
+    /// Returns the failures over this connection and those opened from it.
     #[must_use]
     pub fn outages(&self) -> &Outages {
         &self.outages
     }
 
-    /// A connection of its own that hears what others publish.
+    /// Opens a separate connection that receives published messages.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// The connection cannot be opened.
     pub async fn ear(&self) -> RedisResult<Ear> {
         self.transport.ear().await
     }
@@ -220,8 +219,8 @@ impl redis::aio::ConnectionLike for Conn {
     }
 }
 
-/// Kinds of system errors that the same try meets again: a certificate is refused, the address cannot be, or this user
-/// may not open the socket.
+/// System errors that another try meets again: a refused certificate, an invalid address, or a socket that this user
+/// may not open.
 const LASTING: [io::ErrorKind; 3] = [
     io::ErrorKind::InvalidData,
     io::ErrorKind::InvalidInput,
@@ -229,9 +228,9 @@ const LASTING: [io::ErrorKind; 3] = [
 ];
 
 impl ConnectError {
-    /// Returns whether another try may succeed a little later: nobody answers, the name does not resolve (those of
-    /// containers are gone while they restart), the server is loading its data, or roles are changing. Credentials,
-    /// databases, certificates and servers that are refused stay refused.
+    /// Returns whether another try may succeed later: no answer, a name that does not resolve, a server that is
+    /// loading, or a change of roles. (Names of containers disappear while they restart.) Refused credentials,
+    /// databases, certificates and servers are permanent.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         match self {
@@ -246,7 +245,7 @@ impl ConnectError {
         }
     }
 
-    /// Of a connection for the keys of another system, whose first part is its prefix.
+    /// Adapts the error to a connection for the keys of another system, whose first part is its prefix.
     pub(crate) fn of_prefix(self) -> Self {
         match self {
             Self::Untagged {
@@ -261,41 +260,41 @@ impl ConnectError {
     }
 }
 
-/// The kind of the system error that the redis crate keeps in an `Arc`.
+/// Returns the kind of the system error that the redis crate keeps in an `Arc`.
 fn io_kind(cause: &(dyn std::error::Error + 'static)) -> Option<io::ErrorKind> {
     let cause = cause.downcast_ref::<Arc<dyn std::error::Error + Send + Sync>>()?;
     Some(cause.downcast_ref::<io::Error>()?.kind())
 }
 
-/// Why there is no connection.
+/// The reason why a connection failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The place was named wrongly.
+    /// The target is not valid.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// Nobody answers there.
+    /// The server does not answer.
     #[error("no answer from {place}: {source}; is the server running, and is the address right?")]
     Unreachable {
-        /// Where, without secrets.
+        /// The server, without secrets.
         place: String,
-        /// What the connection said.
+        /// Error of the connection.
         source: redis::RedisError,
     },
-    /// Server and client do not agree on TLS.
+    /// The TLS handshake failed.
     #[error("no TLS connection to {place}: {reason}")]
     Tls {
-        /// Where, without secrets.
+        /// The server, without secrets.
         place: String,
-        /// Why not, and what to do.
+        /// The reason, with a remedy.
         reason: String,
     },
-    /// It has fewer databases.
+    /// The server has fewer databases.
     #[error("{place} has no such database; look at the number at the end of the URL")]
     NoDatabase {
-        /// Where, without secrets.
+        /// The server, without secrets.
         place: String,
-        /// What the connection said.
+        /// Error of the connection.
         source: redis::RedisError,
     },
     /// The data directory cannot be opened.
@@ -303,42 +302,42 @@ pub enum ConnectError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// Why not, and what to do.
+        /// The reason, with a remedy.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The server was started a moment ago.
+    /// The server is still loading its data.
     #[error("{place} is still loading its data from disk; try again when it has")]
     Loading {
-        /// Where, without secrets.
+        /// The server, without secrets.
         place: String,
     },
-    /// The server does not let us in.
+    /// The server refuses the credentials.
     #[error("{place} refuses the credentials: {reason}; check user and password in the URL")]
     Refused {
-        /// Where, without secrets.
+        /// The server, without secrets.
         place: String,
-        /// What the server said.
+        /// Message of the server.
         reason: String,
     },
-    /// The server answers, but is not fit to keep jobs.
+    /// The server is not suitable for jobs.
     #[error("{place} cannot be used: {reason}")]
     Unfit {
-        /// Where, without secrets.
+        /// The server, without secrets.
         place: String,
-        /// Why not, and what to do.
+        /// The reason, with a remedy.
         reason: Unfit,
     },
-    /// A cluster would spread the keys of the namespace over its nodes.
+    /// The server is a cluster, which would spread the keys of the namespace over its nodes.
     #[error(
         "{place} is a Redis Cluster, where all keys of a namespace must share a slot: \
          give it a hash tag, as in {option} '{{{namespace}}}'"
     )]
     Untagged {
-        /// Where, without secrets.
+        /// The server, without secrets.
         place: String,
         /// The namespace.
         namespace: String,
-        /// The command's option for it.
+        /// Option of the command that sets the namespace.
         option: &'static str,
     },
 }

@@ -1,5 +1,5 @@
-//! A Redis or Valkey server over a socket: one connection for all commands that do not block, which comes
-//! back by itself, wherever the data is then, and dedicated ones for those that do.
+//! A Redis or Valkey server over a socket: one shared connection for commands that do not block, and dedicated ones
+//! for blocking commands. The shared one is reconnected automatically, wherever the data is then.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -20,17 +20,16 @@ use super::{CALL_TIMEOUT, Conn, ConnectError, Ear, Transport, check, gone, only_
 use crate::backoff::Backoff;
 use crate::error::{is_elsewhere, passes, timed_out};
 
-/// For how long a lost connection is looked for until those who wait for it are told: they may have
-/// something better to do, and the next call looks again.
+/// Time for which a reconnect is tried before waiting callers get an error. The next call tries again.
 const ROUND: Duration = Duration::from_secs(3);
-/// For how long a call is repeated that a server refused before it did anything, since the data is on its
-/// way to another one or being loaded: a failover that goes well is over by then.
+/// Time for which a call is repeated that the server refused before it did anything, because the data is moving or
+/// being loaded. A normal failover takes less.
 const REPEAT_FOR: Duration = Duration::from_secs(2);
-/// After how long without an answer it is asked whether the data is still there: a server that hangs does
-/// not close its connections when another one takes its place.
+/// Time without an answer after which the location of the data is checked. A hanging server does not close its
+/// connections when another one replaces it.
 const DOUBT: Duration = Duration::from_secs(1);
 
-/// Connects to a server and makes sure that it is fit to keep jobs.
+/// Connects to a server and checks that it is suitable for jobs.
 pub(super) async fn connect(server: &Server, namespace: &Namespace) -> Result<Conn, ConnectError> {
     let place = server.place();
     let refused = |e| refused(server, e);
@@ -48,8 +47,7 @@ pub(super) async fn connect(server: &Server, namespace: &Namespace) -> Result<Co
     Ok(Shared::conn(locator, found))
 }
 
-/// Connects to a server, whatever it is like. Where the namespace fits into no slot of a cluster, any node
-/// will do.
+/// Connects to a server without checks. If the namespace has no hash tag, any node of a cluster is used.
 pub(super) async fn reach(server: &Server, namespace: &Namespace) -> Result<Conn, ConnectError> {
     let place = server.place();
     let refused = |e| refused(server, e);
@@ -80,7 +78,7 @@ fn refused(server: &Server, error: RedisError) -> ConnectError {
             reason: text,
         };
     }
-    // The words of the client: the server's own are in other versions others.
+    // These are the client's words; the server's differ by version.
     if text.contains("refused to switch database") {
         return ConnectError::NoDatabase {
             place,
@@ -91,7 +89,7 @@ fn refused(server: &Server, error: RedisError) -> ConnectError {
         return ConnectError::Tls { place, reason };
     }
     if server.security().encrypted {
-        // A server that speaks no TLS there does not answer.
+        // A server without TLS on this port does not answer.
         place.push_str(" over TLS");
     }
     ConnectError::Unreachable {
@@ -100,22 +98,22 @@ fn refused(server: &Server, error: RedisError) -> ConnectError {
     }
 }
 
-/// The shared connection, and where it leads.
+/// The shared connection, and its server.
 struct Remote {
     locator: Locator,
-    /// Connections live on the runtime that made the first one: one that a call makes on another runtime
-    /// would end with that.
+    /// Runtime of the connections: that of the first one. A connection opened on another call's runtime would end
+    /// with that runtime.
     runtime: tokio::runtime::Handle,
     link: watch::Sender<Link>,
-    /// Whether somebody asks at the moment where the data is.
+    /// True while a task checks the location of the data.
     in_doubt: AtomicBool,
 }
 
 #[derive(Clone)]
 struct Link {
-    /// Connections so far.
+    /// Number of connections so far.
     number: u64,
-    /// How often the data has come to be on another server.
+    /// Number of times that the data moved to another server.
     moves: u64,
     addr: ConnectionAddr,
     state: State,
@@ -124,13 +122,13 @@ struct Link {
 #[derive(Clone)]
 enum State {
     Up(MultiplexedConnection),
-    /// A task looks for it.
+    /// A task reconnects.
     Mending,
-    /// It was not found.
+    /// The reconnect failed.
     Down(RedisError),
 }
 
-/// A connection that is there.
+/// An open connection.
 struct Up {
     number: u64,
     moves: u64,
@@ -150,15 +148,15 @@ impl Link {
     }
 }
 
-/// What an answer says about the connection.
+/// The meaning of an answer for the connection.
 enum Sign {
-    /// It is what the caller asked for.
+    /// A regular answer.
     Answer,
-    /// The connection is broken; whether the call took effect is not known.
+    /// The connection is broken. It is unknown whether the call took effect.
     Broken,
-    /// Nothing was done: the data is on another server.
+    /// The call did nothing: the data is on another server.
     Elsewhere,
-    /// Nothing was done: the server is loading, or a slot is on its way.
+    /// The call did nothing: the server is loading, or the slot is moving.
     Later,
 }
 
@@ -174,7 +172,7 @@ impl Sign {
 }
 
 impl Remote {
-    /// Sends something until it is answered, as far as it may be repeated.
+    /// Sends a call until it is answered, as far as it may be repeated.
     async fn answered<T, F: Future<Output = RedisResult<T>>>(
         self: &Arc<Self>,
         repeatable: bool,
@@ -199,7 +197,7 @@ impl Remote {
         }
     }
 
-    /// Sends something once, and says over which connection.
+    /// Sends a call once, and returns the number of its connection.
     async fn once<T, F: Future<Output = RedisResult<T>>>(
         self: &Arc<Self>,
         until: Instant,
@@ -214,11 +212,11 @@ impl Remote {
                 Err(_) => return (None, Err(timed_out())),
             },
         };
-        // It stays where it is: it is large, and would be copied.
+        // The future is pinned here, because it is large and would be copied.
         let sent = pin!(send(up.connection));
         let sent = timeout_at(until, sent);
         let answer = tokio::select! {
-            // An answer that is there counts, wherever the data is now.
+            // An answer that has arrived counts, wherever the data is now.
             biased;
             answer = sent => answer.unwrap_or_else(|_| Err(timed_out())),
             () = self.doubted(up.number, up.moves) => {
@@ -228,7 +226,7 @@ impl Remote {
         (Some(up.number), answer)
     }
 
-    /// The next connection, after one that was lost.
+    /// Waits for the next connection after a lost one.
     async fn mended(self: &Arc<Self>) -> RedisResult<Up> {
         let mut links = self.link.subscribe();
         let mut waited = false;
@@ -250,7 +248,7 @@ impl Remote {
         }
     }
 
-    /// Looks for a new connection in place of that number, unless somebody does.
+    /// Starts a reconnect in place of the connection with this number, unless one is running.
     fn mend(self: &Arc<Self>, number: u64) {
         let begun = self.link.send_if_modified(|link| {
             let begins = link.number == number && !matches!(link.state, State::Mending);
@@ -260,7 +258,7 @@ impl Remote {
             begins
         });
         if begun {
-            // A task of its own, which goes on whether or not the caller is polled.
+            // A separate task continues whether or not the caller is polled.
             self.runtime.spawn(Arc::clone(self).find_again());
         }
     }
@@ -293,7 +291,7 @@ impl Remote {
         });
     }
 
-    /// Returns when the data has moved since `moves`, and finds that out for a call that is not answered.
+    /// Returns when the data has moved since `moves`; checks this for a call without an answer.
     async fn doubted(self: &Arc<Self>, number: u64, moves: u64) {
         match self.locator.is_fixed() {
             true => std::future::pending().await,
@@ -301,7 +299,7 @@ impl Remote {
         }
     }
 
-    /// The same, where the data can move.
+    /// Does the same where the data can move.
     async fn found_out(self: &Arc<Self>, number: u64, moves: u64) {
         let mut links = self.link.subscribe();
         loop {
@@ -351,7 +349,7 @@ impl Dedicate for Remote {
     }
 }
 
-/// What a dedicated connection knows of its origin.
+/// The origin of a dedicated connection.
 struct Branch {
     remote: Arc<Remote>,
     addr: ConnectionAddr,
@@ -374,7 +372,7 @@ impl Dedicate for Branch {
         Box::pin(async move {
             let mut links = self.remote.link.subscribe();
             let elsewhere = |link: &Link| link.moves != self.moves && link.addr != self.addr;
-            // The sender is in `remote`, which is there.
+            // The sender is in `remote`, which is alive.
             let _ = links.wait_for(elsewhere).await;
         })
     }
@@ -447,7 +445,8 @@ impl Transport for Shared {
     }
 }
 
-/// Some verbs pass over errors of single keys; what a server refuses for the time being, it refuses for all.
+/// Some verbs ignore errors of single keys. This function returns an error that the server has for all keys alike,
+/// such as during a failover.
 async fn all_or_none(
     mut connection: MultiplexedConnection,
     pipeline: &Pipeline,

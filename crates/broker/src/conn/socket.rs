@@ -1,4 +1,4 @@
-//! A connection of the `redis` crate as a transport for commands that wait, whatever it runs over.
+//! A connection of the `redis` crate as a transport for blocking commands, over any stream.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -9,23 +9,22 @@ use redis::{Cmd, Pipeline, RedisFuture, RedisResult, Value};
 
 use super::{Conn, Ear, Transport, gone};
 
-/// Where connections for commands that wait come from.
+/// Opens connections for blocking commands.
 pub(super) trait Dedicate: Send + Sync + 'static {
-    /// Another one.
+    /// Opens another one.
     fn dedicated(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Conn>>;
 
-    /// One that hears what others publish.
+    /// Opens one that receives published messages.
     fn ear(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Ear>>;
 
-    /// Returns when the data is somewhere else than it was when the connection was made, although the
-    /// connection may not have noticed: its server hangs.
+    /// Returns when the data has moved to another server since the connection was opened. The connection may not
+    /// notice this, if its server hangs.
     fn moved(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
 }
 
-/// A connection for commands that wait. It does not come back when it breaks: whoever waits on it makes
-/// another.
+/// A connection for blocking commands. A broken one is not reconnected: the caller opens another one.
 pub(super) struct Wire {
     connection: MultiplexedConnection,
     origin: Arc<dyn Dedicate>,
@@ -36,7 +35,7 @@ impl Wire {
         Conn::new(Self { connection, origin })
     }
 
-    /// What is called stays where it is: it is large, and would be copied.
+    /// The call is pinned by the caller, because it is large and would be copied.
     async fn unless_moved<T>(
         &self,
         call: Pin<&mut (impl Future<Output = RedisResult<T>> + Send)>,

@@ -1,8 +1,8 @@
-//! TLS to a server whose authorities are in a file. A certificate that stands in that file itself is trusted as it stands,
-//! as OpenSSL and so redis-cli do it: plain `openssl req -x509` makes one that is marked as an authority's, which rustls
-//! takes for no server's. Its name, its time and that the server has its key are checked all the same.
+//! TLS to a server whose authorities are in a file. A certificate in that file is also trusted as the server's own,
+//! as in OpenSSL and redis-cli. Plain `openssl req -x509` creates one that is marked as an authority's, which rustls
+//! refuses for a server. Its name, its validity and the server's key are checked as usual.
 //!
-//! Errors of TLS, however the connection was made, get their words here.
+//! This module also words the errors of TLS, for all kinds of connections.
 
 use std::error::Error as _;
 use std::fmt::Debug;
@@ -25,12 +25,12 @@ use tokio_rustls::client::TlsStream;
 
 use super::target::Server;
 
-/// What connects by TLS, with the authorities of a file.
+/// Connects by TLS with the authorities of a file.
 #[derive(Clone)]
 pub(super) struct Tls(TlsConnector);
 
 impl Tls {
-    /// None where no file of authorities was given: then the system's count, and the redis crate does all.
+    /// Returns `None` if there is no file of authorities. The redis crate then uses those of the system.
     pub(super) fn new(files: &TlsCertificates) -> Result<Option<Self>, String> {
         let Some(given) = &files.root_cert else {
             return Ok(None);
@@ -65,7 +65,7 @@ impl Tls {
         Ok(Some(Self(Arc::new(config).into())))
     }
 
-    /// A new connection, not yet logged in.
+    /// Opens a connection without login.
     pub(super) async fn connect(&self, host: &str, port: u16) -> RedisResult<TlsStream<TcpStream>> {
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
         let socket = TcpStream::connect((host, port)).await?;
@@ -74,7 +74,7 @@ impl Tls {
     }
 }
 
-/// Verifies as rustls does, and takes a certificate of the file for a server's although it is an authority's.
+/// Verifies like rustls, but accepts an authority's certificate in the file as a server's.
 #[derive(Debug)]
 struct OrGiven {
     usual: Arc<WebPkiServerVerifier>,
@@ -94,7 +94,7 @@ impl ServerCertVerifier for OrGiven {
             .usual
             .verify_server_cert(certificate, between, name, ocsp, now);
         match verified {
-            // It looks at the time before it looks at this.
+            // rustls checks the validity period before this.
             Err(error) if is_of_authority(&error) && self.given.contains(certificate) => {
                 verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
                 Ok(ServerCertVerified::assertion())
@@ -128,7 +128,7 @@ impl ServerCertVerifier for OrGiven {
     }
 }
 
-/// Whether a certificate is refused as that of an authority, which is none for a server.
+/// Returns whether a certificate is refused because it is an authority's.
 fn is_of_authority(error: &rustls::Error) -> bool {
     let rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(other))) = error
     else {
@@ -138,7 +138,7 @@ fn is_of_authority(error: &rustls::Error) -> bool {
     matches!(other, Some(webpki::Error::CaUsedAsEndEntity))
 }
 
-/// The error of TLS that a connection failed with, if that is why.
+/// Returns the TLS error of a failed connection, if there is one.
 fn of_tls(error: &RedisError) -> Option<&rustls::Error> {
     let cause = error
         .source()?
@@ -146,7 +146,7 @@ fn of_tls(error: &RedisError) -> Option<&rustls::Error> {
     cause.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref()
 }
 
-/// Why server and client do not agree on TLS, and what to do. None if the connection failed for another reason.
+/// Returns the reason of a failed handshake, with a remedy; `None` if the connection failed for another reason.
 pub(super) fn reason(error: &RedisError) -> Option<String> {
     use CertificateError as C;
     let error = of_tls(error)?;
@@ -179,7 +179,7 @@ pub(super) fn reason(error: &RedisError) -> Option<String> {
     Some(format!("{error}; {what_to_do}"))
 }
 
-/// Whether a server says so when it misses the client's certificate, or does not take it.
+/// Returns whether an alert means that the client's certificate is missing or refused.
 fn is_about_client(alert: AlertDescription) -> bool {
     use AlertDescription as A;
     matches!(

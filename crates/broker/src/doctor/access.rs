@@ -1,4 +1,4 @@
-//! Who may do what: whether this user has the rights that Meshwork needs, and who else may come in.
+//! Access: missing rights of this user, and access of others.
 
 use super::facts::Facts;
 use super::{Finding, Level};

@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use super::{Finding, Level};
 
-/// Leases and delays go by the server's clock, whatever a host's says; logs and certificates do not.
+/// Greatest accepted difference. Leases and delays use the server's clock; logs and certificates use the host's.
 const MOST_APART_MS: u64 = 1000;
 
 pub(super) fn check(facts: &Facts) -> Option<Finding> {

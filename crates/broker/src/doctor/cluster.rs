@@ -1,4 +1,4 @@
-//! Redis Cluster: whether it serves all slots, and whether the namespace fits into one.
+//! Redis Cluster: coverage of all slots, and the hash tag of the namespace.
 
 use super::facts::Facts;
 use super::{Finding, Level};

@@ -1,4 +1,4 @@
-//! A data directory before it is opened: whether others could put something there.
+//! A data directory before it is opened: write access of other users.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ const CHECK: &str = "directory";
 
 const WHY: &str = "what others put there would be loaded as data, or talked to as its owner";
 
-/// A directory that is not there yet says nothing: it is made for this user alone.
+/// Checks the directory. A missing one has no findings, because it is created for this user only.
 pub(super) fn check(path: &Path) -> Vec<Finding> {
     if !path.exists() {
         return Vec::new();
@@ -34,7 +34,7 @@ pub(super) fn check(path: &Path) -> Vec<Finding> {
     vec![Finding::bad(Level::Warning, CHECK, what, why, remedy)]
 }
 
-/// The finding, if that is why a directory cannot be opened; else the error.
+/// Returns the finding, if unsafe permissions are why a directory cannot be opened; else the error.
 pub(super) fn stranger(error: ConnectError) -> Result<Vec<Finding>, ConnectError> {
     let found = match &error {
         ConnectError::Directory { source, .. } => source.downcast_ref().and_then(fault),

@@ -1,4 +1,4 @@
-//! What is asked of a server for all checks together. Nothing is judged here.
+//! Facts about a server, collected once for all checks. Nothing is judged here.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::acl;
 use crate::conn::{Conn, ConnectError, Security, Target};
 
-/// The settings that are looked at. None of them is a secret.
+/// Settings that the checks need. None of them is a secret.
 const SETTINGS: [&str; 8] = [
     "appendfsync",
     "appendonly",
@@ -23,25 +23,25 @@ const SETTINGS: [&str; 8] = [
     "save",
 ];
 
-/// How often a round trip is measured: the shortest one is the way's, the others are the server's load.
+/// Number of measured round trips. The shortest one is that of the network; the others include the server's load.
 const ROUND_TRIPS: usize = 5;
 
-/// All that the checks go by.
+/// Facts for the checks.
 pub(super) struct Facts {
-    /// Whether it is the embedded engine.
+    /// True for the embedded engine.
     pub(super) embedded: bool,
     pub(super) namespace: Namespace,
-    /// How a server is reached; none for a data directory.
+    /// Security of the connection; `None` for a data directory.
     pub(super) security: Option<Security>,
     info: HashMap<String, String>,
-    /// None if this user may not ask.
+    /// Settings; `None` if this user may not read them.
     settings: Option<HashMap<String, String>>,
-    /// Commands that this user may not say, though scripts do; none if that cannot be asked.
+    /// Commands of scripts that this user may not send; `None` if unknown.
     pub(super) denied: Option<Vec<&'static str>>,
-    /// Who we are to the server.
+    /// Name of this user on the server.
     pub(super) user: Option<String>,
     pub(super) round_trip: Duration,
-    /// By how many milliseconds the server's clock is before ours.
+    /// Milliseconds by which the server's clock is ahead of this host's.
     pub(super) ahead_ms: Option<i64>,
 }
 
@@ -58,7 +58,7 @@ impl Facts {
         let mut round_trip = Duration::MAX;
         for _ in 0..ROUND_TRIPS {
             let begun = Instant::now();
-            // A user without the right to PING learns the time of the way as well.
+            // A user without the right to PING still measures the round trip.
             if let Err(error) = ask::<String>(conn, &redis::cmd("PING")).await
                 && error.is_io_error()
             {
@@ -66,7 +66,7 @@ impl Facts {
             }
             round_trip = round_trip.min(begun.elapsed());
         }
-        // Without the right to ask, the finding about rights says so.
+        // A missing right is reported by the finding about rights.
         let info: String = ask(conn, &redis::cmd("INFO")).await.unwrap_or_default();
         let pair = |line: &str| {
             let (name, value) = line.split_once(':')?;
@@ -90,33 +90,33 @@ impl Facts {
         })
     }
 
-    /// A line of `INFO`.
+    /// Returns a line of `INFO`.
     pub(super) fn info(&self, name: &str) -> Option<&str> {
         self.info.get(name).map(String::as_str)
     }
 
-    /// A line of `INFO` that is a number.
+    /// Returns a line of `INFO` as a number.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         self.info(name)?.parse().ok()
     }
 
-    /// A setting.
+    /// Returns a setting.
     pub(super) fn setting(&self, name: &str) -> Option<&str> {
         self.settings.as_ref()?.get(name).map(String::as_str)
     }
 
-    /// Whether this user may read the settings.
+    /// Returns whether this user may read the settings.
     pub(super) fn knows_settings(&self) -> bool {
         self.settings.is_some()
     }
 }
 
-/// Asks one question.
+/// Sends one command.
 pub(super) async fn ask<T: FromRedisValue>(conn: &Conn, cmd: &Cmd) -> RedisResult<T> {
     cmd.query_async(&mut conn.clone()).await
 }
 
-/// By how many milliseconds the server's clock is before ours, with half the way's time allowed for.
+/// Returns the milliseconds by which the server's clock is ahead of this host's, corrected by half a round trip.
 async fn ahead(conn: &Conn) -> Option<i64> {
     let before = now()?;
     let (seconds, micros): (u64, u64) = ask(conn, &redis::cmd("TIME")).await.ok()?;

@@ -1,4 +1,4 @@
-//! Keys of ours that are of another kind: scripts that need them fail, and cannot say which key it is.
+//! Meshwork's own keys with values of another type. Scripts that need such a key fail, and cannot name it.
 
 use meshwork_model::keys::hero::Hero;
 
@@ -6,7 +6,7 @@ use super::facts::ask;
 use super::{Finding, Level};
 use crate::conn::Conn;
 
-/// What each of our own keys is, by the name that scripts have for it.
+/// Type of each of Meshwork's own keys, by its name in scripts.
 const KINDS: [(&str, &str); 17] = [
     ("LEASES", "zset"),
     ("FEEDS", "zset"),
@@ -27,7 +27,7 @@ const KINDS: [(&str, &str); 17] = [
     ("TURN", "string"),
 ];
 
-/// Asks for the kinds of our keys. A key that this user may not ask for is passed over.
+/// Checks the types of Meshwork's keys. Keys that this user may not read are skipped.
 pub(super) async fn check(conn: &Conn, keys: &Hero) -> Vec<Finding> {
     const CHECK: &str = "keys";
     const WHY: &str = "scripts that need it fail with WRONGTYPE";

@@ -1,4 +1,4 @@
-//! What the server is, how far away, and how many more clients it takes.
+//! Version of the server, its round trip, and the number of its clients.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use super::facts::Facts;
 use super::{Finding, Level};
 use crate::conn::Unfit;
 
-/// How many of its clients a server may have, in percent, before it is said.
+/// Percentage of the allowed clients from which a finding is made.
 const FULL: u64 = 80;
-/// What a round trip may take: each job needs several.
+/// Greatest accepted round trip. Each job needs several.
 const FAR: Duration = Duration::from_millis(20);
 
 pub(super) fn version(facts: &Facts) -> Vec<Finding> {

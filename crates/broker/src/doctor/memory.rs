@@ -1,11 +1,11 @@
-//! Memory: what happens when it runs out, how near that is, and what a record takes.
+//! Memory: eviction policy, headroom, and the encoding of records.
 
 use super::facts::Facts;
 use super::{Finding, Level};
 
-/// The longest text in a record that Redis keeps tightly packed with the others.
+/// Longest text in a record that Redis stores in its compact encoding.
 const LISTPACK_VALUE: u64 = 1024;
-/// How full the memory may be, in percent, before it is said.
+/// Percentage of used memory from which a finding is made.
 const FULL: u64 = 80;
 
 pub(super) fn check(facts: &Facts) -> Vec<Finding> {

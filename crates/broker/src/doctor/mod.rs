@@ -1,5 +1,5 @@
-//! What is good and bad about a place for jobs, and what to do about it. One file per family of checks; each
-//! check looks at [`facts::Facts`] and asks nobody. How findings are shown is not here.
+//! Checks of a place for jobs: findings and remedies. Each family of checks has a file; checks read [`facts::Facts`]
+//! and send no commands. The caller displays the findings.
 
 mod access;
 mod clock;
@@ -21,33 +21,33 @@ pub use crate::acl::{bananas_rights, nooble_rights, rights};
 use crate::conn::{Conn, ConnectError, Target};
 use facts::Facts;
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// As it should be.
+    /// All is well.
     Ok,
-    /// It could be better.
+    /// An improvement is possible.
     Hint,
-    /// It may go wrong one day.
+    /// A failure is possible later.
     Warning,
     /// Jobs do not work here, or may be lost.
     Problem,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The check, as a word that stays the same.
+    /// Name of the check, which does not change between releases.
     pub check: &'static str,
-    /// How bad it is.
+    /// Severity.
     pub level: Level,
-    /// What was found.
+    /// Description of the finding.
     pub what: String,
-    /// Why it matters. Nothing where all is well.
+    /// Reason why it matters; `None` if all is well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<&'static str>,
-    /// What to do, with the command that does it.
+    /// Remedy, with its command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }
@@ -80,11 +80,11 @@ impl Finding {
     }
 }
 
-/// Looks at `target`, and changes nothing there. Findings come in a fixed order; a check that cannot be made
-/// there, or not by this user, says nothing.
+/// Examines `target` without changes. Findings have a fixed order. A check that is impossible there, or for this
+/// user, has no finding.
 ///
 /// # Errors
-/// If nobody answers or the credentials are refused.
+/// The server does not answer, or refuses the credentials.
 pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Finding>, ConnectError> {
     let mut findings = match target {
         Target::Directory(path) => directory::check(path),
@@ -94,7 +94,7 @@ pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Findi
         .iter()
         .any(|finding| finding.level == Level::Problem)
     {
-        // Nobody is to be talked to there.
+        // A directory that others can write to must not be connected to.
         return Ok(findings);
     }
     let conn = match Conn::reach(target, namespace).await {

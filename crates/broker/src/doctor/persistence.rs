@@ -1,4 +1,4 @@
-//! What is left after a crash: the append-only file, snapshots, and whether writing them works.
+//! Durability after a crash: append-only file, snapshots, and failures to write them.
 
 use super::facts::Facts;
 use super::{Finding, Level};

@@ -1,4 +1,4 @@
-//! Replicas: whether this is the master, and what a failover would lose.
+//! Replication: the role of the server, and the data that a failover would lose.
 
 use super::facts::Facts;
 use super::{Finding, Level};

@@ -7,7 +7,7 @@ use super::{Finding, Level};
 use crate::conn::Conn;
 use crate::verb::count_stale;
 
-/// How many are named.
+/// Number of jobs that a finding names.
 const NAMED: usize = 3;
 
 /// Finds the jobs that count as stale. Finds none for a user that may not read them.

@@ -1,4 +1,4 @@
-//! What a subscriber hears of outages, by a clock that is set by hand.
+//! Log lines about outages, with a manual clock.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 use super::*;
 
-/// Keeps the lines from `warn` on.
+/// Collects the lines from `warn` on.
 #[derive(Debug, Clone, Default)]
 struct Lines(Arc<Mutex<Vec<String>>>);
 
@@ -56,7 +56,7 @@ fn full() -> Error {
     Error::Call { verb: "x", source }
 }
 
-/// Loops, and a clock that is set by hand.
+/// Loops with a manual clock.
 struct Loops {
     outages: Outages,
     now: Instant,

@@ -1,4 +1,4 @@
-//! The answer of a script that is an array, read field by field. An error names the verb and the field.
+//! The answer of a script that returns an array, read field by field. An error names the verb and the field.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use redis::{FromRedisValue, Value};
 
 use crate::Error;
 
-/// What is left of an answer.
+/// The unread fields of an answer.
 pub(crate) struct Answer {
     verb: &'static str,
     fields: std::vec::IntoIter<Value>,
@@ -24,10 +24,10 @@ impl Answer {
         Ok(Self { verb, fields })
     }
 
-    /// The next field. `field` is its name for an error.
+    /// Returns the next field. `field` is its name for an error.
     ///
     /// # Errors
-    /// If there is none, or it is of another type.
+    /// The field is missing, or has another type.
     pub(crate) fn next<T: FromRedisValue>(&mut self, field: &'static str) -> Result<T, Error> {
         let verb = self.verb;
         let failed = |why| Error::Field { verb, field, why };
@@ -36,24 +36,24 @@ impl Answer {
         T::from_redis_value(value).map_err(|error| failed(error.to_string()))
     }
 
-    /// The next field, a number that is 1 for true.
+    /// Returns the next field, a number that is 1 for true.
     pub(crate) fn flag(&mut self, field: &'static str) -> Result<bool, Error> {
         Ok(self.next::<i64>(field)? == 1)
     }
 
-    /// The next field, milliseconds; none if the number is negative.
+    /// Returns the next field, in milliseconds; `None` for a negative number.
     pub(crate) fn millis(&mut self, field: &'static str) -> Result<Option<Duration>, Error> {
         let ms = u64::try_from(self.next::<i64>(field)?);
         Ok(ms.ok().map(Duration::from_millis))
     }
 
-    /// The next field, a list of texts. Bytes that are no UTF-8 are replaced.
+    /// Returns the next field, a list of texts. Invalid UTF-8 is replaced.
     pub(crate) fn texts(&mut self, field: &'static str) -> Result<Vec<String>, Error> {
         let texts: Vec<Vec<u8>> = self.next(field)?;
         Ok(texts.into_iter().map(meshwork_model::job::text).collect())
     }
 
-    /// The next field, an answer of its own.
+    /// Returns the next field, a nested answer.
     pub(crate) fn nested(&mut self, field: &'static str) -> Result<Self, Error> {
         Self::new(self.verb, self.next(field)?)
     }

@@ -1,4 +1,4 @@
-//! A call of one script: what it is given, and how it is sent.
+//! The call of one script: its keys and arguments, and its transmission.
 
 use redis::{
     Arg, Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, Script, ServerErrorKind,
@@ -12,23 +12,23 @@ use crate::acl;
 use crate::conn::Conn;
 use crate::error::{MOST_NAMED, is_denied};
 
-/// Room for the keys and the arguments that scripts usually have, and their bytes.
+/// Initial capacity for keys and arguments, in number and bytes.
 const KEYS: (usize, usize) = (8, 256);
 const ARGS: (usize, usize) = (16, 1024);
 
-/// Room for what is no key and no argument.
+/// Capacity for the rest of the command.
 const HEAD: usize = "EVALSHA".len() + 40 + 4;
 
 /// A call of one script.
 pub(crate) struct Call<'a> {
     verb: Verb,
     script: &'a Script,
-    // What commands are made of, each text after the other: far less than a piece of memory for each of them.
+    // Commands store each text behind the other, which needs far fewer allocations than a string for each.
     keys: Cmd,
     args: Cmd,
 }
 
-/// The keys that are there, each with what it holds; all of them, where the server does not tell.
+/// Returns the existing keys, each with the type of its value; all keys, if the server does not answer.
 async fn kinds(conn: &Conn, keys: Vec<String>) -> Vec<String> {
     let mut types = redis::pipe();
     for key in &keys {
@@ -82,14 +82,14 @@ impl Call<'_> {
         }
     }
 
-    /// The answer of a script that answers an array, to be read field by field.
+    /// Returns the answer of a script that returns an array.
     pub(crate) async fn answer(self, conn: &Conn) -> Result<Answer, Error> {
         let verb = self.verb.name();
         Answer::new(verb, self.run(conn).await?)
     }
 
-    /// Why the server did not take the call. Of a script it does not say which key or command it is about: what can be
-    /// found out of that is.
+    /// Returns the error of a refused call. For a script, the server names neither the key nor the command, so they
+    /// are searched for.
     async fn failed(&self, conn: &Conn, source: RedisError) -> Error {
         let (verb, mut keys) = (self.verb.name(), self.keys());
         if is_denied(&source) {
@@ -107,7 +107,7 @@ impl Call<'_> {
             return Error::Call { verb, source };
         }
         keys = kinds(conn, keys).await;
-        // Scripts make names too, of what they are told or find.
+        // Scripts also build keys from arguments and stored data.
         keys.push(match self.verb.schema() {
             Schema::Hero => "one that all calls share (`meshwork doctor` names it)".to_owned(),
             _ => "one whose name begins like these".to_owned(),
@@ -116,7 +116,7 @@ impl Call<'_> {
         Error::WrongKind { verb, keys }
     }
 
-    /// The keys that it works on, as far as it is told them, each once.
+    /// Returns the keys of the call, each once.
     fn keys(&self) -> Vec<String> {
         let mut keys: Vec<String> = Vec::new();
         for part in self.keys.args_iter() {
@@ -129,7 +129,7 @@ impl Call<'_> {
         keys
     }
 
-    /// What the script answers; one that the server does not know is given to it.
+    /// Returns the answer of the script, which is loaded first if the server does not know it.
     async fn answered<T: FromRedisValue>(&self, conn: &mut Conn) -> RedisResult<T> {
         let cmd = self.cmd();
         match cmd.query_async(conn).await {

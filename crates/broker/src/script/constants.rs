@@ -1,15 +1,14 @@
-//! Constants of scripts, put in where they are used. A local variable that is used in functions costs a script
-//! an object and a search for each function that uses it, in every call; a literal costs nothing. What the
-//! constants are is not known here.
+//! Constants of scripts, inlined as literals. A local variable that functions use costs a script an object and a
+//! search for each such function, in every call; a literal costs nothing. This module knows no particular constants.
 
 use std::collections::HashMap;
 
-/// Names in capitals, each with the literal of Lua that it stands for.
+/// Names in capitals, each with its Lua literal.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Constants(HashMap<String, String>);
 
 impl Constants {
-    /// These names.
+    /// Returns the constants with these names.
     pub(super) fn new(names: impl IntoIterator<Item = (&'static str, String)>) -> Self {
         let names = names.into_iter();
         Self(
@@ -19,9 +18,8 @@ impl Constants {
         )
     }
 
-    /// The script with literals in place of these names and of the constants that it defines itself, on lines of
-    /// their own as `local NAME = literal`. Comments are left out; every line stays where it is, for errors
-    /// name it.
+    /// Returns the script with literals in place of these constants and of its own, which are lines of the form
+    /// `local NAME = literal`. Comments are removed; every line keeps its number, because errors name it.
     pub(super) fn put_into(&self, script: &str) -> String {
         let mut all = self.clone();
         let own = script.lines().filter_map(definition);
@@ -39,7 +37,7 @@ impl Constants {
 
     fn put_into_line(&self, line: &str, out: &mut String) {
         let (mut rest, mut word) = (line, false);
-        // What can neither begin a constant nor hide one is passed over.
+        // Skips text that can neither begin nor hide a constant.
         while let Some(at) = rest.find(|c: char| {
             let within = std::mem::replace(&mut word, is_word(c));
             matches!(c, '\'' | '"' | '-') || (c.is_ascii_uppercase() && !within)
@@ -63,14 +61,14 @@ impl Constants {
         out.truncate(out.trim_end_matches(' ').len());
     }
 
-    /// The names.
+    /// Returns the names.
     #[cfg(test)]
     pub(super) fn names(&self) -> Vec<&str> {
         self.0.keys().map(String::as_str).collect()
     }
 }
 
-/// The constant that a line defines.
+/// Returns the constant that a line defines.
 fn definition(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.strip_prefix("local ")?.split_once(" = ")?;
     let value = value.split(" --").next()?.trim_end();
@@ -80,12 +78,12 @@ fn definition(line: &str) -> Option<(&str, &str)> {
     (name.chars().all(capitals) && !value.is_empty() && (number || text)).then_some((name, value))
 }
 
-/// Letters of names and numbers.
+/// Returns whether the character belongs to a name or number.
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Bytes of the string that the text begins with, its quotes included.
+/// Returns the length of the string literal at the beginning of the text, with its quotes, in bytes.
 pub(super) fn quoted(text: &str) -> usize {
     let quote = text.chars().next().unwrap_or_default();
     let mut escaped = false;

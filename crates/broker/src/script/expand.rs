@@ -1,38 +1,39 @@
-//! Scripts say at their top what they are made of, in lines that are not sent:
+//! Assembly of scripts from files. The first lines of a file, which are not sent, name the others:
 //!
-//! * `--- @include base, telemetry`: these files of `lua/lib` stand before this one, each once in a script, in the order in
-//!   which they are first named. In scripts of contexts, a file of `lua/lib/context` stands in the place of the one of
-//!   `lua/lib` that is called so: there records, elements and lists are others.
-//! * `--- @lazy claim_slow gives claim_slow, claim_each`: these are made when `slow_path()` is first called in a call of the script. It
-//!   returns a table of the functions named behind `gives`. A function is made anew in each call of a script and costs
-//!   it more than most calls of it, so what only some jobs need is made when the first of them comes.
-//! * `--- @flags allow-oom`: the script runs although the server's memory is full, since it frees memory, takes what
-//!   waits, hands it back, keeps what runs from being run twice, or pauses or removes a schedule.
+//! * `--- @include base, telemetry`: these files of `lua/lib` precede this one, each once in a script, in the order
+//! of their first mention. In scripts of contexts, a file of `lua/lib/context` replaces that of `lua/lib` with the
+//! same name, because records, elements and lists differ there.
+//! * `--- @lazy claim_slow gives claim_slow, claim_each`: these files are evaluated at the first call of
+//! `slow_path()` in a call of the script. It returns a table of the functions after `gives`. A function is created in
+//! each call of a script, which costs more than most uses of it. Functions for rare jobs are therefore created on
+//! demand.
+//! * `--- @flags allow-oom`: the script runs although the server's memory is full. It frees memory, claims or
+//! releases jobs, prevents a second run, or pauses or removes a schedule.
 
 use std::fmt;
 
 use super::Layout;
 use super::files::text;
 
-/// How a line begins that says what a file is made of.
+/// Mark of lines that name other files.
 const MARK: &str = "--- @";
 
-/// What every script begins with.
+/// First file of every script.
 const FIRST: &str = "lib/prelude.lua";
 
-/// What a file says at its top.
+/// The first lines of a file.
 #[derive(Debug, Default)]
 pub(super) struct Top<'a> {
     include: Vec<&'a str>,
     lazy: Vec<&'a str>,
     gives: Vec<&'a str>,
-    /// Whether the script runs although the server's memory is full.
+    /// True if the script runs although the server's memory is full.
     pub(super) allow_oom: bool,
-    /// What follows.
+    /// Rest of the file.
     body: &'a str,
 }
 
-/// A file that does not say properly what it is made of.
+/// A fault in the first lines of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     file: String,
@@ -53,7 +54,7 @@ impl fmt::Display for Fault {
 }
 
 impl<'a> Top<'a> {
-    /// Reads the top of a file.
+    /// Parses the first lines of a file.
     pub(super) fn read(file: &str, text: &'a str) -> Result<Self, Fault> {
         let mut top = Self {
             body: text,
@@ -100,23 +101,23 @@ fn list(names: &str) -> impl Iterator<Item = &str> {
         .filter(|name| !name.is_empty())
 }
 
-/// The scripts that are sent, made of their files.
+/// Assembles scripts from files.
 pub(super) struct Expander<F> {
-    /// The text of a file of `lua/`.
+    /// Returns the text of a file of `lua/`.
     text: F,
-    /// The files that the script has by now, and those that are being included, the last innermost.
+    /// Files in the script so far, and the stack of files that are being included, innermost last.
     seen: Vec<String>,
     open: Vec<String>,
     lazy: Vec<String>,
     gives: Vec<String>,
 }
 
-/// The script whose file this is.
+/// Returns the assembled script of this file.
 pub(super) fn expand(file: &str, layout: Layout) -> Result<String, Fault> {
     Expander::new(|path: &str| text_in(layout, path, text)).expand(file)
 }
 
-/// The text of a file, or of the one that stands in its place in this layout.
+/// Returns the text of a file, or of its replacement in this layout.
 pub(super) fn text_in<'a>(
     layout: Layout,
     path: &str,
@@ -147,7 +148,7 @@ impl<'a, F: Fn(&str) -> Option<&'a str>> Expander<F> {
         self.add(FIRST, file, &mut first)?;
         let top = self.top(file, file)?;
         self.add_all(file, &top, &mut often)?;
-        // What is lazy names may be lazy itself.
+        // Lazy files may include further lazy files.
         let mut at = 0;
         while let Some(name) = self.lazy.get(at).cloned() {
             self.add(&name, file, &mut seldom)?;
@@ -165,14 +166,14 @@ impl<'a, F: Fn(&str) -> Option<&'a str>> Expander<F> {
         ))
     }
 
-    /// What a file says at its top; `by` is the file that includes it.
+    /// Parses the first lines of a file; `by` is the file that includes it.
     fn top(&self, file: &str, by: &str) -> Result<Top<'a>, Fault> {
         let text = (self.text)(file);
         let text = text.ok_or_else(|| Fault::new(by, format!("there is no lua/{file}")))?;
         Top::read(file, text)
     }
 
-    /// Adds a file that `by` includes, and before it what it includes itself.
+    /// Adds a file that `by` includes, after the files that it includes itself.
     fn add(&mut self, file: &str, by: &str, out: &mut String) -> Result<(), Fault> {
         if self.open.iter().any(|open| open == file) {
             let way = self.open.join(", ");
@@ -188,7 +189,7 @@ impl<'a, F: Fn(&str) -> Option<&'a str>> Expander<F> {
             return Err(Fault::new(file, "flags are for scripts"));
         }
         self.add_all(file, &top, out)?;
-        // One that only names others adds nothing.
+        // A file that only names others adds no text.
         if top.body.lines().any(|line| !line.starts_with("--")) {
             out.push_str(top.body);
         }

@@ -1,15 +1,14 @@
-//! The texts of the scripts in `lua/`: built in. With the feature `scripts-from-files`, which only the crates for
-//! tests turn on, a debug build reads them from the source folder when it starts, so that a changed script compiles
-//! nothing.
+//! Texts of the scripts in `lua/`, which are built in. With the feature `scripts-from-files`, which only test crates
+//! enable, a debug build reads them from the source folder at its start. A changed script then needs no compilation.
 
-/// Names the files that are built in.
+/// Names the built-in files.
 macro_rules! files {
     ($($path:literal),+ $(,)?) => {
-        /// The files that are built in.
+        /// The built-in files.
         #[cfg(test)]
         pub(super) const BUILT_IN: &[&str] = &[$($path),+];
 
-        /// The text of a file of `lua/`.
+        /// Returns the text of a file of `lua/`.
         #[cfg(not(all(feature = "scripts-from-files", debug_assertions)))]
         pub(super) fn text(path: &str) -> Option<&'static str> {
             match path {
@@ -190,12 +189,12 @@ mod from_source {
         all
     });
 
-    /// The text of a file of `lua/`, as it was when it was first asked for.
+    /// Returns the text of a file of `lua/`, as it was at the first read.
     pub(in super::super) fn text(path: &str) -> Option<&'static str> {
         ALL.get(path).map(String::as_str)
     }
 
-    /// The files of the folder.
+    /// Returns the files of the folder.
     #[cfg(test)]
     pub(in super::super) fn all() -> impl Iterator<Item = &'static str> {
         ALL.keys().map(String::as_str)

@@ -1,9 +1,9 @@
-//! Names that a script uses and nothing in it provides: Lua takes them for globals, which are nil, and which Redis
-//! refuses only when the line is reached.
+//! Detection of undefined names in a script. Lua treats them as globals, which are nil, and Redis refuses them only
+//! when the line runs.
 
 use std::collections::BTreeSet;
 
-/// What Redis provides.
+/// Globals that Redis provides.
 const PROVIDED: [&str; 19] = [
     "KEYS", "ARGV", "redis", "string", "table", "math", "cjson", "struct", "bit", "unpack",
     "ipairs", "pairs", "next", "select", "type", "tonumber", "tostring", "error", "pcall",
@@ -14,7 +14,7 @@ const KEYWORDS: [&str; 21] = [
     "nil", "not", "or", "repeat", "return", "then", "true", "until", "while",
 ];
 
-/// The free names of a script, constants that are put in among them.
+/// Returns the free names of a script, with its inlined constants.
 pub(super) fn free(script: &str) -> BTreeSet<String> {
     let tokens = tokens(script);
     let mut reader = Reader {
@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
             "function" => self.function(),
             "for" => {
                 let names = self.names();
-                // What the loop goes through is read before its names are known; no script uses the same there.
+                // The loop's expression is read before its names are declared. No script uses the same names in both.
                 self.scopes.push(names.into_iter().collect());
                 while self.peek() != "do" {
                     self.step();
@@ -71,7 +71,8 @@ impl<'a> Reader<'a> {
             "elseif" | "end" => {
                 self.scopes.pop();
             }
-            // What follows still knows the names of the block; so does what comes after it, here.
+            // The condition after `until` sees the names of the block. So does the code after it, in this
+            // approximation.
             "until" => {
                 let names = self.scopes.pop().unwrap_or_default();
                 names.into_iter().for_each(|name| self.declare(name));
@@ -96,7 +97,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The parameters of a function, and the scope of its body.
+    /// Reads the parameters of a function, and opens the scope of its body.
     fn function(&mut self) {
         self.scopes.push(BTreeSet::new());
         self.at += 1; // the bracket
@@ -107,7 +108,7 @@ impl<'a> Reader<'a> {
         self.at += 1;
     }
 
-    /// Names between commas.
+    /// Reads names between commas.
     fn names(&mut self) -> Vec<&'a str> {
         let mut names = vec![self.take()];
         while self.peek() == "," {
@@ -134,7 +135,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The words and signs of a script, without comments and what is in quotes.
+/// Returns the words and signs of a script, without comments and strings.
 fn tokens(script: &str) -> Vec<&str> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let (mut found, mut rest) = (Vec::new(), script);

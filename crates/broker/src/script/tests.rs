@@ -1,4 +1,4 @@
-//! The scripts fit together: each finds its own, knows all names that it uses, and says what it takes.
+//! Consistency of the scripts: each verb finds its own, all names are defined, and headers list the arguments.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

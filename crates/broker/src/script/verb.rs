@@ -1,4 +1,4 @@
-//! The verbs that have a script, and where it stands.
+//! The verbs that have a script, and the files of the scripts.
 
 /// A script's name; the same word names the Rust function, the file and the conformance cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,17 +79,17 @@ pub enum Verb {
     ContextTake,
 }
 
-/// Which system's wire a verb is for.
+/// The protocol of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Schema {
-    /// Our own, which is Hero's (seeds 0 and 2).
+    /// Meshwork's own, which is Hero's.
     Hero,
     /// Jobs of Bananas.
     Bananas,
     /// Actions of Nooble4.
     Nooble,
-    /// Records and messages of contexts. Their jobs are of [`Self::Hero`].
+    /// Records and messages of contexts. Their jobs use [`Self::Hero`].
     Context,
 }
 
@@ -170,7 +170,7 @@ impl Verb {
         Self::ContextTake,
     ];
 
-    /// The verb as a word.
+    /// Returns the name of the verb.
     #[must_use]
     #[allow(clippy::too_many_lines, reason = "a table with a line for each verb")]
     pub const fn name(self) -> &'static str {
@@ -250,10 +250,10 @@ impl Verb {
         }
     }
 
-    /// The file of its script in `lua/`.
+    /// Returns the file of its script in `lua/`.
     pub(super) fn file(self) -> String {
         let name = match self {
-            // A list is handed back in one way, whatever the jobs are.
+            // Lists are released in the same way for all kinds of jobs.
             Self::BananasLeave => Self::Leave.name(),
             _ => self.name(),
         };
@@ -266,7 +266,7 @@ impl Verb {
         }
     }
 
-    /// What it is about.
+    /// Returns the protocol of the verb.
     #[must_use]
     pub const fn schema(self) -> Schema {
         let at = self as usize;

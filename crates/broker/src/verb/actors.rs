@@ -1,4 +1,4 @@
-//! actors: who says that it is there. Reads only.
+//! actors: registrations of live workers. Reads only.
 
 use meshwork_model::name::{Group, ScriptType};
 use redis::RedisResult;
@@ -7,27 +7,27 @@ use super::inspect::{SCAN_COUNT, failed, glob_literal, texts};
 use super::{MAX_ITEMS, text};
 use crate::{Broker, Error};
 
-/// The most of our workers looked at for one group: beyond, a target is not chosen by reading all.
+/// Greatest number of Meshwork's workers that are read for one group. Larger groups are not read completely.
 const MOST: usize = 10 * MAX_ITEMS;
 
-/// A presence key, without what all begin with (`osis:default:1`), and what stands there.
+/// A registration key without the common prefix (`osis:default:1`), and its value.
 pub type Actor = (String, String);
 
-/// A part of all actors.
+/// A page of registrations.
 #[derive(Debug, Clone, Default)]
 pub struct ActorPage {
-    /// Those that are there, in no order.
+    /// Registrations of live workers, in no order.
     pub actors: Vec<Actor>,
-    /// Where the next page begins; 0 if this was the last.
+    /// Cursor of the next page; 0 after the last one.
     pub next: u64,
 }
 
 impl Broker {
-    /// A page of all actors, ours and others: begin at 0, go on at `next` until it is 0. A page may bring
-    /// one again.
+    /// Returns a page of all registrations, also of foreign workers. Begin at 0 and continue with `next` until it is
+    /// 0. A registration may occur twice.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn actors(&self, from: u64) -> Result<ActorPage, Error> {
         let mut scan = redis::cmd("SCAN");
         scan.arg(from)
@@ -39,11 +39,11 @@ impl Broker {
         Ok(ActorPage { actors, next })
     }
 
-    /// Those of our workers that are in one group. Others do not stand where this is read off; it costs the
-    /// same however many jobs there are.
+    /// Returns Meshwork's workers in one group. Foreign workers are not included. The cost does not depend on the
+    /// number of jobs.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn our_actors(
         &self,
         script_type: &ScriptType,
@@ -54,21 +54,21 @@ impl Broker {
             .await
     }
 
-    /// Whether a worker of ours is there for a type, in whichever group.
+    /// Returns whether a Meshwork worker of a type is alive, in any group.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn is_run(&self, script_type: &ScriptType) -> Result<bool, Error> {
         let now = self.now().await?;
         let actors = self.live_actors(now, &format!("{script_type}:")).await?;
         Ok(!actors.is_empty())
     }
 
-    /// Our registered workers, those first whose registration ends first: dead ones, which renew it no more,
-    /// come to stand there. At most `most`.
+    /// Returns up to `most` of Meshwork's registered workers, those first whose registration expires first. Dead
+    /// workers, which do not renew it, come first.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn stalest_actors(&self, most: usize) -> Result<Vec<Actor>, Error> {
         let mut range = redis::cmd("ZRANGEBYSCORE");
         range.arg(self.keys.actors()).arg("-inf").arg("+inf");
@@ -79,7 +79,7 @@ impl Broker {
         self.values(keys.collect()).await
     }
 
-    /// Those of our workers that are there at `now` and whose name begins with `name`, up to [`MOST`].
+    /// Returns Meshwork's workers that are alive at `now` and whose name begins with `name`, up to [`MOST`].
     pub(super) async fn live_actors(&self, now: u64, name: &str) -> Result<Vec<Actor>, Error> {
         let prefix = format!("{}{name}", self.keys.presence_prefix());
         let mut range = redis::cmd("ZRANGEBYSCORE");
@@ -98,7 +98,7 @@ impl Broker {
         let mut actors = Vec::with_capacity(keys.len());
         for chunk in keys.chunks(MAX_ITEMS) {
             let mut pipe = redis::pipe();
-            // A key of another kind is nobody's presence.
+            // A key of another type is not a registration.
             pipe.ignore_errors();
             for key in chunk {
                 pipe.cmd("GET").arg(key);

@@ -1,4 +1,4 @@
-//! adopt: take jobs of other clients under watch.
+//! adopt: puts jobs of foreign clients under watch.
 
 use meshwork_model::name::{JobId, ScriptType};
 
@@ -6,8 +6,9 @@ use super::{MAX_ITEMS, at_most};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// The most suspected orphans under watch whose type does not migrate, of which half may be jobs of other clients: each
-/// is looked at every [`crate::Rescue::after`], 200 in a call, and more would delay the looks at all jobs under watch.
+/// Greatest number of watched jobs that are suspected orphans and whose type does not migrate. At most half of them
+/// are jobs of foreign clients. Each is checked every [`crate::Rescue::after`], 200 in a call; more would delay the
+/// checks of all watched jobs.
 const MOST_SUSPECTS: usize = 10_000;
 
 /// An open job that may be an orphan.
@@ -15,19 +16,19 @@ const MOST_SUSPECTS: usize = 10_000;
 pub struct Adopted {
     /// The job.
     pub id: JobId,
-    /// Its type. Without one the job is only noted as stale, since nobody knows its queue.
+    /// Type of the job. A job without a type is only recorded as stale, because its queue is unknown.
     pub script_type: Option<ScriptType>,
-    /// The queue where it belongs. Default: that of its type.
+    /// Queue of the job. Default: that of its type.
     pub queue: Option<String>,
 }
 
 impl Broker {
-    /// Takes jobs under [`Broker::watch`], so that one that stands on no list, or whose worker is gone, is pushed
-    /// again. Returns how many were not watched before; ended, delayed and waiting jobs and those under a lease are
-    /// none.
+    /// Puts jobs under [`Broker::watch`]. A watched job that is on no list, or whose worker is dead, is pushed again.
+    /// Returns the number of newly watched jobs. Jobs that have ended, are delayed, wait for others or have a lease
+    /// are skipped.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the server refuses the call.
     pub async fn adopt(&self, jobs: &[Adopted]) -> Result<usize, Error> {
         at_most("adopt", MAX_ITEMS, jobs.len())?;
         let mut call = self.scripts.call(Verb::Adopt).arg(self.clock.argument());

@@ -1,4 +1,4 @@
-//! Calls that block: wait for a job, a message, a reply or a wakeup, each on a connection of its own.
+//! Blocking calls: wait for a job, a message, a reply or a wake-up, each on a connection of its own.
 
 use std::time::Duration;
 
@@ -13,24 +13,24 @@ use crate::error::{keys_of, timed_out};
 use crate::session::Session;
 use crate::{Broker, Error};
 
-/// The longest that one wait for a job lasts. A listener that died is watched for as long, since an id may
-/// come to it until then.
+/// Greatest duration of one wait for a job. A dead worker's prefetch list is watched for as long, because an id may
+/// arrive there until then.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// Past the time that the server was asked to wait, how long its answer may take.
+/// Extra time for the server's answer, beyond the time for which it waits.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// So often a server says that it was told to end a wait, before that is taken for a wait on another one.
+/// Number of times that a server may claim to have ended a wait, before it is taken for another server.
 const UNBLOCKS: u32 = 3;
 
-/// A connection on which calls wait at the server, one after the other.
+/// A connection for blocking calls, one after the other.
 #[derive(Debug, Clone)]
 pub struct BlockingConn {
     conn: Conn,
     client_id: u64,
 }
 
-/// What the server answers to a call that may wait there for `wait`.
+/// Returns the answer to a call that may block for `wait`.
 async fn in_time<T>(wait: Duration, asked: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
     tokio::time::timeout(wait + GRACE, asked)
         .await
@@ -41,13 +41,13 @@ fn failed(verb: &'static str) -> impl FnOnce(redis::RedisError) -> Error {
     move |source| Error::Call { verb, source }
 }
 
-/// An error of this command, with its keys.
+/// Returns an error of this command, with its keys.
 fn of(verb: &'static str, cmd: &redis::Cmd) -> impl Fn(redis::RedisError) -> Error {
     move |source| Error::of_keys(verb, &keys_of(cmd), source)
 }
 
 impl BlockingConn {
-    /// The answer of a command that may wait for `wait` at the server.
+    /// Returns the answer to a command that may block for `wait`.
     pub(super) async fn call(
         &self,
         verb: &'static str,
@@ -58,7 +58,7 @@ impl BlockingConn {
         asked.map_err(of(verb, cmd))
     }
 
-    /// The same for a command with others behind it, which are answered together: first its answer, then the others'.
+    /// Sends a command that may block, with others behind it. Returns its answer first, then those of the others.
     pub(super) async fn call_all(
         &self,
         verb: &'static str,
@@ -77,9 +77,10 @@ impl BlockingConn {
         Ok(std::iter::once(first).chain(answers))
     }
 
-    /// The same for a command that takes what it finds. While the server stands still it is not given up, but ended, over
-    /// the connection of `session`, once the server answers: left there, it would take what comes next with it. Where the
-    /// server is gone, the connection breaks; and one that answers, but ends nothing, is another server in its place.
+    /// Sends a command that removes what it finds. While the server hangs, the command is not abandoned, because it
+    /// would remove a later element. Instead, it is ended over the connection of `session` once the server answers.
+    /// If the server is gone, the connection breaks. A server that answers, but ends nothing, is another server in
+    /// its place.
     pub(super) async fn call_to_its_end<K>(
         &self,
         session: &Session<K>,
@@ -103,7 +104,7 @@ impl BlockingConn {
                     Err(error) => tracing::debug!(%error, "{verb}: the server stands still, and is waited for"),
                 },
             }
-            // The word to end it may have come before the wait.
+            // The request to end the wait may have arrived before the wait.
             if let Ok(answer) = tokio::time::timeout(GRACE, &mut asked).await {
                 return answer.map_err(of(verb, cmd));
             }
@@ -111,7 +112,7 @@ impl BlockingConn {
         Err(Error::timed_out(verb))
     }
 
-    /// Waits until something comes to one of these commands' keys. False if nothing came in time.
+    /// Waits until an element arrives in one of the command's keys. Returns false after the timeout.
     async fn comes(
         &self,
         verb: &'static str,
@@ -121,7 +122,7 @@ impl BlockingConn {
         Ok(self.call(verb, cmd, wait).await? != Value::Nil)
     }
 
-    /// Waits until an id comes to `list` and moves it into `prefetch`. False if none came in time.
+    /// Waits until an id arrives in `list` and moves it to `prefetch`. Returns false after the timeout.
     pub(super) async fn move_id(
         &self,
         list: &str,
@@ -140,13 +141,13 @@ impl BlockingConn {
 }
 
 impl<K> Session<K> {
-    /// Makes a connection to wait on.
+    /// Opens a connection for blocking calls.
     ///
     /// # Errors
-    /// If the server does not let us.
+    /// The connection cannot be opened.
     pub async fn blocking_conn(&self) -> Result<BlockingConn, Error> {
         let conn = self.conn.dedicated().await.map_err(failed("connect"))?;
-        // A server that went away after the handshake would never say it.
+        // Without a timeout, a server that vanished after the handshake would never be noticed.
         let mut asks = conn.clone();
         let mut id = redis::cmd("CLIENT");
         let asked = id.arg("ID").query_async(&mut asks);
@@ -158,7 +159,7 @@ impl<K> Session<K> {
     /// Ends a wait on `blocking`, if there is one.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn unblock(&self, blocking: &BlockingConn) -> Result<(), Error> {
         redis::cmd("CLIENT")
             .arg("UNBLOCK")
@@ -170,12 +171,12 @@ impl<K> Session<K> {
 }
 
 impl Broker {
-    /// Waits until an id comes to `queue` and moves it into the worker's prefetch list for it, where
-    /// [`Broker::claim`] finds it: the id is in a list at every moment. Wakes one waiting worker, and sees
-    /// what any client pushes. False if none came in time, which is 30 seconds at the longest.
+    /// Waits until an id arrives in `queue` and moves the id to the worker's prefetch list, where [`Broker::claim`]
+    /// finds it. The id is in a list at every moment. Wakes one waiting worker, for ids of any client. Returns false
+    /// after the timeout, which is at most 30 seconds.
     ///
     /// # Errors
-    /// If the connection breaks, or the queue is no list.
+    /// The connection breaks, or the queue is not a list.
     pub async fn wait_for_job(
         &self,
         blocking: &BlockingConn,
@@ -187,11 +188,11 @@ impl Broker {
         blocking.move_id(queue, &prefetch, wait).await
     }
 
-    /// Waits for the wakeup that a job came to be the first of all that are delayed: who gets it looks when
-    /// that is ([`Broker::promote`] tells). It wakes one of those who wait. False if none came in time.
+    /// Waits for the wake-up that a new job is the first of all delayed ones. The receiver then checks its due time
+    /// ([`Broker::promote`] returns it). One waiting worker is woken. Returns false after the timeout.
     ///
     /// # Errors
-    /// If the connection breaks.
+    /// The connection breaks.
     pub async fn wait_for_due(
         &self,
         blocking: &BlockingConn,
@@ -202,11 +203,11 @@ impl Broker {
         blocking.comes("wait_for_due", &cmd, wait).await
     }
 
-    /// Waits for a reply on `hero:q:reply:{id}`. It says that the job has ended; how, the record
-    /// tells. False if none came in time.
+    /// Waits for a reply on `hero:q:reply:{id}`, which means that the job has ended; its record has the outcome.
+    /// Returns false after the timeout.
     ///
     /// # Errors
-    /// If the connection breaks.
+    /// The connection breaks.
     pub async fn wait_for_reply(
         &self,
         blocking: &BlockingConn,
@@ -217,10 +218,10 @@ impl Broker {
         blocking.comes("wait_for_reply", &cmd, wait).await
     }
 
-    /// The same, and the record as it is then, if there is one: asked for together, it comes with the reply.
+    /// Waits for a reply, and returns the record with it, if there is one. Both are requested together.
     ///
     /// # Errors
-    /// If the connection breaks.
+    /// The connection breaks.
     pub async fn wait_for_result(
         &self,
         blocking: &BlockingConn,
@@ -234,7 +235,7 @@ impl Broker {
             .add_command(record);
         let mut answers = blocking.call_all("wait_for_result", &both, wait).await?;
         let replied = answers.next() != Some(Value::Nil);
-        // What is no record is another's: whoever asks for it alone is told so.
+        // A key of another type is ignored here; a call for the record alone reports it.
         let fields = answers
             .next()
             .and_then(|answer| redis::from_redis_value::<Fields>(answer).ok());

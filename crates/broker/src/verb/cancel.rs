@@ -1,4 +1,4 @@
-//! cancel: stop a job.
+//! cancel: cancels a job.
 
 use std::collections::HashSet;
 
@@ -10,41 +10,40 @@ use super::word;
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// What became of a job that was to stop.
+/// The result of cancelling a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancelled {
-    /// It ended in error.
+    /// The job ended in error.
     Cancelled,
-    /// A worker runs it, and is told; when it has stopped the run, the job ends in error.
+    /// A worker runs the job and was notified. The job ends in error when the worker has stopped it.
     Stopping,
-    /// It had ended already.
+    /// The job had ended already.
     Ended,
-    /// There is no such job.
+    /// The job does not exist.
     Missing,
 }
 
-/// Instances of a type that are asked to stop a job: each request is a list of its own.
+/// Greatest number of instances that are notified. Each request is a list of its own.
 const MOST_ASKED: usize = 100;
 
 impl Broker {
-    /// Stops a job. One that waits becomes `error` with `reason` (Hero: `stopped`) at once. Of one that
-    /// runs, its worker is told through the control queue of its type. If it is run without a lease, the
-    /// control queue of the instance it was sent to and, where it names a worker, the stop queue of Hero tell
-    /// it too. Requests that nobody takes are gone after a minute. With `force` a running job ends at once, and
-    /// its worker learns so when it renews.
+    /// Cancels a job. A waiting job becomes `error` with `reason` (Hero: `stopped`) at once. The worker of a running
+    /// job is notified through the control queue of its type. For a job without a lease there are further requests:
+    /// on the control queue of its instance and, if the record names a worker, on Hero's stop queue. Requests that no
+    /// worker takes expire after a minute. With `force` a running job ends at once, and its worker notices at the
+    /// next renewal.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn cancel(&self, job: &Job, reason: &str, force: bool) -> Result<Cancelled, Error> {
         self.cancel_at(job, &[], reason, force).await
     }
 
-    /// As [`Broker::cancel`]; of a job that is run without a lease, the workers of other makes whose presence is
-    /// told are asked too, each through the control queue of its instance. Finding them costs a walk over all
-    /// keys.
+    /// Cancels a job like [`Broker::cancel`]. For a job without a lease, all registered foreign workers are notified
+    /// too, each through the control queue of its instance. Finding them requires a scan of all keys.
     ///
     /// # Errors
-    /// If the server does not take a call; repeat it then.
+    /// The server refuses a call; repeat it then.
     pub async fn cancel_anywhere(
         &self,
         job: &Job,
@@ -59,7 +58,7 @@ impl Broker {
         self.cancel_at(job, &instances, reason, force).await
     }
 
-    /// The control queues of the instances of a type that are there and not ours, [`MOST_ASKED`] at most.
+    /// Returns the control queues of a type's foreign instances that are alive, at most [`MOST_ASKED`].
     async fn foreign_instances(&self, script_type: &ScriptType) -> Result<Vec<String>, Error> {
         let of_type = format!("{script_type}:");
         let ours = self.live_actors(self.now().await?, &of_type).await?;

@@ -1,4 +1,4 @@
-//! claim: take jobs off the queues, each under a lease.
+//! claim: claims jobs from queues, each under a lease.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,35 +12,35 @@ use crate::script::{Answer, Call, Verb};
 use crate::{Broker, Error};
 use meshwork_model::stored::stored;
 
-/// What a worker asks for.
+/// A request for jobs.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a> {
-    /// The lists to take from, in this order.
+    /// Lists to claim from, in this order.
     pub queues: &'a [String],
-    /// Old lists, which are taken from after them: clients of that time wait for the
-    /// result on `hero:reply:{id}`.
+    /// Legacy lists, which come after them. Their clients wait for the result on `hero:reply:{id}`.
     pub old: &'a [OldList],
-    /// The other way round, from the last list to the first.
+    /// True to claim from the last list to the first.
     pub reverse: bool,
-    /// Into which of this worker's feed lists to look.
+    /// Prefetch lists of this worker to read.
     pub feeds: Feeds<'a>,
-    /// How many jobs at most; 0 only hands back what waits in the feed lists.
+    /// Greatest number of jobs; 0 only releases the ids in the prefetch lists.
     pub want: usize,
-    /// How long a job is this worker's without a renewal.
+    /// Lease duration.
     pub lease: Duration,
-    /// The worker's name with its incarnation, unique among all workers there ever were. It names its feed
-    /// lists too, so it holds no blank.
+    /// Name of the worker with its incarnation, unique among all workers ever. It is part of the prefetch lists'
+    /// names, and must not have blanks.
     pub worker: &'a str,
-    /// The fencing token of what is claimed: another one for each call, ever.
+    /// Fencing token, unique for each call.
     pub token: &'a str,
 }
 
-/// Feed lists of a worker, one for each list that it takes from: what came while it waited lies there.
+/// Prefetch lists of a worker, one for each list that it claims from. They have the ids that arrived while the worker
+/// waited.
 #[derive(Debug, Clone, Copy)]
 pub enum Feeds<'a> {
     /// Those of all lists.
     All,
-    /// Those of these; of a list that is not taken from, none.
+    /// Those of these lists; none for lists that are not claimed from.
     Of(&'a BTreeSet<String>),
 }
 
@@ -53,41 +53,40 @@ impl Feeds<'_> {
     }
 }
 
-/// A list of the three patterns that Hero's protocol replaces.
+/// A list with one of the three patterns that Hero's protocol replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OldList {
     /// The list.
     pub list: String,
-    /// The queue that a job goes back to whose record does not say its type: it is not put on an old list
-    /// again, which nobody may read any more by then.
+    /// Queue of jobs whose record has no type. They are not requeued to a legacy list, which may have no readers by
+    /// then.
     pub home: String,
 }
 
-/// What a claim brought.
+/// The result of a claim.
 #[derive(Debug, Default)]
 pub struct Taken {
-    /// The jobs, oldest first within a queue.
+    /// Claimed jobs, oldest first within a queue.
     pub jobs: Vec<Claimed>,
-    /// Ids without a job that could be run (deleted, stopped, already running): they are gone from the
+    /// Number of ids without a job that can run (deleted, cancelled, already running), which were removed from the
     /// queue.
     pub dropped: usize,
-    /// The call stopped at its bound; there may be more.
+    /// True if the call reached its bound; there may be more jobs.
     pub more: bool,
-    /// Lists from which nothing may be taken now, since their queue is paused or at its limit, and for how
-    /// long there is no use in asking again.
+    /// Lists whose queue is paused or has reached a limit, with the time after which to claim again.
     pub held: Vec<(String, Duration)>,
-    /// When the jobs were taken, by the server's clock: milliseconds since 1970.
+    /// Time of the claim by the server's clock, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
-/// A job that is this worker's until its lease ends.
+/// A claimed job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
-    /// The record, as it was just before; its `attempt` counts this run.
+    /// Record before the claim, except that `attempt` counts this run.
     pub job: Arc<Job>,
-    /// The queue it came from, and goes back to. Of a job that stood on an old list, a canonical one.
+    /// Queue of the job, for requeues. For a job from a legacy list, it is a canonical one.
     pub queue: String,
-    /// The proof that it is this worker's.
+    /// Fencing token.
     pub token: String,
 }
 
@@ -95,7 +94,7 @@ pub struct Claimed {
 type Row = (Vec<u8>, Vec<u8>, i64, Vec<Vec<u8>>);
 
 impl Taken {
-    /// What the answer means for what was asked.
+    /// Reads the answer to a claim.
     pub(super) fn read(mut answer: Answer, keys: &Hero, claim: &Claim<'_>) -> Result<Self, Error> {
         let dropped = answer.next("dropped")?;
         let more = answer.flag("more")?;
@@ -121,13 +120,13 @@ impl Taken {
 }
 
 impl Broker {
-    /// Takes up to `want` jobs off the queues, in their order and oldest first: each id is popped, and the
-    /// job becomes `started` under a lease with the fencing token, in one step. What has already come into
-    /// this worker's feed lists is taken first; more of it than wanted goes back to its queue.
+    /// Claims up to `want` jobs from the queues, in their order and oldest first. In one step, each id is popped, and
+    /// the job becomes `started` under a lease with the fencing token. Ids in this worker's prefetch lists come
+    /// first; those beyond `want` are released.
     ///
     /// # Errors
-    /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call. Then jobs may have been
-    /// claimed for nobody: they come back when their lease ends.
+    /// `want` exceeds [`MAX_ITEMS`], or the server refuses the call. In the latter case jobs may have been claimed;
+    /// they return after their leases expire.
     pub async fn claim(&self, claim: Claim<'_>) -> Result<Taken, Error> {
         at_most("claim", MAX_ITEMS, claim.want)?;
         let mut call = self.scripts.call(Verb::Claim);
@@ -136,7 +135,7 @@ impl Broker {
         Taken::read(call.answer(&self.conn).await?, &self.keys, &claim)
     }
 
-    /// The keys and the arguments of a claim, but for the time.
+    /// Pushes the keys and the arguments of a claim, except the time.
     pub(super) fn push_claim(&self, call: &mut Call<'_>, claim: &Claim<'_>) {
         let lists = claim.lists();
         let fed = (1..).zip(&lists);
@@ -168,7 +167,7 @@ impl Broker {
 }
 
 impl Claim<'_> {
-    /// The lists in the order of this claim, each with the queue that its jobs go back to.
+    /// Returns the lists in the order of this claim, each with the queue for requeues.
     fn lists(&self) -> Vec<(&str, &str)> {
         let queues = self.queues.iter();
         let queues = queues.map(|queue| (queue.as_str(), queue.as_str()));
@@ -182,8 +181,8 @@ impl Claim<'_> {
     }
 }
 
-/// A job of the answer. An id that is no text cannot be named in a report: its lease is left to end, and the
-/// others are not claimed for nobody because of it.
+/// Reads a job of the answer. An id that is not text cannot be reported; its lease is left to expire, so that the
+/// other jobs are not lost with it.
 fn claimed(keys: &Hero, claim: &Claim<'_>, (id, queue, attempt, record): Row) -> Option<Claimed> {
     let id = match String::from_utf8(id) {
         Ok(id) => id,
@@ -202,7 +201,7 @@ fn claimed(keys: &Hero, claim: &Claim<'_>, (id, queue, attempt, record): Row) ->
     })
 }
 
-/// A record with its names: those that each new job has where the script tells values alone.
+/// Adds the names of fields to a record. Scripts return the values alone for records with only the standard fields.
 fn named(keys: &Hero, record: Vec<Vec<u8>>) -> Fields {
     let stored = stored(keys);
     if record.len() == stored.len() {
@@ -214,7 +213,7 @@ fn named(keys: &Hero, record: Vec<Vec<u8>>) -> Fields {
 }
 
 impl Claimed {
-    /// The job's key.
+    /// Returns the job's key.
     pub(crate) fn key(&self, keys: &Hero) -> String {
         keys.job_hash_key(&self.job.job_id())
     }

@@ -1,4 +1,4 @@
-//! configure: change single settings of a queue, and bring what is under way in line with them.
+//! configure: changes single settings of a queue, and adapts running and set aside jobs.
 
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::queue::QueueSetting;
@@ -7,20 +7,20 @@ use super::{MAX_ITEMS, at_most};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// How often all running jobs are walked through at most: once more than it takes to see that nobody was
-/// missed, should leases have moved on the way.
+/// Greatest number of scans of all running jobs. One more than needed shows that leases that changed meanwhile hid no
+/// job.
 const MAX_WALKS: usize = 3;
 
-/// What a change of settings had to do with.
+/// The jobs that a change of settings affected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Configured {
-    /// Jobs that ran already, and hold a slot now.
+    /// Number of running jobs that now occupy a slot.
     pub seated: usize,
-    /// Keys whose jobs are set aside, and are looked at again at once.
+    /// Number of keys whose backlog is checked again at once.
     pub freed: usize,
 }
 
-/// How far a walk by score is: the score, and how many that have it are passed over.
+/// Position in a scan by score: the score, and the number of members with it that are skipped.
 type Place = (String, usize);
 
 fn start() -> Place {
@@ -29,13 +29,12 @@ fn start() -> Place {
 
 impl Broker {
     /// Changes single settings of a queue, for all its priorities, in one step; the others stay. A limit of
-    /// concurrency counts what runs already: with up to 500 jobs running, in the same step; with more, when
-    /// this returns, a step for each 500. What is set aside for its key's sake is
-    /// looked at again at once. Should the caller die before this returns, say the same again.
+    /// concurrency counts running jobs: up to 500 in the same step, more of them in further steps of 500 before this
+    /// returns. Backlogs are checked again at once. If the caller dies before this returns, repeat the call.
     ///
     /// # Errors
-    /// If a setting cannot be or there are more than [`MAX_ITEMS`]: nothing was changed then. If the server
-    /// does not take a call; repeat it then.
+    /// A setting is not valid, or there are more than [`MAX_ITEMS`]: nothing was changed. If the server refuses a
+    /// call, repeat it.
     pub async fn configure(
         &self,
         queue: &str,

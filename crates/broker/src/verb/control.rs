@@ -1,4 +1,4 @@
-//! control: what a worker has to know once a second.
+//! control: returns the data that a worker polls once a second.
 
 use std::time::Duration;
 
@@ -9,43 +9,41 @@ use super::{MAX_ITEMS, at_most};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// Who asks.
+/// A request of a worker.
 #[derive(Debug, Clone, Copy)]
 pub struct Controlled<'a> {
-    /// The worker's name with its incarnation.
+    /// Name of the worker with its incarnation.
     pub worker: &'a str,
-    /// The lists on which it is asked to stop jobs: `hero:q:ctl:…`, and `hero:stop_queue:…` of the old
-    /// names that it goes by.
+    /// Lists with requests to cancel jobs: `hero:q:ctl:…`, and `hero:stop_queue:…` of the worker's legacy names.
     pub queues: &'a [String],
-    /// The types that it runs.
+    /// Types that it runs.
     pub types: &'a [ScriptType],
-    /// The ids of the jobs that it runs.
+    /// Ids of the jobs that it runs.
     pub held: &'a [String],
-    /// How long a turn to do the duties of all lasts.
+    /// Duration of the leadership for maintenance.
     pub turn: Duration,
 }
 
-/// What it has to know.
+/// The answer for the worker.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Control {
-    /// Which of its jobs are to stop; the requests are taken.
+    /// Jobs to cancel; the requests were removed.
     pub stop: Vec<String>,
-    /// Whether it is its turn to do the duties of all: promote, settle, watch, prune.
+    /// True if the worker is the leader, which does maintenance: promote, settle, watch, prune.
     pub turn: bool,
-    /// When the next delayed job is due, if there is one.
+    /// Time until the next delayed job is due, if there is one.
     pub due: Option<Duration>,
-    /// Per type, its migration while there is one.
+    /// For each type, its migration, if it has one.
     pub migrations: Vec<Option<Migration>>,
 }
 
 impl Broker {
-    /// Reads the control queues. The queue of a type is shared, so a worker takes only the ids that it runs;
-    /// jobs that wait are stopped by whoever sees the request; requests about jobs that others run stay, for
-    /// a minute.
+    /// Reads the control queues. The queue of a type is shared, so a worker takes only the ids that it runs. Waiting
+    /// jobs are cancelled by any worker that reads the request. Requests for jobs of other workers stay for a minute.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`] jobs, or the server does not take the call. Requests that were
-    /// taken then are told by [`Broker::renew`].
+    /// There are more than [`MAX_ITEMS`] jobs, or the server refuses the call. [`Broker::renew`] then reports the
+    /// cancellations that were removed.
     pub async fn control(&self, asked: Controlled<'_>) -> Result<Control, Error> {
         at_most("control", MAX_ITEMS, asked.held.len())?;
         let mut call = self
@@ -74,7 +72,7 @@ impl Broker {
     }
 }
 
-/// What is set about a type's migration. One that cannot be read was written by a later release.
+/// Parses the migration of a type. An unreadable one is from a later release.
 fn set(value: &String) -> Option<Migration> {
     if value.is_empty() {
         return None;

@@ -1,5 +1,5 @@
-//! dead: the dead letters, which are the jobs that failed for good. They are kept until somebody replays
-//! (`retry`) or deletes them.
+//! dead: lists dead letters, which are jobs that failed for good. They are kept until somebody retries (`retry`) or
+//! deletes them.
 
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
@@ -7,55 +7,56 @@ use meshwork_model::name::JobId;
 use super::{MAX_ITEMS, at_most, text};
 use crate::{Broker, Error};
 
-/// A job that failed for good.
+/// A dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// When it did, in milliseconds since 1970.
+    /// Time of the failure, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The job, as [`Broker::summaries`] gives it. Where somebody took its record away, only the id.
+    /// The job, as in [`Broker::summaries`]. If its record was deleted, only the id.
     pub job: Job,
 }
 
-/// Where a page ended.
+/// Position after a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadCursor {
     at_ms: u64,
     id: String,
 }
 
-/// A part of the dead letters.
+/// A page of dead letters.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DeadPage {
-    /// The newest first.
+    /// Dead letters, the newest first.
     pub letters: Vec<DeadLetter>,
-    /// Where the next page begins; none if this was the last.
+    /// Position of the next page; `None` after the last one.
     pub next: Option<DeadCursor>,
 }
 
 impl DeadCursor {
-    /// The next page begins below this time.
+    /// Returns a position whose next page begins before this time.
     #[must_use]
     pub fn before(at_ms: u64) -> Self {
-        // No id is smaller than none: of those of this very millisecond, all come before it.
+        // The empty id is the smallest, so that all ids of this millisecond are excluded.
         Self {
             at_ms,
             id: String::new(),
         }
     }
 
-    /// Whether an entry comes after the place, where the newest is first, and of one time the largest id.
+    /// Returns whether an entry comes after the position, with the newest first, and the largest id first within one
+    /// time.
     fn precedes(&self, at_ms: u64, id: &str) -> bool {
         (at_ms, id) < (self.at_ms, self.id.as_str())
     }
 }
 
 impl Broker {
-    /// A page of dead letters: up to `most`, from where `from` says, and none that died before `since_ms`.
-    /// Whoever takes letters away between two pages misses none of the others.
+    /// Returns a page of up to `most` dead letters from the position `from` on, without those before `since_ms`.
+    /// Deleting letters between two pages does not hide others.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take a call.
+    /// There are more than [`MAX_ITEMS`], or the server refuses a call.
     pub async fn dead_letters(
         &self,
         from: Option<&DeadCursor>,
@@ -71,7 +72,7 @@ impl Broker {
                 |(id, at_ms): &(String, u64)| from.is_none_or(|from| from.precedes(*at_ms, id));
             found.extend(entries.into_iter().filter(is_new));
             skipped += seen;
-            // Only entries of one and the same millisecond can be more than a call brings.
+            // Only entries of the same millisecond can exceed the result of one call.
             if last || found.len() > most {
                 break;
             }
@@ -117,10 +118,10 @@ impl Broker {
         Ok(found.into_iter().zip(jobs).map(letter).collect())
     }
 
-    /// When a job became a dead letter, in milliseconds since 1970; none if it is none.
+    /// Returns the time at which a job became a dead letter, in milliseconds since 1970; `None` if it is not one.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn dead_since(&self, id: &JobId) -> Result<Option<u64>, Error> {
         let mut score = redis::cmd("ZSCORE");
         score.arg(self.keys.dead()).arg(id.as_str());
@@ -128,19 +129,19 @@ impl Broker {
         Ok(since.map(|ms| ms as u64))
     }
 
-    /// The number of dead letters.
+    /// Returns the number of dead letters.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn dead_count(&self) -> Result<u64, Error> {
         self.ask("dead", redis::cmd("ZCARD").arg(self.keys.dead()))
             .await
     }
 
-    /// Takes a dead letter off the list whose record somebody took away, which leaves nothing to delete.
+    /// Removes a dead letter whose record was deleted from the list.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn forget_dead(&self, id: &JobId) -> Result<(), Error> {
         let mut cmd = redis::cmd("ZREM");
         cmd.arg(self.keys.dead()).arg(id.as_str());

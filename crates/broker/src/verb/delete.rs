@@ -1,4 +1,4 @@
-//! delete: forget a job.
+//! delete: deletes a job.
 
 use std::collections::BTreeSet;
 
@@ -9,23 +9,24 @@ use super::word;
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// What became of a job that was to be forgotten.
+/// The result of deleting a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deleted {
-    /// Its record and its reply are gone, and it will not run.
+    /// Its record and its reply are deleted, and it will not run.
     Deleted,
-    /// A worker holds it; stop it first.
+    /// A worker runs the job; cancel it first.
     Running,
-    /// There is no such job.
+    /// The job does not exist.
     Missing,
 }
 
 impl Broker {
-    /// Deletes a job that does not run. The id of a job of another client is taken off all queues that workers of its
-    /// type listen to, and off those that a walk has met ([`Broker::sweep`]), each up to 10,000 ids long.
+    /// Deletes a job that does not run. The id of a foreign client's job is removed from all queues that workers of
+    /// its type claim from, and from those that a scan has found ([`Broker::sweep`]). Each is searched up to 10,000
+    /// ids.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn delete(&self, job: &Job) -> Result<Deleted, Error> {
         let mut call = self.change(Verb::Delete, job);
         if job.foreign {
@@ -42,7 +43,7 @@ impl Broker {
         word("delete", answer, &known)
     }
 
-    /// Where the id of a job of another client may stand.
+    /// Returns the lists that may have the id of a foreign client's job.
     async fn lists_of(&self, job: &Job) -> Result<BTreeSet<String>, Error> {
         let listen = job.route().map(|route| Listen {
             script_type: route.script_type,

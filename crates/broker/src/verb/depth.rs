@@ -1,4 +1,4 @@
-//! depth: what a queue still has to do, all its priorities together. It changes nothing.
+//! depth: counts the unfinished jobs of a queue, for all its priorities together. It changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ use super::MAX_ITEMS;
 use super::inspect::{failed, texts};
 use crate::{Broker, Error};
 
-/// What a queue still has to do.
+/// Unfinished jobs of a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueDepth {
-    /// Ids in its lists.
+    /// Number of ids in its lists.
     pub waiting: usize,
-    /// Jobs set aside for their key's sake.
+    /// Number of jobs in backlogs of concurrency keys.
     pub set_aside: usize,
-    /// Jobs that run.
+    /// Number of jobs that run.
     pub running: usize,
-    /// Jobs that have run, and wait for their next run.
+    /// Number of jobs that wait for a retry.
     pub retrying: usize,
-    /// Jobs that have never run, and wait for their time.
+    /// Number of delayed jobs that have never run.
     pub delayed: usize,
 }
 
 impl QueueDepth {
-    /// Whether nothing is left that goes on by itself; what waits for its time may be.
+    /// Returns whether the queue has no unfinished jobs other than delayed ones.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting + self.set_aside + self.running + self.retrying == 0
@@ -36,11 +36,10 @@ impl QueueDepth {
 }
 
 impl Broker {
-    /// What a queue still has to do. Walks through all running and all delayed jobs of all queues, 1,000 a
-    /// call.
+    /// Counts the unfinished jobs of a queue. Scans all running and all delayed jobs of all queues, 1,000 in a call.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn depth(&self, queue: &str) -> Result<QueueDepth, Error> {
         let queue = Hero::without_priority(queue);
         let mut depth = QueueDepth {
@@ -54,17 +53,17 @@ impl Broker {
             depth.delayed += usize::from(!ran);
         })
         .await?;
-        // Last: what was claimed or handed back on the way is seen here.
+        // Leases come last, so that jobs that were claimed or released meanwhile are counted.
         self.walk(&self.keys.lease(), queue, |_| depth.running += 1)
             .await?;
         Ok(depth)
     }
 
-    /// The jobs that hold a slot of a queue whose concurrency is limited, the first [`MAX_ITEMS`]. One whose lease
-    /// is gone is dropped when a claim finds the queue full.
+    /// Returns the jobs with a slot of a queue whose concurrency is limited, the first [`MAX_ITEMS`]. A job without a
+    /// lease loses its slot when a claim finds the queue full.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn slots_of(&self, queue: &str) -> Result<Vec<String>, Error> {
         let slots = self.keys.slots(Hero::without_priority(queue));
         let mut range = redis::cmd("ZRANGE");
@@ -86,7 +85,7 @@ impl Broker {
         Ok(lengths.into_iter().flatten().sum())
     }
 
-    /// How many jobs are set aside, per list; of one queue's lists, or of all.
+    /// Returns the number of jobs in backlogs, by list; of one queue's lists, or of all.
     pub(super) async fn aside(
         &self,
         queue: Option<&str>,
@@ -105,8 +104,8 @@ impl Broker {
         }
     }
 
-    /// How many jobs of each key are set aside, with the list that they are for, of a page of [`MAX_ITEMS`] keys
-    /// from the place `from` on; of the lists that are wanted. And whether it is the last page.
+    /// Returns a page of [`MAX_ITEMS`] keys from index `from` on: the size of each key's backlog with its list, if
+    /// the list is wanted. Also returns whether it is the last page.
     pub(super) async fn aside_page(
         &self,
         from: usize,
@@ -139,7 +138,7 @@ impl Broker {
         Ok((lists.into_iter().zip(counts).collect(), last))
     }
 
-    /// Calls `found` for each job of a queue in a sorted set of ids, and says whether it has run.
+    /// Calls `found` for each job of a queue in a sorted set of ids, with whether it has run.
     async fn walk(&self, set: &str, queue: &str, mut found: impl FnMut(bool)) -> Result<(), Error> {
         let mut from = 0;
         loop {

@@ -1,8 +1,8 @@
-//! Work that can be resumed (`run --each`): a name for what was asked for, and the seed of its job ids.
+//! Resumable work (`run --each`): a name for the arguments, and the seed of its job ids.
 
 use crate::{Broker, Error};
 
-/// How long unfinished work is remembered, in seconds (7 days): as long as the longest timeout.
+/// Time for which unfinished work is remembered, in seconds (7 days): as long as the greatest timeout.
 const EACH_TTL: u64 = 7 * 24 * 3600;
 
 fn failed(source: redis::RedisError) -> Error {
@@ -13,11 +13,11 @@ fn failed(source: redis::RedisError) -> Error {
 }
 
 impl Broker {
-    /// The seed of the work that `digest` names: the one it has already, or `fresh`. Whoever asks for the
-    /// same thing again gets the same seed, makes the same job ids from it, and so enqueues nothing twice.
+    /// Returns the seed of the work that `digest` names: the stored one, or `fresh`. The same arguments get the same
+    /// seed and job ids, so that nothing is enqueued twice.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn begin_each(&self, digest: &str, fresh: &str) -> Result<String, Error> {
         let key = self.keys.each(digest);
         let conn = &mut self.conn.clone();
@@ -32,10 +32,10 @@ impl Broker {
         Ok(there.unwrap_or_else(|| fresh.to_owned()))
     }
 
-    /// The seed of the work that `digest` names, if it was begun and not ended.
+    /// Returns the seed of the work that `digest` names, if it is unfinished.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn each(&self, digest: &str) -> Result<Option<String>, Error> {
         let mut get = redis::cmd("GET");
         get.arg(self.keys.each(digest));
@@ -44,10 +44,10 @@ impl Broker {
             .map_err(failed)
     }
 
-    /// Forgets it: the same request is a new one from now on.
+    /// Deletes the seed: the same arguments are new work from now on.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn end_each(&self, digest: &str) -> Result<(), Error> {
         let mut del = redis::cmd("DEL");
         del.arg(self.keys.each(digest));

@@ -1,4 +1,4 @@
-//! enqueue: store jobs and push their ids.
+//! enqueue: stores jobs and pushes their ids.
 
 use meshwork_model::job::{NewJob, Until, When};
 use meshwork_model::keys::hero::Hero;
@@ -14,56 +14,56 @@ use crate::{Broker, Error};
 /// The most jobs in one call of [`Broker::enqueue`].
 pub const MAX_ENQUEUE: usize = 1000;
 
-/// What one call of the script carries at most, in bytes, unless a single job is larger: a larger one
-/// would hold up everybody else on the server.
+/// Greatest size of one call of the script, in bytes, unless a single job is larger. A larger call would block the
+/// server for others.
 pub(super) const MAX_CALL_BYTES: usize = 4 * 1024 * 1024;
 
-/// What became of a job.
+/// The result of enqueuing a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Enqueued {
-    /// It is stored, and queued unless it waits for others.
+    /// The job is stored, and queued unless it waits for others.
     Stored,
-    /// There was a job of that id already, which was left as it is.
+    /// A job with this id exists; it was not changed.
     Exists,
-    /// Its queue holds as many as it may; nothing was written.
+    /// Its queue has reached its greatest length; nothing was written.
     Full,
-    /// Its queue is being drained; nothing was written.
+    /// Its queue is drained; nothing was written.
     Draining,
-    /// It takes so many bytes, more than its queue allows; nothing was written.
+    /// The job has this many bytes, more than its queue allows; nothing was written.
     Large(u64),
-    /// It is to wait for a job that is not there; nothing was written.
+    /// This prerequisite does not exist; nothing was written.
     Unknown(JobId),
-    /// This other job has its unique name, and stays; nothing was written.
+    /// This other job has the unique name, and stays; nothing was written.
     Kept(JobId),
-    /// This other job has its unique name, so it was refused; nothing was written.
+    /// This other job has the unique name, so the new one was refused; nothing was written.
     Taken(JobId),
-    /// Its batch does not take it; nothing was written.
+    /// Its batch refused the job; nothing was written.
     NotInBatch(BatchRefusal),
 }
 
-/// Why a batch takes no job.
+/// The reason why a batch refused a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchRefusal {
-    /// There is no such batch.
+    /// The batch does not exist.
     Missing,
-    /// It is sealed, and who adds is no running job of it.
+    /// The batch is sealed, and the submitter is no running job of it.
     Sealed,
-    /// It has ended, or was cancelled.
+    /// The batch has ended, or was cancelled.
     Ended,
-    /// It has [`MAX_MEMBERS`](meshwork_model::batch::MAX_MEMBERS) jobs.
+    /// The batch has [`MAX_MEMBERS`](meshwork_model::batch::MAX_MEMBERS) jobs.
     Full,
 }
 
 impl Broker {
-    /// Stores jobs as `dispatched` and pushes their ids to their queues (Hero: `HSET`, then `LPUSH`),
-    /// both in one step per job. A job whose id exists is left alone, so that the call may be repeated
-    /// after a broken connection. A job that waits for others is pushed by the script that ends the last of
-    /// them; a job for one instance that has a fallback goes there if the instance is not present.
+    /// Stores jobs as `dispatched` and pushes their ids to their queues (Hero: `HSET`, then `LPUSH`), both in one
+    /// step for each job. An existing id is not changed, so that the call may be repeated after a broken connection.
+    /// A job that waits for others is pushed by the script that ends the last of them. A job for an instance that is
+    /// not alive goes to its fallback, if it has one.
     ///
     /// # Errors
-    /// If a job is invalid or there are more than [`MAX_ENQUEUE`]: nothing was written then. If the server
-    /// does not take the call, any first part of the jobs may have been stored. With
-    /// [`Broker::acknowledge`], if replicas do not confirm in time: all are stored then.
+    /// A job is invalid, or there are more than [`MAX_ENQUEUE`]: nothing was written. If the server refuses the call,
+    /// a first part of the jobs may have been stored. With [`Broker::acknowledge`], replicas may fail to confirm in
+    /// time: all jobs are stored then.
     pub async fn enqueue(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
         at_most("enqueue", MAX_ENQUEUE, jobs.len())?;
         for job in jobs {
@@ -80,8 +80,8 @@ impl Broker {
         }
     }
 
-    /// Checks what only the layout can say of a new job: in a context, its id is the key of a job there, and it waits
-    /// for objects of the context or for gates.
+    /// Checks the parts of a new job that depend on the layout. In a context, its id is the key of a job, and it
+    /// waits for objects of the context or for gates.
     pub(super) fn check(&self, job: &NewJob) -> Result<(), Error> {
         if let Some(context) = self.keys.context() {
             context.parse_job(job.id.as_str().as_bytes())?;
@@ -109,12 +109,12 @@ impl Broker {
         Ok(enqueued)
     }
 
-    /// The keys and arguments of one job.
+    /// Pushes the keys and arguments of one job.
     pub(super) fn push_job(&self, call: &mut Call<'_>, job: &NewJob) {
         self.push_job_with(call, job, Vec::new());
     }
 
-    /// The same, with more in its record.
+    /// Does the same, with further fields of the record.
     pub(super) fn push_job_with(
         &self,
         call: &mut Call<'_>,
@@ -144,7 +144,7 @@ impl Broker {
     }
 }
 
-/// What a job asks for beside its fields, as `lua/enqueue.lua` names it: nothing, mostly.
+/// Returns the options of a job, with their names in `lua/enqueue.lua`; usually none.
 fn wishes(keys: &Hero, job: &NewJob) -> Vec<(&'static str, String)> {
     let Route {
         script_type,
@@ -194,7 +194,7 @@ fn wishes(keys: &Hero, job: &NewJob) -> Vec<(&'static str, String)> {
     wishes
 }
 
-/// Reads the answer about one job.
+/// Parses the answer about one job.
 pub(super) fn told(answer: String) -> Result<Enqueued, Error> {
     if let Some((word, more)) = answer.split_once(' ') {
         let id = || JobId::foreign(more.to_owned());
@@ -229,8 +229,7 @@ pub(super) fn told(answer: String) -> Result<Enqueued, Error> {
     }
 }
 
-/// The jobs for people.
-/// Jobs, in words that say what is stored.
+/// Describes jobs as the subject of a sentence, for errors.
 pub(super) fn named(ids: &[&str]) -> String {
     match ids {
         [one] => format!("job {one} is"),
@@ -239,7 +238,7 @@ pub(super) fn named(ids: &[&str]) -> String {
     }
 }
 
-/// The jobs in pieces of at most [`MAX_CALL_BYTES`], each at least one job long.
+/// Splits the jobs into pieces of at most [`MAX_CALL_BYTES`], each with at least one job.
 fn chunks(jobs: &[NewJob]) -> Vec<&[NewJob]> {
     let mut chunks = Vec::new();
     let (mut from, mut bytes) = (0, 0);

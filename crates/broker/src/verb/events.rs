@@ -1,5 +1,5 @@
-//! events: what happened to jobs, who did it and when, as the scripts have noted it. The newest thirty
-//! thousand entries are kept, more or less.
+//! events: reads the changes of jobs that scripts recorded, with their actors and times. About thirty thousand of the
+//! newest entries are kept.
 
 use std::time::Duration;
 
@@ -7,27 +7,26 @@ use super::stream::{BEGINNING, Entry, Wanted};
 use super::{BlockingConn, MAX_ITEMS, at_most, text};
 use crate::{Broker, Error};
 
-/// One thing that happened to a job.
+/// A change of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JobEvent {
-    /// Its place among all events; later ones have higher ones. Events that happened to several jobs alike
-    /// share one.
+    /// Position among all events; later events have higher ones. Equal changes of several jobs share one.
     pub id: String,
-    /// When, in milliseconds since 1970.
+    /// Time of the event, in milliseconds since 1970.
     pub at_ms: u64,
     /// The job.
     pub job: String,
-    /// What happened: `enqueue`, `claim`, `retry`, `stop`, `finished`, `error` …
+    /// The change: `enqueue`, `claim`, `retry`, `stop`, `finished`, `error` …
     pub event: String,
-    /// Who did it: a worker, or what [`Broker::acting_as`] says; a job's id where its end was the cause.
+    /// Actor: a worker, or the name set by [`Broker::acting_as`]; a job's id if its end was the cause.
     pub by: String,
-    /// More about it: a message, a reason, a type.
+    /// Details: a message, a reason, a type.
     pub note: String,
 }
 
 impl JobEvent {
-    /// What an entry says, in its order: what happened to several jobs alike stands in one.
+    /// Returns the events of an entry, in order. One entry has equal changes of several jobs.
     fn all(entry: Entry) -> Vec<Self> {
         let mut event = Self {
             at_ms: entry.at_ms(),
@@ -54,11 +53,11 @@ impl JobEvent {
 }
 
 impl Broker {
-    /// The newest events, the newest first: those before the event `before` if one is given, and none
-    /// that happened before `since_ms`. `most` counts entries, of which some tell of up to 32 jobs.
+    /// Returns the newest events, the newest first: those before the event `before` if it is given, and none before
+    /// `since_ms`. `most` counts entries, each of which may have up to 32 jobs.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the server refuses the call.
     pub async fn events(
         &self,
         before: Option<&str>,
@@ -72,11 +71,11 @@ impl Broker {
         Ok(entries.into_iter().flat_map(newest_first).collect())
     }
 
-    /// Waits for events after the event `after` (all, if there is none), the oldest first, up to
-    /// [`MAX_ITEMS`]; none if none came in time, which is 30 seconds at the longest.
+    /// Waits for events after the event `after` (any, if it is `None`). Returns up to [`MAX_ITEMS`], the oldest
+    /// first; none after the timeout, which is at most 30 seconds.
     ///
     /// # Errors
-    /// If the connection breaks, or the server does not take the call.
+    /// The connection breaks, or the server refuses the call.
     pub async fn next_events(
         &self,
         blocking: &BlockingConn,

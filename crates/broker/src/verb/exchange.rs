@@ -1,4 +1,4 @@
-//! exchange: end jobs with their results and take the next, in one step.
+//! exchange: completes jobs with their results and claims the next ones, in one step.
 
 use super::claim::{Claim, Taken};
 use super::finish::{self, Finished};
@@ -6,23 +6,22 @@ use super::{MAX_ITEMS, at_most};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// What an exchange brought.
+/// The result of an exchange.
 #[derive(Debug)]
 pub struct Exchanged {
-    /// What became of each result.
+    /// The result of each report.
     pub finished: Vec<Finished>,
-    /// The jobs that were taken.
+    /// The claimed jobs.
     pub taken: Taken,
 }
 
 impl Broker {
-    /// Reports results as [`Broker::finish`] does and then takes jobs as [`Broker::claim`] does, in one call of
-    /// one script: a busy worker needs no other.
+    /// Reports results like [`Broker::finish`] and then claims jobs like [`Broker::claim`], in one call of one
+    /// script. A busy worker needs no other.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`] results or wanted jobs, or the server does not take the call. The
-    /// results may be repeated then; jobs may have been claimed for nobody, and come back when their lease
-    /// ends.
+    /// There are more than [`MAX_ITEMS`] results or wanted jobs, or the server refuses the call. The results may be
+    /// repeated then; jobs may have been claimed, and return after their leases expire.
     pub async fn exchange(
         &self,
         results: &[finish::Result<'_>],

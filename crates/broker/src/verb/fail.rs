@@ -1,4 +1,4 @@
-//! fail: report a run that went wrong.
+//! fail: reports a failed run.
 
 use std::time::Duration;
 
@@ -9,25 +9,25 @@ use super::{Claimed, word};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// What became of a failed job.
+/// The result of reporting a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
-    /// A retry was left, or it was snoozed: it waits for that, then at the end of its queue.
+    /// The job is retried or snoozed: it waits, and then goes to the end of its queue.
     Requeued,
-    /// It ended in error.
+    /// The job ended in error.
     Failed,
-    /// The job is not this worker's any more: the report was thrown away.
+    /// This worker has lost the lease; the report was ignored.
     Stale,
 }
 
 impl Broker {
-    /// Reports a failure, if the fencing token is still the one in force. `retries` N means N + 1 runs:
-    /// while one is left, and the failure is one that another run may avoid, the job goes back to the end
-    /// of its queue after `delay`, as a snoozed one does, at no cost; else it becomes `error` with the message and a dead letter. One
-    /// that was stopped is no dead letter.
+    /// Reports a failure, if the fencing token is current. `retries` N means N + 1 runs. If a retry is left and the
+    /// failure is retryable, the job goes to the end of its queue after `delay`. So does a snoozed job, without
+    /// counting the run. Otherwise the job becomes `error` with the message, and a dead letter. A cancelled job does
+    /// not become a dead letter.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn fail(
         &self,
         claimed: &Claimed,
@@ -70,7 +70,7 @@ impl Broker {
     }
 }
 
-/// Why a job that ends with such a failure is a dead letter.
+/// Returns the reason of a dead letter for a kind of failure.
 const fn dead(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::Script => "failed",

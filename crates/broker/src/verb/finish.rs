@@ -1,4 +1,4 @@
-//! finish: end a job with its result.
+//! finish: completes a job with its result.
 
 use meshwork_model::stored;
 
@@ -11,29 +11,29 @@ use crate::{Broker, Error};
 pub struct Result<'a> {
     /// The job.
     pub claimed: &'a Claimed,
-    /// What it gave.
+    /// Output of the run.
     pub output: &'a [u8],
-    /// The end of what it wrote to stdout.
+    /// Last part of its stdout.
     pub stdout: &'a [u8],
-    /// The end of what it wrote to stderr.
+    /// Last part of its stderr.
     pub stderr: &'a [u8],
 }
 
-/// What became of a result.
+/// The result of reporting a success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finished {
-    /// It is in the record, and on the reply list if somebody may wait there.
+    /// The result is in the record, and on the reply list if a client may wait there.
     Finished,
-    /// The job is not this worker's any more: the result was thrown away.
+    /// This worker has lost the lease; the result was ignored.
     Stale,
 }
 
 impl Broker {
-    /// Sets a job `finished` with its output, if the fencing token is still the one in force. The
-    /// ends of stdout and stderr are kept beside it.
+    /// Sets a job `finished` with its output, if the fencing token is current. The last parts of stdout and stderr
+    /// are stored with it.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn finish(
         &self,
         claimed: &Claimed,
@@ -51,10 +51,10 @@ impl Broker {
         Ok(told.first().copied().unwrap_or(Finished::Stale))
     }
 
-    /// The same for several jobs in one call: what became of each.
+    /// Completes several jobs in one call, and returns the result of each.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call; repeat it then.
+    /// There are more than [`MAX_ITEMS`], or the server refuses the call; repeat it then.
     pub async fn finish_all(
         &self,
         results: &[Result<'_>],
@@ -69,7 +69,7 @@ impl Broker {
         Ok((0..results.len()).map(|at| told(&stale, at)).collect())
     }
 
-    /// The key and the arguments of one result.
+    /// Pushes the key and the arguments of one result.
     pub(super) fn push_result(&self, call: &mut Call<'_>, result: &Result<'_>) {
         call.push_key(result.claimed.key(&self.keys));
         call.push_arg(&result.claimed.job.id);
@@ -80,7 +80,7 @@ impl Broker {
     }
 }
 
-/// What became of the result at place `at`; the script counts from 1.
+/// Returns the result of the report at index `at`; the script counts from 1.
 pub(super) fn told(stale: &[usize], at: usize) -> Finished {
     if stale.contains(&(at + 1)) {
         Finished::Stale

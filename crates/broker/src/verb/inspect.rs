@@ -1,4 +1,4 @@
-//! inspect: the read side. It changes nothing, and never walks all keys in one call.
+//! inspect: reads jobs. Changes nothing, and never scans all keys in one call.
 
 use meshwork_model::job::{Job, field};
 use meshwork_model::name::JobId;
@@ -7,15 +7,15 @@ use meshwork_model::state::Status;
 use super::{Fields, MAX_ITEMS, at_most, job};
 use crate::{Broker, Error};
 
-/// Keys looked at per step of a scan.
+/// Number of keys in each step of a scan.
 pub(super) const SCAN_COUNT: usize = 500;
 
-/// A part of all jobs.
+/// A page of jobs.
 #[derive(Debug, Clone, Default)]
 pub struct JobPage {
-    /// The jobs, in no order, as [`Broker::summaries`] gives them.
+    /// The jobs, in no order, as in [`Broker::summaries`].
     pub jobs: Vec<Job>,
-    /// Where the next page begins; 0 if this was the last.
+    /// Cursor of the next page; 0 after the last one.
     pub next: u64,
 }
 
@@ -27,10 +27,10 @@ pub(super) fn failed(source: redis::RedisError) -> Error {
 }
 
 impl Broker {
-    /// One job's record, if there is one.
+    /// Returns the record of a job, if it exists.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn inspect(&self, id: &JobId) -> Result<Option<Job>, Error> {
         Ok(self
             .inspect_many(std::slice::from_ref(id))
@@ -39,10 +39,10 @@ impl Broker {
             .flatten())
     }
 
-    /// The records of several jobs, in order.
+    /// Returns the records of several jobs, in order.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the server refuses the call.
     pub async fn inspect_many(&self, ids: &[JobId]) -> Result<Vec<Option<Job>>, Error> {
         at_most("inspect", MAX_ITEMS, ids.len())?;
         if ids.is_empty() {
@@ -57,7 +57,8 @@ impl Broker {
             .query_async(&mut self.conn.clone())
             .await
             .map_err(failed)?;
-        // A list of that name is one of the old queues, which begin like jobs; a hash without a status is no job.
+        // A list of this name is a legacy queue, which has the same prefix as jobs. A hash without a status is not a
+        // job.
         let has_status = |fields: &Fields| {
             let mut names = fields.iter().map(|(name, _)| name);
             names.any(|name| name == field::STATUS.as_bytes())
@@ -69,11 +70,10 @@ impl Broker {
         Ok(ids.iter().zip(records).map(read).collect())
     }
 
-    /// The statuses of several jobs, in order; none where there is no such job, or its status is no word
-    /// of ours.
+    /// Returns the statuses of several jobs, in order; `None` for jobs that do not exist or have an unknown status.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the server refuses the call.
     pub async fn statuses(&self, ids: &[JobId]) -> Result<Vec<Option<Status>>, Error> {
         at_most("statuses", MAX_ITEMS, ids.len())?;
         if ids.is_empty() {
@@ -96,11 +96,11 @@ impl Broker {
         Ok(words.into_iter().map(status).collect())
     }
 
-    /// A page of all jobs: begin at 0, go on at `next` until it is 0. Each job that is there all the time
-    /// comes at least once (`SCAN`; Hero's `KEYS` would hold up the server).
+    /// Returns a page of all jobs. Begin at 0 and continue with `next` until it is 0. A job that exists throughout is
+    /// returned at least once (`SCAN`; Hero's `KEYS` would block the server).
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn list(&self, from: u64) -> Result<JobPage, Error> {
         let prefix = self.keys.job_prefix();
         let mut scan = redis::cmd("SCAN");
@@ -119,20 +119,19 @@ impl Broker {
         Ok(JobPage { jobs, next })
     }
 
-    /// The number of jobs that run now.
+    /// Returns the number of running jobs.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn running(&self) -> Result<usize, Error> {
         self.ask("inspect", redis::cmd("ZCARD").arg(self.keys.lease()))
             .await
     }
 
-    /// When the job is to run again after a failure, in milliseconds since 1970; none if it waits for no
-    /// such time.
+    /// Returns the due time of a delayed job, in milliseconds since 1970; `None` if the job is not delayed.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn next_run(&self, id: &JobId) -> Result<Option<u64>, Error> {
         let mut score = redis::cmd("ZSCORE");
         score.arg(self.keys.delayed()).arg(id.as_str());
@@ -141,14 +140,14 @@ impl Broker {
     }
 }
 
-/// Those names that are text; nobody can ask for another.
+/// Returns the names that are UTF-8; others cannot be requested.
 pub(super) fn texts(names: Vec<Vec<u8>>) -> impl Iterator<Item = String> {
     names
         .into_iter()
         .filter_map(|name| String::from_utf8(name).ok())
 }
 
-/// Text in which no character is a wildcard to `MATCH`.
+/// Escapes the wildcards of `MATCH`.
 pub(super) fn glob_literal(text: &str) -> String {
     let mut literal = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! leave: a listener goes away in order.
+//! leave: deregisters a worker's prefetch lists at shutdown.
 
 use meshwork_model::keys::hero::Hero;
 
@@ -7,13 +7,12 @@ use crate::script::Verb;
 use crate::{Broker, Error};
 
 impl Broker {
-    /// Takes a listener off the list and hands the ids that came to it meanwhile back to their queues.
-    /// Returns their number. Nothing may be parked on its feed lists any more
-    /// ([`BlockingConn`](super::BlockingConn)).
+    /// Deregisters a worker's prefetch lists, and releases their ids to the queues. Returns the number of released
+    /// ids. No blocked call may wait for these lists any more ([`BlockingConn`](super::BlockingConn)).
     ///
     /// # Errors
-    /// If the server does not take the call; the listener then counts as gone after a while, and
-    /// [`Broker::reclaim`] does the same.
+    /// The server refuses the call. The worker then counts as dead after a while, and [`Broker::reclaim`] does the
+    /// same.
     pub async fn leave(&self, listener: Listener<'_>) -> Result<usize, Error> {
         let mut handed_back = 0;
         loop {

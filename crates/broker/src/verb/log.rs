@@ -1,4 +1,4 @@
-//! log: keep what a run prints while it runs.
+//! log: stores the output of a run while it runs.
 
 use std::time::Duration;
 
@@ -6,29 +6,29 @@ use super::{Claimed, MAX_ITEMS, at_most, word};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// The most lines kept of one job, more or less: the newest.
+/// Approximate number of lines that are kept of a job, the newest.
 const MOST_LINES: usize = 1000;
-/// How long they are kept after the last one.
+/// Retention of a log after its last line.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// What became of lines.
+/// The result of appending lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Logged {
-    /// They are in the job's log.
+    /// The lines are in the job's log.
     Logged,
-    /// The job is not this worker's any more.
+    /// This worker has lost the lease.
     Stale,
 }
 
-/// One line, and which of the run's streams it came from: `stdout`, `stderr` …
+/// A line and its stream: `stdout`, `stderr` …
 pub type Line<'a> = (&'a str, &'a [u8]);
 
 impl Broker {
-    /// Appends lines to the job's log, `hero:q:log:{id}`, and notes how far it is, if the fencing token is
-    /// still the one in force. A call that is repeated after a broken connection may repeat lines.
+    /// Appends lines to the job's log, `hero:q:log:{id}`, and stores its progress, if the fencing token is current. A
+    /// call that is repeated after a broken connection may duplicate lines.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`] lines, or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`] lines, or the server refuses the call.
     pub async fn log(
         &self,
         claimed: &Claimed,

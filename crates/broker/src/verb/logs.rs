@@ -1,4 +1,4 @@
-//! logs: what a run has printed so far, line by line, and what it prints next.
+//! logs: reads the output of a run, line by line, and waits for more.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use super::stream::{BEGINNING, Entry, Wanted};
 use super::{BlockingConn, MAX_ITEMS, text};
 use crate::{Broker, Error};
 
-/// One line that a run printed.
+/// A line of a run's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LogLine {
-    /// Its place in the job's log.
+    /// Position in the job's log.
     pub id: String,
-    /// When it was kept, in milliseconds since 1970.
+    /// Time at which the line was stored, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Where it was printed: `stdout`, `stderr` …
+    /// Stream of the line: `stdout`, `stderr` …
     pub stream: String,
-    /// The line without its end.
+    /// The line without its line break.
     pub line: Vec<u8>,
 }
 
@@ -36,22 +36,21 @@ fn lines(entries: Vec<Entry>) -> Vec<LogLine> {
 }
 
 impl Broker {
-    /// The lines in the job's log after the line `after`, or from the first one that is kept; up to
-    /// [`MAX_ITEMS`].
+    /// Returns up to [`MAX_ITEMS`] lines of the job's log after the line `after`, or from the first stored one.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn log_lines(&self, id: &JobId, after: Option<&str>) -> Result<Vec<LogLine>, Error> {
         let wanted = Wanted::After(after.unwrap_or(BEGINNING));
         let entries = self.entries(&self.keys.log(id), wanted, MAX_ITEMS).await?;
         Ok(lines(entries))
     }
 
-    /// Waits for lines in the job's log after the line `after`; none if none came in time, which is 30
-    /// seconds at the longest.
+    /// Waits for lines of the job's log after the line `after`. Returns none after the timeout, which is at most 30
+    /// seconds.
     ///
     /// # Errors
-    /// If the connection breaks, or the server does not take the call.
+    /// The connection breaks, or the server refuses the call.
     pub async fn next_log_lines(
         &self,
         blocking: &BlockingConn,

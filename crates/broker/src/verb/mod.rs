@@ -1,4 +1,4 @@
-//! One file per verb: the typed function over its script, and what it takes and gives.
+//! One file for each verb: the typed function over its script, with its arguments and results.
 
 mod actors;
 mod adopt;
@@ -103,13 +103,13 @@ use sha1::{Digest, Sha1};
 use crate::script::{Call, Verb};
 use crate::{Broker, Error};
 
-/// The most items that one script call handles: a longer one would hold up everybody else.
+/// Greatest number of items in a call of a script. A longer call would block the server for others.
 pub const MAX_ITEMS: usize = 1000;
 
-/// A hash as it comes. Others name their fields as they like.
+/// A hash as stored. Foreign clients may use any names of fields.
 type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// A record read from a hash.
+/// Reads a record from a hash.
 fn job(keys: &Hero, id: &str, fields: Fields) -> Job {
     let fields = fields.into_iter().map(|(name, value)| (text(name), value));
     stored::job(keys, id, fields)
@@ -123,12 +123,12 @@ fn at_most(verb: &'static str, most: usize, given: usize) -> Result<(), Error> {
     }
 }
 
-/// A digest as scripts make them of what they are given, to name it in a key or as a proof.
+/// Returns the digest that scripts use to name data in a key, or as a proof.
 fn sha1(bytes: &[u8]) -> String {
     HEXLOWER.encode(&Sha1::digest(bytes))
 }
 
-/// Reads a script's one-word answer.
+/// Parses a script's one-word answer.
 fn word<T>(verb: &'static str, answer: String, known: &[(&str, T)]) -> Result<T, Error>
 where
     T: Copy,
@@ -141,7 +141,7 @@ where
 }
 
 impl Broker {
-    /// A call that changes one job: its hash and its queue; the time, who asks, and its id.
+    /// Begins a call that changes one job: its hash and its queue; the time, the actor, and its id.
     fn change(&self, verb: Verb, job: &Job) -> Call<'_> {
         let id = job.job_id();
         self.scripts
@@ -153,9 +153,8 @@ impl Broker {
             .arg(id.as_str())
     }
 
-    /// The queue that a job waits in: the one it was claimed from last, else where its record sends it. A
-    /// record that says neither (another client's) waits where we cannot know; the key is then one that
-    /// holds nothing.
+    /// Returns the queue of a job: that of its last claim, else that of its record's route. The queue of a foreign
+    /// client's record without either is unknown; the returned key then does not exist.
     #[must_use]
     pub fn queue_of(&self, job: &Job) -> String {
         job.queue
@@ -164,7 +163,7 @@ impl Broker {
             .unwrap_or_else(|| self.keys.work_prefix())
     }
 
-    /// The type whose workers run a job: its record's, else that of the queue it was claimed from.
+    /// Returns the type of a job: that of its record, else that of the queue of its last claim.
     fn type_of(&self, job: &Job) -> ScriptType {
         let of_queue = || {
             let behind = job

@@ -1,4 +1,4 @@
-//! orphan: end at once what a dead worker still holds.
+//! orphan: expires the leases of a dead worker at once.
 
 use std::collections::BTreeSet;
 
@@ -6,18 +6,18 @@ use super::{MAX_ITEMS, at_most, text};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// The most workers in one call.
+/// Greatest number of workers in a call.
 const MOST_WORKERS: usize = 100;
-/// The most pages of [`MAX_ITEMS`] of a set that are walked: what stands behind them ends by itself.
+/// Greatest number of pages of [`MAX_ITEMS`] of a set that are read. Entries beyond them expire by themselves.
 const MOST_PAGES: usize = 100;
 
 impl Broker {
-    /// Ends the listener entries and the leases of workers, named with their incarnations, so that
-    /// [`Broker::reclaim`] takes back what they held. Returns the number of leases ended. The workers must be
-    /// dead for certain: a job of one that lives would run twice.
+    /// Expires the prefetch registrations and the leases of workers, named with their incarnations, so that
+    /// [`Broker::reclaim`] requeues their jobs. Returns the number of expired leases. The workers must certainly be
+    /// dead: a job of a live one would run twice.
     ///
     /// # Errors
-    /// If there are more than 100 workers, or the server does not take a call; repeat it then.
+    /// There are more than 100 workers, or the server refuses a call; repeat it then.
     pub async fn orphan(&self, workers: &BTreeSet<String>) -> Result<usize, Error> {
         at_most("orphan", MOST_WORKERS, workers.len())?;
         if workers.is_empty() {
@@ -55,7 +55,7 @@ impl Broker {
         call.run(&self.conn).await
     }
 
-    /// The members of a sorted set; those that are there all the time are among them.
+    /// Returns the members of a sorted set, with at least those that exist throughout.
     async fn members(&self, key: &str) -> Result<Vec<String>, Error> {
         let (mut members, mut from) = (Vec::new(), 0_u64);
         for _ in 0..MOST_PAGES {

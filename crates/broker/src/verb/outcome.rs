@@ -1,5 +1,4 @@
-//! outcomes: records without what went in. Inputs and scripts may be large, and who asks how a thousand
-//! jobs went needs neither.
+//! outcomes: reads records without their inputs and scripts, which may be large.
 
 use meshwork_model::job::{Job, field};
 use meshwork_model::name::JobId;
@@ -10,7 +9,7 @@ use redis::RedisResult;
 use super::{MAX_ITEMS, at_most};
 use crate::{Broker, Error};
 
-/// What a list of jobs shows: where each goes and how it went, in a few short fields.
+/// Fields for a list of jobs: route and outcome, in a few short fields.
 const SUMMARY: [&str; 35] = [
     field::ID,
     field::STATUS,
@@ -49,7 +48,7 @@ const SUMMARY: [&str; 35] = [
     field::CALLS,
 ];
 
-/// What came out, besides.
+/// Additional fields of the result.
 const RESULT: [&str; 6] = [
     field::OUTPUT,
     field::TRACEBACK,
@@ -59,23 +58,23 @@ const RESULT: [&str; 6] = [
     field::ENV_VARS,
 ];
 
-/// The values of fields, in order.
+/// Values of fields, in order.
 type Values = Vec<Option<Vec<u8>>>;
 
 impl Broker {
-    /// The records of several jobs, in order, without script and input.
+    /// Returns the records of several jobs, in order, without script and input.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the server refuses the call.
     pub async fn outcomes(&self, ids: &[JobId]) -> Result<Vec<Option<Job>>, Error> {
         self.fields_of(ids, &[&SUMMARY[..], &RESULT[..]].concat())
             .await
     }
 
-    /// The records of several jobs, in order, without script, input, environment, result and logs.
+    /// Returns the records of several jobs, in order, without script, input, environment, result and logs.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the server refuses the call.
     pub async fn summaries(&self, ids: &[JobId]) -> Result<Vec<Option<Job>>, Error> {
         self.fields_of(ids, &SUMMARY).await
     }
@@ -103,7 +102,8 @@ impl Broker {
                 verb: "outcomes",
                 source,
             })?;
-        // A list of that name is one of the old queues, which begin like jobs; a hash without a status is no job.
+        // A list of this name is a legacy queue, which has the same prefix as jobs. A hash without a status is not a
+        // job.
         let status = names.iter().position(|name| *name == field::STATUS);
         let job = |(id, record): (&JobId, RedisResult<Values>)| {
             let record = record.ok()?;

@@ -1,4 +1,4 @@
-//! present: say that a worker is there.
+//! present: registers a live worker.
 
 use std::time::Duration;
 
@@ -6,36 +6,36 @@ use super::text;
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// How long a worker counts as present after it last said so (Hero: `EX 15`).
+/// Time to live of a registration (Hero: `EX 15`).
 pub const PRESENT_FOR: Duration = Duration::from_secs(15);
 
-/// What a worker says of itself.
+/// The registration of a worker.
 #[derive(Debug, Clone, Copy)]
 pub struct Presence<'a> {
-    /// The key that names it ([`presence_key`](meshwork_model::keys::hero::Hero::presence_key)).
+    /// Key of the registration ([`presence_key`](meshwork_model::keys::hero::Hero::presence_key)).
     pub key: &'a str,
     /// The JSON of Hero, section 1.
     pub value: &'a str,
-    /// A part of each value that this process writes, and no other process.
+    /// A text in each value of this process, unique among all processes.
     pub mark: &'a str,
-    /// What may be written over, if it still stands there: the value of a process that is known to be gone.
+    /// Value of a process that is certainly dead, which may be overwritten.
     pub over: Option<&'a str>,
 }
 
 impl Broker {
-    /// Says for the next 15 seconds that a worker is there. If another one of that name is, nothing is
-    /// written, and what that one wrote is returned.
+    /// Registers a worker for the next 15 seconds. If another worker of this name is registered, nothing is written,
+    /// and its value is returned.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn present(&self, presence: Presence<'_>) -> Result<Option<String>, Error> {
         self.say(presence, PRESENT_FOR).await
     }
 
-    /// Says that a worker is there no more.
+    /// Deregisters a worker.
     ///
     /// # Errors
-    /// If the server does not take the call; the key then ends by itself.
+    /// The server refuses the call; the registration then expires.
     pub async fn depart(&self, presence: Presence<'_>) -> Result<(), Error> {
         self.say(presence, Duration::ZERO).await.map(drop)
     }

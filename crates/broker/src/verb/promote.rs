@@ -1,4 +1,4 @@
-//! promote: put jobs whose delay is over into their queues.
+//! promote: moves delayed jobs that are due to their queues.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use super::MAX_ITEMS;
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// What was promoted.
+/// The result of a promotion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Promoted {
-    /// How many were due.
+    /// Number of jobs that were due.
     pub due: usize,
-    /// When the next one is due, if there is one.
+    /// Time until the next delayed job is due, if there is one.
     pub next: Option<Duration>,
 }
 
 impl Broker {
-    /// Puts jobs whose delay is over at the end of their queues, at most [`MAX_ITEMS`] in one call.
+    /// Moves delayed jobs that are due to the ends of their queues, at most [`MAX_ITEMS`] in a call.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn promote(&self) -> Result<Promoted, Error> {
         let call = self.scripts.call(Verb::Promote);
         let call = call.arg(self.clock.argument()).arg(MAX_ITEMS);

@@ -1,4 +1,4 @@
-//! prune: forget jobs that ended long ago.
+//! prune: deletes old ended jobs.
 
 use std::time::Duration;
 
@@ -6,18 +6,17 @@ use super::MAX_ITEMS;
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// How long ended jobs are kept, and how many. Dead letters are not among them: they stay until somebody
-/// deletes them.
+/// Retention of ended jobs. Dead letters are excluded: they stay until somebody deletes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Since they ended.
+    /// Greatest age since their end.
     pub age: Duration,
-    /// The oldest go first.
+    /// Greatest number; the oldest are deleted first.
     pub count: usize,
 }
 
 impl Default for Retention {
-    /// Seven days, and 100,000 jobs.
+    /// 7 days, and 100,000 jobs.
     fn default() -> Self {
         Self {
             age: Duration::from_secs(7 * 24 * 3600),
@@ -27,11 +26,11 @@ impl Default for Retention {
 }
 
 impl Broker {
-    /// Forgets ended jobs beyond `retention` with their replies and logs, at most [`MAX_ITEMS`] in one
-    /// call. Returns how many, and whether there are more.
+    /// Deletes ended jobs beyond `retention` with their replies and logs, at most [`MAX_ITEMS`] in a call. Returns
+    /// their number, and whether there are more.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn prune(&self, retention: Retention) -> Result<(usize, bool), Error> {
         let mut answer = self
             .scripts

@@ -1,4 +1,4 @@
-//! queues: what waits where, what runs from there, and who listens. It changes nothing.
+//! queues: lists queues with their waiting and running jobs and their workers. Changes nothing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,35 +10,35 @@ use super::inspect::{SCAN_COUNT, failed, glob_literal, texts};
 use super::{MAX_ITEMS, Settings};
 use crate::{Broker, Error};
 
-/// Listeners looked at in one call.
+/// Number of prefetch registrations in a call.
 const LISTENERS: usize = 10 * MAX_ITEMS;
 
-/// Running jobs looked at for a list of queues: beyond, nobody reads the numbers one by one.
+/// Number of running jobs that are read for a list of queues.
 const MAX_LISTED: usize = 10 * MAX_ITEMS;
 
-/// A queue and how much waits in it.
+/// A queue and its numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueInfo {
-    /// The list.
+    /// List of the queue.
     pub queue: String,
-    /// Ids in it.
+    /// Number of ids in it.
     pub waiting: usize,
-    /// Workers that listen to it.
+    /// Number of workers that wait on it.
     pub listeners: usize,
-    /// Jobs from it that run now.
+    /// Number of running jobs from it.
     pub running: usize,
-    /// How many it may hold before it takes no more; see [`Broker::limit_queue`].
+    /// Greatest number of ids in it; see [`Broker::limit_queue`].
     pub limit: Option<u64>,
-    /// Jobs of it that are set aside until it is the turn of their key.
+    /// Number of its jobs in backlogs of concurrency keys.
     pub set_aside: usize,
-    /// How its queue is set, for all priorities together; nothing where nothing is.
+    /// Settings of the queue, for all priorities together; `None` if nothing is set.
     pub settings: Option<QueueSettings>,
-    /// Whether it is one of the lists that Hero's protocol replaces.
+    /// True for a legacy list.
     pub legacy: bool,
 }
 
-/// What there is of all queues.
+/// Data of all queues.
 struct Seen {
     running: HashMap<String, usize>,
     aside: BTreeMap<String, usize>,
@@ -46,11 +46,10 @@ struct Seen {
 }
 
 impl Broker {
-    /// All work queues that hold something, are listened to, or are paused, drained or limited, by name; those
-    /// of old clients, too.
+    /// Returns all queues, with legacy lists, that have ids or workers, or are paused, drained or limited, by name.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn queues(&self) -> Result<Vec<QueueInfo>, Error> {
         let mut queues = BTreeMap::new();
         for queue in self.listened().await? {
@@ -99,10 +98,10 @@ impl Broker {
         }
     }
 
-    /// Whether a worker listens to `queue` now.
+    /// Returns whether a worker waits on `queue`.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn is_listened(&self, queue: &str) -> Result<bool, Error> {
         Ok(self
             .listened()
@@ -111,9 +110,9 @@ impl Broker {
             .any(|listened| listened == queue))
     }
 
-    /// All lists that ids of jobs are pushed to.
+    /// Returns all lists to which ids of jobs are pushed.
     pub(super) async fn lists(&self) -> Result<Vec<String>, Error> {
-        // Old lists stand among the job hashes, which only their kind tells apart.
+        // Legacy lists have the same prefix as hashes of jobs; only their type differs.
         let of_work = [
             self.keys.work_prefix(),
             self.keys.legacy_work_prefix(),
@@ -135,7 +134,7 @@ impl Broker {
         }
     }
 
-    /// How many of the running jobs, the first [`MAX_LISTED`], were claimed from which queue.
+    /// Returns the number of running jobs by queue, of the first [`MAX_LISTED`].
     async fn origins(&self) -> Result<HashMap<String, usize>, Error> {
         let mut range = redis::cmd("ZRANGE");
         range.arg(self.keys.lease()).arg(0).arg(MAX_LISTED - 1);
@@ -151,7 +150,7 @@ impl Broker {
         Ok(origins)
     }
 
-    /// The queue of every listener that is alive, once per listener.
+    /// Returns the queue of each prefetch registration of a live worker.
     pub(super) async fn listened(&self) -> Result<Vec<String>, Error> {
         let now = self.now().await?;
         let mut queues = Vec::new();

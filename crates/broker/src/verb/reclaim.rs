@@ -1,4 +1,4 @@
-//! reclaim: take back what workers that went away held.
+//! reclaim: requeues the jobs of dead workers.
 
 use meshwork_model::job::limits::MAX_LOST;
 
@@ -7,31 +7,31 @@ use super::blocking::MAX_WAIT;
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// The most leases looked at in one call.
+/// Greatest number of leases in a call.
 const MOST: usize = 200;
 
-/// The most listeners looked at in one call. Those that died lately stay for a while, and should leave room
-/// for others.
+/// Greatest number of prefetch registrations in a call. Those of recently dead workers remain for a while, and must
+/// leave room for others.
 const MOST_LISTENERS: usize = MAX_ITEMS;
 
-/// What was taken back.
+/// The result of a reclaim.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reclaimed {
-    /// Jobs that are first in their queue again.
+    /// Jobs that are next in their queues again.
     pub requeued: Vec<String>,
-    /// Jobs that ended in error: they lost [`MAX_LOST`] workers, or were to be stopped.
+    /// Jobs that ended in error: they lost [`MAX_LOST`] workers, or were cancelled.
     pub ended: Vec<String>,
-    /// Ids that waited in feed lists of listeners that are gone.
+    /// Number of ids from prefetch lists of dead workers.
     pub moved: usize,
 }
 
 impl Broker {
-    /// Takes back the jobs whose lease has ended, and the ids that waited for a listener that is gone. A
-    /// job's run does not count then, but the loss of its worker does, apart from failures; with the loss
-    /// that makes [`MAX_LOST`] the job becomes a dead letter, since it may be what kills them.
+    /// Requeues jobs whose lease has expired, and ids in prefetch lists of dead workers. The run does not count as an
+    /// attempt, but as a lost worker. After [`MAX_LOST`] lost workers the job becomes a dead letter, because it may
+    /// be what kills them.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn reclaim(&self) -> Result<Reclaimed, Error> {
         let mut answer = self
             .scripts

@@ -1,24 +1,24 @@
-//! release: hand a job back unrun.
+//! release: releases a job that was not completed.
 
 use super::{Claimed, word};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// What became of a job handed back.
+/// The result of a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Released {
-    /// It is the next one in its queue, and the attempt does not count.
+    /// The job is the next one in its queue, and the attempt does not count.
     Released,
-    /// The job is not this worker's any more.
+    /// This worker has lost the lease.
     Stale,
 }
 
 impl Broker {
-    /// Hands a job back at no cost, if the fencing token is still the one in force: a worker that stops
-    /// does so with what it has not finished.
+    /// Releases a job without counting an attempt, if the fencing token is current. A worker does this at shutdown
+    /// with its unfinished jobs.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it, or let the lease end.
+    /// The server refuses the call; repeat it, or let the lease expire.
     pub async fn release(&self, claimed: &Claimed) -> Result<Released, Error> {
         let answer = self
             .scripts

@@ -1,4 +1,4 @@
-//! renew: stay alive, and keep what runs.
+//! renew: renews the leases and the prefetch registration of a worker.
 
 use std::time::Duration;
 
@@ -8,42 +8,42 @@ use super::{Claimed, MAX_ITEMS, at_most};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// Who listens to which queue.
+/// A worker and its queues.
 #[derive(Debug, Clone, Copy)]
 pub struct Listener<'a> {
-    /// The worker's name with its incarnation.
+    /// Name of the worker with its incarnation.
     pub worker: &'a str,
-    /// The lists it takes from.
+    /// Lists that it claims from.
     pub queues: &'a [String],
 }
 
-/// What a worker wants to keep.
+/// A request for renewal.
 #[derive(Debug, Clone, Copy)]
 pub struct Renewal<'a> {
-    /// The jobs it runs.
+    /// Jobs that the worker runs.
     pub held: &'a [Claimed],
-    /// From now on, how long they stay this worker's.
+    /// Duration of their leases from now on.
     pub lease: Duration,
-    /// Its place among the listeners.
+    /// Prefetch registration of the worker.
     pub listener: Listener<'a>,
-    /// From now on, how long the listener counts as alive.
+    /// Time for which the worker counts as alive from now on.
     pub alive: Duration,
 }
 
-/// What became of it.
+/// The result of a renewal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Renewed {
-    /// Jobs that are this worker's no more: they were ended by force, or taken back after a lease ended.
+    /// Jobs that this worker has lost: they were cancelled by force, or reclaimed after a lease expired.
     pub gone: Vec<String>,
-    /// Jobs that are still its own and that somebody wants stopped.
+    /// Jobs of this worker with a request for cancellation.
     pub stop: Vec<String>,
 }
 
 impl Broker {
-    /// Extends the leases of the jobs that are still this worker's, and its place among the listeners.
+    /// Renews the leases that this worker still has, and its prefetch registration.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the server refuses the call.
     pub async fn renew(&self, renewal: Renewal<'_>) -> Result<Renewed, Error> {
         at_most("renew", MAX_ITEMS, renewal.held.len())?;
         let Listener { worker, queues } = renewal.listener;

@@ -1,4 +1,5 @@
-//! Replies that workers of another make wrote to jobs of ours: they set no end, and a client that does not wait leaves them.
+//! Replies of foreign workers to jobs of Meshwork's clients. Foreign workers set no time to live, and a client that
+//! does not wait leaves the reply.
 
 use meshwork_model::job::field;
 use meshwork_model::name::JobId;
@@ -9,15 +10,15 @@ use crate::script::REPLY_TTL_MS;
 use crate::{Broker, Error};
 
 impl Broker {
-    /// The job that a list is the reply to, if it is one.
+    /// Returns the job of a reply list; `None` for other keys.
     pub(super) fn reply_of(&self, key: &str) -> Option<JobId> {
         let prefixes = [self.keys.reply_prefix(), self.keys.legacy_reply_prefix()];
         let id = prefixes.iter().find_map(|prefix| key.strip_prefix(prefix));
         id.map(|id| JobId::foreign(id.to_owned()))
     }
 
-    /// Gives each of these replies that has no end one, as long as those of ours have, if a client of ours submitted its
-    /// job. Other clients keep theirs as they are.
+    /// Sets the usual time to live for replies without one, if a Meshwork client submitted the job. Replies to
+    /// foreign clients are not changed.
     pub(super) async fn end_replies(&self, replies: &[(String, JobId)]) -> Result<(), Error> {
         if replies.is_empty() {
             return Ok(());
@@ -39,7 +40,7 @@ impl Broker {
         let mut end = redis::pipe();
         end.ignore_errors();
         for ((list, _), _) in endless {
-            // A worker of ours may have replied since.
+            // A Meshwork worker may have replied since.
             end.cmd("PEXPIRE").arg(list).arg(REPLY_TTL_MS).arg("NX");
         }
         if end.is_empty() {

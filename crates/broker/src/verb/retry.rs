@@ -1,4 +1,4 @@
-//! retry: run a job again that has ended, or is stale.
+//! retry: runs a job again that has ended, or is stale.
 
 use meshwork_model::job::Job;
 
@@ -6,14 +6,14 @@ use super::word;
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// What became of a job that was to run again.
+/// The result of a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retried {
-    /// It waits at the end of its queue, with all its runs before it.
+    /// The job is at the end of its queue, with all its attempts.
     Queued,
-    /// It has not ended yet, and does not count as stale ([`Broker::stale`]).
+    /// The job has not ended, and is not stale ([`Broker::stale`]).
     Unfinished,
-    /// There is no such job, or its record does not say which queue it belongs to.
+    /// The job does not exist, or its record names no queue.
     Missing,
 }
 
@@ -21,7 +21,7 @@ impl Broker {
     /// Queues an ended or stale job again, as if it had never run.
     ///
     /// # Errors
-    /// If the server does not take the call. Before repeating it, look whether the job waits or has run.
+    /// The server refuses the call. Before repeating it, check whether the job waits or has run.
     pub async fn retry(&self, job: &Job) -> Result<Retried, Error> {
         if job.queue.is_none() && job.route().is_none() {
             return Ok(Retried::Missing);

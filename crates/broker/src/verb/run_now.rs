@@ -1,4 +1,4 @@
-//! run_now: let a job that waits for its time run at once.
+//! run_now: queues a delayed job at once.
 
 use meshwork_model::job::Job;
 
@@ -6,28 +6,28 @@ use super::word;
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// What became of a job that is to run at once.
+/// The result for a job that is to run at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunNow {
-    /// It stands in its queue, or waits for the turn of its key.
+    /// The job is in its queue, or in the backlog of its key.
     Queued,
-    /// It waits for other jobs, and then for no time any more.
+    /// The job waits for other jobs, and is no longer delayed.
     Waiting,
-    /// It waits for no time; nothing was changed.
+    /// The job was not delayed; nothing was changed.
     Ready,
-    /// It runs.
+    /// The job runs.
     Running,
-    /// It has ended.
+    /// The job has ended.
     Ended,
-    /// There is no such job.
+    /// The job does not exist.
     Missing,
 }
 
 impl Broker {
-    /// Puts a job that waits for its time, or for its next run after a failure, at the end of its queue.
+    /// Moves a delayed job, or one that waits for a retry, to the end of its queue.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn run_now(&self, job: &Job) -> Result<RunNow, Error> {
         let answer = self.change(Verb::RunNow, job).run(&self.conn).await?;
         let known = [

@@ -1,4 +1,5 @@
-//! settings: how all queues are set, and how many ids each may hold. What changes the rest is `configure`.
+//! settings: reads the settings of all queues, and limits the number of their ids. `configure` changes the other
+//! settings.
 
 use std::collections::BTreeMap;
 
@@ -8,51 +9,51 @@ use meshwork_model::queue::QueueSettings;
 use super::{Fields, text};
 use crate::{Broker, Error};
 
-/// The highest limit: more than that no server has memory for.
+/// Greatest limit; no server has memory for more.
 pub const MAX_QUEUE_LIMIT: u64 = 1_000_000_000;
 
-/// The field of the limit that holds for every queue without one of its own; that of a queue's own follows
-/// a colon. The script of `enqueue` reads both.
+/// Field of the limit of all queues without one of their own. For a queue's own limit, a colon and the queue follow.
+/// The script of `enqueue` reads both.
 const FIELD: &str = "limit";
-/// What the fields of all other settings begin with: the queue without its priority follows.
+/// Prefix of the fields of all other settings; the queue without its priority follows.
 const QUEUE: &str = "queue:";
-/// What the fields of the keys' weights begin with: the same queue, a blank and the key follow.
+/// Prefix of the fields of keys' weights; the same queue, a blank and the key follow.
 const WEIGHT: &str = "weight:";
 
-/// How many ids queues may hold.
+/// Greatest numbers of ids in queues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Every queue without a limit of its own.
+    /// Limit of queues without one of their own.
     pub default: Option<u64>,
     /// Limits by queue.
     pub queues: BTreeMap<String, u64>,
 }
 
 impl Limits {
-    /// The limit that holds for `queue`.
+    /// Returns the limit of `queue`.
     #[must_use]
     pub fn of(&self, queue: &str) -> Option<u64> {
         self.queues.get(queue).copied().or(self.default)
     }
 }
 
-/// How all queues are set.
+/// Settings of all queues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// How many ids they may hold, per list.
+    /// Greatest numbers of ids, by list.
     pub limits: Limits,
-    /// All else, per queue without its priority; only where something is set.
+    /// Other settings, by queue without its priority; only those with a setting.
     pub queues: BTreeMap<String, QueueSettings>,
 }
 
 impl Settings {
-    /// What is set for the queue of a list.
+    /// Returns the settings for the queue of a list.
     #[must_use]
     pub fn of(&self, list: &str) -> Option<&QueueSettings> {
         self.queues.get(Hero::without_priority(list))
     }
 
-    /// Reads what is kept: names and values.
+    /// Reads stored names and values.
     pub(super) fn read(fields: Fields) -> Self {
         let mut settings = Self::default();
         for (name, value) in fields {
@@ -92,12 +93,12 @@ fn field(queue: Option<&str>) -> String {
 }
 
 impl Broker {
-    /// Sets how many ids `queue` may hold, or takes its limit away; without a queue, the limit of all that
-    /// have none of their own. Each priority of a queue is a list of its own. 0 lets nothing in. Jobs that
-    /// come back (a retry, a worker that hands back) are never refused.
+    /// Sets or removes the greatest number of ids in `queue`; without a queue, that of all queues without one of
+    /// their own. Each priority of a queue is a list of its own. 0 refuses all jobs. Retries and released jobs are
+    /// never refused.
     ///
     /// # Errors
-    /// If the limit is over [`MAX_QUEUE_LIMIT`], or the server does not take the call.
+    /// The limit exceeds [`MAX_QUEUE_LIMIT`], or the server refuses the call.
     pub async fn limit_queue(&self, queue: Option<&str>, limit: Option<u64>) -> Result<(), Error> {
         let mut cmd = match limit {
             Some(given) if given > MAX_QUEUE_LIMIT => return Err(Error::QueueLimit { given }),
@@ -108,19 +109,19 @@ impl Broker {
         self.ask("settings", &cmd).await
     }
 
-    /// How all queues are set.
+    /// Returns the settings of all queues.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn settings(&self) -> Result<Settings, Error> {
         let config = redis::cmd("HGETALL").arg(self.keys.config()).to_owned();
         Ok(Settings::read(self.ask("settings", &config).await?))
     }
 
-    /// How one queue is set, but for its weights and how many ids its lists may hold.
+    /// Returns the settings of one queue, without weights and the greatest number of its ids.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn settings_of(&self, queue: &str) -> Result<QueueSettings, Error> {
         let mut get = redis::cmd("HGET");
         let field = format!("{QUEUE}{}", Hero::without_priority(queue));

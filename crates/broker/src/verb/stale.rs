@@ -1,4 +1,4 @@
-//! stale: the jobs that count as stale. It changes nothing.
+//! stale: lists stale jobs. Changes nothing.
 
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::JobId;
@@ -14,13 +14,13 @@ use crate::{Broker, Error};
 pub struct StaleJob {
     /// The job.
     pub id: JobId,
-    /// Whether somebody started it.
+    /// True if the job was started.
     pub started: bool,
-    /// Since when it counts as stale: milliseconds since 1970.
+    /// Time from which it counts as stale, in milliseconds since 1970.
     pub since_ms: u64,
 }
 
-/// Counts the jobs that count as stale at `now`. Without ZCOUNT, which a user with the rights of old need not have.
+/// Counts the jobs that are stale at `now`. Does without ZCOUNT, which users with older rights may not send.
 pub(crate) async fn count_stale(conn: &Conn, keys: &Hero, now: u64) -> RedisResult<u64> {
     let conn = &mut conn.clone();
     let mut last = redis::cmd("ZREVRANGEBYSCORE");
@@ -37,11 +37,11 @@ pub(crate) async fn count_stale(conn: &Conn, keys: &Hero, now: u64) -> RedisResu
 }
 
 impl Broker {
-    /// Returns at most `count` of the jobs that count as stale, the longest stale first, without the first `from` of
-    /// them. [`Broker::sweep`] and [`Broker::watch`] note them: without a worker there are no new ones.
+    /// Returns up to `count` stale jobs, the longest stale first, without the first `from` of them. [`Broker::sweep`]
+    /// and [`Broker::watch`] record them: without a worker there are no new ones.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the server refuses the call.
     pub async fn stale(&self, from: usize, count: usize) -> Result<Vec<StaleJob>, Error> {
         at_most("stale", MAX_ITEMS, count)?;
         let now = self.now().await?;

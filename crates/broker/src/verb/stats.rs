@@ -1,5 +1,5 @@
-//! stats: the figures of all queues for dashboards. It changes nothing, and what one call costs has a bound:
-//! queues that are not known yet are searched for in slices.
+//! stats: metrics of all queues, for dashboards. Changes nothing, and the cost of a call is bounded: unknown queues
+//! are searched for in slices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,104 +14,103 @@ use super::inspect::{failed, glob_literal, texts};
 use super::{Fields, MAX_ITEMS, text};
 use crate::{Broker, Error};
 
-/// The most queues that are told of: ten per call of a thousand; who has more reads their figures elsewhere.
+/// Greatest number of queues in the metrics.
 pub const MAX_QUEUES: usize = 10 * MAX_ITEMS;
-/// Keys looked at per step of the search.
+/// Number of keys in each step of the search.
 const STEP: usize = 1000;
-/// Steps of one slice of the search: some ten milliseconds of a server's time.
+/// Steps in a slice of the search: some ten milliseconds of a server's time.
 const SLICE: usize = 20;
-/// Steps of a whole search, which is for people who wait for it: ten million keys.
+/// Steps of a whole search, for people who wait for it: ten million keys.
 const WHOLE: usize = 10_000;
-/// The most kinds of errors, and outcomes of slots, told of one queue; the scripts know fewer.
+/// Greatest number of error kinds, and of outcomes of slots, for one queue; the scripts have fewer.
 const MAX_KINDS: usize = 32;
 
-/// The queues that are known, and how far the search for others is. Keep it between calls.
+/// The known queues, and the position of the search for others. Keep it between calls.
 #[derive(Debug, Clone, Default)]
 pub struct KnownQueues {
     queues: BTreeSet<String>,
-    /// Where the next slice begins.
+    /// Cursor of the next slice.
     next: u64,
-    /// Whether the search has been all around.
+    /// True if the search has covered all keys.
     whole: bool,
 }
 
-/// The figures of one queue: one list, so those of each priority apart. What is counted is counted since the
-/// figures began, by the scripts that change jobs.
+/// Metrics of one queue, with one list for each priority. Scripts maintain the counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueStats {
-    /// The list.
+    /// List of the queue.
     pub queue: String,
-    /// Ids in it.
+    /// Number of ids in it.
     pub waiting: u64,
-    /// Jobs that are set aside until it is the turn of their key, of the first 10,000 keys.
+    /// Number of jobs in backlogs of concurrency keys, of the first 10,000 keys.
     pub set_aside: u64,
-    /// For how many milliseconds the oldest of them has been ready to run.
+    /// Time for which the oldest of them has been ready to run, in milliseconds.
     pub oldest_ms: Option<u64>,
-    /// Workers that listen to it.
+    /// Number of workers that wait on it.
     pub listeners: u64,
-    /// Jobs stored for it.
+    /// Number of jobs stored for it.
     pub created: u64,
-    /// Runs begun.
+    /// Number of started runs.
     pub started: u64,
-    /// Jobs that ended well.
+    /// Number of jobs that finished.
     pub finished: u64,
-    /// Jobs that ended in error.
+    /// Number of jobs that failed.
     pub failed: u64,
-    /// Runs that failed and are to be repeated.
+    /// Number of failed runs with a retry.
     pub retried: u64,
-    /// Jobs that became dead letters.
+    /// Number of jobs that became dead letters.
     pub dead: u64,
-    /// Leases that ended without a report.
+    /// Number of leases that expired.
     pub lost: u64,
-    /// Jobs that workers handed back unrun.
+    /// Number of released jobs.
     pub released: u64,
-    /// Jobs that ended and were put back by hand.
+    /// Number of ended jobs that were queued again by hand.
     pub requeued: u64,
-    /// How long all runs took together, in milliseconds.
+    /// Total duration of all runs, in milliseconds.
     pub run_ms: u64,
-    /// When a claim last brought a job of it: milliseconds since 1970.
+    /// Time of the last claim of a job from it, in milliseconds since 1970.
     pub claimed_at: Option<u64>,
-    /// Jobs that ended in error, by the kind of error.
+    /// Number of failed jobs, by kind of error.
     pub errors: BTreeMap<String, u64>,
-    /// Slots of schedules whose jobs belong here, by what became of them: `ran`, `skipped` since the job before
-    /// had not ended, or `refused` for good.
+    /// Number of schedules' slots whose jobs belong here, by outcome: `ran`, `skipped` because the previous job had
+    /// not ended, or `refused`.
     pub slots: BTreeMap<String, u64>,
-    /// How late those that ran were together, in milliseconds.
+    /// Total lateness of those that ran, in milliseconds.
     pub slots_late_ms: u64,
 }
 
-/// The figures of a namespace.
+/// Metrics of a namespace.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Stats {
-    /// The server's time: milliseconds since 1970.
+    /// Time of the server, in milliseconds since 1970.
     pub now_ms: u64,
-    /// By name.
+    /// Metrics of queues, by name.
     pub queues: Vec<QueueStats>,
-    /// Jobs that run.
+    /// Number of running jobs.
     pub running: u64,
-    /// Jobs that wait for a time.
+    /// Number of delayed jobs.
     pub delayed: u64,
-    /// For how many milliseconds the first of these has been due; none if none is due.
+    /// Time for which the first of them has been due, in milliseconds; `None` if none is due.
     pub overdue_ms: Option<u64>,
-    /// Schedules that there are.
+    /// Number of schedules.
     pub schedules: u64,
-    /// When the next slot of a schedule is due, in milliseconds since 1970; none if none ever is.
+    /// Next slot of any schedule, in milliseconds since 1970, if there is one.
     pub next_slot_ms: Option<u64>,
-    /// Dead letters that are kept.
+    /// Number of dead letters.
     pub dead: u64,
-    /// Ended jobs that are kept.
+    /// Number of ended jobs that are kept.
     pub ended: u64,
-    /// Suspected orphans ([`Broker::stale`]).
+    /// Number of suspected orphans ([`Broker::stale`]).
     pub stale: u64,
-    /// Our workers that are there, up to 10,000.
+    /// Registrations of Meshwork's workers, up to 10,000.
     pub workers: Vec<Actor>,
-    /// Whether queues may be missing: the search goes on with the next call, or there are too many.
+    /// True if queues may be missing: the search continues with the next call, or there are too many.
     pub partial: bool,
 }
 
-/// What stands in the store about one queue, as it comes.
+/// Stored data of one queue.
 type Row = (
     RedisResult<Fields>,
     RedisResult<u64>,
@@ -119,11 +118,11 @@ type Row = (
 );
 
 impl Broker {
-    /// The figures of all queues that are known, after one slice of the search for others: at most some 20
-    /// steps of a thousand keys. With `whole` the search goes all around first.
+    /// Returns the metrics of all known queues, after one slice of the search for others: about 20 steps of a
+    /// thousand keys. With `whole` the search first covers all keys.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn stats(&self, known: &mut KnownQueues, whole: bool) -> Result<Stats, Error> {
         self.search(known, if whole { WHOLE } else { SLICE })
             .await?;
@@ -158,9 +157,9 @@ impl Broker {
         Ok(stats)
     }
 
-    /// Looks for figures and queues that nobody listens to, a few steps on from where it was.
+    /// Continues the search for metrics, and for queues without workers, by a few steps.
     async fn search(&self, known: &mut KnownQueues, steps: usize) -> Result<(), Error> {
-        // `hero:q:work:type:…` and `hero:meta:queue:stats:…`, but no job.
+        // Matches `hero:q:work:type:…` and `hero:meta:queue:stats:…`, but no job.
         let namespace = glob_literal(&self.keys.prefix());
         let (work, figures) = (self.keys.work_prefix(), self.keys.queue_stats_prefix());
         for _ in 0..steps {
@@ -184,14 +183,14 @@ impl Broker {
         Ok(())
     }
 
-    /// What stands under the names of up to a thousand queues, in order.
+    /// Returns the metrics of up to a thousand queues, in order.
     async fn figures(&self, queues: &[String], now_ms: u64) -> Result<Vec<QueueStats>, Error> {
         let mut pipe = redis::pipe();
         pipe.ignore_errors();
         for queue in queues {
             pipe.cmd("HGETALL").arg(self.keys.queue_stats_key(queue));
             pipe.cmd("LLEN").arg(queue);
-            // Ids are taken off the end.
+            // Ids are claimed from the end.
             pipe.cmd("LRANGE").arg(queue).arg(-1).arg(-1);
         }
         let conn = &mut self.conn.clone();
@@ -212,7 +211,7 @@ impl Broker {
         Ok(all)
     }
 
-    /// How many jobs are set aside, by queue, of the first [`MAX_QUEUES`] keys.
+    /// Returns the sizes of backlogs, by queue, of the first [`MAX_QUEUES`] keys.
     async fn set_aside(&self) -> Result<BTreeMap<String, u64>, Error> {
         let mut aside = BTreeMap::new();
         for from in (0..MAX_QUEUES).step_by(MAX_ITEMS) {
@@ -227,7 +226,7 @@ impl Broker {
         Ok(aside)
     }
 
-    /// Since when jobs are ready to run, in milliseconds since 1970, as far as their records tell it.
+    /// Returns the times from which jobs were ready to run, in milliseconds since 1970, if their records have them.
     async fn ready(&self, jobs: &[(usize, JobId)]) -> Result<Vec<Option<u64>>, Error> {
         if jobs.is_empty() {
             return Ok(Vec::new());
@@ -250,7 +249,7 @@ impl Broker {
         Ok(rows.into_iter().map(ready).collect())
     }
 
-    /// What is counted for the whole namespace.
+    /// Adds the numbers of the whole namespace.
     async fn totals(&self, stats: &mut Stats) -> Result<(), Error> {
         let mut pipe = redis::pipe();
         let keys = &self.keys;
@@ -283,7 +282,7 @@ impl Broker {
         ] = counts;
         let stale = count_stale(&self.conn, keys, stats.now_ms).await;
         stats.stale = stale.map_err(failed)?;
-        // What is never due stands at infinity.
+        // Infinity means never.
         let first = |first: First| first.first().map(|(_, due)| *due).filter(|d| d.is_finite());
         let due = first(job).map(|due| due as u64);
         stats.overdue_ms = due.and_then(|due| stats.now_ms.checked_sub(due));
@@ -293,7 +292,7 @@ impl Broker {
 }
 
 impl KnownQueues {
-    /// Knows these too. Whether there are too many.
+    /// Adds queues. Returns whether there are too many.
     fn add(&mut self, queues: impl IntoIterator<Item = String>) -> bool {
         for queue in queues {
             if self.queues.len() >= MAX_QUEUES && !self.queues.contains(&queue) {
@@ -306,7 +305,7 @@ impl KnownQueues {
 }
 
 impl QueueStats {
-    /// Reads the hash of a queue's figures; what is no number is passed over.
+    /// Reads the hash of a queue's metrics; values that are not numbers are ignored.
     fn read(queue: &str, fields: Fields) -> Self {
         let mut figures = Self {
             queue: queue.to_owned(),
@@ -345,19 +344,19 @@ impl QueueStats {
         figures
     }
 
-    /// Jobs that were stopped.
+    /// Returns the number of cancelled jobs.
     #[must_use]
     pub fn stopped(&self) -> u64 {
         self.errors.get("stopped").copied().unwrap_or(0)
     }
 
-    /// Runs that have ended in a report.
+    /// Returns the number of runs that ended with a report.
     #[must_use]
     pub fn ended_runs(&self) -> u64 {
         self.finished + self.failed + self.retried
     }
 
-    /// Whether there is anything of it but its name.
+    /// Returns whether there is anything besides the name.
     fn is_there(&self) -> bool {
         let nothing = Self {
             queue: self.queue.clone(),

@@ -1,27 +1,27 @@
-//! stranded: find ids that wait for a listener that nobody knows.
+//! stranded: finds ids in prefetch lists of unknown workers.
 
 use super::inspect::{SCAN_COUNT, failed, glob_literal, texts};
 use crate::{Broker, Error};
 
-/// A time long ago, as the score of a listener that is gone.
+/// A time long ago, as the score of a dead worker.
 const LONG_AGO: u8 = 1;
 
-/// What a part of the search found.
+/// The result of a part of the search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stranded {
-    /// How many feed lists had no listener.
+    /// Number of prefetch lists that were not registered.
     pub lists: usize,
-    /// Where the search goes on; 0 if this was the end.
+    /// Cursor of the next part; 0 at the end.
     pub next: u64,
 }
 
 impl Broker {
-    /// Looks at a part of all keys for feed lists whose listener is not on the list of listeners: the wait
-    /// of a process that hung longer than anybody watched it can end in such a one. It is put on the list
-    /// as one that is gone, so that [`Broker::reclaim`] hands the ids back. Begin at 0, go on at `next`.
+    /// Searches a part of all keys for prefetch lists that are not registered. The blocked call of a process that
+    /// hung for very long can end in such a list. It is registered as that of a dead worker, so that
+    /// [`Broker::reclaim`] requeues the ids. Begin at 0 and continue with `next`.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn stranded(&self, from: u64) -> Result<Stranded, Error> {
         let prefix = self.keys.feed_prefix();
         let mut scan = redis::cmd("SCAN");
@@ -45,7 +45,7 @@ impl Broker {
             return Ok(0);
         }
         let mut add = redis::cmd("ZADD");
-        // One that is on the list, or comes onto it meanwhile, stays as it is.
+        // An existing or concurrent registration is not changed.
         add.arg(self.keys.feeds()).arg("NX");
         for member in members {
             add.arg(LONG_AGO).arg(member);

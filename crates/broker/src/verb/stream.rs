@@ -1,5 +1,4 @@
-//! Reading streams: what is there, and what comes. What the entries mean is in [`super::events`] and
-//! [`super::logs`].
+//! Reads streams: stored entries, and new ones. [`super::events`] and [`super::logs`] interpret them.
 
 use std::time::Duration;
 
@@ -8,13 +7,13 @@ use redis::{FromRedisValue, Value};
 use super::BlockingConn;
 use crate::{Broker, Error};
 
-/// What every stream begins after.
+/// Position before the first entry of every stream.
 pub(super) const BEGINNING: &str = "0-0";
 
-/// The longest that one wait for entries lasts: whoever waits looks at other things in between.
+/// Greatest duration of one wait for entries, so that the caller can check for other work.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// An entry: its id, and names and values by turns.
+/// An entry: its id, and alternately names and values.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) id: String,
@@ -26,25 +25,25 @@ impl Entry {
         Self { id, parts }
     }
 
-    /// When it was written, in milliseconds since 1970.
+    /// Returns the time of the entry, in milliseconds since 1970.
     pub(super) fn at_ms(&self) -> u64 {
         let ms = self.id.split('-').next().unwrap_or_default();
         ms.parse().unwrap_or_default()
     }
 
-    /// The fields with their values.
+    /// Returns the fields with their values.
     pub(super) fn fields(self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
         let mut parts = self.parts.into_iter();
         std::iter::from_fn(move || Some((parts.next()?, parts.next()?)))
     }
 }
 
-/// Which entries are wanted.
+/// Selection of entries.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wanted<'a> {
-    /// The oldest after this id.
+    /// The oldest entries after this id.
     After(&'a str),
-    /// The newest before this id, or of all, but none before a time in milliseconds.
+    /// The newest entries before this id, or of all, without those before a time in milliseconds.
     Newest {
         before: Option<&'a str>,
         since_ms: u64,
@@ -52,7 +51,7 @@ pub(super) enum Wanted<'a> {
 }
 
 impl Broker {
-    /// Entries that are there, in the order of the question.
+    /// Returns stored entries, in the order of the selection.
     pub(super) async fn entries(
         &self,
         stream: &str,
@@ -78,7 +77,7 @@ impl Broker {
         Ok(entries.into_iter().map(Entry::read).collect())
     }
 
-    /// Waits for entries after `after`; none if none came in time.
+    /// Waits for entries after `after`. Returns none after the timeout.
     pub(super) async fn next_entries(
         &self,
         blocking: &BlockingConn,
@@ -90,7 +89,7 @@ impl Broker {
         let wait = wait.min(MAX_WAIT);
         let mut cmd = redis::cmd("XREAD");
         cmd.arg("COUNT").arg(most).arg("BLOCK");
-        // 0 would be for ever.
+        // A timeout of 0 would mean no limit.
         cmd.arg(wait.as_millis().max(1) as u64);
         cmd.arg("STREAMS").arg(stream).arg(after);
         let answer = blocking.call("follow", &cmd, wait).await?;

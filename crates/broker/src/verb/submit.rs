@@ -1,4 +1,4 @@
-//! submit: store a child of a running job, once.
+//! submit: stores a child of a running job, once.
 
 use meshwork_model::job::{ChildDigest, NewJob, field};
 
@@ -9,29 +9,29 @@ use crate::script::Verb;
 
 use crate::{Broker, Error};
 
-/// What became of a child.
+/// The result of submitting a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Submitted {
-    /// As of any job: stored and queued, or refused for its queue's sake. [`Enqueued::Exists`]: an earlier call of
-    /// this number has submitted the same, and it was left as it is.
+    /// The result of any job: stored and queued, or refused by its queue. [`Enqueued::Exists`]: an earlier call of
+    /// this number submitted the same child, which was not changed.
     Enqueued(Enqueued),
-    /// An earlier call of this number has submitted something else, with this digest; nothing was written.
+    /// An earlier call of this number submitted another child, with this digest; nothing was written.
     Differs(String),
-    /// There is a job of that id which the parent has not submitted; nothing was written.
+    /// A job with this id exists that the parent has not submitted; nothing was written.
     Taken,
-    /// Somebody wants the parent stopped; nothing was written.
+    /// The parent is being cancelled; nothing was written.
     Stopping,
-    /// The parent is not this worker's any more; nothing was written.
+    /// This worker has lost the parent's lease; nothing was written.
     Stale,
 }
 
 impl Broker {
-    /// Stores `job` as the child with this `number` of a job that runs, and pushes its id, both in one step with a
-    /// look at the fencing token. The call may be repeated, also by a later run of the parent.
+    /// Stores `job` as the child with this `number` of a running job, and pushes its id, if the fencing token is
+    /// current, all in one step. The call may be repeated, also by a later run of the parent.
     ///
     /// # Errors
-    /// If the job is invalid: nothing was written then. If the server does not take the call, the child may be
-    /// stored. With [`Broker::acknowledge`], if replicas do not confirm in time: it is stored then.
+    /// The job is invalid: nothing was written. If the server refuses the call, the child may be stored. With
+    /// [`Broker::acknowledge`], replicas may fail to confirm in time: the child is stored then.
     pub async fn submit(
         &self,
         claimed: &Claimed,

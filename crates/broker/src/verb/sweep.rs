@@ -1,5 +1,5 @@
-//! sweep: a walk through all keys, in steps, for jobs that no script of ours comes back to: those that stand on no
-//! list, and those that a worker without leases runs or left. How far it is, all workers share.
+//! sweep: a scan of all keys, in steps, for jobs to which no script returns: those on no list, and those that a
+//! worker without leases runs or left. All workers share its position.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,56 +13,57 @@ use super::migrate::{Migrations, Open};
 use super::{Adopted, MAX_ITEMS, text};
 use crate::{Broker, Error};
 
-/// Pages looked at in one call, of 500 keys each: about 10 ms of the server's time.
+/// Number of pages in a call, of 500 keys each: about 10 ms of the server's time.
 const PAGES: usize = 8;
-/// From the beginning of a walk to that of the next, in milliseconds, where no type migrates.
+/// Interval of the scans, in milliseconds, where no type migrates.
 const EVERY: u64 = 60_000;
-/// For how long a canonical queue is known that a walk has met, in milliseconds (one day): empty lists are no keys.
+/// Time for which a canonical queue that a scan found is remembered, in milliseconds (1 day): empty lists do not
+/// exist as keys.
 const KNOWN_FOR: u64 = 86_400_000;
-/// The most canonical queues that are looked through.
+/// Greatest number of canonical queues that are searched.
 const MOST_LISTS: usize = MAX_ITEMS;
-/// The most of their entries that a call reads, 1,000 at a time: about 10 ms of the server's time, and 5 MB. Each queue
-/// has an equal share.
+/// Greatest number of their entries that a call reads, 1,000 at a time: about 10 ms of the server's time, and 5 MB.
+/// Each queue has an equal share.
 const MOST_READ: usize = 100_000;
 
-/// What a sweep met.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Where the next one goes on; 0 if the walk is over, or the next is not due.
+    /// Cursor of the next call; 0 if the scan is complete, or the next one is not due.
     pub next: u64,
-    /// Jobs that are under watch now and were not before.
+    /// Number of newly watched jobs.
     pub adopted: usize,
-    /// Open jobs of other clients whose type cannot be told: nobody can push them again.
+    /// Number of foreign clients' open jobs with an unknown type, which cannot be pushed again.
     pub unroutable: usize,
-    /// The next walk is not due yet.
+    /// True if the next scan is not due yet.
     pub rests: bool,
 }
 
-/// What stands on the canonical queues.
+/// The ids on canonical queues.
 #[derive(Debug, Default)]
 struct Standing {
-    /// By id, the queue.
+    /// Queue by id.
     lists: HashMap<String, String>,
-    /// The types of the queues.
+    /// Types of the queues.
     types: BTreeSet<String>,
-    /// Whether there is more than was read. An id that is not among these may stand there all the same.
+    /// True if a part was not read, so that other ids may also be on these queues.
     cut: bool,
 }
 
 /// A page of all keys.
 #[derive(Debug, Default)]
 struct Page {
-    /// Of jobs, or what is called like one.
+    /// Ids of jobs, or of keys with similar names.
     ids: Vec<JobId>,
     /// Canonical queues.
     lists: Vec<String>,
-    /// Replies, with the jobs that they are to.
+    /// Reply lists, with their jobs.
     replies: Vec<(String, JobId)>,
-    /// Where the next one begins; 0 after the last.
+    /// Cursor of the next page; 0 after the last one.
     next: u64,
 }
 
-/// How far the walk is.
+/// Position of the scan.
 #[derive(Debug, Clone, Copy, Default)]
 struct Walk {
     next: u64,
@@ -70,13 +71,16 @@ struct Walk {
 }
 
 impl Broker {
-    /// Goes on with the walk: takes suspected orphans under watch ([`Broker::adopt`]), notes which canonical queues there
-    /// are, and gives replies to jobs of ours an end where their worker set none. A walk begins once a minute; while a type migrates, when the last is over. Suspects are jobs that
-    /// were started without a lease; waiting jobs of other clients that stand on no queue; and those of ours that should
-    /// have been taken before what is first in their queue. Of types that migrate all open jobs of other clients are.
+    /// Continues the scan. It puts suspected orphans under watch ([`Broker::adopt`]), records the canonical queues,
+    /// and sets a time to live for replies whose worker set none. A scan begins once a minute, and while a type
+    /// migrates, at the end of the last one.
+    ///
+    /// Suspected orphans are jobs that were started without a lease, waiting jobs of foreign clients that are on no
+    /// queue, and waiting jobs of Meshwork's clients that should have been claimed before the next one in their
+    /// queue. Of types that migrate, all open jobs of foreign clients are suspected.
     ///
     /// # Errors
-    /// If the server does not take a call; repeat it then.
+    /// The server refuses a call; repeat it then.
     pub async fn sweep(&self) -> Result<Swept, Error> {
         let (migrations, now) = (self.migrations().await?, self.now().await?);
         let mut walk = self.walk_state().await?;
@@ -116,7 +120,8 @@ impl Broker {
         Ok(Walk { next, began })
     }
 
-    /// Notes how far it is. Both fields are written together, so that they tell of one walk whoever is late.
+    /// Stores the position. Both fields are written together, so that they belong to one scan, whichever worker is
+    /// late.
     async fn note_walk(&self, walk: Walk, now: u64) -> Result<(), Error> {
         let began = walk.began.unwrap_or(now);
         let mut pipe = redis::pipe();
@@ -132,7 +137,7 @@ impl Broker {
         done.map(drop).map_err(failed)
     }
 
-    /// A page of all keys.
+    /// Returns a page of all keys.
     async fn page(&self, from: u64) -> Result<Page, Error> {
         let all = format!("{}*", glob_literal(&self.keys.prefix()));
         let mut scan = redis::cmd("SCAN");
@@ -168,7 +173,7 @@ impl Broker {
         self.ask("sweep", &add).await
     }
 
-    /// Takes those of a page that are to be taken.
+    /// Puts the suspected orphans of a page under watch.
     async fn take_page(
         &self,
         open: Vec<Open>,
@@ -223,7 +228,7 @@ impl Broker {
         }
     }
 
-    /// Canonical queues that a walk has met.
+    /// Returns the canonical queues that scans found.
     pub(super) async fn known_queues(&self) -> Result<Vec<String>, Error> {
         let mut range = redis::cmd("ZRANGE");
         range
@@ -235,13 +240,13 @@ impl Broker {
             .map(|lists| texts(lists).collect())
     }
 
-    /// The type of a canonical queue.
+    /// Returns the type of a canonical queue.
     pub(super) fn type_of_queue(&self, list: &str) -> Option<String> {
         let behind = list.strip_prefix(&self.keys.work_prefix())?;
         behind.split(':').next().map(str::to_owned)
     }
 
-    /// Reads the canonical queues, from the ends that are taken first.
+    /// Reads the canonical queues, from the end that is claimed first.
     async fn standing(&self) -> Result<Standing, Error> {
         let known = self.known_queues().await?;
         let types = known.iter().filter_map(|list| self.type_of_queue(list));
@@ -258,7 +263,7 @@ impl Broker {
         for (list, length) in known.iter().zip(lengths) {
             standing.cut |= length > share;
             for from in (0..length.min(share)).step_by(MAX_ITEMS) {
-                // Counted from the right, where -1 is the last.
+                // Indexes count from the right, where -1 is the last.
                 let (near, far) = (from + 1, (from + MAX_ITEMS).min(share));
                 let range = pipe.cmd("LRANGE").arg(list);
                 range.arg(-(far as i64)).arg(-(near as i64));
@@ -277,8 +282,8 @@ impl Broker {
         Ok(standing)
     }
 
-    /// Of waiting jobs of ours, those that should have been taken before the one that is taken next from their queue: that one
-    /// was stored after they were written last. All others stand behind it, as far as one can tell.
+    /// Returns those waiting jobs of Meshwork's clients that should have been claimed before the next one in their
+    /// queue, which was stored after their last write. All others are presumably behind it.
     async fn passed_over(&self, jobs: Vec<(Adopted, Option<u64>)>) -> Result<Vec<Adopted>, Error> {
         let queue = |job: &Adopted| {
             let of_type = || Some(self.keys.work_queue_type(job.script_type.as_ref()?));
@@ -302,7 +307,7 @@ impl Broker {
             .collect())
     }
 
-    /// The job that is taken next from each of these queues, and when it was stored.
+    /// Returns the next job of each of these queues, and the time at which it was stored.
     async fn next_of(&self, queues: &[String]) -> Result<HashMap<String, Next>, Error> {
         if queues.is_empty() {
             return Ok(HashMap::new());
@@ -339,5 +344,5 @@ impl Broker {
     }
 }
 
-/// An id, and when its job was stored: milliseconds since 1970.
+/// An id, and the time at which its job was stored, in milliseconds since 1970.
 type Next = (String, Option<u64>);

@@ -1,5 +1,5 @@
-//! tick: decide the slots of schedules that are due. Which slots there are is computed here, from the
-//! definition; the script takes them only if the schedule is still as it was read.
+//! tick: decides the slots of schedules that are due. This module computes the slots from the definition; the script
+//! accepts them only if the schedule is unchanged.
 
 use std::time::Duration;
 
@@ -13,36 +13,36 @@ use super::{MAX_ITEMS, text};
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// The most schedules that one call looks at: with their jobs, some 10 ms of the server's time.
+/// Greatest number of schedules in a call: with their jobs, about 10 ms of the server's time.
 const MOST_SCHEDULES: usize = 250;
-/// The most bytes of records that one call reads, unless a single one is larger.
+/// Greatest total length of records that one call reads, in bytes, unless a single one is longer.
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// What was decided.
+/// The result of a tick.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ticked {
-    /// How many schedules were due.
+    /// Number of due schedules.
     pub due: usize,
-    /// Jobs that were stored.
+    /// Number of stored jobs.
     pub stored: usize,
-    /// Slots left out since the job of the slot before them had not ended.
+    /// Number of slots that were skipped because the previous job had not ended.
     pub skipped: usize,
-    /// Schedules that could not be decided, and why; they are tried again in 5 s.
+    /// Schedules that could not be decided, with the reason; they are tried again after 5 s.
     pub troubles: Vec<(ScheduleName, String)>,
-    /// When the next schedule is due, if there is one.
+    /// Time until the next schedule is due, if there is one.
     pub next: Option<Duration>,
 }
 
-/// Schedules that are due.
+/// Due schedules.
 #[derive(Debug)]
 struct Due {
-    /// The server's time in milliseconds since 1970.
+    /// Time of the server, in milliseconds since 1970.
     now: u64,
     next: Option<Duration>,
     schedules: Vec<Read>,
 }
 
-/// A schedule as `due` reads it.
+/// A schedule as read by `due`.
 #[derive(Debug)]
 struct Read {
     name: Vec<u8>,
@@ -52,7 +52,7 @@ struct Read {
     input: Option<Vec<u8>>,
 }
 
-/// What is to be decided of one schedule.
+/// The decision about one schedule.
 #[derive(Debug)]
 struct Item {
     name: String,
@@ -68,7 +68,7 @@ struct Item {
     jobs: Vec<(String, NewJob)>,
 }
 
-/// When a schedule is due after what is decided.
+/// Next slot of a schedule after the decision.
 #[derive(Debug, Clone, Copy)]
 enum Next {
     At(u64),
@@ -77,11 +77,11 @@ enum Next {
 }
 
 impl Broker {
-    /// Decides the slots of schedules that are due, at most 250 of them in one call, and stores their jobs.
-    /// Any number of callers may do so at once: each slot is decided once.
+    /// Decides the slots of due schedules, at most 250 in a call, and stores their jobs. Concurrent callers are safe:
+    /// each slot is decided once.
     ///
     /// # Errors
-    /// If the server does not take a call; repeat it then.
+    /// The server refuses a call; repeat it then.
     pub async fn tick(&self) -> Result<Ticked, Error> {
         let due = self.due().await?;
         let (now, count) = (due.now, due.schedules.len());
@@ -100,11 +100,11 @@ impl Broker {
         Ok(ticked)
     }
 
-    /// Runs the job of a schedule now, beside its slots, as job `NAME.suffix`. What its policy says of
-    /// overlapping holds. What became of it; none if the schedule is another by now.
+    /// Runs the job of a schedule now, beside its slots, as job `NAME.suffix`. Its overlap rule applies. Returns the
+    /// result, or `None` if the schedule has changed.
     ///
     /// # Errors
-    /// If the server does not take a call; repeat it then.
+    /// The server refuses a call; repeat it then.
     pub async fn run_schedule(
         &self,
         there: &Scheduled,
@@ -142,7 +142,7 @@ impl Broker {
         Ok(())
     }
 
-    /// What is due, a part of it, and what time it is.
+    /// Returns a part of the due schedules, and the time.
     async fn due(&self) -> Result<Due, Error> {
         let call = self.scripts.call(Verb::Due);
         let call = call
@@ -167,7 +167,7 @@ impl Broker {
         })
     }
 
-    /// What is to be done about a schedule that is due. One that cannot be read is not to hold up the others.
+    /// Returns the decision about a due schedule. An unreadable one must not block the others.
     fn plan(&self, read: Read, now: u64) -> Item {
         let (name, version, position) = (text(read.name), text(read.version), text(read.position));
         let known = name
@@ -186,7 +186,7 @@ impl Broker {
                 next: Next::Never,
                 overlap: "allow",
                 trouble,
-                // Nothing is sent there.
+                // A placeholder, to which nothing is sent.
                 control: self.keys.schedules(),
                 timeout_ms: 0,
                 jobs: Vec::new(),
@@ -196,7 +196,7 @@ impl Broker {
 
     fn planned(&self, schedule: &Schedule, version: &str, position: &str, now: u64) -> Item {
         let mut item = self.item(schedule, version, position);
-        // Without a position, which somebody may have taken away, nothing before now is due.
+        // Without a stored position, which other programs may have deleted, no slot before now is due.
         let from = position.parse().unwrap_or(now);
         let plan = schedule.plan(from, now, fitting(schedule.template()));
         item.to = plan.position.to_string();
@@ -206,7 +206,7 @@ impl Broker {
         item
     }
 
-    /// Nothing to be done about a schedule.
+    /// Returns a decision that does nothing.
     fn item(&self, schedule: &Schedule, version: &str, position: &str) -> Item {
         let template = schedule.template();
         Item {
@@ -278,14 +278,14 @@ impl Broker {
     }
 }
 
-/// What became of a job that a schedule was asked to run by hand.
+/// The result of running the job of a schedule by hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ran {
-    /// It is stored.
+    /// The job is stored.
     Stored(JobId),
-    /// The job of the last slot has not ended, and the schedule's policy is to skip.
+    /// The previous job has not ended, and the schedule's rule is to skip.
     Skipped,
-    /// Why its queue does not take it.
+    /// Its queue refused the job, for this reason.
     Refused(String),
 }
 
@@ -296,25 +296,25 @@ impl Ticked {
             match word.as_str() {
                 "stored" => self.stored += 1,
                 "skipped" => self.skipped += 1,
-                // Somebody else was first; another job has the unique name; or the job is there.
+                // Another worker was first, another job has the unique name, or the job exists.
                 "changed" | "exists" => {}
                 word if word.starts_with("keep ") || word.starts_with("refuse ") => {}
                 _ => trouble = Some(word),
             }
         }
-        // The script knows what it is called; a name that is none cannot be told by one.
+        // Only the script knows an invalid name, which cannot be reported.
         if let (Some(why), Ok(name)) = (trouble, item.name.parse()) {
             self.troubles.push((name, why));
         }
     }
 }
 
-/// How many jobs of a kind fit into one call.
+/// Returns how many jobs of this kind fit into one call.
 fn fitting(job: &NewJob) -> usize {
     (MAX_CALL_BYTES / size(job).max(1)).clamp(1, MAX_SLOTS)
 }
 
-/// What a job takes, in bytes, more or less.
+/// Returns the approximate size of a job, in bytes.
 fn size(job: &NewJob) -> usize {
     job.script.len() + job.input.as_ref().map_or(0, Vec::len)
 }

@@ -1,4 +1,4 @@
-//! waiting: the ids that wait in the lists of a queue, for a purge, and the times of delayed jobs.
+//! waiting: reads the ids in the lists of a queue, for a purge, and the times of delayed jobs.
 
 use meshwork_model::keys::hero::Hero;
 use meshwork_model::name::JobId;
@@ -9,11 +9,11 @@ use super::inspect::{failed, texts};
 use super::{MAX_ITEMS, at_most};
 use crate::{Broker, Error};
 
-/// Up to this length `delete` takes an id off its list itself; see `remove_from_lists.lua`.
+/// Length of a list up to which `delete` removes an id itself; see `remove_from_lists.lua`.
 const LONGEST_WALK: usize = 10_000;
 
 impl Broker {
-    /// The lists of a queue: with a priority in the name that one, otherwise those of all priorities.
+    /// Returns the lists of a queue: the one list if the name has a priority, otherwise those of all priorities.
     #[must_use]
     pub fn lists_of_queue(&self, queue: &str) -> Vec<String> {
         let base = Hero::without_priority(queue);
@@ -25,10 +25,10 @@ impl Broker {
         std::iter::once(queue.to_owned()).chain(lists).collect()
     }
 
-    /// The number of ids in a list; 0 where the key is no list.
+    /// Returns the number of ids in a list; 0 if the key has another type.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn list_length(&self, list: &str) -> Result<usize, Error> {
         let mut pipe = redis::pipe();
         pipe.ignore_errors().cmd("LLEN").arg(list);
@@ -39,10 +39,11 @@ impl Broker {
         Ok(lengths.pop().and_then(Result::ok).unwrap_or(0))
     }
 
-    /// Whether anything was counted for a queue, of whichever priority: somebody has enqueued to it, or run jobs of it.
+    /// Returns whether a queue of any priority has metrics: clients have enqueued to it, or workers have run its
+    /// jobs.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn has_figures(&self, queue: &str) -> Result<bool, Error> {
         let mut exists = redis::cmd("EXISTS");
         for list in self.lists_of_queue(queue) {
@@ -51,10 +52,10 @@ impl Broker {
         Ok(self.ask::<usize>("waiting", &exists).await? > 0)
     }
 
-    /// At most `count` ids of a list, those that are claimed next first, without the first `skip`.
+    /// Returns up to `count` ids of a list, in the order of claims, without the first `skip`.
     ///
     /// # Errors
-    /// If `count` is over [`MAX_ITEMS`], or the server does not take the call.
+    /// `count` exceeds [`MAX_ITEMS`], or the server refuses the call.
     pub async fn waiting_ids(
         &self,
         list: &str,
@@ -71,10 +72,10 @@ impl Broker {
         Ok(ids)
     }
 
-    /// The number of jobs of a queue that are set aside until it is the turn of their key.
+    /// Returns the number of a queue's jobs in backlogs of concurrency keys.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn set_aside_count(&self, queue: &str) -> Result<usize, Error> {
         let lists = self.lists_of_queue(queue);
         let aside = self.aside(Some(Hero::without_priority(queue))).await?;
@@ -82,10 +83,10 @@ impl Broker {
         Ok(of_these.map(|(_, count)| count).sum())
     }
 
-    /// At most [`MAX_ITEMS`] ids of jobs of a queue that are set aside until it is the turn of their key.
+    /// Returns up to [`MAX_ITEMS`] ids of a queue's jobs in backlogs of concurrency keys.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn set_aside_ids(&self, queue: &str) -> Result<Vec<JobId>, Error> {
         let lists = self.lists_of_queue(queue);
         let (mut ids, mut from) = (Vec::new(), 0);
@@ -116,11 +117,11 @@ impl Broker {
         }
     }
 
-    /// Takes ids off a list that no job stands behind any more: those that had none, and those of jobs that were just
-    /// deleted, where the list is too long for [`Broker::delete`] to do so.
+    /// Removes ids without jobs from a list: those that had none, and those of jobs that were just deleted, if the
+    /// list is too long for [`Broker::delete`].
     ///
     /// # Errors
-    /// If the server does not take a call; a claim drops what is left.
+    /// The server refuses a call; claims drop the remaining ids.
     pub async fn drop_ids(
         &self,
         list: &str,
@@ -130,7 +131,7 @@ impl Broker {
         let long = self.list_length(list).await? >= LONGEST_WALK;
         let deleted = deleted.iter().filter(|_| long);
         let mut pipe = redis::pipe();
-        // From the end that is claimed first, where they stand.
+        // The search begins at the end that is claimed first, where these ids are.
         for id in without_job.iter().chain(deleted) {
             pipe.cmd("LREM").arg(list).arg(-1).arg(id.as_str()).ignore();
         }
@@ -142,11 +143,11 @@ impl Broker {
             .map_err(failed)
     }
 
-    /// The times at which several jobs are to run, in milliseconds since 1970, in order; none where a job is not
+    /// Returns the due times of several jobs, in milliseconds since 1970, in order; `None` for jobs that are not
     /// delayed.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the server refuses the call.
     pub async fn next_runs(&self, ids: &[JobId]) -> Result<Vec<Option<u64>>, Error> {
         at_most("next runs", MAX_ITEMS, ids.len())?;
         if ids.is_empty() {

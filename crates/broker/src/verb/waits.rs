@@ -1,4 +1,4 @@
-//! waits: what a job that does not run waits for, as far as its queue and its own wishes go. It changes nothing.
+//! waits: returns the reasons why a job does not run, as far as its queue and its own options go. Changes nothing.
 
 use meshwork_model::job::Job;
 use meshwork_model::keys::hero::Hero;
@@ -8,33 +8,33 @@ use meshwork_model::state::Status;
 use super::text;
 use crate::{Broker, Error};
 
-/// What a job waits for.
+/// A reason why a job waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Waits {
-    /// Its time, or its next run: milliseconds since 1970.
+    /// Its due time, or that of its retry, in milliseconds since 1970.
     Time(u64),
     /// Its queue is paused.
     Paused,
-    /// It is set aside until its key may start another, behind so many of the same key.
+    /// It is in the backlog of its concurrency key.
     Key {
         /// The key.
         key: String,
-        /// How many of it are set aside before it.
+        /// Number of jobs before it in the backlog.
         ahead: usize,
     },
-    /// So many of its queue run, as many as may.
+    /// The queue has reached its concurrency: this many of its jobs run.
     Concurrency(u64),
-    /// The rate of its queue lets another start in so many milliseconds.
+    /// The rate of its queue permits the next start after this many milliseconds.
     Rate(Rate, u64),
 }
 
 impl Broker {
-    /// What a job waits for but its place in the queue and other jobs; nothing for one that runs or has ended,
-    /// and for one that is only behind others.
+    /// Returns the reasons why a job waits, other than its position in the queue and other jobs. Empty for a job that
+    /// runs or has ended, or is only behind others.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn waits(&self, job: &Job) -> Result<Vec<Waits>, Error> {
         let mut waits = Vec::new();
         if job.status() != Some(Status::Dispatched) {

@@ -1,4 +1,4 @@
-//! watch: look after jobs to which no other script comes back.
+//! watch: checks jobs to which no other script returns.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use meshwork_model::job::limits::MAX_LOST;
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// The most jobs looked at in one call.
+/// Greatest number of jobs in a call.
 const MOST: usize = 200;
-/// The most entries of old lists walked over in one call, but for the last walk: about 2 ms.
+/// Greatest number of entries of legacy lists that are searched in a call, except for the last search: about 2 ms.
 const WALK: usize = 100_000;
 
-/// When an orphan is pushed again: an open job on no list, or one that was started without a lease by a worker that
-/// is gone. All workers of a namespace need the same rule.
+/// The rule for pushing orphans again: open jobs on no list, or started without a lease by a worker that is dead. All
+/// workers of a namespace need the same rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rescue {
-    /// For how long a job of a type that does not migrate has to look like an orphan. Default: 30 s. Maximum: 1 h.
+    /// Time for which a job of a type that does not migrate must look like an orphan. Default: 30 s. Maximum: 1 h.
     pub after: Duration,
-    /// Whether jobs of other clients are pushed again too. Default: no.
+    /// True to push jobs of foreign clients again too. Default: false.
     pub foreign: bool,
 }
 
 impl Rescue {
-    /// The longest `after`: what is looked at later was noted by a clock that was ahead.
+    /// Greatest `after`. Later times were recorded by a clock that was ahead.
     pub const MAX_AFTER: Duration = Duration::from_secs(3600);
 
     pub(super) fn after_ms(self) -> u64 {
@@ -38,28 +38,32 @@ impl Default for Rescue {
     }
 }
 
-/// What came of a look.
+/// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Watched {
-    /// How many jobs were due to be looked at.
+    /// Number of jobs whose check was due.
     pub looked: usize,
-    /// The ids of those that had to be pushed again.
+    /// Ids of the jobs that were pushed again.
     pub pushed: Vec<String>,
-    /// The call stopped at its bound; there may be more.
+    /// True if the call reached its bound; there may be more jobs.
     pub more: bool,
 }
 
 impl Broker {
-    /// Looks at the jobs under watch that are due. A job that waits for others ends in error `timeout` when
-    /// its time is over, and learns of prerequisites that a worker of another make ended. A job that stands
-    /// on an old list too and is still `dispatched`, but on that list no more, is pushed again: the old
-    /// worker that popped it is gone. So is one that such a worker started, when its timeout has long
-    /// passed; with the loss that makes [`MAX_LOST`] it becomes a dead letter. A job for an instance that is
-    /// not present goes to its fallback. Jobs of other clients whose type does not migrate are noted as stale, and
-    /// left unless [`Rescue::foreign`] says otherwise.
+    /// Checks watched jobs that are due.
+    ///
+    /// * A job that waits for others ends in error `timeout` when its time is over, and is notified of prerequisites
+    /// that a foreign worker ended.
+    /// * A job that is `dispatched` and whose record names a legacy list that no longer contains it is pushed again:
+    /// the legacy worker that popped it is dead.
+    /// * A job that such a worker started is pushed again long after its timeout. After [`MAX_LOST`] lost workers it
+    /// becomes a dead letter.
+    /// * A job for an instance that is not alive goes to its fallback.
+    /// * Jobs of foreign clients whose type does not migrate are recorded as stale, and not pushed again unless
+    /// [`Rescue::foreign`] is set.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn watch(&self) -> Result<Watched, Error> {
         let mut answer = self
             .scripts

@@ -1,7 +1,6 @@
-//! The lives of a few jobs, each with another story, driven as a client and a worker drive them: what
-//! the client asks for is asked for until there is an answer; a claim that failed is left to its lease;
-//! what the worker reports is reported until there is an answer. Then: what must be true however often
-//! the connection broke.
+//! The lives of a few jobs, each with another story, driven like a client and a worker do. Client and worker repeat
+//! each call until it is answered, except that a failed claim is left to its lease. Afterwards the invariants are
+//! checked, however often the connection broke.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use meshwork_model::route::Route;
 use meshwork_model::state::Status;
 use redis::Value;
 
-/// What a life's checks say.
+/// The result of a life's checks.
 type Said<T> = Result<T, String>;
 
 const LEASE: Duration = Duration::from_secs(10);
@@ -32,9 +31,9 @@ const LEASE_MS: u64 = 10_000;
 const NAMESPACE: &str = "{faults}";
 const WORKER: &str = "w1-a";
 
-/// How often a call is repeated at most: more than failures come in a row.
+/// Greatest number of tries of a call: more than failures in a row.
 const TRIES: usize = 10;
-/// How often the worker looks for work at most: more than the story needs with every failure.
+/// Greatest number of claims: more than the story needs with every failure.
 const ROUNDS: usize = 40;
 
 /// A job's story, which its script names.
@@ -54,7 +53,7 @@ enum Story {
     Stopped,
     /// Is stopped while it runs.
     Halted,
-    /// Is asked to stop while it runs, and does.
+    /// Is cancelled while it runs, and ends.
     Asked,
     /// Fails, is put off, ends.
     PutOff,
@@ -91,7 +90,7 @@ impl Story {
         story.ok_or_else(|| format!("{} has no story", job.id))
     }
 
-    /// How often the handler runs in all, how often reports are counted, and the end.
+    /// Expected number of runs, number of counted reports, and final status.
     fn expected(self) -> (u32, u32, &'static str) {
         match self {
             Self::Plain | Self::Slow | Self::Chained => (1, 1, "finished"),
@@ -122,7 +121,7 @@ struct Life {
     queues: [String; 1],
     tokens: u64,
     handed: bool,
-    /// How often each job's handler ran.
+    /// Number of runs by job.
     ran: BTreeMap<String, u32>,
     /// The output that was reported last, and how often it was answered that the job is finished.
     finished: BTreeMap<String, (String, u32)>,
@@ -165,8 +164,7 @@ fn said(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// How often each job was claimed for nobody: it is in the answer of a claim that was lost. No other verb's
-/// answer has that shape.
+/// Returns the number of lost claims by job: those whose answer was lost. No other verb's answer has that form.
 fn lost(faulty: &Faulty) -> BTreeMap<String, u32> {
     type Row = (String, String, i64, Value);
     let mut lost = BTreeMap::new();
@@ -191,7 +189,7 @@ async fn again<T>(mut call: impl AsyncFnMut() -> Result<T, Error>) -> Said<(T, u
     Err(format!("no answer in {TRIES} tries"))
 }
 
-/// The answer of a call that cannot be told apart from one that was repeated, if it was.
+/// Checks the answer of a call, with another accepted answer if the call was repeated.
 fn is<T: PartialEq + std::fmt::Debug>((answer, tried): (T, usize), once: T, later: T) -> Said<()> {
     if answer == once || (tried > 1 && answer == later) {
         return Ok(());
@@ -408,9 +406,9 @@ impl Life {
         answer.map_err(said)
     }
 
-    /// Each job has ended once, in the right way; its runs and losses are those that there were; and
-    /// nothing but records, replies, the lists of what ended, what was told, the figures of the queue, and the
-    /// request to stop, which no worker took off its queue, is left.
+    /// Checks that each job has ended once, in the right way, with the runs and losses that happened. Nothing else
+    /// may be left than records, replies, sets of ended jobs, events, metrics of the queue, and the cancellation that
+    /// no worker took.
     async fn check(&self, lost: &BTreeMap<String, u32>) -> Said<()> {
         for story in STORIES {
             let checked = self.check_one(story, lost.get(&story.id()).copied()).await;
@@ -434,7 +432,7 @@ impl Life {
         )
     }
 
-    /// How often it was told that a job ended.
+    /// Returns the number of events about the end of a job.
     async fn ends(&self, id: &str) -> Said<usize> {
         let events = self.clean.keys().events();
         let told: Vec<(String, Vec<String>)> = self.raw(&["XRANGE", &events, "-", "+"]).await?;

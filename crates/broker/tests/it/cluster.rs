@@ -67,8 +67,8 @@ async fn a_namespace_without_a_hash_tag_is_refused() {
     }
 }
 
-/// Nothing of ours may need two nodes: the suite runs on one that says so. Both kinds of scripts, those that run without
-/// memory and those that do not.
+/// No script may need two nodes: the suite runs on a node that refuses this. Checked for both kinds of scripts, with
+/// and without the flag for full memory.
 #[tokio::test]
 async fn a_script_with_a_key_of_another_slot_is_refused() {
     let test = "a_script_with_a_key_of_another_slot_is_refused";
@@ -89,7 +89,7 @@ async fn a_script_with_a_key_of_another_slot_is_refused() {
     }
 }
 
-/// A cluster is asked for, and what answers is none.
+/// The URL is that of a cluster, and the server is none.
 #[tokio::test]
 async fn a_server_that_is_no_cluster_says_so() {
     let Some(server) = RealServer::redis().start() else {
@@ -113,7 +113,7 @@ async fn a_slot_moves_while_jobs_wait_and_run() {
     broker.enqueue(&[job("j2"), job("j3")]).await.unwrap();
     let blocking = broker.blocking_conn().await.unwrap();
 
-    // One id waits in the worker's hands, one in the queue: every key that a claim names is there.
+    // One id is in the worker's prefetch list, one in the queue, so that every key of the claim exists.
     let on = queue(&broker);
     assert!(
         broker

@@ -1,4 +1,4 @@
-//! What `REDIS_URL` may say, tried on real servers; and what is refused, with which words.
+//! Forms of `REDIS_URL` on real servers, and refused ones with their messages.
 use meshwork_broker::Broker;
 use meshwork_broker::conn::{ConnectError, Target, TlsFiles, Unfit};
 use meshwork_broker::doctor::rights;

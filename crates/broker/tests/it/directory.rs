@@ -66,7 +66,7 @@ async fn the_second_attaches_and_takes_over() {
     assert!(waiting.await.unwrap().unwrap());
 
     drop(owner);
-    // What only looks is asked again.
+    // Reads are repeated.
     assert!(
         attached
             .inspect(&"a".parse().unwrap())

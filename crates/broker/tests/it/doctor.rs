@@ -1,4 +1,4 @@
-//! What the doctor says of real servers with bad settings, and of good ones.
+//! Findings of the doctor about real servers with bad and with good settings.
 
 use std::path::Path;
 

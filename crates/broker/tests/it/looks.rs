@@ -1,4 +1,4 @@
-//! What a verb asks of the server where there is nothing to take: an idle worker is one of many.
+//! Commands that a verb sends when there is nothing to claim: idle workers are many.
 
 use meshwork_broker::conn::{Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
@@ -6,7 +6,7 @@ use meshwork_model::keys::nooble::{Dialect, QueueManager};
 use meshwork_model::name::Namespace;
 use meshwork_test_servers::servers::RealServer;
 
-/// How often the server was asked for `command` since its counts were forgotten.
+/// Returns the number of calls of `command` since the counters were reset.
 fn calls(server: &RealServer, command: &str) -> u64 {
     let told: String = server.say(&["INFO", "commandstats"]).unwrap();
     let named = format!("cmdstat_{command}:calls=");

@@ -15,7 +15,7 @@ use meshwork_test_servers::servers::{RealServer, ServerOptions};
 const WORKER: &str = "w1-a";
 /// Far longer than a reconnection takes.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What a waiting call asks the server to wait.
+/// Duration of a blocked call.
 const WAIT: Duration = Duration::from_millis(50);
 
 async fn connect(server: &RealServer) -> Broker {
@@ -130,8 +130,8 @@ async fn a_server_that_hangs_is_not_waited_for() {
     );
 }
 
-/// What answers a handshake and then nothing, as behind the one address of a failover, holds nobody for ever who makes a
-/// connection to wait on.
+/// A server that answers a handshake and then nothing, as behind the one address of a failover, does not block the
+/// opening of a connection forever.
 #[tokio::test]
 async fn a_server_that_says_nothing_more_after_the_handshake() {
     let target = Target::parse(&FakeSilent::start().url(), TlsFiles::default()).unwrap();

@@ -1,5 +1,5 @@
-//! A wait on a server that another one took the place of, behind the same address: the connection of the wait says nothing
-//! more, and all others lead to the new one.
+//! A wait on a server that was replaced by another one behind the same address. The connection of the wait is silent,
+//! and all others lead to the new server.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use meshwork_model::name::Namespace;
 
 const BOUND: Duration = Duration::from_secs(60);
 
-/// The new one says that it was told to end the wait, as often as one likes.
+/// The new server confirms the end of the wait each time.
 #[tokio::test]
 async fn a_wait_that_takes_what_it_finds_ends() {
     let silent = Some(("BLMPOP", Mood::Silent));

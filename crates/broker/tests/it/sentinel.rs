@@ -10,17 +10,16 @@ use meshwork_model::keys::hero::Hero;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{RealSentinels, RealServer};
 
-/// How soon a call works again after sentinels have made another server the master: a second or two, and time for a
-/// machine that does other things.
+/// Time until calls succeed after a failover: a second or two, and more on a busy machine.
 const SOON: Duration = Duration::from_secs(15);
-/// How long replicas may take that are there.
+/// Timeout for confirmations of live replicas.
 const CONFIRM: Duration = Duration::from_secs(10);
 
 async fn connect(url: &str) -> Result<Broker, ConnectError> {
     crate::common::connect(url, Hero::default()).await
 }
 
-/// When the replica has become the master.
+/// Waits until the replica is the master, and returns the time.
 async fn promoted(sentinels: &RealSentinels) -> Instant {
     let replica = &sentinels.servers()[1];
     eventually("the replica is promoted", PATIENCE, async || {
@@ -29,8 +28,8 @@ async fn promoted(sentinels: &RealSentinels) -> Instant {
     .await
 }
 
-/// What was accepted after a replica confirmed it is there after a failover, reported and claimed within
-/// five seconds of it; who waits is told.
+/// A job that a replica confirmed exists after a failover, and is reported and claimed within five seconds of it. A
+/// waiting client is notified.
 async fn fails_over(end: impl FnOnce(&mut RealServer)) {
     let Some(mut sentinels) = RealSentinels::start(RealServer::redis(), None).await else {
         return;

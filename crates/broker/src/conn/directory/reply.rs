@@ -3,7 +3,7 @@
 use meshwork_embedded::Reply;
 use redis::{PushKind, Value, VerbatimFormat};
 
-/// The same reply in the other type.
+/// Converts a reply.
 pub(super) fn value(reply: Reply) -> Value {
     match reply {
         Reply::Nil | Reply::NilArray => Value::Nil,
@@ -39,7 +39,7 @@ fn values(items: Vec<Reply>) -> Vec<Value> {
     items.into_iter().map(value).collect()
 }
 
-/// An error as the protocol's parser makes it, with its code; no line break can be in it.
+/// Converts an error like the protocol's parser, with its code. It must not contain line breaks.
 fn error(text: &str) -> Value {
     let line = text.replace(['\r', '\n'], " ");
     redis::parse_redis_value(format!("-{line}\r\n").as_bytes())

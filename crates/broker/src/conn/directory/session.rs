@@ -1,4 +1,4 @@
-//! Sessions of an engine that runs in this process, as a connection.
+//! Sessions of an engine in this process, as a connection.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -13,11 +13,10 @@ use super::super::dial::introduction;
 use super::super::{Conn, Ear, Transport};
 use super::reply;
 
-/// How many sessions that nobody uses are kept: more calls than that at once are rare, and a session is
-/// made at little cost.
+/// Number of idle sessions that are kept. More concurrent calls are rare, and a session is cheap to create.
 const MAX_IDLE: usize = 16;
 
-/// Sessions of an engine in this process: one per call under way, so that none waits for another.
+/// Sessions of an engine in this process: one for each concurrent call, so that no call waits for another.
 pub(super) struct Sessions {
     handle: Handle,
     database: u32,
@@ -33,14 +32,14 @@ impl Sessions {
         }
     }
 
-    /// The same engine in another database.
+    /// Returns the same engine with another database.
     pub(super) fn in_database(&self, database: u32) -> Self {
         Self::new(&self.handle, database)
     }
 
-    /// Runs `work` with a session. A command waits for nothing outside, so who asks for one after the other would never
-    /// let go of the thread that runs them: others come first. Before the command and not after it, so that a call that
-    /// is dropped here did nothing.
+    /// Runs `work` with a session. Commands do not wait for anything outside, so a caller of one after the other
+    /// would never yield its thread. This function yields before the command, not after it, so that a call that is
+    /// dropped here has done nothing.
     async fn with<T>(
         &self,
         work: impl AsyncFnOnce(&mut Session) -> RedisResult<T>,
@@ -57,7 +56,7 @@ impl Sessions {
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
             idle.pop()
         };
-        // `CLIENT KILL` ends idle sessions too, and those answer nothing any more.
+        // `CLIENT KILL` ends idle sessions too, which no longer answer.
         let alive = std::iter::from_fn(idle).find(|session| !session.is_over());
         match alive {
             Some(session) => Ok(session),
@@ -108,7 +107,7 @@ impl Transport for Sessions {
     }
 }
 
-/// A new session in a database; an error if the engine has fewer.
+/// Opens a session in a database. Returns an error if the engine has fewer databases.
 async fn opened(handle: &Handle, database: u32) -> RedisResult<Session> {
     let mut session = handle.session();
     if database != 0 {
@@ -118,7 +117,7 @@ async fn opened(handle: &Handle, database: u32) -> RedisResult<Session> {
     Ok(session)
 }
 
-/// One session that is the same for all calls: `CLIENT ID` means the one that waits.
+/// One session for all calls, so that `CLIENT ID` is that of the blocked session.
 struct Own {
     handle: Handle,
     database: u32,
@@ -169,13 +168,13 @@ impl Transport for Own {
 fn arguments(cmd: &Cmd) -> Vec<Bytes> {
     let argument = |arg| match arg {
         Arg::Simple(bytes) => Bytes::copy_from_slice(bytes),
-        // A cursor: only iterators over SCAN make one, and they begin at 0; the verbs pass theirs as text.
+        // Only iterators over SCAN create cursors, and they begin at 0. The verbs pass cursors as text.
         _ => Bytes::from_static(b"0"),
     };
     cmd.args_iter().map(argument).collect()
 }
 
-/// Runs a command. A session that was killed meanwhile is a connection that broke.
+/// Runs a command. A session that was killed meanwhile is reported as a broken connection.
 async fn run(session: &mut Session, cmd: &Cmd) -> RedisResult<Value> {
     let reply = session.call(&arguments(cmd)).await;
     if matches!(reply, Reply::Nothing | Reply::Error(_)) && session.is_over() {

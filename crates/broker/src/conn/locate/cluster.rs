@@ -1,6 +1,6 @@
-//! Redis Cluster: all keys of a namespace with a hash tag lie in one slot, so that one node at a time has
-//! the data. Any node says which one. Redirections to a slot that is about to move (`ASK`) are not followed:
-//! its keys are on two nodes until the move is over, and no script could see them all.
+//! Redis Cluster: all keys of a namespace with a hash tag are in one slot, so that one node at a time has the data.
+//! Any node knows which one. Redirections during a move of the slot (`ASK`) are not followed: until its end the keys
+//! are on two nodes, and no script could access all of them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,12 +12,12 @@ use super::super::ConnectError;
 use super::super::dial::{Dial, beside};
 use super::{ASK_TIMEOUT, ask};
 
-/// How many slots a cluster has.
+/// Number of slots in a cluster.
 const SLOTS: u16 = 16384;
-/// How many nodes are remembered: the largest clusters have about so many.
+/// Number of nodes that are remembered, as in the largest clusters.
 const MAX_NODES: usize = 1000;
 
-/// The slot of all keys of a namespace.
+/// Returns the slot of all keys of a namespace.
 pub(super) fn slot(namespace: &Namespace, place: &str) -> Result<u16, ConnectError> {
     let tag = namespace.hash_tag().ok_or_else(|| ConnectError::Untagged {
         place: place.to_owned(),
@@ -27,7 +27,7 @@ pub(super) fn slot(namespace: &Namespace, place: &str) -> Result<u16, ConnectErr
     Ok(crc16(tag.as_bytes()) % SLOTS)
 }
 
-/// CRC-16/XMODEM, as the cluster's specification asks for.
+/// Computes CRC-16/XMODEM, as the cluster's specification requires.
 fn crc16(bytes: &[u8]) -> u16 {
     let bit = |crc: u16, _| {
         if crc & 0x8000 == 0 {
@@ -40,16 +40,17 @@ fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, byte)
 }
 
-/// The nodes of a cluster, as far as they are known.
+/// The known nodes of a cluster.
 pub(super) struct Cluster {
     slot: u16,
-    /// At least one.
+    /// At least one node.
     nodes: Mutex<Vec<ConnectionAddr>>,
-    /// Who is asked first. Another one each time: a node that is cut off from the others has an old view.
+    /// Index of the node that is queried first. It changes each time, because a node that is cut off from the others
+    /// has an old view.
     turn: AtomicUsize,
 }
 
-/// Who serves which slots, as one node sees it: first slot, last slot, master, replicas.
+/// Owners of slots as one node sees them: first slot, last slot, master, replicas.
 type View = Vec<Vec<Value>>;
 
 impl Cluster {
@@ -61,7 +62,7 @@ impl Cluster {
         }
     }
 
-    /// Where the slot is, as the first node says that answers.
+    /// Returns the address of the slot, by the first node that answers.
     pub(super) async fn locate(&self, dial: &Dial) -> RedisResult<ConnectionAddr> {
         let nodes = self.known();
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
@@ -122,7 +123,8 @@ impl Cluster {
     }
 }
 
-/// A node as another one names it: host, port, id. A node that does not know its own host sends none.
+/// Returns the address of a node that another one names by host, port and id. A node that does not know its own host
+/// sends none.
 fn address(asked: &ConnectionAddr, node: Value) -> Option<ConnectionAddr> {
     let mut parts = redis::from_redis_value::<Vec<Value>>(node)
         .ok()?

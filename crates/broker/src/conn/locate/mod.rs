@@ -1,5 +1,5 @@
-//! Which server has the data at the moment: the one that the URL names, the master that sentinels name
-//! ([`sentinel`]), or the node of a cluster that owns the namespace's slot ([`cluster`]).
+//! Discovery of the server that has the data: the one in the URL, the master that sentinels name ([`sentinel`]), or
+//! the node of a cluster that owns the namespace's slot ([`cluster`]).
 
 mod cluster;
 mod sentinel;
@@ -16,10 +16,10 @@ use super::{ConnectError, Ear, in_time};
 use cluster::Cluster;
 use sentinel::Sentinel;
 
-/// How long a server may take that is one of several: the next one is asked soon.
+/// Timeout for one of several servers, after which the next one is tried.
 const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The one mechanism that finds the server.
+/// Finds the server that has the data.
 pub(super) struct Locator {
     dial: Dial,
     kind: Finder,
@@ -31,7 +31,7 @@ enum Finder {
     Cluster(Cluster),
 }
 
-/// A connection to the server that has the data, and where it is.
+/// A connection to the server that has the data, and its address.
 pub(super) struct Found {
     pub(super) addr: ConnectionAddr,
     pub(super) connection: MultiplexedConnection,
@@ -54,15 +54,14 @@ impl Locator {
         Ok(Self { dial, kind })
     }
 
-    /// The first of the servers, whatever the others are for.
+    /// Returns a locator of the first server, whatever the others are for.
     pub(super) fn of_first(server: &Server) -> Result<Self, ConnectError> {
         let kind = Finder::Fixed(server.nodes[0].clone());
         let dial = Dial::new(server)?;
         Ok(Self { dial, kind })
     }
 
-    /// The same with the server taken for one of a cluster's nodes, which it said it is. None if it is no
-    /// news.
+    /// Returns a locator for the cluster that the server belongs to. `None` if this one is for a cluster already.
     pub(super) fn in_cluster(&self, namespace: &Namespace) -> Result<Option<Self>, ConnectError> {
         let Finder::Fixed(addr) = &self.kind else {
             return Ok(None);
@@ -74,12 +73,12 @@ impl Locator {
         }))
     }
 
-    /// Whether the data can come to be on another server.
+    /// Returns whether the data always stays on the same server.
     pub(super) fn is_fixed(&self) -> bool {
         matches!(self.kind, Finder::Fixed(_))
     }
 
-    /// The same with another database; none on a cluster, which has only the first.
+    /// Returns the same locator with another database; `None` for a cluster, which has only one.
     pub(super) fn in_database(&self, database: u32) -> Option<Self> {
         let kind = match &self.kind {
             Finder::Fixed(addr) => Finder::Fixed(addr.clone()),
@@ -90,12 +89,12 @@ impl Locator {
         Some(Self { dial, kind })
     }
 
-    /// The selected database.
+    /// Returns the selected database.
     pub(super) fn db(&self) -> i64 {
         self.dial.db()
     }
 
-    /// Where the data is.
+    /// Returns the address of the server that has the data.
     pub(super) async fn locate(&self) -> RedisResult<ConnectionAddr> {
         match &self.kind {
             Finder::Fixed(addr) => Ok(addr.clone()),
@@ -104,7 +103,7 @@ impl Locator {
         }
     }
 
-    /// A new connection that hears what is published where the data is.
+    /// Opens a connection that receives messages published on that server.
     pub(super) async fn ear(&self) -> RedisResult<Ear> {
         let addr = self.locate().await?;
         self.dial.ear(&addr, self.patience()).await
@@ -118,7 +117,7 @@ impl Locator {
         }
     }
 
-    /// A new connection to where the data is.
+    /// Opens a connection to that server.
     pub(super) async fn connect(&self) -> RedisResult<Found> {
         let addr = self.locate().await?;
         let mut connection = self.dial.connect(&addr, self.patience()).await?;
@@ -129,7 +128,7 @@ impl Locator {
     }
 }
 
-/// Asks a server that may hang.
+/// Queries a server that may hang.
 async fn ask<T: FromRedisValue>(
     connection: &mut MultiplexedConnection,
     cmd: &Cmd,

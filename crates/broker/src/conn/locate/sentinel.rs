@@ -1,4 +1,4 @@
-//! Sentinels: they name the master of a service, and another one after a failover.
+//! Discovery by sentinels: they name the master of a service, and another one after a failover.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,10 +11,10 @@ use super::{ASK_TIMEOUT, ask};
 /// The sentinels of one service.
 pub(super) struct Sentinel {
     dial: Dial,
-    /// At least one.
+    /// At least one sentinel.
     nodes: Vec<ConnectionAddr>,
     service: String,
-    /// The one that answered last, which is asked first.
+    /// Index of the sentinel that answered last, which is queried first.
     first: AtomicUsize,
 }
 
@@ -28,13 +28,13 @@ impl Sentinel {
         }
     }
 
-    /// The same, for connections to another database.
+    /// Returns the same sentinels for connections to another database.
     pub(super) fn again(&self) -> Self {
         let (dial, nodes, service) = (self.dial.clone(), self.nodes.clone(), self.service.clone());
         Self::new(dial, nodes, service)
     }
 
-    /// Where the master is, as the first sentinel says that knows the service.
+    /// Returns the address of the master, by the first sentinel that knows the service.
     pub(super) async fn locate(&self) -> RedisResult<ConnectionAddr> {
         let first = self.first.load(Ordering::Relaxed);
         let mut failed = None;
@@ -70,7 +70,7 @@ impl Sentinel {
     }
 }
 
-/// Refuses a server that is no master any more, or not yet: sentinels speak before they have made it one.
+/// Returns an error for a server that is not the master. Sentinels name a new master before its promotion.
 pub(super) async fn verify(
     connection: &mut MultiplexedConnection,
     addr: &ConnectionAddr,

@@ -1,4 +1,4 @@
-//! Where the data is: what `REDIS_URL` and its like may say. No connection is made here.
+//! Location of the data, as in `REDIS_URL`. No connections are opened here.
 
 mod server;
 mod tls;
@@ -12,7 +12,7 @@ pub use tls::TlsFiles;
 
 use crate::Acknowledge;
 
-/// Where the data is.
+/// Location of the data.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Target {
@@ -22,45 +22,45 @@ pub enum Target {
     Directory(PathBuf),
 }
 
-/// Why a target cannot be used. No message repeats the URL: it may hold a password.
+/// The reason why a target cannot be used. Messages never contain the URL, which may have a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// Not a URL of a server.
+    /// The URL is not valid.
     #[error(
         "the Redis URL is not valid: {0}; write redis://[user:password@]host[:port][/database], \
          rediss://… for TLS, unix:///path/to/socket[?db=database], \
          redis+sentinel://host,host/service[/database] or redis+cluster://host,host"
     )]
     Url(String),
-    /// TLS files with a URL that does not use TLS.
+    /// There are TLS files, but the URL does not use TLS.
     #[error("certificates were given, but the URL does not ask for TLS: begin it with rediss://")]
     TlsWithoutUrl,
-    /// Half of a client certificate.
+    /// The certificate or the key of the client is missing.
     #[error("a client certificate needs both its file and its key: the {0} is missing")]
     HalfCertificate(&'static str),
-    /// A PEM file that cannot be read.
+    /// A PEM file cannot be read.
     #[error("cannot read the {what} {path}: {reason}", path = path.display())]
     Pem {
-        /// Which file.
+        /// Kind of the file.
         what: &'static str,
         /// Its path.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Target {
-    /// Reads a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// If it names no server that can be used.
+    /// The URL names no usable server.
     pub fn parse(url: &str, tls: TlsFiles) -> Result<Self, TargetError> {
         Ok(Self::Server(Box::new(Server::parse(url, tls)?)))
     }
 
-    /// What the URL asks of replicas.
+    /// Returns the URL's rule for replicas.
     pub(crate) fn acknowledge(&self) -> Option<Acknowledge> {
         match self {
             Self::Server(server) => server.acknowledge,
@@ -68,7 +68,7 @@ impl Target {
         }
     }
 
-    /// How well the way there is guarded; none for a data directory.
+    /// Returns the security of the connection; `None` for a data directory.
     pub(crate) fn security(&self) -> Option<Security> {
         match self {
             Self::Server(server) => Some(server.security()),
@@ -76,7 +76,7 @@ impl Target {
         }
     }
 
-    /// The target in words for people, without secrets.
+    /// Returns the target as text, without secrets.
     #[must_use]
     pub fn place(&self) -> String {
         match self {

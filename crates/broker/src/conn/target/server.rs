@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use super::{TargetError, TlsFiles};
 use crate::Acknowledge;
 
-/// A server, or several that keep the same data.
+/// A server, or several that have the same data.
 #[derive(Clone)]
 pub struct Server {
     pub(crate) kind: Kind,
@@ -23,34 +23,34 @@ pub struct Server {
     pub(crate) acknowledge: Option<Acknowledge>,
 }
 
-/// How well the way to a server is guarded.
+/// Security of the connection to a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Security {
-    /// It does not leave this host.
+    /// True if the connection does not leave this host.
     pub(crate) local: bool,
-    /// A password is asked for.
+    /// True if a password is required.
     pub(crate) password: bool,
-    /// It goes over TLS.
+    /// True if it uses TLS.
     pub(crate) encrypted: bool,
 }
 
-/// Who says which server has the data.
+/// The method to find the server that has the data.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
-    /// Nobody: it is the one that is named.
+    /// The server in the URL has it.
     Single,
-    /// Sentinels.
+    /// Sentinels know it.
     Sentinel {
-        /// What they call the master and its replicas.
+        /// Name of the service at the sentinels.
         service: String,
-        /// For the sentinels themselves.
+        /// Login of the sentinels.
         login: RedisConnectionInfo,
     },
-    /// Any node of a cluster.
+    /// Any node of a cluster knows it.
     Cluster,
 }
 
-/// A scheme: what it stands for, and as which of the `redis` crate's own a node is read.
+/// A scheme, its kind, and the equivalent scheme of the `redis` crate for one node.
 const SCHEMES: [(&str, Shape, &str); 15] = [
     ("redis", Shape::Single, "redis"),
     ("valkey", Shape::Single, "redis"),
@@ -77,27 +77,27 @@ enum Shape {
     Cluster,
 }
 
-/// Where sentinels listen unless the URL says otherwise.
+/// Default port of sentinels.
 const SENTINEL_PORT: u16 = 26379;
 
-/// How long replicas may take to confirm where the URL does not say it.
+/// Default timeout for confirmations of replicas.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// After how long without a word a host is asked whether it is still there, and how often then.
+/// Idle time after which keepalive probes begin, and the interval between them.
 const ALIVE_AFTER: Duration = Duration::from_secs(10);
 const ALIVE_AGAIN: Duration = Duration::from_secs(5);
-/// For how long it may confirm nothing of what was sent, before the connection counts as broken.
+/// Time without confirmation of sent data after which the connection counts as broken.
 #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
 const UNHEARD: Duration = Duration::from_secs(30);
 
-/// A URL in its parts.
+/// The parts of a URL.
 struct Parts<'a> {
-    /// With its `@`, or empty.
+    /// The login with its `@`, or empty.
     login: &'a str,
     hosts: Vec<&'a str>,
-    /// Without the slash.
+    /// The path without the slash.
     path: &'a str,
-    /// With its `?` or `#`, or empty.
+    /// The rest with its `?` or `#`, or empty.
     rest: &'a str,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// One node as the `redis` crate reads it.
+    /// Parses one node with the `redis` crate.
     fn node(&self, scheme: &str, host: &str, db: &str) -> Result<ConnectionInfo, TargetError> {
         let Self { login, rest, .. } = self;
         read(&format!("{scheme}://{login}{host}/{db}{rest}"))
@@ -169,7 +169,7 @@ impl Server {
         })
     }
 
-    /// In words for people, without secrets.
+    /// Returns the server as text, without secrets.
     pub(crate) fn place(&self) -> String {
         let nodes: Vec<_> = self.nodes.iter().map(ToString::to_string).collect();
         let nodes = nodes.join(",");
@@ -180,7 +180,7 @@ impl Server {
         }
     }
 
-    /// How well the way there is guarded.
+    /// Returns the security of the connection.
     pub(crate) fn security(&self) -> Security {
         let local = |node: &ConnectionAddr| match node {
             ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } => {
@@ -196,8 +196,8 @@ impl Server {
         }
     }
 
-    /// The settings of every connection: small requests are not held back, and a host that is gone without a word is
-    /// noticed, also by who only waits.
+    /// Returns the settings of every connection: small requests are sent at once, and a vanished host is noticed,
+    /// even by blocked commands.
     pub(crate) fn tcp() -> TcpSettings {
         let settings = TcpSettings::default()
             .set_nodelay(true)
@@ -207,7 +207,7 @@ impl Server {
         settings
     }
 
-    /// The same for a socket that the redis crate has not made.
+    /// Applies the same settings to a socket that the redis crate did not create.
     pub(crate) fn prepare(socket: &TcpStream) -> io::Result<()> {
         socket.set_nodelay(true)?;
         let socket = SockRef::from(socket);
@@ -258,7 +258,7 @@ fn sentinel(
     Ok((kind, infos.collect::<Result<_, _>>()?))
 }
 
-/// What the URL says behind its `?`, as far as it is ours.
+/// Meshwork's own options in the URL's query.
 #[derive(Default)]
 struct Options {
     sentinel_username: Option<String>,
@@ -270,7 +270,7 @@ struct Options {
 impl Options {
     fn of(rest: &str) -> Result<Self, TargetError> {
         let mut options = Self::default();
-        // Only the part behind the host is of interest.
+        // Only the part after the host is needed.
         let url = redis::parse_redis_url(&format!("redis://h/{rest}"))
             .ok_or_else(|| TargetError::Url("its options cannot be read".to_owned()))?;
         for (name, value) in url.query_pairs() {
@@ -286,7 +286,7 @@ impl Options {
                     let what = format!("its option {name} is not known");
                     return Err(TargetError::Url(what));
                 }
-                // Other programs may use the same URL and have options of their own.
+                // Other programs may use the same URL with options of their own.
                 _ => continue,
             };
             *place = Some(value.into_owned());

@@ -9,7 +9,7 @@ use super::TargetError;
 /// PEM files for a `rediss` connection, as redis-cli's `--cacert`, `--cert` and `--key`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// Who signs the server's certificate, where it is none of the system's authorities.
+    /// Certificate authorities for the server. Default: those of the system.
     pub ca: Option<PathBuf>,
     /// The client's certificate.
     pub cert: Option<PathBuf>,
@@ -18,7 +18,7 @@ pub struct TlsFiles {
 }
 
 impl TlsFiles {
-    /// What is in the files; none if none was named.
+    /// Reads the files; `None` if there are none.
     pub(crate) fn read(&self) -> Result<Option<TlsCertificates>, TargetError> {
         if *self == Self::default() {
             return Ok(None);

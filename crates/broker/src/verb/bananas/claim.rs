@@ -1,4 +1,4 @@
-//! claim: take jobs off the lists, each under a lease.
+//! claim: claims jobs from lists, each under a lease.
 
 use std::time::Duration;
 
@@ -9,57 +9,57 @@ use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{BlockingConn, MAX_ITEMS, at_most};
 
-/// What a worker asks for.
+/// A request for jobs.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a> {
-    /// The lists to take from, in this order.
+    /// Lists to claim from, in this order.
     pub lists: &'a [String],
-    /// How many jobs at most; 0 only hands back what waits in the feed lists.
+    /// Greatest number of jobs; 0 only releases the ids in the prefetch lists.
     pub want: usize,
-    /// How long a job is this worker's without a renewal.
+    /// Lease duration.
     pub lease: Duration,
-    /// The worker's name with its incarnation, without blanks.
+    /// Name of the worker with its incarnation, without blanks.
     pub worker: &'a str,
-    /// The fencing token: another one for each call, ever, and without blanks.
+    /// Fencing token, unique for each call, without blanks.
     pub token: &'a str,
 }
 
-/// A job that is this worker's until its lease ends.
+/// A claimed job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
-    /// Its id, any bytes.
+    /// Id of the job, any bytes.
     pub id: Vec<u8>,
-    /// Under what ours hold it: its id, or for a job without one what no other job has.
+    /// Identity of the lease: the job's id, or a unique value for a job with an empty id.
     pub hold: Vec<u8>,
-    /// The list that it came from.
+    /// List of the job.
     pub list: String,
-    /// The proof that it is this worker's.
+    /// Fencing token.
     pub token: String,
-    /// How many workers of ours went away while they had it.
+    /// Number of Meshwork workers that died while they ran the job.
     pub lost: u32,
-    /// What it is.
+    /// Record of the job.
     pub found: Found,
-    /// When it was done, as its result says it, if that says that it is.
+    /// Time of completion in its result, if the result records one.
     pub done_at: Option<String>,
 }
 
 impl Claimed {
-    /// Whether it is done already, and its id stood in a list once more.
+    /// Returns whether the job has completed already, and its id was pushed again.
     #[must_use]
     pub fn is_done(&self) -> bool {
         is_done(&self.id, &self.found, self.done_at.as_deref())
     }
 
-    /// Its id as text, for people.
+    /// Returns the id as text, for people.
     #[must_use]
     pub fn id(&self) -> String {
         String::from_utf8_lossy(&self.id).into_owned()
     }
 }
 
-/// Whether a job is done already: its record says so, or the result does and the record is from before. Bananas'
-/// scheduler moves what it has read a moment ago, and writes the record as it was then. Ids that are used again are none
-/// of this, and neither is the empty id, which Bananas' cron gives to all its jobs.
+/// Returns whether a job has completed already: its record says so, or its result does and the record is older.
+/// Bananas' scheduler moves a job that it read earlier, and writes the old record again. Ids that are reused are
+/// excluded, as is the empty id, which Bananas' cron gives to its jobs.
 pub(super) fn is_done(id: &[u8], found: &Found, done_at: Option<&str>) -> bool {
     let Found::Job(record) = found else {
         return false;
@@ -68,32 +68,32 @@ pub(super) fn is_done(id: &[u8], found: &Found, done_at: Option<&str>) -> bool {
     record.status() == Some(Status::Completed) || ended.is_some_and(|at| record.is_before(at))
 }
 
-/// What a claim brought.
+/// The result of a claim.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// The jobs, in the order of the lists, oldest first within a list.
+    /// Claimed jobs in the order of the lists, oldest first within a list.
     pub jobs: Vec<Claimed>,
-    /// Ids that ours run already: they are gone from the lists.
+    /// Number of ids that Meshwork's workers run already, which were removed from the lists.
     pub dropped: usize,
-    /// The call stopped at its bound; there may be more.
+    /// True if the call reached its bound; there may be more jobs.
     pub more: bool,
-    /// When they were taken, by the server's clock: milliseconds since 1970.
+    /// Time of the claim by the server's clock, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Lists whose route is at one of its limits, and after what time to ask for each again.
+    /// Lists whose route has reached a limit, with the time after which to claim again.
     pub held: Vec<(String, Duration)>,
 }
 
 type Row = (Vec<u8>, usize, u32, String, Vec<u8>, String);
 
 impl Bananas {
-    /// Takes up to `want` ids off the lists, in their order and oldest first, as far as the limits of their routes let
-    /// them start ([`Bananas::configure`]): each is this worker's under a lease with the token from then on, and stands
-    /// among those that run, for Bananas' own tools. What came into this worker's feed lists is taken first; more of it
-    /// than wanted goes back. Ids without a record are given too: the caller says what becomes of them.
+    /// Claims up to `want` ids from the lists, in their order and oldest first, within the limits of their routes
+    /// ([`Bananas::configure`]). Each id is then under a lease with the token, and in the list of running jobs for
+    /// Bananas' own tools. Ids in this worker's prefetch lists come first; those beyond `want` are released. Ids
+    /// without a record are returned too, for the caller to handle.
     ///
     /// # Errors
-    /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call. Then jobs may have been claimed
-    /// for nobody: they come back when their lease ends.
+    /// `want` exceeds [`MAX_ITEMS`], or the server refuses the call. In the latter case jobs may have been claimed;
+    /// they return after their leases expire.
     pub async fn claim(&self, claim: Claim<'_>) -> Result<Taken, Error> {
         at_most("claim", MAX_ITEMS, claim.want)?;
         let mut call = self.call(Verb::BananasClaim);
@@ -135,12 +135,12 @@ impl Bananas {
         })
     }
 
-    /// Waits until an id comes to `list` and moves it into the worker's prefetch list for it, where
-    /// [`Bananas::claim`] finds it. Wakes one waiting worker, and sees what any client pushes. False if none came in
-    /// time, which is 30 seconds at the longest.
+    /// Waits until an id arrives in `list`, and moves the id to the worker's prefetch list, where [`Bananas::claim`]
+    /// finds it. Wakes one waiting worker, for ids of any client. Returns false after the timeout, which is at most
+    /// 30 seconds.
     ///
     /// # Errors
-    /// If the connection breaks, or the list is none.
+    /// The connection breaks, or the key is not a list.
     pub async fn wait_for_job(
         &self,
         blocking: &BlockingConn,

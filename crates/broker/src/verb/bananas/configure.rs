@@ -1,4 +1,4 @@
-//! configure: change single limits of a route; limits: what is set.
+//! configure: changes single limits of a route; limits: reads them.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::script::Verb;
 use crate::verb::settings::Settings;
 use crate::verb::{MAX_ITEMS, at_most};
 
-/// A limit of a route, for what workers of ours take, and how it is to be from now on; none takes it away.
+/// A limit of a route for Meshwork's workers, with its new value. `None` removes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RouteLimit {
-    /// How many of its jobs run at once, from 1 to [`meshwork_model::queue::MAX_CONCURRENCY`].
+    /// Greatest number of jobs that run at once, from 1 to [`meshwork_model::queue::MAX_CONCURRENCY`].
     Concurrency(Option<u64>),
-    /// How many of its jobs start in a time.
+    /// Rate at which jobs start.
     Rate(Option<Rate>),
 }
 
@@ -31,13 +31,13 @@ impl From<RouteLimit> for QueueSetting {
 }
 
 impl Bananas {
-    /// Changes single limits of a route, for all its priorities, in one step; the others stay. What ours run already
-    /// counts. A route is that of the lists: jobs on a list without one are of `default`. Bananas' own workers ask
-    /// nobody, and do not count.
+    /// Changes single limits of a route, for all its priorities, in one step; the others stay. Jobs that Meshwork's
+    /// workers run already count. The route is that of the lists: jobs on lists without a route belong to `default`.
+    /// Bananas' own workers neither observe the limits nor count.
     ///
     /// # Errors
-    /// If a limit cannot be, or there are more than [`MAX_ITEMS`]: nothing was changed then. If the server does not
-    /// take the call; repeat it then.
+    /// A limit is not valid, or there are more than [`MAX_ITEMS`]: nothing was changed. If the server refuses the
+    /// call, repeat it.
     pub async fn configure(&self, route: &RoutingKey, limits: &[RouteLimit]) -> Result<(), Error> {
         at_most("configure", MAX_ITEMS, limits.len())?;
         let mut call = self.call(Verb::BananasConfigure);
@@ -52,10 +52,10 @@ impl Bananas {
         call.run(&self.conn).await
     }
 
-    /// The routes of which something is set, and what.
+    /// Returns the routes with limits, and the limits.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn limits(&self) -> Result<BTreeMap<RoutingKey, QueueSettings>, Error> {
         let mut get = redis::cmd("HGETALL");
         get.arg(self.keys.config());

@@ -1,4 +1,4 @@
-//! cron: jobs that are asked for again and again.
+//! cron: schedules of Bananas' jobs.
 
 use std::time::Duration;
 
@@ -10,37 +10,36 @@ use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{text, word};
 
-/// How long the lock of a schedule stays that we took: a scheduler of Bananas looks once a second, and takes the lock
-/// at once.
+/// Time to live of Meshwork's lock of a schedule. A scheduler of Bananas tries to lock it once a second.
 const LOCKED_FOR: Duration = Duration::from_secs(2);
-/// The next slot of what is never due again.
+/// Next slot of a schedule that is never due again.
 const NEVER: &str = "9999-12-31T23:59:59Z";
 
-/// What became of a schedule that was to be kept.
+/// The result of storing a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// It is new.
+    /// The schedule is new.
     Added,
-    /// It stands in the place of another one of that name.
+    /// The schedule replaced one with the same name.
     Replaced,
-    /// There is one of that name; nothing was changed.
+    /// A schedule with this name exists; nothing was changed.
     Exists,
-    /// There are as many as there may be; nothing was changed.
+    /// The greatest number of schedules is reached; nothing was changed.
     Full,
 }
 
-/// A schedule as it was read.
+/// A stored schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptCron {
     /// Its name.
     pub name: ScheduleName,
-    /// What it is, or why it cannot be read.
+    /// The schedule, or the reason why it cannot be read.
     pub cron: Result<Cron, InvalidCron>,
-    /// When it is due next, in milliseconds since 1970; at once if nothing is known of it.
+    /// Next slot, in milliseconds since 1970; `None` means at once, because the state is unknown.
     pub next: Option<u64>,
-    /// When it ran last, as it was written.
+    /// Time of the last run, unchanged.
     pub last_run: String,
-    /// How often it ran.
+    /// Number of runs.
     pub runs: u64,
     stored: String,
     next_text: String,
@@ -49,14 +48,14 @@ pub struct KeptCron {
 /// All schedules, and the time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Crons {
-    /// By the server's clock, in milliseconds since 1970.
+    /// Time by the server's clock, in milliseconds since 1970.
     pub now: u64,
     /// The schedules, in no order.
     pub all: Vec<KeptCron>,
 }
 
 impl Crons {
-    /// Those whose time has come.
+    /// Returns the schedules that are due.
     pub fn due(&self) -> impl Iterator<Item = &KeptCron> {
         self.all
             .iter()
@@ -67,10 +66,10 @@ impl Crons {
 type Row = (Vec<u8>, Vec<u8>, String, String, String);
 
 impl Bananas {
-    /// Keeps a schedule, whose first slot is the next one from now on.
+    /// Stores a schedule. Its first slot is the next one from now.
     ///
     /// # Errors
-    /// If its job could not be run, it is never due, or the server does not take the call.
+    /// Its job is invalid, it has no slot, or the server refuses the call.
     pub async fn keep_cron(&self, cron: &Cron, replace: bool) -> Result<Kept, Error> {
         let first = cron.first(self.crons().await?.now)?;
         let answer: String = self
@@ -90,10 +89,10 @@ impl Bananas {
         word("cron", answer, &known)
     }
 
-    /// Forgets a schedule. False if there is none of that name.
+    /// Deletes a schedule. Returns false if there is none of this name.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn forget_cron(&self, name: &ScheduleName) -> Result<bool, Error> {
         let answer: String = self
             .call(Verb::BananasCron)
@@ -104,14 +103,14 @@ impl Bananas {
         word("cron", answer, &[("forgotten", true), ("missing", false)])
     }
 
-    /// All schedules.
+    /// Returns all schedules.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn crons(&self) -> Result<Crons, Error> {
         let mut answer = self.call(Verb::BananasCrons).answer(&self.conn).await?;
         let (now, rows): (u64, Vec<Row>) = (answer.next("now")?, answer.next("schedules")?);
-        // A name that is none is nobody's schedule.
+        // Invalid names are skipped.
         let kept = |(name, stored, next_text, last_run, runs): Row| {
             let name: ScheduleName = text(name).parse().ok()?;
             let stored = text(stored);
@@ -130,11 +129,12 @@ impl Bananas {
         Ok(Crons { now, all })
     }
 
-    /// Runs the slot of a schedule that is due at `now`, with a job of the id `id` for the list to which `peer` pushes.
-    /// False if another worker of ours or a scheduler of Bananas has done so or is about to, or it is no schedule.
+    /// Enqueues the job of a schedule's slot that is due at `now`, with the id `id`, to the list to which `peer`
+    /// pushes. Returns false if another scheduler has fired the slot or has locked it, or if the schedule cannot be
+    /// read.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn fire(
         &self,
         kept: &KeptCron,

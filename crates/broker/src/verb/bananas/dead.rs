@@ -1,4 +1,4 @@
-//! replay and forget: what becomes of a dead letter.
+//! replay and forget: retries or deletes a dead letter.
 
 use meshwork_model::bananas::{Peer, Status};
 
@@ -7,30 +7,30 @@ use super::{Answered, Bananas, Found, push_draft};
 use crate::error::Error;
 use crate::script::Verb;
 
-/// What became of a dead letter that was to run again.
+/// The result of a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replayed {
-    /// It waits in the list of its route, and has all its runs again.
+    /// The job is in the list of its route, with no failures.
     Queued,
     /// The id is no dead letter.
     Missing,
-    /// It stays, since its record says that the job did not fail: it was queued again already.
+    /// The dead letter stays, because its record is not that of a failure: the job was queued again already.
     Unfinished,
-    /// It stays, since no record says what is to run: it is gone, or cannot be read.
+    /// The dead letter stays, because its record is missing or unreadable.
     NoRecord,
 }
 
 impl Bananas {
-    /// Puts a dead letter back onto the list to which `peer` pushes jobs of its route, with all its runs again. Its result is
-    /// deleted: it tells of the failure. `found` is the record as it was inspected; one that has changed since is read again.
+    /// Retries a dead letter: moves it to the list to which `peer` pushes jobs of its route, with no failures. Its
+    /// result, which has the failure, is deleted. `found` is the inspected record; a changed one is read again.
     ///
     /// # Errors
-    /// If the server does not take the call, or the record changes all the time; repeat it then.
+    /// The server refuses the call, or the record changes all the time; repeat the call then.
     pub async fn replay(&self, id: &str, found: &Found, peer: Peer) -> Result<Replayed, Error> {
         let mut found = found.clone();
         for _ in 0..MOST_TRIES {
             let record = match &found {
-                // What stands in the place of a record names no handler.
+                // A replacement of an unreadable record has no handler.
                 Found::Job(record) if !record.name().is_empty() => record,
                 _ if self.is_dead(id).await? => return Ok(Replayed::NoRecord),
                 _ => return Ok(Replayed::Missing),
@@ -57,17 +57,18 @@ impl Bananas {
         Err(changing("replay", id))
     }
 
-    /// Forgets a dead letter, with its result and its record; these two stay if the record says that the job did not fail.
-    /// False if the id is no dead letter. `found` is the record as it was inspected; one that has changed since is read again.
+    /// Deletes a dead letter, with its result and its record. The latter two stay if the record is not that of a
+    /// failure. Returns false if the id is not a dead letter. `found` is the inspected record; a changed one is read
+    /// again.
     ///
     /// # Errors
-    /// If the server does not take the call, or the record changes all the time; repeat it then.
+    /// The server refuses the call, or the record changes all the time; repeat the call then.
     pub async fn forget(&self, id: &str, found: &Found) -> Result<bool, Error> {
         let mut found = found.clone();
         for _ in 0..MOST_TRIES {
             let runs_again = match &found {
                 Found::Job(record) => !matches!(record.status(), Some(Status::Failed) | None),
-                // A key of another kind is not ours.
+                // A key of another type is not a record.
                 Found::Odd => true,
                 Found::Corrupt(..) | Found::Missing => false,
             };
@@ -86,10 +87,10 @@ impl Bananas {
         Err(changing("forget", id))
     }
 
-    /// Whether an id is among the dead letters.
+    /// Returns whether an id is a dead letter.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn is_dead(&self, id: &str) -> Result<bool, Error> {
         let mut find = redis::cmd("LPOS");
         find.arg(self.keys.dead()).arg(id);

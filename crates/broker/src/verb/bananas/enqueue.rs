@@ -1,4 +1,4 @@
-//! enqueue: store new jobs, and put each where it waits.
+//! enqueue: stores new jobs, and adds each to its list or to the delayed jobs.
 
 use meshwork_model::bananas::{InvalidJob, NewJob, Peer, score};
 
@@ -9,30 +9,29 @@ use crate::script::Verb;
 use crate::verb::enqueue::named;
 use crate::verb::{MAX_ITEMS, at_most};
 
-/// What became of a job.
+/// The result of enqueuing a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enqueued {
-    /// It waits.
+    /// The job was stored.
     Stored,
-    /// There is a record of that id; nothing was changed.
+    /// A record with this id exists; nothing was changed.
     Exists,
 }
 
 impl Bananas {
-    /// Stores jobs as `peer` writes them, and pushes each to the list that this make of client pushes to, or puts it
-    /// among those that wait for their time. An id that is there already is left alone, so that the call can be
-    /// repeated.
+    /// Stores jobs in the format of `peer`. Each is pushed to the list of this client implementation, or added to the
+    /// delayed jobs. An existing id is not changed, so that the call can be repeated.
     ///
     /// # Errors
-    /// If a job is refused, there are more than [`MAX_ITEMS`], or the server does not take the call; if the target asks for
-    /// replicas that do not confirm in time: all are stored then.
+    /// A job is refused, there are more than [`MAX_ITEMS`], or the server refuses the call. If required replicas do
+    /// not confirm in time, all jobs are stored.
     pub async fn enqueue(&self, jobs: &[NewJob], peer: Peer) -> Result<Vec<Enqueued>, Error> {
         at_most("enqueue", MAX_ITEMS, jobs.len())?;
         let mut call = self.call(Verb::BananasEnqueue);
         for job in jobs {
             let record = job.record(peer)?;
             let due = job.at_ms.map(|ms| match peer {
-                // Its scheduler compares whole seconds, and none is to come early.
+                // Bananas' scheduler in Go compares whole seconds; rounding up keeps jobs from starting early.
                 Peer::Go | Peer::GoRouted => ms.div_ceil(1000).to_string(),
                 Peer::TypeScript | Peer::Python => score(ms),
             });

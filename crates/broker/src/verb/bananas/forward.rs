@@ -1,4 +1,4 @@
-//! forward: bring jobs that wait on a list without a route to the lists of their routes.
+//! forward: moves jobs from a list without a route to the lists of their routes.
 
 use meshwork_model::name::RoutingKey;
 
@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{MAX_ITEMS, at_most};
 
-/// A job that waits on a list without a route.
+/// A job on a list without a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forward {
     /// Its id, any bytes.
@@ -17,12 +17,12 @@ pub struct Forward {
 }
 
 impl Bananas {
-    /// Moves jobs from `list`, one without a route, to the lists of their routes in the same priority, as the last ones
-    /// there, in this order; each if it stands among the `depth` next ones, and while a worker of ours takes from where
-    /// it goes. Gives how many were moved; the others stay where they are.
+    /// Moves jobs from `list`, which has no route, to the ends of the lists of their routes in the same priority, in
+    /// this order. A job moves only if it is among the next `depth` ones, and while a Meshwork worker claims from its
+    /// destination. Returns the number of moved jobs; the others stay.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the server refuses the call.
     pub async fn forward(
         &self,
         list: &str,

@@ -1,4 +1,4 @@
-//! give_back: jobs that were taken over from Bananas wait there again.
+//! give_back: exports jobs that were imported from Bananas.
 
 use meshwork_model::bananas::{Origin, Record, Return, Stands};
 use meshwork_model::job::{Job, field, text};
@@ -12,40 +12,40 @@ use crate::script::Verb;
 use crate::verb::{Fields, at_most, word};
 use crate::{Broker, Error};
 
-/// A job here that was one of Bananas.
+/// An imported job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Over {
     /// Its id.
     pub id: JobId,
-    /// Its place in the order in which they were taken over.
+    /// Number in the order of the import.
     pub number: u64,
-    /// What it was; nothing if that is not to be read any more.
+    /// Origin and original record; `None` if they cannot be read.
     pub was: Option<(Origin, Record)>,
-    /// How it stands; nothing if a worker runs it, or it has ended and is no dead letter.
+    /// State of the job; `None` if it runs, or has ended and is not a dead letter.
     pub stands: Option<Stands>,
-    /// Whether a worker runs it.
+    /// True if a worker runs the job.
     pub runs: bool,
     job: Job,
 }
 
-/// What became of a job.
+/// The result of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GivenBack {
-    /// It waits there again, and is forgotten here.
+    /// The job is in Bananas again, and deleted here.
     Given,
-    /// It is not here any more.
+    /// The job does not exist here any more.
     Gone,
-    /// It stays, since a worker runs it.
+    /// The job stays, because a worker runs it.
     Runs,
-    /// It stays, since it is not as it was read.
+    /// The job stays, because it has changed since it was read.
     Changed,
-    /// It stays, since jobs here wait for it.
+    /// The job stays, because other jobs wait for it.
     Awaited,
-    /// It stays, since a key there is of another kind.
+    /// The job stays, because a key in Bananas has another type.
     Odd,
 }
 
-/// What is read of each.
+/// Fields that are read of each job.
 const READ: [&str; 7] = [
     field::STATUS,
     field::ATTEMPT,
@@ -57,20 +57,20 @@ const READ: [&str; 7] = [
 ];
 
 impl Broker {
-    /// How many jobs are known here that were taken over from Bananas; those that ended count until they are forgotten.
+    /// Returns the number of imported jobs. Ended ones count until they are deleted.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn count_taken_over(&self) -> Result<usize, Error> {
         let mut count = redis::cmd("ZCARD");
         count.arg(self.keys.taken_over());
         self.ask("give_back", &count).await
     }
 
-    /// Jobs that were taken over from Bananas, up to [`MAX_OVER`] behind a number, in the order in which they were.
+    /// Returns up to [`MAX_OVER`] imported jobs after a number, in the order of the import.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn taken_over(&self, behind: u64) -> Result<Vec<Over>, Error> {
         let mut range = redis::cmd("ZRANGEBYSCORE");
         range
@@ -98,11 +98,11 @@ impl Broker {
         Ok(read.collect())
     }
 
-    /// Gives jobs back to Bananas, each in one step: it is forgotten here, and waits there as it is said. Said again, it
-    /// changes nothing.
+    /// Exports jobs to Bananas, each in one step: deletes the job here, and adds it there in the given form.
+    /// Repeating the call changes nothing.
     ///
     /// # Errors
-    /// If there are more than [`MAX_OVER`], or the server does not take the call.
+    /// There are more than [`MAX_OVER`], or the server refuses the call.
     pub async fn give_back(
         &self,
         keys: &Keys,

@@ -1,4 +1,4 @@
-//! inspect: what is there. Nothing here changes anything.
+//! inspect: reads jobs, results and queues. Changes nothing.
 
 use meshwork_model::bananas::Outcome;
 use meshwork_model::name::RoutingKey;
@@ -8,31 +8,31 @@ use super::{Bananas, Found};
 use crate::error::Error;
 use crate::verb::{MAX_ITEMS, text};
 
-/// A list and how many ids wait there.
+/// A list and the number of its ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Depth {
     /// The list.
     pub list: String,
-    /// The route; `default` of a list without one.
+    /// Route of the list; `default` for one without a route.
     pub route: RoutingKey,
     /// The priority.
     pub priority: Priority,
-    /// How many ids.
+    /// Number of ids.
     pub waiting: u64,
 }
 
-/// How much waits, runs and failed.
+/// Numbers of waiting, running and failed jobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Depths {
-    /// The lists, those without a route first.
+    /// Lists, those without a route first.
     pub lists: Vec<Depth>,
-    /// What waits for its time.
+    /// Number of delayed jobs.
     pub scheduled: u64,
-    /// What runs, whoever runs it.
+    /// Number of jobs that any worker runs.
     pub processing: u64,
-    /// What of it ours run.
+    /// Number of jobs that Meshwork's workers run.
     pub ours: u64,
-    /// What failed for good.
+    /// Number of dead letters.
     pub dead: u64,
 }
 
@@ -41,15 +41,15 @@ pub(super) fn failed(verb: &'static str) -> impl FnOnce(redis::RedisError) -> Er
 }
 
 impl Bananas {
-    /// What stands under a job's key.
+    /// Returns the record of a job.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn inspect(&self, id: &str) -> Result<Found, Error> {
         self.look(id.as_bytes()).await
     }
 
-    /// The same of an id that is no text.
+    /// Returns the record of an id that may not be text.
     pub(super) async fn look(&self, id: &[u8]) -> Result<Found, Error> {
         let mut get = redis::cmd("GET");
         get.arg([self.keys.job_prefix().as_bytes(), id].concat());
@@ -62,10 +62,10 @@ impl Bananas {
         }
     }
 
-    /// How a job ended, if it has and its result is still there.
+    /// Returns the outcome of a job that has ended, while its result exists.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn result(&self, id: &str) -> Result<Option<Outcome>, Error> {
         let mut get = redis::cmd("HGETALL");
         get.arg(self.keys.result(id));
@@ -77,10 +77,10 @@ impl Bananas {
         ))
     }
 
-    /// The ids of dead letters, the latest first, from `from` on.
+    /// Returns the ids of dead letters from `from` on, the latest first.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn dead(&self, from: usize) -> Result<Vec<Vec<u8>>, Error> {
         let mut range = redis::cmd("LRANGE");
         range
@@ -91,14 +91,14 @@ impl Bananas {
         ids.map_err(failed("dead"))
     }
 
-    /// How much waits where. The routes are found by looking through all keys.
+    /// Returns the numbers of jobs. Finds the routes by a scan of all keys.
     ///
     /// # Errors
-    /// If the server does not take the calls.
+    /// The server refuses the calls.
     pub async fn depths(&self) -> Result<Depths, Error> {
         let mut lists: Vec<String> = Priority::ALL.map(|p| self.keys.plain(p)).into();
         let mut routed = self.routed_lists().await?;
-        // By route, then by urgency.
+        // Sorted by route, then by priority.
         routed.sort_by_key(|list| self.keys.parse_list(list));
         lists.extend(routed);
         let mut pipe = redis::pipe();
@@ -151,7 +151,7 @@ impl Bananas {
                 break;
             }
         }
-        // A scan may name a key twice.
+        // A scan may return a key twice.
         found.sort();
         found.dedup();
         Ok(found)

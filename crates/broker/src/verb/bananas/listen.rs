@@ -1,4 +1,4 @@
-//! listen: hear of results when they are there.
+//! listen: receives notifications of results.
 
 use super::Bananas;
 use crate::conn::Ear;
@@ -12,34 +12,34 @@ fn failed(source: redis::RedisError) -> Error {
 }
 
 impl Bananas {
-    /// Makes a connection to listen on.
+    /// Opens a connection for subscriptions.
     ///
     /// # Errors
-    /// If the server does not let us.
+    /// The connection cannot be opened.
     pub async fn ear(&self) -> Result<Ear, Error> {
         self.conn.ear().await.map_err(failed)
     }
 
-    /// Listens for the result of a job: what is published from now on is heard ([`Bananas::told`]).
+    /// Subscribes to the result of a job; [`Bananas::told`] receives what is published from now on.
     ///
     /// # Errors
-    /// If the connection breaks, or the user may not listen.
+    /// The connection breaks, or the user lacks the right.
     pub async fn listen(&self, ear: &mut Ear, id: &str) -> Result<(), Error> {
         ear.listen(&self.keys.notify(id)).await.map_err(failed)
     }
 
-    /// Listens no more.
+    /// Unsubscribes.
     ///
     /// # Errors
-    /// If the connection breaks.
+    /// The connection breaks.
     pub async fn hush(&self, ear: &mut Ear, id: &str) -> Result<(), Error> {
         ear.leave(&self.keys.notify(id)).await.map_err(failed)
     }
 
-    /// Returns when somebody has said that there is a result, whatever the word, and now and then for nothing.
+    /// Returns when any message has arrived, and sometimes without one.
     ///
     /// # Errors
-    /// If the connection breaks.
+    /// The connection breaks.
     pub async fn told(&self, ear: &mut Ear) -> Result<(), Error> {
         ear.heard().await.map(|_| ()).map_err(failed)
     }

@@ -1,5 +1,5 @@
-//! The verbs for jobs of Bananas: one file each, over scripts that read no record. What is in a record is
-//! read and changed here, and a script puts the changed one in its place only if it is still the one that was read.
+//! The verbs for jobs of Bananas: one file each, over scripts that do not parse records. Records are read and edited
+//! here. A script stores the edited one only if the stored one is still the one that was read.
 
 mod claim;
 mod configure;
@@ -69,10 +69,10 @@ impl Deref for Bananas {
 }
 
 impl Bananas {
-    /// Connects to `target`, and keeps to what its URL says of acknowledgements.
+    /// Connects to `target`, with the rule for replicas in its URL.
     ///
     /// # Errors
-    /// See [`Conn::open`].
+    /// As for [`Conn::open`].
     pub async fn connect(target: &Target, keys: Keys) -> Result<Self, ConnectError> {
         let conn = Conn::open(target, keys.prefix()).await;
         let mut bananas = Self::new(conn.map_err(ConnectError::of_prefix)?, keys);
@@ -80,7 +80,7 @@ impl Bananas {
         Ok(bananas)
     }
 
-    /// The verbs over a connection that is there already.
+    /// Returns the verbs over an open connection.
     #[must_use]
     pub fn new(conn: Conn, keys: Keys) -> Self {
         let scripts = Scripts::default().named_bananas(&keys);
@@ -88,45 +88,45 @@ impl Bananas {
         Self { session }
     }
 
-    /// The same verbs over a connection of their own.
+    /// Returns the same verbs over a separate connection.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// The connection cannot be opened.
     pub async fn dedicated(&self) -> Result<Self, Error> {
         let session = self.session.dedicated().await?;
         Ok(Self { session })
     }
 
-    /// With another clock than the server's.
+    /// Sets another clock than the server's.
     #[must_use]
     pub fn with_clock(mut self, clock: Clock) -> Self {
         self.session.clock = clock;
         self
     }
 
-    /// With scripts that were altered.
+    /// Sets altered scripts.
     #[must_use]
     pub fn with_scripts(mut self, scripts: &Scripts) -> Self {
         self.session.scripts = scripts.named_bananas(&self.session.keys);
         self
     }
 
-    /// A call, with the time.
+    /// Begins a call with the time.
     fn call(&self, verb: Verb) -> Call<'_> {
         self.scripts.call(verb).arg(self.clock.argument())
     }
 }
 
-/// What stands under a job's key.
+/// The content of a job's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// A record.
+    /// A valid record.
     Job(Arc<Record>),
-    /// Text that is no record, and why not.
+    /// Text that is not a valid record, and the reason.
     Corrupt(Vec<u8>, Corrupt),
-    /// Nothing.
+    /// The key does not exist.
     Missing,
-    /// A key of another kind, which is left alone.
+    /// The key has another type, and is not changed.
     Odd,
 }
 
@@ -140,7 +140,7 @@ impl Found {
         }
     }
 
-    /// What a script takes as the mark of this very text.
+    /// Returns the digest by which scripts recognize this content.
     fn digest(&self) -> String {
         match self {
             Self::Job(record) => sha1(record.text().as_bytes()),
@@ -150,7 +150,7 @@ impl Found {
         }
     }
 
-    /// What the record takes, in bytes.
+    /// Returns the length of the record, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         match self {
@@ -160,7 +160,7 @@ impl Found {
         }
     }
 
-    /// Why this is no job that could run, if it is none.
+    /// Returns the reason why this is not a job that can run, if there is one.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         match self {
@@ -171,7 +171,7 @@ impl Found {
         }
     }
 
-    /// What stands in the record's place when the id is among the dead letters.
+    /// Returns the record of the id as a dead letter.
     fn epitaph(&self, id: &[u8]) -> Option<Draft> {
         let id = String::from_utf8_lossy(id);
         match self {
@@ -183,7 +183,7 @@ impl Found {
     }
 }
 
-/// An answer of one word, and what stands under the job's key if it is not what it was.
+/// A script's one-word answer, with the content of the job's key if it has changed.
 struct Answered {
     word: String,
     found: Found,
@@ -197,7 +197,8 @@ impl FromRedisValue for Answered {
     }
 }
 
-/// The arguments of a record with gaps for times: their number, then text and in turn what to add and text.
+/// Pushes the arguments of a record with placeholders for times: their number, then alternately text and an offset,
+/// ending with text.
 fn push_draft(call: &mut Call<'_>, draft: Option<&Draft>) {
     let Some(draft) = draft else {
         call.push_arg(-1);

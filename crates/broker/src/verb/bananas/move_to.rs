@@ -1,4 +1,4 @@
-//! move: bring a job that stands on a list without a route to the list of its route.
+//! move: moves a claimed job from a list without a route to the list of its route.
 
 use meshwork_model::name::RoutingKey;
 use meshwork_model::route::Priority;
@@ -8,23 +8,23 @@ use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::word;
 
-/// What became of it.
+/// The result of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
-    /// It is the last one in the list of its route.
+    /// The job is the last one in the list of its route.
     Moved,
-    /// No worker of ours takes from there; it is still this worker's.
+    /// No Meshwork worker claims from that list; this worker keeps the job.
     Nobody,
-    /// It is not this worker's any more.
+    /// This worker has lost the lease.
     Stale,
 }
 
 impl Bananas {
-    /// Moves a job that is still this worker's to the list of `route`, while a worker of ours takes from there:
-    /// Bananas' own workers may not, and the job would wait for ever.
+    /// Moves a job under this worker's lease to the list of `route`, if a Meshwork worker claims from there. Bananas'
+    /// own workers may not claim from it, and the job would wait forever.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn move_to(
         &self,
         claimed: &Claimed,

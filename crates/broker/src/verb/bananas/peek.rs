@@ -1,4 +1,4 @@
-//! peek: what waits in a place, for who moves it elsewhere.
+//! peek: reads waiting jobs of a key, to move them elsewhere.
 
 use meshwork_model::bananas::Place;
 
@@ -8,21 +8,21 @@ use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{MAX_ITEMS, at_most};
 
-/// A job that stands in a place.
+/// A job in a list or set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// Its id, any bytes.
+    /// Id of the job, any bytes.
     pub id: Vec<u8>,
-    /// Its time as it stands there; nothing in a list.
+    /// Score of a delayed job; empty in a list.
     pub time: String,
-    /// What it is.
+    /// Record of the job.
     pub found: Found,
-    /// When it was done, as its result says it, if that says that it is.
+    /// Time of completion in its result, if the result records one.
     pub done_at: Option<String>,
 }
 
 impl Standing {
-    /// Whether it is done already, and its id stands there once more: a worker would drop it.
+    /// Returns whether the job has completed already and its id was pushed again. A worker would drop it.
     #[must_use]
     pub fn is_done(&self) -> bool {
         is_done(&self.id, &self.found, self.done_at.as_deref())
@@ -32,11 +32,11 @@ impl Standing {
 type Row = (Vec<u8>, String, String, Vec<u8>, String);
 
 impl Bananas {
-    /// How many jobs stand in a place, and up to `most` of them, the next one first, from behind so many on; fewer if
-    /// their records are large. A key of another kind holds none.
+    /// Returns the number of jobs in a key, and up to `most` of them from position `behind` on, the next one first.
+    /// Large records reduce the number. A key of another type is empty.
     ///
     /// # Errors
-    /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call.
+    /// `most` exceeds [`MAX_ITEMS`], or the server refuses the call.
     pub async fn peek(
         &self,
         place: &Place,

@@ -1,4 +1,4 @@
-//! promote: bring jobs whose time has come to the lists of their routes.
+//! promote: moves delayed jobs that are due to the lists of their routes.
 
 use std::time::Duration;
 
@@ -11,41 +11,41 @@ use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::MAX_ITEMS;
 
-/// The most jobs in one call: the records of all of them go to and fro.
+/// Greatest number of jobs in a call, which transfers all their records twice.
 const MOST: usize = MAX_ITEMS / 4;
 
-/// What one look found: jobs whose time has come.
+/// Delayed jobs that are due.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Due {
     jobs: Vec<(Vec<u8>, Vec<u8>, Found)>,
-    /// When the next one is due, if any waits.
+    /// Time until the next delayed job is due, if there is one.
     pub next: Option<Duration>,
 }
 
 impl Due {
-    /// Whether nothing is due.
+    /// Returns whether no job is due.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
 }
 
-/// What was moved.
+/// The result of a promotion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Promoted {
-    /// Jobs that were moved, and ids that became dead letters.
+    /// Number of moved jobs and of ids that became dead letters.
     pub moved: usize,
-    /// How many of these became dead letters: there is no record that says where they belong.
+    /// Number of ids that became dead letters, because no record names their route.
     pub buried: usize,
 }
 
 type Row = (Vec<u8>, Vec<u8>, String, Vec<u8>);
 
 impl Bananas {
-    /// Finds jobs whose time has come, a bounded number.
+    /// Finds delayed jobs that are due, a bounded number.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn due(&self) -> Result<Due, Error> {
         let call = self.call(Verb::BananasDue).arg(MOST);
         let mut answer = call.answer(&self.conn).await?;
@@ -57,12 +57,12 @@ impl Bananas {
         })
     }
 
-    /// Moves what was found to be due to the lists to which `peer` pushes jobs of these routes, each once, whoever
-    /// else does the same. An entry without a record becomes a dead letter with the reason; what has changed since
-    /// is left for the next look.
+    /// Moves jobs that are due to the lists to which `peer` pushes jobs of these routes. Each moves once, even if
+    /// other schedulers do the same. An entry without a record becomes a dead letter with the reason. Changed entries
+    /// are left for the next call.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn promote(&self, due: &Due, peer: Peer) -> Result<Promoted, Error> {
         let mut call = self.call(Verb::BananasPromote);
         for (id, time, found) in &due.jobs {
@@ -72,7 +72,7 @@ impl Bananas {
                     let list = peer.list(&self.keys, &route, record.priority());
                     (list, Some(record.promoted()))
                 }
-                // Nothing tells what it was for: it counts as a job that asks for nothing.
+                // A job without a readable record gets the defaults.
                 found => {
                     let list = peer.list(&self.keys, &RoutingKey::default(), Priority::Normal);
                     (list, found.epitaph(id))

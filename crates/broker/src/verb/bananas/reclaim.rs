@@ -1,4 +1,5 @@
-//! reclaim: take back what workers of ours that went away held; leave: what a worker that stops hands back.
+//! reclaim: requeues the jobs of dead Meshwork workers; leave: releases the prefetched ids of a worker that shuts
+//! down.
 
 use std::time::Duration;
 
@@ -9,26 +10,26 @@ use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{MAX_ITEMS, blocking};
 
-/// The most leases looked at in one call.
+/// Greatest number of leases in a call.
 const MOST: usize = 200;
-/// For how long a loss is remembered: a job that kills its workers does so again long before.
+/// Time for which lost workers of a job are counted. A job that kills its workers does so again much earlier.
 const REMEMBERED: Duration = Duration::from_secs(86_400);
 
-/// What was taken back.
+/// The result of a reclaim.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reclaimed {
-    /// Jobs that are first in their list again.
+    /// Jobs that are next in their lists again.
     pub requeued: Vec<Vec<u8>>,
-    /// Ids that waited in feed lists of listeners that are gone.
+    /// Number of ids from prefetch lists of dead workers.
     pub moved: usize,
 }
 
 impl Bananas {
-    /// Takes back the jobs of ours whose lease has ended, and the ids that waited for a listener that is gone. The
-    /// loss of the worker is counted, apart from failures.
+    /// Requeues Meshwork's jobs whose lease has expired, and the ids in prefetch lists of dead workers. Counts the
+    /// lost worker separately from failures.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn reclaim(&self) -> Result<Reclaimed, Error> {
         let mut answer = self
             .call(Verb::BananasReclaim)
@@ -44,10 +45,10 @@ impl Bananas {
         })
     }
 
-    /// Takes a worker off the list of those who listen, and hands back the ids that came to it meanwhile.
+    /// Removes a worker's registered prefetch lists, and releases their ids.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn leave(&self, worker: &str, lists: &[String]) -> Result<usize, Error> {
         let mut handed = 0;
         loop {

@@ -1,4 +1,4 @@
-//! release: hand a job back at no cost.
+//! release: releases a job without counting a run.
 
 use meshwork_model::bananas::Status;
 
@@ -6,22 +6,22 @@ use super::{Bananas, Claimed, Found, push_draft};
 use crate::error::Error;
 use crate::script::Verb;
 
-/// Where a job goes that is not run.
+/// Destination of a released job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Back {
-    /// To the list that it came from, as the next one.
+    /// The list that it came from, as the next one.
     Next,
-    /// To the list that it came from, as the last one.
+    /// The list that it came from, as the last one.
     Last,
-    /// Nowhere: it is done already, and somebody pushed its id twice. Its record says so then.
+    /// No list: the job has completed already, and its id was pushed twice. The record is marked as completed.
     Nowhere,
 }
 
 impl Bananas {
-    /// Hands a job back that is still this worker's. False if it is this worker's no more.
+    /// Releases a job under this worker's lease. Returns false if the lease was lost.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn release(&self, claimed: &Claimed, to: Back) -> Result<bool, Error> {
         let word = match to {
             Back::Next => "next",

@@ -1,4 +1,4 @@
-//! renew: stay alive, and keep what runs.
+//! renew: renews the leases and the registration of a worker.
 
 use std::time::Duration;
 
@@ -10,29 +10,29 @@ use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{MAX_ITEMS, at_most};
 
-/// What a worker wants to keep.
+/// A request for renewal.
 #[derive(Debug, Clone, Copy)]
 pub struct Renewal<'a> {
-    /// The jobs it runs.
+    /// Jobs that the worker runs.
     pub held: &'a [Claimed],
-    /// From now on, how long they stay this worker's.
+    /// Duration of their leases from now on.
     pub lease: Duration,
-    /// The worker's name with its incarnation.
+    /// Name of the worker with its incarnation.
     pub worker: &'a str,
-    /// The lists it listens to.
+    /// Lists that it waits on.
     pub lists: &'a [String],
-    /// The routes it takes jobs of: others are moved there only while somebody does.
+    /// Routes that it serves. Jobs are moved to a route only while a worker serves it.
     pub routes: &'a [RoutingKey],
-    /// From now on, how long it counts as alive.
+    /// Time for which it counts as alive from now on.
     pub alive: Duration,
 }
 
 impl Bananas {
-    /// Extends the leases of the jobs that are still this worker's, its place among the listeners, and its routes.
-    /// Gives under what those were held that are its own no more.
+    /// Renews the leases that this worker still has, its prefetch lists, and its routes. Returns the lease identities
+    /// of lost jobs.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the server refuses the call.
     pub async fn renew(&self, renewal: Renewal<'_>) -> Result<Vec<Vec<u8>>, Error> {
         at_most("renew", MAX_ITEMS, renewal.held.len())?;
         let mut call = self

@@ -1,4 +1,4 @@
-//! finish and fail: how a run ended.
+//! finish and fail: report the outcome of a run.
 
 use std::time::Duration;
 
@@ -9,48 +9,48 @@ use crate::error::Error;
 use crate::script::{Call, Verb};
 use crate::verb::{MAX_ITEMS, at_most};
 
-/// So often a report is said anew because somebody else has changed the record meanwhile. None of Bananas' programs
-/// changes the record of a job that runs more than once.
+/// Number of tries of a report whose record another program changes meanwhile. None of Bananas' programs changes the
+/// record of a running job more than once.
 pub(super) const MOST_TRIES: usize = 5;
 
-/// How a run ended that ended well.
+/// A successful run.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended<'a> {
-    /// The job, and the proof that it is this worker's.
+    /// The job, with its token.
     pub claimed: &'a Claimed,
-    /// The result as JSON, if it gave any.
+    /// Result as JSON, if there is one.
     pub result: Option<&'a str>,
-    /// How long it ran.
+    /// Duration of the run.
     pub took: Duration,
 }
 
-/// What became of a result.
+/// The result of reporting a success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finished {
-    /// Record and result say so, and those who wait were told.
+    /// Record and result are stored, and waiting clients were notified.
     Finished,
-    /// The job is not this worker's any more: nothing was changed.
+    /// This worker has lost the lease; nothing was changed.
     Stale,
 }
 
-/// What became of a failure.
+/// The result of reporting a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
-    /// The job runs again after a pause.
+    /// The job is retried after this backoff.
     Again(Duration),
-    /// It is a dead letter.
+    /// The job is a dead letter.
     Dead,
-    /// The job is not this worker's any more: nothing was changed.
+    /// This worker has lost the lease; nothing was changed.
     Stale,
 }
 
 impl Bananas {
-    /// Ends jobs with their results, each if it is still this worker's: the record says `completed`, the result stands
-    /// where clients look for it, and those who wait are told, in one step. Gives what became of each, in order.
+    /// Completes jobs with their results, each if this worker still has the lease. In one step, the record becomes
+    /// `completed`, the result is stored, and waiting clients are notified. Returns the result of each, in order.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take a call; repeat it then. Some may have ended: of
-    /// these it is told that they are stale.
+    /// There are more than [`MAX_ITEMS`], or the server refuses a call; repeat it then. Jobs that have completed are
+    /// then reported as stale.
     pub async fn finish(&self, ended: &[Ended<'_>]) -> Result<Vec<Finished>, Error> {
         at_most("finish", MAX_ITEMS, ended.len())?;
         let mut found: Vec<_> = ended.iter().map(|one| one.claimed.found.clone()).collect();
@@ -80,7 +80,7 @@ impl Bananas {
         }
     }
 
-    /// One call for those of the jobs that are left.
+    /// Makes one call for the remaining jobs.
     async fn finish_once(
         &self,
         ended: &[Ended<'_>],
@@ -102,12 +102,12 @@ impl Bananas {
         call.run(&self.conn).await
     }
 
-    /// Reports a run that failed, if the job is still this worker's. It runs again after 2^failures seconds while
-    /// `again` says that this may help and its record allows it (`most_runs` where it does not say), else it becomes
-    /// a dead letter. What is no job becomes one at once.
+    /// Reports a failed run, if this worker still has the lease. The job is retried after 2^failures seconds if
+    /// `again` is set and its record allows it (`most_runs` by default); else it becomes a dead letter. An invalid
+    /// job becomes one at once.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn fail(
         &self,
         claimed: &Claimed,
@@ -136,7 +136,7 @@ impl Bananas {
     }
 }
 
-/// What each report begins with: whose it is, and which record it changes.
+/// Pushes the common arguments of reports: the lease, and the record that they change.
 fn push_report(call: &mut Call<'_>, claimed: &Claimed, found: &Found, took: Duration) {
     call.push_arg(claimed.hold.as_slice());
     call.push_arg(&claimed.token);
@@ -144,7 +144,7 @@ fn push_report(call: &mut Call<'_>, claimed: &Claimed, found: &Found, took: Dura
     call.push_arg(took.as_millis() as u64);
 }
 
-/// The record after a failure, and the pause before the next run, if there is one.
+/// Returns the record after a failure, and the backoff, if there is a retry.
 fn failed(
     found: &Found,
     id: &[u8],

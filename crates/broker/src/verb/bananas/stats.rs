@@ -1,5 +1,5 @@
-//! stats: the figures of all routes for dashboards. It changes nothing, and what one call costs has a bound: told of are
-//! the routes that workers of ours serve or have served, and those that clients of ours have submitted to.
+//! stats: metrics of all routes, for dashboards. It changes nothing, and the cost of a call is bounded. It covers the
+//! routes that Meshwork's workers serve or have served, and those to which Meshwork's clients have submitted.
 
 use std::collections::BTreeMap;
 
@@ -13,61 +13,62 @@ use super::inspect::failed;
 use crate::error::Error;
 use crate::verb::{Fields, MAX_ITEMS, MAX_QUEUES, text};
 
-/// The largest record that is read for its age, in bytes.
+/// Greatest length of a record that is read for its age, in bytes.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// The figures of one priority of a route. What is counted is counted by the scripts of ours, since the figures began.
+/// Metrics of one priority of a route. Meshwork's scripts maintain the counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlaceStats {
-    /// Ids that wait, whoever pushed them.
+    /// Waiting ids of all clients.
     pub waiting: u64,
-    /// How many milliseconds ago the record of the oldest of them was written, if it tells that.
+    /// Age of the record of the oldest one, in milliseconds, if it has a time.
     pub oldest_ms: Option<u64>,
-    /// Jobs that clients and schedules of ours stored.
+    /// Jobs that Meshwork's clients and schedules stored.
     pub created: u64,
-    /// Runs begun by workers of ours.
+    /// Runs that Meshwork's workers started.
     pub started: u64,
-    /// Jobs that ended well.
+    /// Jobs that completed.
     pub finished: u64,
-    /// Jobs that ended in error.
+    /// Jobs that failed.
     pub failed: u64,
-    /// Runs that failed and are to be repeated.
+    /// Failed runs with a retry.
     pub retried: u64,
-    /// Jobs that became dead letters: those that ended in error, and entries without a record.
+    /// Jobs that became dead letters: failed ones, and entries without a record.
     pub dead: u64,
-    /// Leases that ended without a report.
+    /// Leases that expired.
     pub lost: u64,
-    /// Jobs that workers of ours took and did not run: handed back, moved to the list of their route, or done before.
+    /// Jobs that Meshwork's workers claimed and did not run: released, moved to the list of their route, or completed
+    /// before.
     pub released: u64,
-    /// How long all runs took together, in milliseconds.
+    /// Total duration of all runs, in milliseconds.
     pub run_ms: u64,
 }
 
-/// The figures of one deployment of Bananas.
+/// Metrics of one deployment of Bananas.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
     /// By route and priority.
     pub places: BTreeMap<(RoutingKey, Priority), PlaceStats>,
-    /// Jobs that workers of ours run, by route.
+    /// Jobs that Meshwork's workers run, by route.
     pub running: BTreeMap<RoutingKey, u64>,
-    /// What waits for its time.
+    /// Number of delayed jobs.
     pub scheduled: u64,
-    /// What runs, whoever runs it, and what workers that are gone left behind.
+    /// Number of jobs that any worker runs, with those that dead workers left.
     pub processing: u64,
-    /// What failed for good.
+    /// Number of dead letters.
     pub dead: u64,
 }
 
-/// By list.
+/// Metrics by list.
 type Lists = BTreeMap<String, PlaceStats>;
 
 impl Bananas {
-    /// The figures of up to [`MAX_QUEUES`] lists: see above for which.
+    /// Returns the metrics of up to [`MAX_QUEUES`] lists, as described above.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn stats(&self) -> Result<Stats, Error> {
         let now_ms = self.clock.now(&self.conn).await?;
         let mut lists = self.counted().await?;
@@ -95,13 +96,13 @@ impl Bananas {
         Ok(stats)
     }
 
-    /// What was counted, by list: nine counts for each that ours ever took from.
+    /// Returns the counters by list: nine for each list that Meshwork's workers ever claimed from.
     async fn counted(&self) -> Result<Lists, Error> {
         let mut get = redis::cmd("HGETALL");
         get.arg(self.keys.stats());
         let fields: RedisResult<Fields> = get.query_async(&mut self.conn.clone()).await;
         let mut lists = Lists::new();
-        // What is no hash has no counts.
+        // A key of another type has no counters.
         for (name, count) in match fields {
             Err(error) if error.code() == Some("WRONGTYPE") => Fields::new(),
             fields => fields.map_err(failed("stats"))?,
@@ -114,7 +115,7 @@ impl Bananas {
         Ok(lists)
     }
 
-    /// The routes that workers of ours serve.
+    /// Returns the routes that Meshwork's workers serve.
     async fn served(&self) -> Result<Vec<RoutingKey>, Error> {
         let mut range = redis::cmd("ZRANGE");
         range.arg(self.keys.routes()).arg(0).arg(MAX_ITEMS - 1);
@@ -128,13 +129,13 @@ impl Bananas {
             .collect())
     }
 
-    /// Adds how many wait in each list, and since when the next of them does. What is no list is empty.
+    /// Adds the number of waiting ids of each list, and the age of the next one. A key of another type is empty.
     async fn waiting(&self, lists: &mut [(String, PlaceStats)], now_ms: u64) -> Result<(), Error> {
         let mut pipe = redis::pipe();
         pipe.ignore_errors();
         for (list, _) in &*lists {
             pipe.cmd("LLEN").arg(list);
-            // Ids are taken off the end.
+            // Ids are claimed from the end.
             pipe.cmd("LRANGE").arg(list).arg(-1).arg(-1);
         }
         type Row = (RedisResult<u64>, RedisResult<Vec<Vec<u8>>>);
@@ -164,7 +165,7 @@ impl Bananas {
         Ok(())
     }
 
-    /// What is counted by route, and for all of them together.
+    /// Adds the totals, and the counts by route.
     async fn totals(&self, stats: &mut Stats) -> Result<(), Error> {
         let mut pipe = redis::pipe();
         pipe.ignore_errors();
@@ -188,7 +189,7 @@ impl Bananas {
 }
 
 impl PlaceStats {
-    /// Sets what is counted under that name in the scripts; any other is passed over.
+    /// Sets the counter of this name in the scripts; unknown names are ignored.
     fn set(&mut self, what: &str, count: u64) {
         let field = match what {
             "created" => &mut self.created,
@@ -205,7 +206,7 @@ impl PlaceStats {
         *field = count;
     }
 
-    /// Adds the figures of another list of the same place.
+    /// Adds the metrics of another list of the same route and priority.
     fn add(&mut self, other: &Self) {
         self.waiting += other.waiting;
         self.oldest_ms = self.oldest_ms.max(other.oldest_ms);

@@ -1,4 +1,4 @@
-//! strays: what workers of Bananas that went away left among the jobs that run.
+//! strays: finds jobs that dead workers of Bananas left in the list of running jobs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Bananas, Found};
 use crate::error::Error;
 use crate::script::Verb;
 
-/// A job that nobody of ours runs, and that has stood among those that run for too long.
+/// A job that no Meshwork worker runs, and that has been in the list of running jobs for too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stray {
     /// Its id, any bytes.
@@ -20,11 +20,11 @@ pub struct Stray {
 }
 
 impl Bananas {
-    /// Finds what has stood among the jobs that run for longer than `age`, since we first saw it there, and is not
-    /// run by ours. What its record says to have failed for good is a dead letter, and none of these.
+    /// Finds jobs that have been in the list of running jobs for longer than `age` since Meshwork first saw them
+    /// there, and that no Meshwork worker runs. Jobs whose record is that of a dead letter are excluded.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn strays(&self, age: Duration) -> Result<Vec<Stray>, Error> {
         let rows: Vec<(Vec<u8>, String, Vec<u8>)> = self
             .call(Verb::BananasStrays)
@@ -44,16 +44,16 @@ impl Bananas {
         Ok(strays.filter(|stray| !is_dead(stray)).collect())
     }
 
-    /// Puts a stray back into the list to which `peer` pushes jobs of its route, as the next one. Bananas' workers
-    /// keep no lease: one that still runs such a job is not told, and the job runs twice. False if it is not there
-    /// any more, or ours runs it.
+    /// Requeues such a job as the next one in the list to which `peer` pushes jobs of its route. Bananas' workers
+    /// take no lease: one that still runs the job is not notified, and the job runs twice. Returns false if the job
+    /// is gone, or a Meshwork worker runs it.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn adopt(&self, stray: &Stray, peer: Peer) -> Result<bool, Error> {
         let (route, priority) = match &stray.found {
             Found::Job(record) => (record.route().unwrap_or_default(), record.priority()),
-            // Whoever takes it finds that it is no job.
+            // The worker that claims the id finds that it is not a job.
             _ => (RoutingKey::default(), Priority::default()),
         };
         let done: u8 = self

@@ -1,4 +1,4 @@
-//! take_over: jobs of Bananas become jobs of ours.
+//! take_over: imports jobs of Bananas.
 
 use meshwork_model::bananas::{Passage, Place};
 use meshwork_model::job::field;
@@ -9,51 +9,52 @@ use crate::verb::enqueue::told;
 use crate::verb::{at_most, sha1};
 use crate::{Broker, Enqueued, Error};
 
-/// The most jobs in one call: each is looked for in its place.
+/// Greatest number of jobs in a call. Each is searched for in its list.
 pub const MAX_OVER: usize = 100;
 
-/// Where jobs are taken from.
+/// Source of an import.
 #[derive(Debug, Clone, Copy)]
 pub struct From<'a> {
-    /// The names there.
+    /// Keys of Bananas.
     pub keys: &'a Keys,
-    /// Where they stand.
+    /// Key that lists the jobs.
     pub place: &'a Place,
-    /// How deep to look into a list.
+    /// Number of ids of a list that are searched.
     pub depth: usize,
-    /// Also those whose time has come. A scheduler of Bananas that has read such a job already pushes it all the same.
+    /// True to import also jobs that are due. A scheduler of Bananas that has already read such a job pushes it
+    /// anyway.
     pub overdue: bool,
 }
 
-/// What became of a job.
+/// The result of importing a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TakenOver {
-    /// It is a job of ours now, and no more there.
+    /// The job was imported, and removed there.
     Taken,
-    /// It is one already, and stood there a second time: that entry is gone.
+    /// The job was imported before, and listed there twice; the second entry was removed.
     Twice,
-    /// It stands there no more: a worker has taken it, or somebody else.
+    /// The key does not list the job any more: a worker claimed it, or it was removed.
     Gone,
-    /// It stays, since a worker has it in hand.
+    /// The job stays, because a worker runs it.
     Runs,
-    /// It stays, since its time has come: Bananas' scheduler is about to move it.
+    /// The job stays, because it is due: Bananas' scheduler is about to move it.
     Due,
-    /// It stays, since its record is another one now.
+    /// The job stays, because its record has changed.
     Changed,
-    /// It stays, since a key here is of another kind.
+    /// The job stays, because a key here has another type.
     Odd(String),
-    /// It stays, since enqueue stores no such job.
+    /// The job stays, because it cannot be enqueued.
     Refused(Enqueued),
 }
 
 impl Broker {
-    /// Takes jobs of Bananas over, each in one step: it leaves the place where it stands there, and waits here for its
-    /// run or its time, or is a dead letter. Its record there stays, and says its end when it has ended here; who waits
-    /// for it there is told then. Said again, it changes nothing.
+    /// Imports jobs of Bananas, each in one step. The job is removed from its list there, and is queued, delayed or a
+    /// dead letter here. Its record in Bananas stays, and gets the outcome when the job ends here, with a
+    /// notification of waiting clients. Repeating the call changes nothing.
     ///
     /// # Errors
-    /// If there are more than [`MAX_OVER`], or the server does not take the call: so with two namespaces of different
-    /// hash tags on a cluster. Nothing was done then, unless the connection broke.
+    /// There are more than [`MAX_OVER`], or the server refuses the call, as for two namespaces with different hash
+    /// tags on a cluster. Nothing was done then, unless the connection broke.
     pub async fn take_over(
         &self,
         from: From<'_>,

@@ -1,5 +1,5 @@
-//! Batches: open, seal, cancel and tend them. Jobs come in by `enqueue`, and are counted out by whatever ends
-//! them. How a batch stands is told in [`status`].
+//! Batches: open, seal, cancel and sweep them. Jobs join by `enqueue`; the script that ends a job counts it.
+//! [`status`] reads batches.
 
 mod status;
 
@@ -14,54 +14,54 @@ use crate::{Broker, Error};
 
 pub use status::{BatchState, BatchStatus, MAX_BATCHES};
 
-/// The most jobs of a cancelled batch that one call meets: to stop one that waits, its queue is walked over.
+/// Greatest number of jobs of a cancelled batch in a call. To cancel a waiting job, its queue is scanned.
 const MOST_STOPPED: usize = 100;
 
-/// What became of a batch that was to be opened.
+/// The result of opening a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BatchOpened {
-    /// It is there, and its callbacks wait.
+    /// The batch exists, and its callbacks wait.
     Opened,
-    /// There is a batch of that id already; nothing was written.
+    /// A batch with this id exists already; nothing was written.
     Exists,
     /// This callback was refused; nothing was written.
     Refused(Callback, Enqueued),
 }
 
-/// What became of a batch that was to be sealed.
+/// The result of sealing a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchSealed {
-    /// It is sealed, now or before.
+    /// The batch is sealed, now or before.
     Sealed,
-    /// It has ended already.
+    /// The batch has ended already.
     Ended,
-    /// It was cancelled.
+    /// The batch was cancelled.
     Cancelled,
-    /// There is no such batch.
+    /// The batch does not exist.
     Missing,
 }
 
-/// What became of a batch that was to be cancelled.
+/// The result of cancelling a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchCancelled {
-    /// All its jobs are stopped, or their workers are told.
+    /// All its jobs are cancelled, or their workers were notified.
     Cancelled,
-    /// A part of them is; say it again.
+    /// A part of its jobs is cancelled; repeat the call.
     GoingOn,
-    /// It had ended already.
+    /// The batch had ended already.
     Ended,
-    /// There is no such batch.
+    /// The batch does not exist.
     Missing,
 }
 
 impl Broker {
-    /// Opens a batch and stores its callbacks, all in one step. They are there as jobs that wait: `dispatched`,
-    /// on no queue. The script that counts out the last job of a batch queues them, so each runs once. With
+    /// Opens a batch and stores its callbacks in one step. Callbacks are jobs that wait: `dispatched`, on no queue.
+    /// The script that counts the last job of a batch queues them, so that each runs once. With
     /// [`Broker::acknowledge`] it succeeds when replicas have all of it.
     ///
     /// # Errors
-    /// If something is wrong with it: nothing was written then. If the server does not take the call; repeat
-    /// it then: [`BatchOpened::Exists`] may mean this very one.
+    /// The batch is not valid: nothing was written. If the server refuses the call, repeat it;
+    /// [`BatchOpened::Exists`] may then mean this batch.
     pub async fn open_batch(&self, batch: &NewBatch) -> Result<BatchOpened, Error> {
         batch.check()?;
         for (_, job) in &batch.callbacks {
@@ -102,11 +102,11 @@ impl Broker {
         }
     }
 
-    /// Seals a batch: from outside no job comes any more, so it ends with the last of those that it has; at
-    /// once if it has none. With [`Broker::acknowledge`] it succeeds when replicas know it.
+    /// Seals a batch: clients can add no more jobs. It ends with the last of its jobs, or at once if it has none.
+    /// With [`Broker::acknowledge`] it succeeds when replicas have the change.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn seal_batch(&self, id: &BatchId) -> Result<BatchSealed, Error> {
         let seal = async |conn: &Conn| {
             let call = self.batch_call(Verb::SealBatch, id);
@@ -128,11 +128,11 @@ impl Broker {
         word("seal_batch", answer, &known)
     }
 
-    /// Cancels a batch with its callbacks, and a part of its jobs, as [`Broker::cancel`] does it without
-    /// force. Say it again while it is going on; where nobody does, the workers' duties go on with it.
+    /// Cancels a batch with its callbacks, and a part of its jobs, like [`Broker::cancel`] without force. Repeat the
+    /// call until it is complete; otherwise the workers' maintenance continues it.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn cancel_batch(&self, id: &BatchId, reason: &str) -> Result<BatchCancelled, Error> {
         let call = self.batch_call(Verb::CancelBatch, id);
         let answer = call.arg(reason).arg(MOST_STOPPED).run(&self.conn).await?;
@@ -145,13 +145,12 @@ impl Broker {
         word("cancel_batch", answer, &known)
     }
 
-    /// Looks after batches: one to which nobody has added for as long as it may stay open is sealed, and
-    /// counts as failed; jobs that a worker of another make ended, or somebody deleted, are counted out; what
-    /// is cancelled goes on; and ended batches beyond `retention` are forgotten. Returns how many jobs and
-    /// batches it had to do with, and whether there are more.
+    /// Sweeps batches. Seals, as failed, batches to which no job was added for their open time. Counts jobs that
+    /// foreign workers ended or that were deleted. Continues cancellations, and deletes ended batches beyond
+    /// `retention`. Returns the number of handled jobs and batches, and whether there are more.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn tend_batches(&self, retention: Retention) -> Result<(usize, bool), Error> {
         let call = self.scripts.call(Verb::TendBatches);
         let mut answer = call
@@ -164,7 +163,7 @@ impl Broker {
         Ok((answer.next("met")?, answer.flag("more")?))
     }
 
-    /// A call that changes one batch: its hash; the time, who asks, and its id.
+    /// Begins a call that changes one batch: its hash; the time, the actor, and its id.
     fn batch_call(&self, verb: Verb, id: &BatchId) -> Call<'_> {
         let call = self.scripts.call(verb).key(self.keys.batch(id));
         call.arg(self.clock.argument())

@@ -1,4 +1,4 @@
-//! How batches stand.
+//! State of batches.
 
 use meshwork_model::batch::Callback;
 use meshwork_model::job::text;
@@ -8,28 +8,28 @@ use super::super::inspect::failed;
 use super::super::{Fields, at_most};
 use crate::{Broker, Error};
 
-/// The most batches listed in one call.
+/// Greatest number of batches in a listing.
 pub const MAX_BATCHES: usize = 1000;
 
-/// What a batch does.
+/// State of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchState {
     /// Jobs may be added.
     Open,
-    /// No more come from outside, and some have not ended.
+    /// Clients can add no more jobs, and some have not ended.
     Sealed,
-    /// It was cancelled, and some jobs have not ended.
+    /// The batch was cancelled, and some jobs have not ended.
     Cancelling,
     /// All its jobs have finished.
     Succeeded,
-    /// All its jobs have ended, some in error; or it was left unsealed by whoever was to add more.
+    /// All its jobs have ended, some with failures; or the batch expired before it was sealed.
     Failed,
-    /// It was cancelled, and all its jobs have ended.
+    /// The batch was cancelled, and all its jobs have ended.
     Cancelled,
 }
 
 impl BatchState {
-    /// The word for it.
+    /// Returns the word for the state.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -42,47 +42,47 @@ impl BatchState {
         }
     }
 
-    /// Whether nothing more happens to it.
+    /// Returns whether the state is final.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }
 }
 
-/// A batch as its hash says.
+/// A batch as stored in its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BatchStatus {
     /// Its id.
     pub id: BatchId,
-    /// What people call it.
+    /// Name for people.
     pub name: String,
-    /// What it does.
+    /// State of the batch.
     pub state: BatchState,
-    /// Jobs that were added.
+    /// Number of jobs that were added.
     pub total: u64,
-    /// Those that have finished.
+    /// Number of jobs that have finished.
     pub succeeded: u64,
-    /// Those that have ended in error.
+    /// Number of jobs that have failed.
     pub failed: u64,
-    /// A job that ended in error, if one has: the first, or one of those that ended in the same call.
+    /// Id of a failed job: the first one, or one of those that failed in the same call.
     pub first_failed: Option<String>,
-    /// When it was opened, in milliseconds since 1970.
+    /// Time of creation, in milliseconds since 1970.
     pub created_ms: u64,
-    /// When it ended, likewise.
+    /// Time of its end, in milliseconds since 1970.
     pub ended_ms: Option<u64>,
-    /// Until when it stays open with nothing added, likewise; none if it is sealed.
+    /// Time until which it stays open when no job is added, in milliseconds since 1970; `None` if it is sealed.
     pub open_until_ms: Option<u64>,
-    /// Whether it was sealed because nobody added anything or sealed it.
+    /// True if it was sealed because its open time was over.
     pub expired: bool,
-    /// Why it was cancelled.
+    /// Reason of a cancellation.
     pub cancelled: Option<String>,
-    /// Its callbacks' ids.
+    /// Ids of its callbacks.
     pub callbacks: Vec<(Callback, String)>,
 }
 
 impl BatchStatus {
-    /// Jobs that have not ended.
+    /// Returns the number of jobs that have not ended.
     #[must_use]
     pub fn pending(&self) -> u64 {
         self.total.saturating_sub(self.succeeded + self.failed)
@@ -127,19 +127,19 @@ impl BatchStatus {
 }
 
 impl Broker {
-    /// How a batch stands, if there is one.
+    /// Returns the state of a batch, if it exists.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn batch_status(&self, id: &BatchId) -> Result<Option<BatchStatus>, Error> {
         let mut statuses = self.statuses_of(vec![id.clone()]).await?;
         Ok(statuses.pop())
     }
 
-    /// Up to `limit` batches: those that have not ended, then the others, the last to end first.
+    /// Returns up to `limit` batches: first those that have not ended, then the others, the latest end first.
     ///
     /// # Errors
-    /// If that is more than [`MAX_BATCHES`], or the server does not take a call.
+    /// `limit` exceeds [`MAX_BATCHES`], or the server refuses a call.
     pub async fn batches(&self, limit: usize) -> Result<Vec<BatchStatus>, Error> {
         at_most("batches", MAX_BATCHES, limit)?;
         if limit == 0 {

@@ -1,25 +1,24 @@
-//! Who waits on lists, as far as `CLIENT LIST` tells: which list a client waits on it does not.
+//! Foreign clients that wait on lists, from `CLIENT LIST`, which does not name the lists.
 
 use crate::conn::CLIENT_NAME;
 use crate::{Broker, Error};
 
-/// Commands that wait for an entry of a list.
+/// Commands that wait for an element of a list.
 const WAITS: [&str; 5] = ["blpop", "brpop", "blmove", "brpoplpush", "blmpop"];
 
-/// A client of another make that waits on a list at this moment.
+/// A foreign client that waits on a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
     /// Its address.
     pub addr: String,
-    /// What it calls itself; may be empty.
+    /// Name of the client; may be empty.
     pub name: String,
-    /// The command that waits.
+    /// Its blocking command.
     pub command: String,
 }
 
 impl Broker {
-    /// The clients of other makes that wait on lists of this database; none if the server does not let
-    /// this user see them.
+    /// Returns the foreign clients that wait on lists of this database; `None` if this user may not see them.
     pub(super) async fn waiting_clients(&self) -> Result<Option<Vec<Waiting>>, Error> {
         let list = redis::cmd("CLIENT").arg("LIST").to_owned();
         match self.ask::<String>("migrate", &list).await {
@@ -35,7 +34,7 @@ impl Broker {
     }
 }
 
-/// Reads a line of `CLIENT LIST`: names and values, with `=` between.
+/// Parses a line of `CLIENT LIST`: names and values, with `=` between.
 fn waiting(line: &str, db: i64) -> Option<Waiting> {
     let value = |name: &str| {
         let mut pairs = line.split(' ').filter_map(|pair| pair.split_once('='));

@@ -1,5 +1,5 @@
-//! migrate: the way of a type from the old lists to the canonical queues, phase by phase (Hero's protocol, sections
-//! 4 and 7). [`survey`] sees what is left of the old ways; what is done in a phase, the other scripts do.
+//! migrate: the migration of a type from legacy lists to canonical queues, phase by phase (Hero's protocol, sections
+//! 4 and 7). [`survey`] finds what remains to migrate; the other scripts do the work of a phase.
 
 mod clients;
 mod record;
@@ -19,20 +19,20 @@ use super::word;
 use crate::script::Verb;
 use crate::{Broker, Error};
 
-/// What the fields of settings begin with.
+/// Prefix of the settings' fields.
 const FIELD: &str = "migration:";
 
-/// How often a change is tried again that somebody else was faster with.
+/// Number of tries of a change that other clients change meanwhile.
 const TRIES: usize = 3;
 
-/// Why a migration does not go on. Nothing was changed then.
+/// The reason why a migration does not advance. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MigrateError {
-    /// The server.
+    /// A call failed.
     #[error(transparent)]
     Broker(#[from] Error),
-    /// It has begun already, with another list or age.
+    /// The migration has begun already, with another list or age.
     #[error(
         "the migration of `{script_type}` is in phase {phase} already, with {list} and an age of {age:?}: \
          go on with `canonical-first` or `finish`, or give it up with `abort` and start again"
@@ -40,20 +40,20 @@ pub enum MigrateError {
     Begun {
         /// The type.
         script_type: String,
-        /// How far it is.
+        /// Current phase.
         phase: Phase,
         /// Its list.
         list: String,
         /// Its age.
         age: Duration,
     },
-    /// It has not begun.
+    /// The migration has not begun.
     #[error("`{script_type}` does not migrate: begin with `start`")]
     NotBegun {
         /// The type.
         script_type: String,
     },
-    /// A phase was left out.
+    /// A phase was skipped.
     #[error(
         "the migration of `{script_type}` is in phase dual: say `canonical-first` first, so that our \
          workers take from the old lists too"
@@ -62,23 +62,23 @@ pub enum MigrateError {
         /// The type.
         script_type: String,
     },
-    /// Two types on one list: whose a job without a type is, nobody could tell.
+    /// Another type has this list. The type of a job without one could not be determined.
     #[error("{list} is the old list of `{other}` already: each type needs one of its own")]
     Shared {
         /// The list.
         list: String,
-        /// Whose it is.
+        /// Type of the list.
         other: String,
     },
-    /// Not all is through.
+    /// The migration is not complete.
     #[error("the migration of `{script_type}` is not through: {}", .left.join("; "))]
     Left {
         /// The type.
         script_type: String,
-        /// What was seen.
+        /// Remaining items.
         left: Vec<String>,
     },
-    /// Somebody else changes it at the same time.
+    /// Another client changes the migration at the same time.
     #[error(
         "the migration of `{script_type}` was changed by somebody else: look at its status again"
     )]
@@ -88,13 +88,13 @@ pub enum MigrateError {
     },
 }
 
-/// What became of a migration that was to end.
+/// The result of finishing a migration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// It is through.
+    /// The migration is complete.
     Done,
-    /// Only copies of jobs that stand on canonical queues are left on the old lists. From now on nothing of
-    /// ours is pushed there any more; when workers have come to these jobs, it can end.
+    /// Legacy lists have only copies of jobs on canonical queues. Meshwork now pushes nothing to legacy lists; the
+    /// migration can end when workers have claimed these jobs.
     Closing(Vec<String>),
 }
 
@@ -106,11 +106,10 @@ enum Answer {
 }
 
 impl Broker {
-    /// Begins: jobs of the type that are enqueued from now on are pushed to `list` too. Saying the same
-    /// again changes nothing.
+    /// Starts a migration: new jobs of the type are also pushed to `list`. Repeating the call changes nothing.
     ///
     /// # Errors
-    /// If it has begun otherwise, the list is another type's, or the server does not take the call.
+    /// The migration has begun differently, the list belongs to another type, or the server refuses the call.
     pub async fn start_migration(
         &self,
         script_type: &ScriptType,
@@ -141,11 +140,11 @@ impl Broker {
         Ok(to)
     }
 
-    /// Lets our workers take from the old lists too, after the canonical queues. Out of phase `closing` it
-    /// goes back to this one.
+    /// Lets Meshwork's workers also claim from legacy lists, after the canonical queues. A migration in phase
+    /// `closing` returns to this phase.
     ///
     /// # Errors
-    /// If it has not begun, or the server does not take the call.
+    /// The migration has not begun, or the server refuses the call.
     pub async fn canonical_first(
         &self,
         script_type: &ScriptType,
@@ -163,12 +162,12 @@ impl Broker {
         Ok(to)
     }
 
-    /// Ends it, if nothing is left of the old ways: no entry on an old list, no open job that stands on one
-    /// or is in the hands of an old worker, and no client of another make that waits on a list. Which list
-    /// such a client waits on cannot be seen; `whoever_waits` ends it in spite of them.
+    /// Finishes the migration, if nothing remains: no entry on a legacy list, no open job there or at a legacy
+    /// worker, and no foreign client that waits on a list. The lists of such clients are not known; `whoever_waits`
+    /// ignores these clients.
     ///
     /// # Errors
-    /// If something is left, it is too early, or the server does not take the call.
+    /// Something remains, it is too early, or the server refuses the call.
     pub async fn finish_migration(
         &self,
         script_type: &ScriptType,
@@ -204,11 +203,11 @@ impl Broker {
         Ok(Ended::Done)
     }
 
-    /// Gives it up: nothing is pushed to old lists any more, and our workers leave them alone. Jobs that
-    /// stand on both sides stay safe, since which list is their lock is in their records.
+    /// Aborts the migration: nothing more is pushed to legacy lists, and Meshwork's workers do not claim from them.
+    /// Jobs on both sides are safe, because their records name the legacy list that acts as their lock.
     ///
     /// # Errors
-    /// If it has not begun, or the server does not take the call.
+    /// The migration has not begun, or the server refuses the call.
     pub async fn abort_migration(
         &self,
         script_type: &ScriptType,
@@ -225,7 +224,8 @@ impl Broker {
         })
     }
 
-    /// Sets it, if it is still as it was and the lists are empty. An answer that got lost is found out.
+    /// Stores the migration, if it is unchanged and the lists are empty. Detects the success of a call whose answer
+    /// was lost.
     async fn settle_on(
         &self,
         script_type: &ScriptType,
@@ -274,10 +274,10 @@ impl Broker {
     }
 }
 
-/// What keeps a migration from ending.
+/// Items that remain of a migration.
 struct Left {
     all: Vec<String>,
-    /// Whether there is something, and it goes away by itself when nothing more is pushed twice.
+    /// True if the remaining items are copies, which disappear once nothing more is pushed twice.
     only_copies: bool,
 }
 

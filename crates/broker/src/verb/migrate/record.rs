@@ -1,5 +1,4 @@
-//! Open jobs as a migration looks at them: a page of records in a few short fields, and the type that a
-//! record without one belongs to.
+//! Open jobs for a migration: pages of records in a few short fields, and the type of a record without one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +17,7 @@ use crate::{Broker, Error};
 /// Types that migrate.
 pub(crate) type Migrations = BTreeMap<String, Migration>;
 
-/// Keys looked at per step of a scan.
+/// Number of keys in each step of a scan.
 const SCAN_COUNT: usize = 1000;
 
 const FIELDS: [&str; 14] = [
@@ -42,20 +41,20 @@ const FIELDS: [&str; 14] = [
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(crate) id: JobId,
-    /// Whether it has begun.
+    /// True if the job has started.
     pub(crate) started: bool,
-    /// Whether a client of another make wrote it.
+    /// True if a foreign client wrote it.
     pub(crate) foreign: bool,
-    /// Whether one of our workers runs it.
+    /// True if a Meshwork worker runs it.
     pub(crate) ours: bool,
-    /// The old list on which it stands as well.
+    /// Legacy list that also contains the id.
     pub(crate) lock: Option<String>,
     pub(crate) queue: Option<String>,
     pub(crate) script_type: Option<String>,
     pub(crate) worker_id: Option<String>,
-    /// Where the record sends it, if it is one of ours.
+    /// Route in the record, if it is valid.
     pub(crate) route: Option<Route>,
-    /// When it was last written, as far as it says that: milliseconds since 1970.
+    /// Time of the last write, in milliseconds since 1970, if the record has it.
     pub(crate) written_at: Option<u64>,
 }
 
@@ -85,7 +84,7 @@ impl Open {
             })
         };
         let route = reply.as_ref().and_then(|_| route());
-        // In a context, a job that has waited for others keeps the word.
+        // In a context, a job whose prerequisites have ended keeps this status.
         let ready = status == "dispatched"
             || (keys.context().is_some() && status == "waiting_for_prerequisites");
         (waiting.is_none() && (started || ready)).then(|| Self {
@@ -104,8 +103,8 @@ impl Open {
         })
     }
 
-    /// The type it belongs to, if that can be told; `others` are types that are known besides. Of a job that says
-    /// neither type nor worker one can only tell it where there is one type.
+    /// Returns the type of the job, if it can be determined; `others` are further known types. A job without type and
+    /// worker has a known type only if there is a single one.
     pub(crate) fn type_in(
         &self,
         migrations: &Migrations,
@@ -125,8 +124,8 @@ impl Open {
     }
 }
 
-/// The type of an old worker: the one whose old list is the worker's own, else the one that its name begins
-/// with, as in `osis_runner_1`.
+/// Returns the type of a legacy worker: that of the worker's own legacy list, else the one that its name begins with,
+/// as in `osis_runner_1`.
 pub(super) fn by_worker(worker: &str, migrations: &Migrations, broker: &Broker) -> Option<String> {
     let actor = ActorId::foreign(worker.to_owned());
     let own = [
@@ -138,10 +137,10 @@ pub(super) fn by_worker(worker: &str, migrations: &Migrations, broker: &Broker) 
     found.or_else(|| named(worker, migrations.keys().map(String::as_str)))
 }
 
-/// The types of scripts that every Hero knows.
+/// Types of scripts that every version of Hero has.
 const TYPES: [&str; 4] = ["osis", "sal", "v", "python"];
 
-/// The type that a worker's name begins with.
+/// Returns the type that a worker's name begins with.
 fn named<'a>(worker: &str, mut types: impl Iterator<Item = &'a str>) -> Option<String> {
     let begins = |name: &&str| {
         let rest = worker.strip_prefix(*name);
@@ -151,10 +150,10 @@ fn named<'a>(worker: &str, mut types: impl Iterator<Item = &'a str>) -> Option<S
 }
 
 impl Broker {
-    /// The types that migrate.
+    /// Returns the types that migrate.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn migrations(&self) -> Result<BTreeMap<String, Migration>, Error> {
         let config = redis::cmd("HGETALL").arg(self.keys.config()).to_owned();
         let fields: Vec<(String, Vec<u8>)> = self.ask("migrate", &config).await?;
@@ -166,7 +165,7 @@ impl Broker {
         Ok(fields.into_iter().filter_map(migration).collect())
     }
 
-    /// A page of the jobs that have not ended and wait for no others: begin at 0, go on until it is 0.
+    /// Returns a page of open jobs that do not wait for others. Begin at 0 and continue until the cursor is 0.
     pub(crate) async fn open_jobs(&self, from: u64) -> Result<(Vec<Open>, u64), Error> {
         let prefix = self.keys.job_prefix();
         let mut scan = redis::cmd("SCAN");
@@ -184,7 +183,7 @@ impl Broker {
         Ok((self.read_open(&ids).await?, next))
     }
 
-    /// Those of these jobs that have not ended and wait for no others.
+    /// Returns those of these jobs that are open and do not wait for others.
     pub(crate) async fn read_open(&self, ids: &[JobId]) -> Result<Vec<Open>, Error> {
         let mut open = Vec::new();
         for chunk in ids.chunks(MAX_ITEMS) {

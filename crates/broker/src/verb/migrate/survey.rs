@@ -1,4 +1,4 @@
-//! What is left of the old lists: everything that can be seen of it, which changes nothing.
+//! Survey of what remains on legacy lists. Changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,19 +11,20 @@ use super::clients::Waiting;
 use super::record::{Migrations, Open, by_worker};
 use crate::{Broker, Error};
 
-/// Jobs of other clients that are looked for on all canonical queues; more are taken for not found: 100 MB.
+/// Greatest number of foreign clients' jobs that are searched for on all canonical queues (100 MB). Further ones
+/// count as not found.
 const MAX_SOUGHT: usize = 1_000_000;
-/// How far into a list one looks once more for a job that was not met on any: 0.1 ms of the server's time.
+/// Number of entries of a list in a second search for a job that was found on none: 0.1 ms of the server's time.
 const FAR: usize = 10_000;
-/// Entries of a list that are read in one call.
+/// Number of entries of a list in each call.
 const PAGE: isize = MAX_ITEMS as isize;
 
-/// What is there of one kind.
+/// Count of one kind of finding.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
-    /// How many.
+    /// Number of findings.
     pub count: usize,
-    /// The first one that was met, for a message.
+    /// First finding, for a message.
     pub first: Option<String>,
 }
 
@@ -34,75 +35,75 @@ impl Found {
     }
 }
 
-/// An old list.
+/// A legacy list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LegacyQueue {
     /// Its key.
     pub list: String,
-    /// Ids on it, and on their way from it to one of our workers.
+    /// Number of ids on it, and in prefetch lists for it.
     pub waiting: usize,
-    /// How many of them stand on a canonical queue too.
+    /// Number of them that are also on a canonical queue.
     pub copies: usize,
 }
 
 impl LegacyQueue {
-    /// Ids that stand nowhere else.
+    /// Returns the number of ids that are only on this list.
     #[must_use]
     pub fn alone(&self) -> usize {
         self.waiting.saturating_sub(self.copies)
     }
 }
 
-/// How one type stands.
+/// State of one type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TypeSurvey {
     /// Its name.
     pub script_type: String,
-    /// Its migration, while there is one.
+    /// Its migration, if it has one.
     pub migration: Option<Migration>,
-    /// Ids on its canonical queues.
+    /// Number of ids on its canonical queues.
     pub canonical: usize,
-    /// Its old lists. One whose type cannot be told is every type's.
+    /// Its legacy lists. A list whose type is unknown belongs to every type.
     pub old: Vec<LegacyQueue>,
-    /// Open jobs that stand on an old list too, or were taken from there by an old worker.
+    /// Open jobs that are also on a legacy list, or that a legacy worker claimed from there.
     pub marked: Found,
-    /// Jobs of other clients that wait, and on no canonical queue: on an old list, in the hands of an old
-    /// worker that has not said so yet, or on no list at all.
+    /// Foreign clients' waiting jobs that are on no canonical queue: on a legacy list, at a legacy worker that has
+    /// not started them, or on no list.
     pub adrift: Found,
     /// Jobs that a worker without leases runs, or left.
     pub running: Found,
 }
 
-/// How all types stand.
+/// State of all types.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// The types that migrate, have old lists or hold jobs.
+    /// Types that migrate, have legacy lists or have jobs.
     pub types: Vec<TypeSurvey>,
-    /// Open jobs of other clients whose type cannot be told.
+    /// Open jobs of foreign clients with an unknown type.
     pub unroutable: Found,
-    /// Jobs under watch, those that wait for prerequisites among them.
+    /// Number of watched jobs, with those that wait for prerequisites.
     pub watched: usize,
-    /// Clients of other makes that wait on lists; none if this user may not see them.
+    /// Foreign clients that wait on lists; `None` if this user may not see them.
     pub listeners: Option<Vec<Waiting>>,
 }
 
 impl Survey {
-    /// How a type stands.
+    /// Returns the state of a type.
     #[must_use]
     pub fn of(&self, script_type: &str) -> Option<&TypeSurvey> {
         self.types.iter().find(|of| of.script_type == script_type)
     }
 }
 
-/// What is gathered page by page.
+/// Data that is collected page by page.
 #[derive(Default)]
 struct Gathered {
     types: BTreeMap<String, TypeSurvey>,
     copies: HashMap<String, usize>,
     unroutable: Found,
-    /// Waiting jobs of other clients that no queue is known to hold yet.
+    /// Foreign clients' waiting jobs that have not been found on a queue.
     sought: HashMap<String, Open>,
-    /// Types of the canonical queues.
+    /// Types of canonical queues.
     others: BTreeSet<String>,
 }
 
@@ -115,10 +116,10 @@ impl Gathered {
 }
 
 impl Broker {
-    /// Looks at everything: all open jobs, all lists, and who waits. It goes through all keys, in steps.
+    /// Surveys all open jobs, all lists, and waiting clients. Scans all keys, in steps.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn survey(&self) -> Result<Survey, Error> {
         let migrations = self.migrations().await?;
         let mut gathered = Gathered::default();
@@ -180,7 +181,7 @@ impl Broker {
         }
     }
 
-    /// Looks for waiting jobs of other clients on all canonical queues, and among those that wait for their time.
+    /// Searches for foreign clients' waiting jobs on all canonical queues, and among delayed jobs.
     async fn seek(
         &self,
         lists: &[String],
@@ -218,8 +219,8 @@ impl Broker {
         Ok(())
     }
 
-    /// Which of these jobs wait for their time, or stand on one of the lists after all: workers of other makes take ids
-    /// off the end at which one begins to read. One that is not open any more is nobody's concern.
+    /// Returns which of these jobs are delayed, or on one of the lists after all. Foreign workers claim ids from the
+    /// end at which a search begins. Jobs that are no longer open are irrelevant.
     async fn stands(&self, jobs: &[Open], lists: &[String]) -> Result<Vec<bool>, Error> {
         let ids: Vec<_> = jobs.iter().map(|job| job.id.clone()).collect();
         let open = self.read_open(&ids).await?;
@@ -311,7 +312,7 @@ impl Broker {
         Ok(())
     }
 
-    /// The type of an old list, if it can be told.
+    /// Returns the type of a legacy list, if it is known.
     fn owner(&self, list: &str, migrations: &Migrations) -> Option<String> {
         let set = migrations.iter().find(|(_, m)| m.list.as_str() == list);
         if let Some((script_type, _)) = set {
@@ -331,7 +332,7 @@ impl Broker {
         by_worker(worker, migrations, self).or_else(only)
     }
 
-    /// The lists into which our workers wait for ids of old lists: the old list, and theirs.
+    /// Returns the prefetch lists for legacy lists, each after its legacy list.
     async fn old_feeds(&self) -> Result<Vec<(String, String)>, Error> {
         let range = redis::cmd("ZRANGE")
             .arg(self.keys.feeds())
@@ -347,7 +348,7 @@ impl Broker {
         Ok(members.iter().filter_map(old).collect())
     }
 
-    /// The lengths of lists; 0 of what is none.
+    /// Returns the lengths of lists; 0 for keys of another type.
     pub(in crate::verb) async fn lengths(&self, lists: &[&String]) -> Result<Vec<usize>, Error> {
         if lists.is_empty() {
             return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! The dead letters of a queue: what is among them, and how one gets its runs again.
+//! Dead letters of a queue of actions: listing and retry.
 
 use super::{Nooble, Source};
 use crate::error::Error;
@@ -6,40 +6,41 @@ use crate::script::Verb;
 use crate::verb::stream::Entry;
 use crate::verb::{MAX_ITEMS, at_most};
 
-/// A message that failed for good.
+/// A dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadAction {
     /// Its id among the dead letters.
     pub id: String,
-    /// The message, as it came.
+    /// The message, unchanged.
     pub message: Vec<u8>,
-    /// Why it failed.
+    /// Error of the last run.
     pub error: String,
-    /// How many runs of it failed.
+    /// Number of failed runs.
     pub runs: u32,
-    /// When, in milliseconds since 1970.
+    /// Time of the failure, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The queue that it came from; None if an older version buried it.
+    /// Queue of the message; `None` if an older version wrote the dead letter.
     pub queue: Option<String>,
 }
 
-/// What became of a dead letter that was to have its runs again.
+/// The result of a retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Replayed {
-    /// It is in its queue again.
+    /// The message is in its queue again.
     Back,
-    /// It is not there.
+    /// The dead letter does not exist.
     Absent,
-    /// It came from this queue, of the other dialect, and was left as it is: both have one stream of dead letters.
+    /// The message came from this queue, of the other dialect, and was not changed: both dialects share one stream of
+    /// dead letters.
     Elsewhere(String),
 }
 
-/// Dead letters, the latest first.
+/// A page of dead letters, the latest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadActions {
-    /// These.
+    /// The dead letters.
     pub letters: Vec<DeadAction>,
-    /// What to go on before; None if there are no more.
+    /// Cursor of the next page; `None` after the last one.
     pub next: Option<String>,
 }
 
@@ -69,10 +70,10 @@ impl DeadAction {
 }
 
 impl Nooble {
-    /// The dead letters of a queue, the latest first: those before `before`, or from the latest on.
+    /// Returns the dead letters of a queue before `before`, or from the latest one on, the latest first.
     ///
     /// # Errors
-    /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call.
+    /// `most` exceeds [`MAX_ITEMS`], or the server refuses the call.
     pub async fn dead(
         &self,
         source: &Source,
@@ -93,10 +94,10 @@ impl Nooble {
         Ok(DeadActions { letters, next })
     }
 
-    /// One dead letter; None if it is not there.
+    /// Returns one dead letter; `None` if it does not exist.
     ///
     /// # Errors
-    /// If the id is none, or the server does not take the call.
+    /// The id is not valid, or the server refuses the call.
     pub async fn dead_letter(
         &self,
         source: &Source,
@@ -109,10 +110,10 @@ impl Nooble {
         Ok(entry.map(DeadAction::read))
     }
 
-    /// Puts a dead letter back into its queue, where it has all its runs again.
+    /// Moves a dead letter back to its queue, with no failed runs.
     ///
     /// # Errors
-    /// If the id is none, or the server does not take the call.
+    /// The id is not valid, or the server refuses the call.
     pub async fn replay(&self, source: &Source, id: &str) -> Result<Replayed, Error> {
         let mut call = self.call(Verb::NoobleReplay, source);
         call.push_key(&source.keys.dead);

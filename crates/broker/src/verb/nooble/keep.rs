@@ -1,4 +1,4 @@
-//! renew, reclaim, promote, trim and leave: what keeps messages from being lost, run twice, or piling up.
+//! renew, reclaim, promote, trim and leave: keep messages from being lost, run twice, or piling up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,31 +9,31 @@ use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{MAX_ITEMS, at_most};
 
-/// The longest that one wait for a message lasts. A worker that is gone is looked after for as long, since a message
-/// may come to it until then.
+/// Greatest duration of one wait for a message. A dead worker is watched for as long, because a message may arrive
+/// for it until then.
 pub const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// How long what a worker of a list had in hand waits for the next one, when it was killed.
+/// Time for which the in-flight messages of a dead worker of a list are kept for the next worker.
 pub(super) const HAND_WAITS: Duration = Duration::from_secs(30 * 86_400);
 
-/// What was taken over.
+/// The result of a reclaim.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Reclaimed {
-    /// Messages that are this worker's now.
+    /// Messages that now belong to this worker.
     pub messages: Vec<Received>,
-    /// Where to look from next time.
+    /// Position for the next call.
     pub next: String,
 }
 
 type Row = (String, u64, u32, Vec<Vec<u8>>);
 
 impl Nooble {
-    /// Says that a worker takes from a queue and is there for `alive`, and keeps what it has in hand: messages by id and how
-    /// often they were given. Returns the ids of what is not its any more (of a stream; of a list, the report says so).
-    /// What nobody renews any more, of a list, is kept for 30 days for who takes it over.
+    /// Registers a worker of a queue as alive for `alive`, and renews its in-flight messages, given by id and number
+    /// of deliveries. Returns the ids of lost messages (of a stream; for a list, the report detects them). Messages
+    /// of a list that are not renewed are kept for 30 days for a reclaim.
     ///
     /// # Errors
-    /// If there are more than [`MAX_ITEMS`], or the server does not take the call.
+    /// There are more than [`MAX_ITEMS`], or the server refuses the call.
     pub async fn renew(
         &self,
         worker: &str,
@@ -55,13 +55,14 @@ impl Nooble {
         call.run(&self.conn).await
     }
 
-    /// Takes over up to `most` messages that workers of ours had in hand who were there for so long as they said. Of a stream,
-    /// also what came to this worker without its knowledge, or to one that was never there, `idle` ago; and what came to
-    /// workers of another make, if `others` is given, so long ago: these do not say that they are alive. For these, what
-    /// is `next` in the answer is `from` in the next call, at first `-`. A worker that is not there itself takes nothing.
+    /// Reclaims up to `most` messages of Meshwork's workers whose registration has expired. For a stream, it also
+    /// reclaims messages that were delivered `idle` ago to this worker without its knowledge, or to a worker that
+    /// never registered. If `others` is given, it reclaims messages that were delivered this long ago to foreign
+    /// workers, which do not register. For these, the answer's `next` is `from` in the next call, and `-` in the
+    /// first. A worker that is not registered itself reclaims nothing.
     ///
     /// # Errors
-    /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call.
+    /// `most` exceeds [`MAX_ITEMS`], or the server refuses the call.
     pub async fn reclaim(
         &self,
         worker: &str,
@@ -84,7 +85,7 @@ impl Nooble {
         call.push_arg(&source.keys.processing);
         call.push_arg(HAND_WAITS.as_millis() as u64);
         let (rows, next): (Vec<Row>, String) = match call.answer(&self.conn).await {
-            // Nothing was given to a group that is not there.
+            // A group that does not exist has no deliveries.
             Err(Error::Call { source: error, .. }) if is_no_group(&error) => {
                 self.prepare(source).await?;
                 Default::default()
@@ -106,10 +107,10 @@ impl Nooble {
         })
     }
 
-    /// Puts back what failed and whose pause is over. Returns how many, and when the next one is due.
+    /// Requeues failed messages whose backoff is over. Returns their number, and the time until the next one is due.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn promote(&self, source: &Source) -> Result<(usize, Option<Duration>), Error> {
         let mut call = self.call(Verb::NooblePromote, source);
         call.push_key(&source.keys.delayed);
@@ -120,13 +121,13 @@ impl Nooble {
         Ok((moved, next))
     }
 
-    /// Deletes from a stream what all its groups have done with, except what is younger than `keep`; and forgets
-    /// workers of ours that have nothing in hand and were not heard of for `gone`. Returns how many messages it
-    /// deleted; of a list there is nothing to delete, and [`Self::reclaim`] forgets its workers. Takes an end of 30 days
-    /// or less off the stream, which earlier versions set: all its messages would go with it.
+    /// Deletes messages of a stream that all its groups have acknowledged, except those younger than `keep`. Forgets
+    /// Meshwork's workers that have no in-flight messages and were last seen `gone` ago. Returns the number of
+    /// deleted messages. A list has none to delete, and [`Self::reclaim`] forgets its workers. Removes a time to live
+    /// of up to 30 days from the stream, which earlier versions set, because all its messages would expire with it.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn trim(
         &self,
         source: &Source,
@@ -143,10 +144,11 @@ impl Nooble {
         call.run(&self.conn).await
     }
 
-    /// Forgets a worker that takes no more. False if it has something in hand: that is taken over at once.
+    /// Deregisters a worker that receives no more. Returns false if it has in-flight messages, which may then be
+    /// reclaimed at once.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn leave(&self, worker: &str, source: &Source) -> Result<bool, Error> {
         let mut call = self.call(Verb::NoobleLeave, source);
         call.push_key(hand(source, worker));

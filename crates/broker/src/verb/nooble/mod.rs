@@ -1,5 +1,5 @@
-//! The verbs for actions of Nooble4, on streams and on lists: one file for each step of an action's way.
-//! Scripts read no action; what is in one, the caller reads and says.
+//! The verbs for actions of Nooble4, on streams and on lists: one file for each step in the life of an action.
+//! Scripts do not parse actions; the caller does.
 
 mod dead;
 mod keep;
@@ -31,7 +31,7 @@ use crate::error::Error;
 use crate::script::{Call, Scripts, Verb};
 use crate::session::Session;
 
-/// What the names of our workers begin with: the others of a group are of another make.
+/// Prefix of the names of Meshwork's workers. Other consumers of a group are foreign.
 const OURS: &str = "mw.";
 
 /// The verbs for one deployment of Nooble4; cheap to clone.
@@ -48,31 +48,31 @@ impl Deref for Nooble {
     }
 }
 
-/// What the server's access rules keep a service from.
+/// Rights on a queue that a service lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denied {
-    /// The commands that it may not say of a queue.
+    /// Commands that it may not send for the queue.
     pub commands: Vec<&'static str>,
-    /// Whether it cannot even take a message.
+    /// True if it cannot receive messages at all.
     pub takes_nothing: bool,
 }
 
-/// A queue that messages are taken from.
+/// A queue of messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     keys: QueueKeys,
-    /// The group that a stream's messages are given to; none for a list.
+    /// Consumer group of a stream; `None` for a list.
     group: Option<String>,
 }
 
 impl Source {
-    /// The stream or the list.
+    /// Returns the stream or the list.
     #[must_use]
     pub fn queue(&self) -> &str {
         &self.keys.queue
     }
 
-    /// Its names.
+    /// Returns its keys.
     #[must_use]
     pub fn keys(&self) -> &QueueKeys {
         &self.keys
@@ -87,7 +87,7 @@ impl Nooble {
     /// Connects to `target`.
     ///
     /// # Errors
-    /// See [`Conn::open`].
+    /// As for [`Conn::open`].
     pub async fn connect(target: &Target, names: QueueManager) -> Result<Self, ConnectError> {
         if target.acknowledge().is_some() {
             tracing::warn!(
@@ -98,7 +98,7 @@ impl Nooble {
         Ok(Self::new(conn.map_err(ConnectError::of_prefix)?, names))
     }
 
-    /// The verbs over a connection that is there already.
+    /// Returns the verbs over an open connection.
     #[must_use]
     pub fn new(conn: Conn, names: QueueManager) -> Self {
         let scripts = Scripts::default().named_nooble(&names);
@@ -106,36 +106,36 @@ impl Nooble {
         Self { session }
     }
 
-    /// The same verbs over a connection of their own.
+    /// Returns the same verbs over a separate connection.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// The connection cannot be opened.
     pub async fn dedicated(&self) -> Result<Self, Error> {
         let session = self.session.dedicated().await?;
         Ok(Self { session })
     }
 
-    /// With another clock than the server's.
+    /// Sets another clock than the server's.
     #[must_use]
     pub fn with_clock(mut self, clock: Clock) -> Self {
         self.session.clock = clock;
         self
     }
 
-    /// With scripts that were altered.
+    /// Sets altered scripts.
     #[must_use]
     pub fn with_scripts(mut self, scripts: &Scripts) -> Self {
         self.session.scripts = scripts.named_nooble(&self.session.keys);
         self
     }
 
-    /// The names in use.
+    /// Returns the keys.
     #[must_use]
     pub fn names(&self) -> &QueueManager {
         &self.keys
     }
 
-    /// Where a service takes its actions.
+    /// Returns the queue of a service's actions.
     #[must_use]
     pub fn actions(&self, service: &str, context: Option<&str>) -> Arc<Source> {
         let of_streams = self.keys.dialect() == Dialect::Streams;
@@ -145,7 +145,7 @@ impl Nooble {
         })
     }
 
-    /// Where a service takes the callbacks of an event, or those of one call alone: a list in either dialect.
+    /// Returns the queue of an event's callbacks, or of those of one call: a list in either dialect.
     #[must_use]
     pub fn callbacks(&self, client: &str, event: &str, call: Option<&str>) -> Arc<Source> {
         Arc::new(Source {
@@ -154,16 +154,16 @@ impl Nooble {
         })
     }
 
-    /// Whether the server answers.
+    /// Checks that the server answers.
     ///
     /// # Errors
-    /// If it does not.
+    /// The server does not answer.
     pub async fn ping(&self) -> Result<(), Error> {
         self.ask("ping", &redis::cmd("PING")).await
     }
 
-    /// What this user may not say of a queue that a service takes from, and whether the service would take nothing
-    /// then. Nothing where the server does not tell, as the embedded engine, which has no users.
+    /// Returns the rights on a queue that a service lacks. None if the server cannot answer, as the embedded engine,
+    /// which has no users.
     pub async fn denied(&self, source: &Source) -> Denied {
         let told = acl::of_service(&self.conn, source.queue(), source.group.is_some()).await;
         let (commands, takes_nothing) = told.unwrap_or_default();
@@ -173,14 +173,14 @@ impl Nooble {
         }
     }
 
-    /// A call, with the time and whether the queue is a stream.
+    /// Begins a call, with the time and whether the queue is a stream.
     fn call(&self, verb: Verb, source: &Source) -> Call<'_> {
         let call = self.scripts.call(verb).key(source.queue());
         call.arg(self.clock.argument()).arg(source.group())
     }
 }
 
-/// A command whose arguments are about so many bytes long: it does not grow while it is put together.
+/// Returns an empty command with capacity for arguments of this total length.
 fn room_for(bytes: usize) -> redis::Cmd {
     const USUAL: (usize, usize) = (16, 128);
     redis::Cmd::with_capacity(USUAL.0, USUAL.1 + bytes)

@@ -1,4 +1,4 @@
-//! receive: wait for messages of a queue. What is given is this worker's from then on.
+//! receive: waits for messages of a queue. A received message belongs to this worker from then on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,29 +11,30 @@ use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{BlockingConn, MAX_ITEMS, at_most};
 
-/// A message that is this worker's: as long as it is renewed, of a stream; as the worker is, of a list.
+/// A message that belongs to this worker: of a stream, as long as it is renewed; of a list, as long as the worker is
+/// registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
-    /// The queue that it came from.
+    /// Queue of the message.
     pub source: Arc<Source>,
-    /// Its id in the stream; empty for one of a list.
+    /// Id in the stream; empty for a list.
     pub id: String,
-    /// How often the stream has given it away, which is the proof that it is this worker's.
+    /// Number of deliveries by the stream, which proves that the message belongs to this worker.
     pub given: u64,
-    /// How many workers went away while they had it.
+    /// Number of workers that died while they had it.
     pub lost: u32,
-    /// The message; None if there is no field `data` in the stream's entry.
+    /// The message; `None` if the stream's entry has no field `data`.
     pub message: Option<Vec<u8>>,
-    /// What else is in the stream's entry: names and values.
+    /// Other fields of the stream's entry: names and values.
     pub others: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// An entry of a stream; nothing if it was deleted before it was given away.
+/// An entry of a stream; without fields if it was deleted before its delivery.
 type Entry = (String, Option<Vec<Vec<u8>>>);
 type Streams = Option<Vec<(String, Vec<Entry>)>>;
 
 impl Received {
-    /// The message as it stands; nothing if there is none.
+    /// Returns the unchanged message; empty if there is none.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.message.as_deref().unwrap_or_default()
@@ -65,17 +66,17 @@ impl Received {
 }
 
 impl Nooble {
-    /// The name under which a worker takes messages; `incarnation` is another one for each process that ever was.
+    /// Returns the name of a worker; `incarnation` must be unique among all processes ever.
     #[must_use]
     pub fn worker(incarnation: &str) -> String {
         format!("{OURS}{incarnation}")
     }
 
-    /// Makes the stream and its group, if they are not there: a group that is new is given what stands in the
-    /// stream already. Of a list there is nothing to make.
+    /// Creates the stream and its group, if they do not exist. A new group receives all messages in the stream. A
+    /// list needs no preparation.
     ///
     /// # Errors
-    /// If the key holds something else, or the server does not take the call.
+    /// The key has another type, or the server refuses the call.
     pub async fn prepare(&self, source: &Source) -> Result<(), Error> {
         let Some(group) = &source.group else {
             return Ok(());
@@ -89,11 +90,11 @@ impl Nooble {
         }
     }
 
-    /// Takes up to `most` messages that are there, oldest first.
+    /// Receives up to `most` available messages, oldest first.
     ///
     /// # Errors
-    /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call. Then messages may have been
-    /// given to nobody: they come back when they were not renewed for long.
+    /// `most` exceeds [`MAX_ITEMS`], or the server refuses the call. In the latter case messages may have been
+    /// delivered; they return after they were not renewed for a while.
     pub async fn receive(
         &self,
         worker: &str,
@@ -106,7 +107,8 @@ impl Nooble {
             let given = cmd.query_async(&mut self.conn.clone()).await;
             return self.given(source, given).await;
         }
-        // One step, which ends where nothing is left: a lone message costs no look for more of them per free slot.
+        // One script moves messages until the list is empty, so that a single message costs one call, not one for
+        // each free slot.
         let call = self.scripts.call(Verb::NoobleReceive).key(source.queue());
         let call = call.key(source.keys.processing_of(worker)).arg(most);
         let call = call.arg(HAND_WAITS.as_millis() as u64);
@@ -115,11 +117,11 @@ impl Nooble {
         Ok(taken.map(|message| of_list(source, message)).collect())
     }
 
-    /// Waits until a message comes, and takes it. None if none came in time, which is [`MAX_WAIT`] at the longest. A wait
-    /// begins when those before it on its connection are over, which may take `before`.
+    /// Waits for a message, and receives it. Returns `None` after the timeout, which is at most [`MAX_WAIT`]. A wait
+    /// begins after the earlier ones on its connection, which may take `before`.
     ///
     /// # Errors
-    /// If the connection breaks, or the queue is something else.
+    /// The connection breaks, or the key has another type.
     pub async fn wait(
         &self,
         blocking: &BlockingConn,
@@ -149,11 +151,12 @@ impl Nooble {
         Ok(message.map(|message| of_list(source, message)))
     }
 
-    /// What a worker has in hand of a list, the oldest first, [`MAX_ITEMS`] at most: also what it was given when the
-    /// connection broke, and knows nothing of. (Of a stream, nobody renews that, and it is taken over.)
+    /// Returns up to [`MAX_ITEMS`] of a worker's in-flight messages of a list, the oldest first. They include
+    /// messages that the worker does not know, because its connection broke during the delivery. (Those of a stream
+    /// are not renewed, and are reclaimed.)
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn in_hand(
         &self,
         worker: &str,
@@ -170,7 +173,7 @@ impl Nooble {
         Ok(messages.map(|message| of_list(source, message)).collect())
     }
 
-    /// What a stream gave; where its group is gone, it is made again.
+    /// Returns the messages that a stream delivered. Creates its group again if it is gone.
     async fn given(
         &self,
         source: &Arc<Source>,
@@ -178,7 +181,7 @@ impl Nooble {
     ) -> Result<Vec<Received>, Error> {
         let streams = match given {
             Ok(streams) => streams.unwrap_or_default(),
-            // The stream was deleted, maybe while it was waited for, or the group was destroyed.
+            // The stream was deleted, possibly during the wait, or the group was destroyed.
             Err(error) if matches!(error.code(), Some("NOGROUP" | "UNBLOCKED")) => {
                 self.prepare(source).await?;
                 return Ok(Vec::new());
@@ -206,7 +209,8 @@ fn of_list(source: &Arc<Source>, message: Vec<u8>) -> Received {
     )
 }
 
-/// Moves a message into the hand of a worker, which is a new list where it had none; so its end goes with it.
+/// Moves a message to the in-flight list of a worker. A new list needs a time to live, which is set in the same
+/// pipeline.
 fn move_to_hand(source: &Source, worker: &str, wait: Duration) -> Pipeline {
     let hand = source.keys.processing_of(worker);
     let mut moves = room_for(source.queue().len() + hand.len());
@@ -234,7 +238,7 @@ fn read_group(worker: &str, source: &Source, most: usize, wait: Option<Duration>
         .arg(worker);
     cmd.arg("COUNT").arg(most);
     if let Some(wait) = wait {
-        // 0 would be for ever.
+        // A timeout of 0 would mean no limit.
         cmd.arg("BLOCK").arg(wait.as_millis().max(1) as u64);
     }
     cmd.arg("STREAMS").arg(source.queue()).arg(">");

@@ -1,4 +1,4 @@
-//! replies: wait for answers on lists of one's own.
+//! replies: waits for answers on the caller's own lists.
 
 use std::time::Duration;
 
@@ -8,23 +8,23 @@ use super::{Nooble, room_for};
 use crate::error::Error;
 use crate::verb::{BlockingConn, MAX_ITEMS, at_most};
 
-/// The most answers taken in one call.
+/// Greatest number of answers in a call.
 const MOST: usize = 100;
 
-/// What is left on a list where nobody waits any more: no answer.
+/// Marker on a list without readers. It is not an answer.
 const GIVEN_UP: &str = "given up";
 
 type Popped = Option<(String, Vec<Vec<u8>>)>;
 
 impl Nooble {
-    /// Waits for answers on lists ([`MAX_ITEMS`] at most) and takes those that are there on the first of them that has
-    /// any, oldest first. None if none came in time. A wait begins when those before it on its connection are over, which
-    /// may take `before`. While the server stands still, it lasts longer: who must not wait so long drops it, and what
-    /// comes until the server learns so is lost.
+    /// Waits for answers on up to [`MAX_ITEMS`] lists, and removes those on the first list that has any, oldest
+    /// first. Returns `None` after the timeout. A wait begins after the earlier ones on its connection, which may
+    /// take `before`. While the server hangs, the wait takes longer. A caller that drops it loses answers that arrive
+    /// before the server notices.
     ///
     /// # Errors
-    /// If there are too many lists, the connection breaks, or a key is no list. Answers that were on their way are lost
-    /// then: who waits for them is told when its time is up.
+    /// There are too many lists, the connection breaks, or a key is not a list. Answers in transit are lost then:
+    /// their callers time out.
     pub async fn replies(
         &self,
         blocking: &BlockingConn,
@@ -46,13 +46,14 @@ impl Nooble {
         Ok(popped.map(|(_, messages)| messages).unwrap_or_default())
     }
 
-    /// Leaves a word on a list that nobody reads any more: an answer that comes late ends with it, also one of a worker
-    /// that gives its answers no end. False if who read the list has just taken it away; repeat it then.
+    /// Pushes a marker with a time to live to a list without readers, so that late answers expire with it. This
+    /// includes answers of workers that set no time to live. Returns false if the former reader has just removed the
+    /// marker; repeat the call then.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn give_up_replies(&self, list: &str, ends: Duration) -> Result<bool, Error> {
-        // Not as a transaction, in which it could not be seen that the word was taken.
+        // In a transaction, a removed marker could not be noticed.
         let mut both = redis::pipe();
         both.cmd("LPUSH").arg(list).arg(GIVEN_UP).ignore();
         both.cmd("PEXPIRE").arg(list).arg(ends.as_millis() as u64);
@@ -62,10 +63,10 @@ impl Nooble {
         Ok(ends)
     }
 
-    /// Forgets lists of answers: nobody waits there any more.
+    /// Deletes reply lists without readers.
     ///
     /// # Errors
-    /// If the server does not take the call; then they end by themselves.
+    /// The server refuses the call; the lists then expire.
     pub async fn forget_replies(&self, lists: &[String]) -> Result<(), Error> {
         self.ask("forget", redis::cmd("DEL").arg(lists)).await
     }

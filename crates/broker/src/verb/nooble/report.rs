@@ -1,4 +1,4 @@
-//! finish, fail and release: how a run ended, and what is told of it.
+//! finish, fail and release: report the outcome of a run.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,71 +8,71 @@ use crate::error::Error;
 use crate::script::{Call, Verb};
 use crate::verb::sha1;
 
-/// A message that answers, and where it goes.
+/// A message that answers, and its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer<'a> {
     /// The list.
     pub list: &'a str,
     /// The message.
     pub message: &'a str,
-    /// For how long it waits there at least, if nobody comes; None for a list whose messages wait without an end.
+    /// Least time for which it waits for a reader; `None` for a list whose messages do not expire.
     pub waits: Option<Duration>,
 }
 
-/// What is told when an action ends.
+/// The consequences of an action's end.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct End<'a> {
-    /// The answer, if one is asked for.
+    /// The answer, if one was requested.
     pub answer: Option<Answer<'a>>,
-    /// The key of the record of what was asked for, which is over with it (a callback's).
+    /// Key of the pending callback's record, which ends with this action.
     pub asked: Option<&'a str>,
 }
 
-/// A run that failed.
+/// A failed run.
 #[derive(Debug, Clone, Copy)]
 pub struct Failure<'a> {
-    /// Why, in words; empty if the message is to be no dead letter, since who asked for it is told.
+    /// Error message. Empty if the message does not become a dead letter, because the caller gets the error.
     pub error: &'a str,
-    /// The most runs that the message gets; at 1 and below, this was the last one.
+    /// Greatest number of runs; at 1 and below, this was the last one.
     pub most_runs: u32,
-    /// The pause after the first failure; each one after is twice as long.
+    /// Backoff after the first failure. It doubles with each further one.
     pub pause: Duration,
-    /// The longest pause.
+    /// Greatest backoff.
     pub longest_pause: Duration,
-    /// A word without blanks that no other call has, ever.
+    /// Unique token of this call, without blanks.
     pub token: &'a str,
 }
 
-/// What became of an answer.
+/// The result of reporting a success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finished {
-    /// It is told, and the message gone from its queue.
+    /// The answer was sent, and the message removed from its queue.
     Finished,
-    /// The same, but what was to take the answer is no list: it went nowhere.
+    /// The message was removed, but the answer was dropped, because its key is not a list.
     Unanswered,
-    /// The message is over already, or of a list and not this worker's any more: nothing was changed.
+    /// The message has ended already, or (of a list) belongs to another worker: nothing was changed.
     Stale,
 }
 
-/// What became of a failure.
+/// The result of reporting a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
-    /// The action runs again after a pause; so many runs of it have failed.
+    /// The action is retried after a backoff; this many runs have failed.
     Again(u32),
-    /// It is a dead letter, and its failure is told; so many runs of it have failed.
+    /// The message is a dead letter, and the error was sent; this many runs have failed.
     Failed(u32),
-    /// The same, but what was to take the answer is no list.
+    /// The message is a dead letter, but the error was dropped, because its key is not a list.
     Unanswered(u32),
-    /// The message is not this worker's any more: nothing was changed.
+    /// The message belongs to another worker: nothing was changed.
     Stale,
 }
 
 impl Nooble {
-    /// Ends an action that went well, if its message is not over, and of a list still this worker's: the answer and the
-    /// acknowledgement are one step.
+    /// Ends a successful action in one step: sends the answer and acknowledges the message. The message must not have
+    /// ended, and (of a list) must belong to this worker.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn finish(
         &self,
         worker: &str,
@@ -81,7 +81,7 @@ impl Nooble {
     ) -> Result<Finished, Error> {
         let which = match of.id.is_empty() {
             true => of.bytes(),
-            // A stream knows its message by the id.
+            // A stream identifies its message by the id.
             false => of.id.as_bytes(),
         };
         let call = self.scripts.call(Verb::NoobleFinish);
@@ -98,11 +98,11 @@ impl Nooble {
         }
     }
 
-    /// Reports a run that failed, if its message is still this worker's: it runs again after a pause, or it becomes
-    /// a dead letter, and `end` is told.
+    /// Reports a failed run, if its message belongs to this worker. The action is retried after a backoff, or becomes
+    /// a dead letter with the consequences in `end`.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn fail(
         &self,
         worker: &str,
@@ -132,10 +132,11 @@ impl Nooble {
         }
     }
 
-    /// Hands a message back to its queue at no cost. False if it is not this worker's any more.
+    /// Releases a message to its queue without counting a run. Returns false if the message belongs to another
+    /// worker.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn release(&self, worker: &str, of: &Received) -> Result<bool, Error> {
         let call = self.report(Verb::NoobleRelease, worker, of);
         Ok(call.run::<u8>(&self.conn).await? == 1)
@@ -159,7 +160,7 @@ impl Nooble {
     }
 }
 
-/// The list of what a worker has in hand of another list; of a stream there is none, and the stream stands there.
+/// Returns the list of a worker's in-flight messages of a list. A stream has none, and its own key is returned.
 pub(super) fn hand<'a>(source: &'a Source, worker: &str) -> Cow<'a, str> {
     match source.group {
         Some(_) => source.queue().into(),
@@ -167,7 +168,7 @@ pub(super) fn hand<'a>(source: &'a Source, worker: &str) -> Cow<'a, str> {
     }
 }
 
-/// The key of a message's failed and lost runs.
+/// Returns the key that counts a message's failed and lost runs.
 pub(super) fn tries_of(of: &Received) -> String {
     [of.source.keys.tries.as_str(), &sha1(of.bytes())].concat()
 }

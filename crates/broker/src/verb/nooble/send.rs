@@ -1,4 +1,4 @@
-//! send and notify: messages that go out.
+//! send and notify: send messages.
 
 use std::time::Duration;
 
@@ -7,23 +7,24 @@ use meshwork_model::keys::nooble::Dialect;
 use super::{Nooble, room_for};
 use crate::error::Error;
 
-/// A record of what was asked for, kept until its callback comes.
+/// The record of a pending callback, kept until the callback arrives.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     /// Its key.
     pub key: &'a str,
-    /// What is in it.
+    /// Content of the record.
     pub record: &'a str,
-    /// For how long it stays.
+    /// Time to live.
     pub stays: Duration,
 }
 
 impl Nooble {
-    /// Puts an action into a queue as Nooble4's clients do; with a record of what was asked for, that is there first.
+    /// Pushes an action to a queue like Nooble4's clients. The record of a pending callback is stored first, if there
+    /// is one.
     ///
     /// # Errors
-    /// If the server does not take the call. Whether the action was sent is not known then: it may be sent again
-    /// under the same id.
+    /// The server refuses the call. It is then unknown whether the action was sent; it may be sent again under the
+    /// same id.
     pub async fn send(
         &self,
         queue: &str,
@@ -46,13 +47,14 @@ impl Nooble {
         sent.map_err(|source| Error::of_pipeline("send", &both, source))
     }
 
-    /// Returns true if a service has a key: its queue, its workers, its delayed actions or its dead letters. Creates none.
+    /// Returns true if a service has a key: its queue, its workers, its delayed actions or its dead letters. Creates
+    /// none.
     ///
-    /// A stream stays, so a service that started once is known for good. A list exists only while an action waits in it,
-    /// so in that dialect an idle service of another make is unknown.
+    /// A stream remains, so a service that started once stays known. A list exists only while an action waits in it,
+    /// so in that dialect an idle foreign service is unknown.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn has_service(&self, service: &str) -> Result<bool, Error> {
         let keys = self.keys.action_keys(service, None);
         let mut cmd = redis::cmd("EXISTS");
@@ -61,27 +63,27 @@ impl Nooble {
         Ok(self.ask::<usize>("has_service", &cmd).await? > 0)
     }
 
-    /// Keeps a record of what was asked for.
+    /// Stores the record of a pending callback.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn keep_asked(&self, asked: Asked<'_>) -> Result<(), Error> {
         self.ask("keep_asked", &keep(asked)).await
     }
 
-    /// Publishes a message. Returns how many heard it.
+    /// Publishes a message. Returns the number of its receivers.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn notify(&self, channel: &str, message: &str) -> Result<usize, Error> {
         let mut cmd = redis::cmd("PUBLISH");
         self.ask("notify", cmd.arg(channel).arg(message)).await
     }
 
-    /// The record of what was asked for, if there is one.
+    /// Returns the record of a pending callback, if there is one.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn asked(&self, key: &str) -> Result<Option<String>, Error> {
         self.ask("asked", redis::cmd("GET").arg(key)).await
     }

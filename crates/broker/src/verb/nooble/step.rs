@@ -1,5 +1,5 @@
-//! step and keep_answer: what an orchestrator has asked for a task, and what it was answered, so that another one that
-//! goes on with it asks nothing twice.
+//! step and keep_answer: record the questions and answers of an orchestrator for a task, so that another one that
+//! continues it asks nothing twice.
 
 use std::time::Duration;
 
@@ -16,66 +16,66 @@ use crate::verb::BlockingConn;
 pub struct Step<'a> {
     /// The key of the cycle's steps.
     pub cycle: &'a str,
-    /// The step's name in it.
+    /// Name of the step in the cycle.
     pub name: &'a str,
 }
 
-/// How much of a cycle is kept, and for how long.
+/// Limits of the record of a cycle.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
-    /// From the last step on.
+    /// Time to live after the last step.
     pub stays: Duration,
-    /// The most steps.
+    /// Greatest number of steps.
     pub steps: usize,
-    /// The most bytes of all messages and answers.
+    /// Greatest total length of messages and answers, in bytes.
     pub bytes: usize,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stepped {
-    /// Its action was sent.
+    /// The action was sent.
     Asked,
-    /// Its action was sent before, and is sent again.
+    /// The action was sent earlier, and was sent again.
     Again {
         /// The message.
         message: String,
     },
-    /// Its action was sent before.
+    /// The action was sent earlier.
     Waits {
         /// The message.
         message: String,
-        /// How long ago.
+        /// Time since then.
         since: Duration,
     },
-    /// It has its answer.
+    /// The answer has arrived.
     Answered {
-        /// What was sent.
+        /// The message that was sent.
         message: String,
-        /// What came.
+        /// The answer.
         answer: String,
     },
-    /// There is no room for it: nothing was changed.
+    /// The record is full: nothing was changed.
     Full,
 }
 
-/// What became of an answer to a step.
+/// The result of storing an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
-    /// This one is kept: the first that came.
+    /// This answer is stored: the first one that arrived.
     Kept(String),
-    /// There is no room for it: nothing was changed.
+    /// The record is full: nothing was changed.
     Full,
-    /// The step is forgotten: nothing was changed.
+    /// The record of the step is gone: nothing was changed.
     Gone,
 }
 
 impl Nooble {
-    /// Takes a step: sends its action and notes that, in one step. Of one that was taken before it says what came of
-    /// it; with `again_after` it sends what it sent then once more, if that was so long ago and has no answer.
+    /// Does a step: sends its action and records it, in one step. For an earlier step, it returns its state. If that
+    /// was sent `again_after` ago and has no answer, its message is sent again.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn step(
         &self,
         step: Step<'_>,
@@ -114,10 +114,10 @@ impl Nooble {
         }
     }
 
-    /// Keeps the answer to a step, and forgets the list that it came to.
+    /// Stores the answer to a step, and deletes the list on which it arrived.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn keep_answer(
         &self,
         step: Step<'_>,
@@ -140,21 +140,21 @@ impl Nooble {
         }
     }
 
-    /// Keeps the steps of a cycle for so long from now on, and no longer.
+    /// Sets the time to live of a cycle's record.
     ///
     /// # Errors
-    /// If the server does not take the call; repeat it then.
+    /// The server refuses the call; repeat it then.
     pub async fn end_cycle(&self, cycle: &str, stays: Duration) -> Result<(), Error> {
         let mut cmd = redis::cmd("PEXPIRE");
         self.ask("end_cycle", cmd.arg(cycle).arg(stays.as_millis() as u64))
             .await
     }
 
-    /// The oldest answer on a list, where it stays: whoever dies now has lost nothing. It is waited for on `blocking`,
-    /// if there is one; None if none came in time.
+    /// Returns the oldest answer on a list without removing it, so that a crash loses nothing. Waits for it on
+    /// `blocking`, if that is given; returns `None` after the timeout.
     ///
     /// # Errors
-    /// If the connection breaks, or the key is no list.
+    /// The connection breaks, or the key is not a list.
     pub async fn peek(
         &self,
         list: &str,
@@ -165,7 +165,7 @@ impl Nooble {
             let last = self.ask::<Vec<Vec<u8>>>("peek", cmd.arg(list).arg(-1).arg(-1));
             return Ok(last.await?.pop());
         };
-        // From its right end to its right end: the list is as it was, however many are on it.
+        // A move from the right end to the right end waits without changing the list.
         let mut cmd = redis::cmd("BLMOVE");
         cmd.arg(list).arg(list).arg("RIGHT").arg("RIGHT");
         cmd.arg(wait.as_secs_f64());
@@ -176,10 +176,10 @@ impl Nooble {
         })
     }
 
-    /// Takes what is no answer off a list.
+    /// Removes a message that is not an answer from a list.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn drop_reply(&self, list: &str, message: &[u8]) -> Result<(), Error> {
         let mut cmd = redis::cmd("LREM");
         self.ask("drop_reply", cmd.arg(list).arg(1).arg(message))

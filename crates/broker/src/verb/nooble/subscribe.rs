@@ -1,4 +1,4 @@
-//! subscribe: hear notifications as they are published. Redis keeps none: what is said while nobody listens is gone.
+//! subscribe: receives notifications as they are published. Redis stores none: without a subscriber they are lost.
 
 use super::Nooble;
 use crate::conn::{Ear, Heard};
@@ -13,11 +13,11 @@ fn failed(source: redis::RedisError) -> Error {
 }
 
 impl Nooble {
-    /// Makes a connection that listens to these channels, [`MAX_ITEMS`] at most: what is published from when it
-    /// returns is heard ([`Nooble::heard`]).
+    /// Opens a connection that subscribes to up to [`MAX_ITEMS`] channels. [`Nooble::heard`] receives what is
+    /// published after this returns.
     ///
     /// # Errors
-    /// If there are too many, or the server does not let us listen.
+    /// There are too many channels, or the server refuses the subscription.
     pub async fn subscribe(&self, channels: &[String]) -> Result<Ear, Error> {
         at_most("subscribe", MAX_ITEMS, channels.len())?;
         let mut ear = self.conn.ear().await.map_err(failed)?;
@@ -25,10 +25,10 @@ impl Nooble {
         Ok(ear)
     }
 
-    /// Says once more that it listens, which changes nothing: a server that is gone without a word does not answer.
+    /// Subscribes again, which changes nothing, but detects a server that vanished.
     ///
     /// # Errors
-    /// If the connection is gone, or the server does not answer in time.
+    /// The connection is broken, or the server does not answer in time.
     pub async fn subscribe_again(&self, ear: &mut Ear, channels: &[String]) -> Result<(), Error> {
         for channel in channels {
             let listens = ear.listen(channel).await;
@@ -38,10 +38,10 @@ impl Nooble {
         Ok(())
     }
 
-    /// The next notification; now and then nothing. May be given up at any time without losing one.
+    /// Returns the next notification, or sometimes `None`. May be cancelled at any time without losing one.
     ///
     /// # Errors
-    /// If the connection is gone.
+    /// The connection is broken.
     pub async fn heard(&self, ear: &mut Ear) -> Result<Option<Heard>, Error> {
         ear.heard().await.map_err(failed)
     }

@@ -1,4 +1,4 @@
-//! tidy: what is left to do when actions are over, of which nobody waits for anything. And the trace that it tells.
+//! tidy: cleanup after actions that have ended, which no caller waits for, and their trace.
 
 use meshwork_model::nooble::Traced;
 
@@ -8,24 +8,24 @@ use crate::error::Error;
 use crate::verb::stream::Entry;
 use crate::verb::{MAX_ITEMS, at_most};
 
-/// Entries kept, more or less: some megabytes.
+/// Approximate number of entries that are kept: some megabytes.
 const MOST_TRACED: usize = 50_000;
-/// How long the trace stays after the last action, in milliseconds (one day).
+/// Time to live of the trace after the last action, in milliseconds (1 day).
 const TRACED_FOR_MS: u64 = 86_400_000;
-/// The field of an entry: one costs the server less than one for each name.
+/// Field of an entry. One field costs the server less than one for each value.
 const ENTRY: &str = "entry";
 
-/// What is left to do for an action that is over.
+/// The cleanup for an ended action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Over {
-    /// The key of what its failures are.
+    /// Key of its count of failures.
     tries: String,
-    /// What the trace is told.
+    /// Its entry in the trace.
     entry: String,
 }
 
 impl Over {
-    /// Of the message, and what the trace is told of it.
+    /// Returns the cleanup for the message, with its entry in the trace.
     #[must_use]
     pub fn new(received: &Received, told: &Traced<'_>) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl Over {
         }
     }
 
-    /// How long it is, in bytes.
+    /// Returns its length, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.tries.len() + self.entry.len()
@@ -42,12 +42,12 @@ impl Over {
 }
 
 impl Nooble {
-    /// Tells the trace of actions that are over, the earliest first, and forgets how often they have failed. Without it,
-    /// that is forgotten after a day.
+    /// Adds ended actions to the trace, the earliest first, and deletes their counts of failures. Without this call,
+    /// the counts expire after a day.
     ///
     /// # Errors
-    /// If more than [`MAX_ITEMS`] are given, the trace's key holds something else, or the server does not take the call.
-    /// Some of it may be done then.
+    /// There are more than [`MAX_ITEMS`], the trace's key has another type, or the server refuses the call. A part
+    /// may be done then.
     pub async fn tidy(&self, over: &[Over]) -> Result<(), Error> {
         at_most("tidy", MAX_ITEMS, over.len())?;
         if over.is_empty() {
@@ -67,11 +67,11 @@ impl Nooble {
         tidied.map_err(|source| Error::of_pipeline("tidy", &all, source))
     }
 
-    /// What the trace was told of actions, the latest first, and each entry's id: those before `before`, or from the
-    /// latest on. None of what says nothing.
+    /// Returns entries of the trace with their ids, before `before`, or from the latest one on, the latest first. An
+    /// unreadable entry is `None`.
     ///
     /// # Errors
-    /// If more than [`MAX_ITEMS`] are wanted, or the server does not take the call.
+    /// `most` exceeds [`MAX_ITEMS`], or the server refuses the call.
     pub async fn traced(
         &self,
         before: Option<&str>,

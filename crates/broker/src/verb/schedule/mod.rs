@@ -1,8 +1,8 @@
-//! schedule: keep schedules, change them, look at them. That their slots run is the matter of `tick`.
+//! schedule: stores, changes and reads schedules. `tick` runs their slots.
 //!
-//! A schedule is a hash: `record` and `input` are the definition, `version` tells one definition from the next,
-//! `position` is the last slot that was decided. Whoever changes anything says which version and position it
-//! has seen, so a change and a slot that is decided never mix.
+//! A schedule is a hash: `record` and `input` are the definition, `version` identifies it, and `position` is the last
+//! decided slot. Every change names the version and position that it is based on, so that changes and decided slots
+//! never mix.
 
 mod read;
 
@@ -14,22 +14,22 @@ use crate::{Broker, Error};
 
 pub use read::{SchedulePage, Scheduled};
 
-/// How often a change is tried again while others change the same schedule. Each try decides up to 100 slots,
-/// and at most 1,000 can be caught up with.
+/// Number of tries of a change while others change the same schedule. Each try decides up to 100 slots, and a
+/// catch-up has at most 1,000.
 const TRIES: usize = 30;
 
-/// What became of a schedule that was to be stored.
+/// The result of storing a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
-    /// It is new.
+    /// The schedule is new.
     Added,
-    /// It took the place of another one of its name.
+    /// The schedule replaced one with the same name.
     Replaced,
-    /// There is one of its name, which was left as it is.
+    /// A schedule with this name exists; it was not changed.
     Exists,
 }
 
-/// When a changed schedule is due.
+/// Next slot of a changed schedule.
 #[derive(Debug, Clone, Copy)]
 enum Next {
     At(u64),
@@ -38,13 +38,13 @@ enum Next {
 }
 
 impl Broker {
-    /// Stores a schedule. With `replace` one of the same name may be there: its slots up to now are decided by
-    /// what it was, those from now on by what it is; none is lost and none runs twice. One that rests goes on
-    /// resting.
+    /// Stores a schedule. With `replace` one of the same name may exist. Its slots up to now follow the old
+    /// definition, and those from now on the new one; none is lost and none runs twice. A paused schedule stays
+    /// paused.
     ///
     /// # Errors
-    /// If it is invalid or would never run: nothing was written then. If its slots up to now cannot be
-    /// decided, or the server does not take a call.
+    /// The schedule is invalid or would never run: nothing was written. Its slots up to now cannot be decided, or the
+    /// server refuses a call.
     pub async fn put_schedule(&self, schedule: &Schedule, replace: bool) -> Result<Put, Error> {
         schedule.check()?;
         let name = &schedule.name;
@@ -68,7 +68,7 @@ impl Broker {
             let (record, from) = (schedule.encode(), from.to_string());
             let fields: [(&str, &[u8]); 3] = [
                 ("record", record.as_bytes()),
-                // An empty value takes a field away: to a script, no input and an empty one are the same.
+                // An empty value deletes a field: scripts cannot tell an empty input from none.
                 ("input", schedule.input().unwrap_or_default()),
                 ("position", from.as_bytes()),
             ];
@@ -79,10 +79,10 @@ impl Broker {
         Err(busy(name))
     }
 
-    /// Lets a schedule rest: none of its slots runs until it goes on. Whether it was there.
+    /// Pauses a schedule: no slot runs until it is resumed. Returns whether it exists.
     ///
     /// # Errors
-    /// If others change it all the time, or the server does not take a call.
+    /// Other clients change it all the time, or the server refuses a call.
     pub async fn pause_schedule(&self, name: &ScheduleName) -> Result<bool, Error> {
         for _ in 0..TRIES {
             let Some(there) = self.read_schedule(name).await? else {
@@ -98,11 +98,11 @@ impl Broker {
         Err(busy(name))
     }
 
-    /// Lets a paused schedule go on with the first slot from now on; what it has missed is not caught up with.
-    /// Whether it was there; one that does not rest is left as it is.
+    /// Resumes a paused schedule with the first slot from now on; missed slots do not run. Returns whether it exists.
+    /// One that is not paused is not changed.
     ///
     /// # Errors
-    /// If it cannot be read, others change it all the time, or the server does not take a call.
+    /// It cannot be read, other clients change it all the time, or the server refuses a call.
     pub async fn resume_schedule(&self, name: &ScheduleName) -> Result<bool, Error> {
         for _ in 0..TRIES {
             let Some(there) = self.read_schedule(name).await? else {
@@ -129,10 +129,10 @@ impl Broker {
         Err(busy(name))
     }
 
-    /// Forgets a schedule; jobs that it has started stay. Whether it was there.
+    /// Deletes a schedule; jobs that it has enqueued stay. Returns whether it existed.
     ///
     /// # Errors
-    /// If others change it all the time, or the server does not take a call.
+    /// Other clients change it all the time, or the server refuses a call.
     pub async fn remove_schedule(&self, name: &ScheduleName) -> Result<bool, Error> {
         for _ in 0..TRIES {
             let Some(there) = self.read_schedule(name).await? else {
@@ -145,7 +145,7 @@ impl Broker {
         Err(busy(name))
     }
 
-    /// Decides slots of a schedule that are due before it becomes another.
+    /// Decides due slots of a schedule before it changes.
     async fn decide_first(&self, old: &Scheduled, now: u64) -> Result<(), Error> {
         let before = old.position;
         self.tick_one(old, now).await?;
@@ -161,7 +161,7 @@ impl Broker {
         }
     }
 
-    /// Writes fields of a schedule that is as it was read. Whether it still was.
+    /// Writes fields of a schedule, if it is unchanged. Returns whether it was.
     async fn write(
         &self,
         name: &ScheduleName,
@@ -191,7 +191,8 @@ impl Broker {
     }
 }
 
-/// Up to when slots count as decided in a schedule that changes now: a clock that went back brings none again.
+/// Returns the time up to which slots count as decided in a schedule that changes now. A clock that went back must
+/// not repeat slots.
 fn decided(now: u64, there: Option<&Scheduled>) -> u64 {
     now.max(there.and_then(|there| there.position).unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! Schedules as they lie there.
+//! Stored schedules.
 
 use std::collections::HashMap;
 
@@ -8,33 +8,33 @@ use meshwork_model::schedule::{Schedule, Unreadable};
 use crate::verb::{Fields, text};
 use crate::{Broker, Error};
 
-/// How many names one page of the list asks for.
+/// Number of names in a page.
 const PAGE: usize = 100;
 
-/// A schedule and how far it is. All times are in milliseconds since 1970.
+/// A schedule and its state. All times are in milliseconds since 1970.
 #[derive(Debug, Clone)]
 pub struct Scheduled {
     /// Its name.
     pub name: ScheduleName,
-    /// What it is, or why that cannot be read.
+    /// The schedule, or the reason why it cannot be read.
     pub schedule: Result<Schedule, Unreadable>,
-    /// When it is due; none while it rests, and after its last slot.
+    /// Next slot; `None` while it is paused, and after its last slot.
     pub next: Option<u64>,
-    /// The last slot that was decided.
+    /// Last decided slot.
     pub position: Option<u64>,
-    /// Whether it rests.
+    /// True if it is paused.
     pub paused: bool,
-    /// The job of the last slot that ran, or the one that it was asked to run since.
+    /// Job of the last slot that ran, or of a later manual run.
     pub last: Option<JobId>,
-    /// How many jobs it has started.
+    /// Number of jobs that it has enqueued.
     pub runs: u64,
-    /// How many slots were left out since the last job had not ended.
+    /// Number of slots that were skipped because the previous job had not ended.
     pub skipped: u64,
-    /// Why its last slot could not be decided.
+    /// Reason why its last slot could not be decided.
     pub trouble: Option<String>,
-    /// When it was first stored, in ISO 8601.
+    /// Time of creation, in ISO 8601.
     pub created_at: String,
-    /// When it was last changed, in ISO 8601.
+    /// Time of the last change, in ISO 8601.
     pub updated_at: String,
     pub(in crate::verb) version: String,
     pub(super) position_text: String,
@@ -43,14 +43,14 @@ pub struct Scheduled {
 /// A page of all schedules, in no order.
 #[derive(Debug, Clone, Default)]
 pub struct SchedulePage {
-    /// These.
+    /// The schedules.
     pub schedules: Vec<Scheduled>,
-    /// Where the next page begins; 0 after the last one.
+    /// Cursor of the next page; 0 after the last one.
     pub next: u64,
 }
 
 impl Scheduled {
-    /// The position as it is written.
+    /// Returns the position as stored.
     pub(in crate::verb) fn position_text(&self) -> &str {
         &self.position_text
     }
@@ -64,7 +64,7 @@ impl Scheduled {
         let number = |text: Option<String>| text.and_then(|text| text.parse().ok());
         Self {
             schedule,
-            // Infinity is no time.
+            // Infinity means never.
             next: next.filter(|next| next.is_finite()).map(|next| next as u64),
             position: position_text.parse().ok(),
             paused: word("paused").is_some(),
@@ -82,19 +82,19 @@ impl Scheduled {
 }
 
 impl Broker {
-    /// A schedule, if it is there.
+    /// Returns a schedule, if it exists.
     ///
     /// # Errors
-    /// If the server does not take the call.
+    /// The server refuses the call.
     pub async fn read_schedule(&self, name: &ScheduleName) -> Result<Option<Scheduled>, Error> {
         let read = self.read_schedules(vec![name.clone()]).await?;
         Ok(read.into_iter().next())
     }
 
-    /// A page of all schedules, in no order; begin at 0, go on at `next` until it is 0.
+    /// Returns a page of all schedules, in no order. Begin at 0 and continue with `next` until it is 0.
     ///
     /// # Errors
-    /// If the server does not take a call.
+    /// The server refuses a call.
     pub async fn schedules(&self, from: u64) -> Result<SchedulePage, Error> {
         let scan = redis::cmd("ZSCAN")
             .arg(self.keys.schedules())
@@ -103,19 +103,19 @@ impl Broker {
             .arg(PAGE)
             .to_owned();
         let (next, found): (u64, Vec<(Vec<u8>, f64)>) = self.ask("schedules", &scan).await?;
-        // What somebody else put there has no name of ours.
+        // Invalid names of other programs are skipped.
         let names = found.into_iter().map(|(name, _)| text(name).parse().ok());
         let schedules = self.read_schedules(names.flatten().collect()).await?;
         Ok(SchedulePage { schedules, next })
     }
 
-    /// Those of them that are there.
+    /// Returns those of the schedules that exist.
     async fn read_schedules(&self, names: Vec<ScheduleName>) -> Result<Vec<Scheduled>, Error> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
         let mut pipe = redis::pipe();
-        // A key of ours that somebody else uses for something else.
+        // A key may have another type, if other programs use it.
         pipe.ignore_errors();
         for name in &names {
             pipe.cmd("HGETALL").arg(self.keys.schedule(name));

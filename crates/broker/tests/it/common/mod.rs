@@ -1,5 +1,5 @@
-//! What the tests of several servers have in common: one type of job, and calls that are repeated while
-//! their error may pass. How servers are started is in the test kit.
+//! Shared helpers for tests of several servers: one type of job, and calls that are repeated after temporary errors.
+//! The test kit starts the servers.
 
 use std::time::Duration;
 
