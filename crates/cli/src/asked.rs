@@ -52,9 +52,9 @@ pub(crate) struct Asked {
         allow_hyphen_values = true
     )]
     pub(crate) priority: Priority,
-    /// Not before this job has ended; may be given several times
-    #[arg(long, value_name = "ID", value_parser = value::job_id)]
-    pub(crate) depends_on: Vec<JobId>,
+    /// Not before this job has ended; may be given several times. The script finds its result by the id, or by NAME
+    #[arg(long, value_name = "[NAME=]ID", value_parser = value::prerequisite)]
+    pub(crate) depends_on: Vec<(Option<String>, JobId)>,
     /// What it means when a job that it depends on does not finish: fail, or continue
     #[arg(
         long,
@@ -147,8 +147,8 @@ impl Asked {
             .on_failure(self.on_failure)
             .concurrent(!self.exclusive)
             .env(self.env.iter().cloned().collect());
-        for id in &self.depends_on {
-            request = request.depends_on(id.clone());
+        for of in &self.depends_on {
+            request = after(request, of.clone());
         }
         if let Some(timeout) = self.prerequisite_timeout {
             request = request.prerequisite_timeout(timeout);
@@ -173,7 +173,7 @@ impl Asked {
 
     /// Takes the jobs that it waits for as those of a context.
     pub(crate) fn enter(&mut self, scope: &Scope) {
-        for id in &mut self.depends_on {
+        for (_, id) in &mut self.depends_on {
             *id = scope.awaited(id);
         }
     }
@@ -185,5 +185,13 @@ impl Asked {
             request.check_syntax().await?;
         }
         Ok(request)
+    }
+}
+
+/// The job, to be run after another one.
+pub(crate) fn after(request: JobRequest, (name, id): (Option<String>, JobId)) -> JobRequest {
+    match name {
+        Some(name) => request.depends_on_as(name, id),
+        None => request.depends_on(id),
     }
 }

@@ -136,6 +136,20 @@ pub(crate) fn status_of(job: &Job) -> &str {
     }
 }
 
+/// The prerequisites, each with the names of its result.
+fn depends_on(job: &Job) -> String {
+    let each = |id: &String| {
+        let names = job.input_names.iter().filter(|(_, of)| *of == id);
+        let names: String = names.map(|(name, _)| format!("{name}=")).collect();
+        names + id.as_str()
+    };
+    job.depends_on
+        .iter()
+        .map(each)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
 /// A line of what people read about a job.
 pub(crate) fn line(name: &str, value: &str, out: &mut Out) -> Result<(), OutError> {
     out.line(format_args!("{name:12} {}", crate::out::printable(value)))
@@ -173,7 +187,7 @@ pub(crate) fn describe(job: &Job, out: &mut Out) -> Result<(), OutError> {
         ("unique for", window.as_deref()),
         ("not before", about.run_at.as_deref()),
         ("exclusive", (!about.concurrent).then_some("yes")),
-        ("depends on", Some(job.depends_on.join(", ").as_str())),
+        ("depends on", Some(depends_on(job).as_str())),
         ("on failure", job.on_failure.as_deref()),
         ("dependents", Some(job.dependents.join(", ").as_str())),
         ("batch", job.batch.as_deref()),

@@ -8,7 +8,7 @@ use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use meshwork::context::Serves;
-use meshwork::model::job::{Until, limits};
+use meshwork::model::job::{Until, is_input_name, limits};
 use meshwork::model::keys::context::{ContextId, InvalidId, JobKey};
 use meshwork::model::name::{JobId, NameError, ScriptType};
 use meshwork::model::route::Fallback;
@@ -303,6 +303,15 @@ pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
         return Err("a job's id is not empty".to_owned());
     }
     Ok(JobId::foreign(text.to_owned()))
+}
+
+/// The id of a job to wait for, or `NAME=ID` with a name for its result.
+pub(crate) fn prerequisite(text: &str) -> Result<(Option<String>, JobId), String> {
+    let named = text.split_once('=').filter(|(name, _)| is_input_name(name));
+    match named {
+        Some((name, id)) => Ok((Some(name.to_owned()), job_id(id)?)),
+        None => Ok((None, job_id(text)?)),
+    }
 }
 
 /// `TYPE=COMMAND`, of a type that comes without a runtime.

@@ -131,6 +131,15 @@ fn output_of(value: Vec<u8>) -> Option<Vec<u8>> {
     }
 }
 
+/// Returns the output from the value of a record's field.
+#[must_use]
+pub fn read_output(keys: &Hero, value: Vec<u8>) -> Option<Vec<u8>> {
+    match keys.context() {
+        Some(_) => output_of(value),
+        None => Some(value),
+    }
+}
+
 /// Returns the output of a run as stored in the record. In a context it is a map of texts, and a plain value is the
 /// item `result`.
 #[must_use]
@@ -219,6 +228,27 @@ pub fn options(keys: &Hero, job: &NewJob) -> Vec<(&'static str, Vec<u8>)> {
     }
     let among_values = [field::ENV_VARS, field::PREREQUISITES, field::DEPENDENCIES];
     options.retain(|(name, _)| !among_values.contains(name));
+    if !job.input_names.is_empty() {
+        let keys = job
+            .prerequisites()
+            .into_iter()
+            .zip(prerequisites(keys, job));
+        let keys: Vec<_> = keys.collect();
+        let key = |id| {
+            keys.iter()
+                .find(|(of, _)| *of == id)
+                .map(|(_, key)| key.as_str())
+        };
+        let names = job.input_names.iter();
+        let names: Map<String, Value> = names
+            .filter_map(|(name, id)| Some((name.clone(), key(id)?.into())))
+            .collect();
+        options.retain(|(name, _)| *name != field::INPUT_NAMES);
+        options.push((
+            field::INPUT_NAMES,
+            Value::Object(names).to_string().into_bytes(),
+        ));
+    }
     if !job.concurrent {
         options.push((field::CONCURRENT, b"false".to_vec()));
     }

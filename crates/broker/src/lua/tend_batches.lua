@@ -29,7 +29,7 @@ local function tend(batch)
   local has = tools.state(batch)
   if not has.total or has.ended then
     redis.call('ZREM', BATCHES_OPEN, batch)
-    if not has.total then redis.call('DEL', MEMBERS .. batch) end
+    if not has.total then redis.call('DEL', MEMBERS .. batch, JOINED .. batch) end
     return 1
   end
   local open_until = tonumber(has.open_until or '') or 0
@@ -52,7 +52,7 @@ local old = redis.call('ZRANGEBYSCORE', BATCHES_ENDED, '-inf', int(now - tonumbe
 local over = redis.call('ZCARD', BATCHES_ENDED) - tonumber(ARGV[4])
 if over > #old then old = redis.call('ZRANGE', BATCHES_ENDED, 0, math.min(most, over) - 1) end
 for _, batch in ipairs(old) do
-  redis.call('DEL', BATCHES .. batch, MEMBERS .. batch)
+  redis.call('DEL', BATCHES .. batch, MEMBERS .. batch, JOINED .. batch)
   redis.call('ZREM', BATCHES_ENDED, batch)
 end
 met = met + #old

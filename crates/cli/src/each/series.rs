@@ -54,8 +54,11 @@ pub(super) fn digest(script: &Script, asked: &Asked, inputs: &[Input]) -> String
     hash.part(format!("{:?} {}", asked.timeout, asked.retries));
     let (priority, alone) = (asked.priority, asked.exclusive);
     hash.part(format!("{:?} {priority} {alone}", asked.backoff));
-    for id in &asked.depends_on {
+    for (name, id) in &asked.depends_on {
         hash.part(id.as_str());
+        if let Some(name) = name {
+            hash.part(format!("{name}="));
+        }
     }
     hash.part(asked.on_failure.as_str());
     if let Some(timeout) = asked.prerequisite_timeout {
@@ -175,7 +178,7 @@ mod tests {
             ..asked(&[])
         };
         let later = Asked {
-            depends_on: vec!["j".parse().unwrap()],
+            depends_on: vec![(None, "j".parse().unwrap())],
             ..asked(&[])
         };
         for other in [

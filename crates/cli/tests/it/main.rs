@@ -33,6 +33,7 @@ mod full_disk;
 mod gateway;
 mod gateway_hostile;
 mod input;
+mod inputs;
 mod job;
 mod limits;
 mod metrics;

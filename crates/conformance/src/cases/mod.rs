@@ -44,6 +44,7 @@ mod heavy_batches;
 mod heavy_keys;
 mod heavy_schedules;
 mod heavy_waits;
+mod inputs;
 mod inspect;
 mod keys;
 mod lifecycle;
@@ -184,6 +185,7 @@ pub const GROUPS: &[Group] = &[
     group("batches", batches::CASES),
     group("batch_ends", batch_ends::CASES),
     group("batch_lists", batch_lists::CASES),
+    group("inputs", inputs::CASES),
     group("dependents", dependents::CASES),
     group("foreign_waits", foreign_waits::CASES),
     group("dead", dead::CASES),

@@ -113,6 +113,15 @@ impl JobRequest {
         self
     }
 
+    /// The same of a job whose result the runs find under `name`: `inputs["name"]` in Python, `INPUTS.name` in Rhai,
+    /// [`Context::inputs`](crate::runner::Context::inputs) in Rust. By the id they find each. Names are 1 to 64 letters, digits,
+    /// `_`, `-` or `.`; results are handed over up to 16 MiB in all.
+    #[must_use]
+    pub fn depends_on_as(mut self, name: impl Into<String>, id: JobId) -> Self {
+        self.job.input_names.insert(name.into(), id.clone());
+        self.depends_on(id)
+    }
+
     /// How long it waits for the jobs that it depends on, in whole seconds rounded up: 1 s to 7 days. Then it ends in
     /// error. Default: no bound. Its timeout bounds a run, and does not begin before that.
     #[must_use]

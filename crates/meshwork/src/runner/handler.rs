@@ -20,7 +20,7 @@ use tracing::Instrument;
 
 use super::log::{LogSink, LogWriter, Stream};
 use super::submit::{SubmitError, Submitter, submit};
-use super::{Run, Runner, StopReason};
+use super::{Inputs, Run, Runner, StopReason};
 use crate::Batch;
 
 /// How long a handler may go on after [`Context::stop`] when its job is this worker's no more: enough to drop
@@ -47,6 +47,8 @@ pub struct Context {
     pub stop: CancellationToken,
     /// The trace that the run belongs to: what to hand on to services that it calls.
     pub trace: Option<TraceContext>,
+    /// The results of the jobs that it depends on, or of a batch's jobs in its callback.
+    pub inputs: Inputs,
     /// The batch that the job belongs to. While it runs it may add jobs to it, also when it is sealed.
     pub batch: Option<Batch>,
     /// How the batch stood whose callback the job is, when it was queued.
@@ -222,6 +224,7 @@ fn context(run: &Run, stdout: &Arc<Mutex<LogWriter>>, told: &CancellationToken) 
         input: job.input.as_deref().map(Arc::from),
         stop: told.clone(),
         trace: run.trace.clone(),
+        inputs: run.inputs.clone(),
         batch: run.batch.clone(),
         batch_end: job.callback.is_some().then(|| batch_end(job)).flatten(),
         submitter: run.submitter.clone(),

@@ -3,6 +3,7 @@
 
 mod check;
 mod handler;
+mod inputs;
 pub mod log;
 mod many;
 mod process;
@@ -29,6 +30,7 @@ use tokio::time::Instant;
 use crate::Batch;
 pub use check::{Place, ScriptError, check};
 pub use handler::{Call, Context, Handler, handler};
+pub use inputs::{InputError, Inputs};
 use log::LogSink;
 pub use many::{Announced, Calls, GroupHandler, Many, group_handler};
 pub use program::{InterpreterError, interpreter};
@@ -113,6 +115,8 @@ pub struct Run {
     pub trace: Option<TraceContext>,
     /// What [`Runner::announce`] gave for it.
     pub(crate) announced: Option<Announced>,
+    /// The results of the jobs that it has waited for.
+    pub inputs: Inputs,
     /// The batch that the job belongs to; what is added through it is added by this run.
     pub batch: Option<Batch>,
     /// With what it submits children; none where it is no job of ours.
@@ -133,6 +137,7 @@ impl Run {
             log,
             trace,
             announced: None,
+            inputs: Inputs::default(),
             batch: None,
             submitter: None,
         }

@@ -164,10 +164,11 @@ async fn execute(
         );
         return Err(Failure::new(FailureKind::Permanent, message));
     };
-    let (script, record) = (job.script, Arc::clone(&run.job));
+    let (script, record, inputs) = (job.script, Arc::clone(&run.job), run.inputs.clone());
     let laid_out = process::blocking(move || {
         let script = script.as_deref().map(|script| (file.as_str(), script));
-        let folder = Folder::with(script)?;
+        let mut folder = Folder::with(script)?;
+        folder.lay_out(&inputs)?;
         let path = folder.work().join(&file);
         Ok((folder, path, process::stdin(record.input.as_deref())?))
     });

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
+use super::Inputs;
+
 /// What the names of these folders begin with.
 const PREFIX: &str = "meshwork-";
 /// The file that is locked as long as the worker of the run lives.
@@ -23,6 +25,7 @@ pub(super) struct Folder {
     work: PathBuf,
     outcome: PathBuf,
     progress: PathBuf,
+    inputs: Option<PathBuf>,
     /// Held, not used.
     _lock: File,
 }
@@ -50,6 +53,7 @@ impl Folder {
             work,
             outcome,
             progress,
+            inputs: None,
             _lock: file,
         })
     }
@@ -58,6 +62,21 @@ impl Folder {
     pub(super) fn root(&self) -> &Path {
         // The folder in which the script runs is made in it.
         self.work.parent().unwrap_or(&self.work)
+    }
+
+    /// Lays out the results of other jobs.
+    pub(super) fn lay_out(&mut self, inputs: &Inputs) -> io::Result<()> {
+        if !inputs.is_empty() {
+            let path = self.root().join("inputs.json");
+            fs::write(&path, inputs.file())?;
+            self.inputs = Some(path);
+        }
+        Ok(())
+    }
+
+    /// The file with the results of other jobs.
+    pub(super) fn inputs(&self) -> Option<&Path> {
+        self.inputs.as_deref()
     }
 
     /// Where the script runs; also its home and its place for temporary files.

@@ -70,6 +70,7 @@ async fn run<P: Protocol>(
     run.announced = reserved;
     run.submitter = prepared.submitter;
     run.batch = prepared.batch;
+    run.inputs = prepared.inputs;
     let log = run.log.clone();
     let written = log_file.map(|file| tokio::spawn(file.keep(log.drain(logfile::CAPACITY))));
     let bounded = bounded(&*prepared.runner, run);

@@ -19,7 +19,7 @@ use super::in_flight::InFlight;
 use super::task::Completion;
 use crate::Batch;
 use crate::failure::Reason;
-use crate::runner::{Runner, Submitter};
+use crate::runner::{Inputs, Runner, Submitter};
 
 /// The queues that a worker takes from.
 pub(crate) trait Queues: Send + Sync + 'static {
@@ -46,6 +46,8 @@ pub(crate) struct Prepared {
     pub(crate) job: Arc<Job>,
     /// The longest run.
     pub(crate) timeout: Duration,
+    /// The results of the jobs that it has waited for.
+    pub(crate) inputs: Inputs,
     /// Submits the children of the run.
     pub(crate) submitter: Option<Submitter>,
     /// The batch of the job.

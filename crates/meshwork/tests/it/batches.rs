@@ -78,7 +78,7 @@ async fn jobs_add_to_their_own_batch(client: Client) {
     worker.stop().await;
 }
 
-/// What is refused names the batch; what is said again changes nothing.
+/// A refusal names the batch; a repeated call changes nothing.
 async fn what_a_batch_does_not_take(client: Client) {
     let nowhere = client.batch_of("nowhere".parse().unwrap());
     let added = nowhere.add([request("grow", &1)]).await;

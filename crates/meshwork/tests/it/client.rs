@@ -15,7 +15,7 @@ use meshwork_test_servers::servers::RealServer;
 
 /// Long enough for a busy machine, short enough to be told of a hang.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What nobody waits for in vain.
+/// Waits that end at once.
 const MOMENT: Duration = Duration::from_millis(50);
 
 crate::engines::on_each_engine! {

@@ -107,7 +107,7 @@ async fn a_server_that_dies_and_loads_for_a_while() {
     worker.stop().await;
 }
 
-/// What waits is run and what runs is finished on a server that takes nothing new.
+/// Waiting jobs are run and running ones finished on a server that takes nothing new.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_whose_memory_has_run_out() {
     let Some(server) = RealServer::redis().start() else {

@@ -109,6 +109,8 @@ pub mod field {
     pub const SEEN: &str = "mw_seen";
     /// Own: registration key of the target worker, a blank, and the queue to use if that worker is not alive.
     pub const FALLBACK: &str = "mw_fallback";
+    /// Own: JSON object of the names of prerequisites' results, each with the id of its job.
+    pub const INPUT_NAMES: &str = "mw_input_names";
     /// Own: reason of a cancellation.
     pub const STOP: &str = "mw_stop";
     /// Own: reason of a dead letter.

@@ -43,3 +43,9 @@ pub const MAX_VERDICT_DELAY: Duration = Duration::from_secs(MAX_TIMEOUT);
 pub const MAX_SNOOZES: u32 = 1000;
 /// Greatest time from a job's first snooze to the end of its last one: 7 days.
 pub const MAX_SNOOZED: Duration = MAX_VERDICT_DELAY;
+/// The most bytes of the results of prerequisites that one run is handed, in all: as much as its own input.
+pub const MAX_INPUTS: usize = MAX_INPUT;
+/// The most results of a batch's jobs that its callback is handed, as many as a job may have prerequisites.
+pub const MAX_BATCH_INPUTS: usize = MAX_PREREQUISITES;
+/// The most bytes of the name of a prerequisite's result.
+pub const MAX_INPUT_NAME: usize = 64;

@@ -8,6 +8,7 @@ pub mod limits;
 mod log_path;
 mod membership;
 mod new;
+mod prerequisite;
 mod record;
 mod wish;
 
@@ -15,7 +16,8 @@ pub use child::{ChildDigest, InvalidChild, NewChild, child_id};
 pub use fields::field;
 pub use log_path::log_path_fault;
 pub use membership::Membership;
-pub use new::{Invalid, NewJob, OnFailure, UnknownOnFailure};
+pub use new::{Invalid, NewJob};
+pub use prerequisite::{OnFailure, UnknownOnFailure, is_input_name};
 pub use record::{Job, text};
 pub(crate) use wish::name_fault;
 pub use wish::{OnDuplicate, Unique, UnknownPolicy, Until, When};

@@ -1,5 +1,8 @@
 //! A job as a client submits it, checked before anything is written.
 
+use std::collections::BTreeMap;
+
+use super::prerequisite::{OnFailure, is_input_name};
 use super::wish::{self, Unique, When};
 use super::{Membership, field, limits, log_path_fault};
 use crate::name::JobId;
@@ -37,6 +40,8 @@ pub struct NewJob {
     pub reply: bool,
     /// Jobs that must finish first (Hero: `prerequisites`, `dependencies`). They must exist.
     pub depends_on: Vec<JobId>,
+    /// Names of the results of some of [`Self::depends_on`], for the runs.
+    pub input_names: BTreeMap<String, JobId>,
     /// Rule for the case that one of them fails.
     pub on_failure: OnFailure,
     /// Time that the job waits for them, in seconds, from 1 to [`limits::MAX_TIMEOUT`]; after that it fails. Default:
@@ -56,43 +61,6 @@ pub struct NewJob {
     pub trace: Option<TraceContext>,
     /// Batch of the job.
     pub batch: Option<Membership>,
-}
-
-/// Rule for the failure of a prerequisite.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum OnFailure {
-    /// The job fails at once.
-    #[default]
-    Fail,
-    /// The job runs anyway.
-    Continue,
-}
-
-impl OnFailure {
-    /// The word in the record.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Fail => "fail",
-            Self::Continue => "continue",
-        }
-    }
-}
-
-/// An unknown word for such a rule.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not known: fail or continue")]
-pub struct UnknownOnFailure(String);
-
-impl std::str::FromStr for OnFailure {
-    type Err = UnknownOnFailure;
-
-    fn from_str(text: &str) -> Result<Self, UnknownOnFailure> {
-        [Self::Fail, Self::Continue]
-            .into_iter()
-            .find(|word| word.as_str() == text)
-            .ok_or_else(|| UnknownOnFailure(text.to_owned()))
-    }
 }
 
 /// The reason why a job was refused. Nothing was written.
@@ -159,6 +127,27 @@ pub enum Invalid {
         /// The number of prerequisites.
         count: usize,
     },
+    /// A name that no result can have.
+    #[error(
+        "job {id}: {name:?} cannot be the name of a prerequisite's result: give 1 to {max} letters, digits, `_`, `-` or `.`",
+        max = limits::MAX_INPUT_NAME
+    )]
+    InputName {
+        /// The job.
+        id: JobId,
+        /// The name.
+        name: String,
+    },
+    /// A name for the result of a job that is no prerequisite.
+    #[error("job {id}: the name {name} is for job {of}, which is none of its prerequisites")]
+    InputOf {
+        /// The job.
+        id: JobId,
+        /// The name.
+        name: String,
+        /// The other job.
+        of: JobId,
+    },
     /// The job is its own prerequisite.
     #[error("job {id} cannot be its own prerequisite")]
     OwnPrerequisite {
@@ -223,6 +212,7 @@ impl NewJob {
             log_path: None,
             reply: false,
             depends_on: Vec::new(),
+            input_names: BTreeMap::new(),
             on_failure: OnFailure::Fail,
             prerequisite_timeout: None,
             fallback: None,
@@ -331,6 +321,7 @@ impl NewJob {
         if self.depends_on.contains(&self.id) {
             return Err(Invalid::OwnPrerequisite { id: id() });
         }
+        self.check_names()?;
         if self.fallback.is_some() && self.route.instance.is_none() {
             return Err(Invalid::Fallback { id: id() });
         }
@@ -342,6 +333,22 @@ impl NewJob {
             Some(ms) if ms > limits::MAX_BACKOFF_MS => Err(Invalid::Backoff { id: id(), ms }),
             _ => Ok(()),
         }
+    }
+
+    /// Checks the names of results.
+    fn check_names(&self) -> Result<(), Invalid> {
+        for (name, of) in &self.input_names {
+            let id = self.id.clone();
+            if !is_input_name(name) {
+                let name = name.clone();
+                return Err(Invalid::InputName { id, name });
+            }
+            if !self.depends_on.contains(of) {
+                let (name, of) = (name.clone(), of.clone());
+                return Err(Invalid::InputOf { id, name, of });
+            }
+        }
+        Ok(())
     }
 
     /// Returns the ids in [`Self::depends_on`], each once.
@@ -406,6 +413,14 @@ impl NewJob {
             let json = serde_json::Value::from(ids).to_string();
             fields.push((field::PREREQUISITES, json.clone().into()));
             fields.push((field::DEPENDENCIES, json.into()));
+        }
+        if !self.input_names.is_empty() {
+            let names = self.input_names.iter();
+            let names: serde_json::Map<_, _> = names
+                .map(|(name, id)| (name.clone(), id.as_str().into()))
+                .collect();
+            let json = serde_json::Value::from(names).to_string();
+            fields.push((field::INPUT_NAMES, json.into()));
         }
         self.push_wishes(&mut fields);
         fields

@@ -77,6 +77,8 @@ pub struct Job {
     pub queue: Option<String>,
     /// Jobs that must finish first, by any of the fields' names, each once.
     pub depends_on: Vec<String>,
+    /// Names of the results of some of them, each with its job.
+    pub input_names: BTreeMap<String, String>,
     /// Jobs that wait for this one.
     pub dependents: Vec<String>,
     /// `high` or `low`, if the record has it.
@@ -279,6 +281,9 @@ impl Job {
         match name.as_str() {
             field::PARENT => self.parent = some_text(value),
             field::DEPTH => self.depth = number(value).unwrap_or_default(),
+            field::INPUT_NAMES => {
+                self.input_names = serde_json::from_slice(&value).unwrap_or_default();
+            }
             field::CHILDREN => self.children = number(value).unwrap_or_default(),
             field::CALLS => {
                 let highest: u32 = number(value).unwrap_or_default();

@@ -1,6 +1,7 @@
 --- @include ending
 -- Adding jobs to a batch: while it is open; for its own running jobs, until it has ended.
 local MOST_MEMBERS = 1000000 -- jobs of one batch: a scan of all takes minutes
+local MOST_LISTED = 1000 -- jobs whose results a callback receives
 local joining = {}
 
 -- Returns true if a running job of the batch enqueues the new job: the batch cannot end meanwhile.
@@ -25,11 +26,19 @@ local function batch_refuses(o, now)
   return type(members) ~= 'number' and members or nil
 end
 
+-- Lists the first jobs of a batch, for its callbacks.
+local function list_joined(batch, ids)
+  local key = JOINED .. batch
+  local room = MOST_LISTED - (tonumber(redis.pcall('LLEN', key)) or MOST_LISTED)
+  if room > 0 then redis.pcall('RPUSH', key, unpack(ids, 1, math.min(#ids, room))) end
+end
+
 -- Adds the jobs that joined batches in this call.
 local function join_all()
   for batch, has in pairs(joining) do
     if #has.ids > 0 then
       redis.call('SADD', MEMBERS .. batch, unpack(has.ids))
+      list_joined(batch, has.ids)
       redis.call('HINCRBY', BATCHES .. batch, 'total', #has.ids)
       redis.call('HSET', BATCHES .. batch, 'open_until', int(has.now + tonumber(has.open_for)))
     end

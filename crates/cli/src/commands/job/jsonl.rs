@@ -12,7 +12,7 @@ use meshwork::{Client, Enqueued, JobRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::asked::{Asked, Given};
+use crate::asked::{Asked, Given, after};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -350,7 +350,7 @@ impl All {
             request = request.backoff(value::backoff(&seconds.to_string())?);
         }
         for id in &line.depends_on {
-            request = request.depends_on(parse(id)?);
+            request = after(request, value::prerequisite(id)?);
         }
         if let Some(seconds) = line.prerequisite_timeout {
             request = request.prerequisite_timeout(Duration::from_secs(seconds));

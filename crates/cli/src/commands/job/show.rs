@@ -1,5 +1,7 @@
 //! `meshwork job show`.
 
+use std::collections::BTreeMap;
+
 use meshwork::model::job::Job;
 use meshwork::model::name::JobId;
 use meshwork::model::state::Status;
@@ -35,6 +37,8 @@ struct Line<'a> {
     script: String,
     input: Option<String>,
     depends_on: &'a [String],
+    /// Names of the results of some of them, with their jobs.
+    input_names: &'a BTreeMap<String, String>,
     on_failure: Option<&'a str>,
     waits_for: &'a [Awaited],
     dependents: &'a [String],
@@ -73,6 +77,7 @@ impl Show {
                 script: shown(&job, &job.script),
                 input: job.input.as_deref().map(|input| shown(&job, input)),
                 depends_on: &job.depends_on,
+                input_names: &job.input_names,
                 on_failure: job.on_failure.as_deref(),
                 waits_for: &waits_for,
                 dependents: &job.dependents,

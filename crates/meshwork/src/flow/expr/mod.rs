@@ -19,6 +19,7 @@ use meshwork_model::flow::{Position, Text};
 use rhai::{Dynamic, EvalAltResult, Scope};
 use serde_json::{Map, Value, json};
 
+use crate::runner::rhai::value::{MAX_NESTED, dynamic};
 pub use check::{Fault, check, output_names};
 use engine::Marked;
 pub use template::{fill, fill_text};
@@ -222,13 +223,8 @@ fn described(marked: &Marked, text: &str, error: &EvalAltResult) -> String {
 fn scope(text: &str, facts: &Facts<'_>) -> Result<Scope<'static>, String> {
     let mut scope = Scope::new();
     let mut put = |name: String, value: &Value, shown: &str| {
-        let too_deep = || {
-            format!(
-                "{shown} is nested more than {} levels deep",
-                value::MAX_DEPTH
-            )
-        };
-        let value = value::dynamic(value, 0).ok_or_else(too_deep)?;
+        let too_deep = || format!("{shown} is nested more than {} levels deep", MAX_NESTED);
+        let value = dynamic(value, 0).ok_or_else(too_deep)?;
         scope.push_constant_dynamic(name, value);
         Ok::<(), String>(())
     };

@@ -1,13 +1,10 @@
 //! Values of expressions: from the output of a job, and to JSON.
 
-use rhai::{Array, Dynamic, Map};
+use rhai::Dynamic;
 use serde_json::Value;
 
 use super::MAX_VALUE;
 use crate::runner::rhai::value::{OutputError, json_text};
-
-/// The deepest nesting of a value.
-pub(super) const MAX_DEPTH: usize = 64;
 
 /// The value of a job's output: JSON if it is JSON, else the text. A whole number that does not fit into 64 bits becomes
 /// a text with all its digits, so that no expression calculates with another number.
@@ -61,32 +58,6 @@ fn exact(json: &str) -> std::borrow::Cow<'_, str> {
     }
     out.push_str(&json[copied..]);
     out.into()
-}
-
-/// A value for an expression. None: nested deeper than [`MAX_DEPTH`].
-pub(super) fn dynamic(value: &Value, depth: usize) -> Option<Dynamic> {
-    if depth > MAX_DEPTH {
-        return None;
-    }
-    Some(match value {
-        Value::Null => Dynamic::UNIT,
-        Value::Bool(truth) => (*truth).into(),
-        Value::Number(number) => match number.as_i64() {
-            Some(number) => number.into(),
-            None => number.as_f64()?.into(),
-        },
-        Value::String(text) => text.clone().into(),
-        Value::Array(items) => {
-            let items = items.iter().map(|item| dynamic(item, depth + 1));
-            items.collect::<Option<Array>>()?.into()
-        }
-        Value::Object(entries) => {
-            let entry = |(name, value): (&String, &Value)| {
-                Some((name.as_str().into(), dynamic(value, depth + 1)?))
-            };
-            entries.iter().map(entry).collect::<Option<Map>>()?.into()
-        }
-    })
 }
 
 /// The reason why the value of an expression cannot be used.

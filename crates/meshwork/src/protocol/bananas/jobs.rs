@@ -23,7 +23,7 @@ use tracing::Span;
 use super::state::BananasProtocol;
 use super::{Foreign, left, maintenance};
 use crate::protocol::handlers::Entry;
-use crate::runner::Runner;
+use crate::runner::{Inputs, Runner};
 use crate::span::Subject;
 use crate::worker::exchange::{Completed, Exchanged, FetchRequest, Fetched};
 use crate::worker::in_flight::InFlight;
@@ -261,6 +261,7 @@ impl Protocol for BananasProtocol {
             runner: Arc::clone(&entry.runner),
             job: Arc::new(job),
             timeout: config.timeout,
+            inputs: Inputs::default(),
             submitter: None,
             batch: None,
         }))

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::{
-    BlockingConn, Broker, Claim, Claimed, Error, Feeds, Finished, Line, Listener, Logged, Outages,
-    Released, Renewal, Taken, finish,
+    Backoff, BlockingConn, Broker, Claim, Claimed, Error, Feeds, Finished, Line, Listener, Logged,
+    Outages, Released, Renewal, Taken, finish,
 };
+use meshwork_model::job::Job;
 use meshwork_model::keys::hero::QueueParts;
 use meshwork_model::name::BatchId;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
@@ -16,6 +17,7 @@ use meshwork_model::route::Priority;
 use meshwork_model::time::parse_iso;
 use meshwork_model::trace::TraceContext;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tracing::Span;
 
 use super::control_poll::poll_control;
@@ -24,7 +26,7 @@ use super::registry::reclaim_dead;
 use super::state::HeroProtocol;
 use super::subscription::{Lists, Turn as ClaimOrder, base_of};
 use crate::Batch;
-use crate::runner::{self, Runner, Submitter};
+use crate::runner::{self, Inputs, Runner, Submitter};
 use crate::span;
 use crate::worker::exchange::{Completed, Exchanged, FetchRequest, Fetched};
 use crate::worker::in_flight::InFlight;
@@ -77,6 +79,34 @@ impl HeroProtocol {
         }
         let exchanged = self.broker.exchange(results, claim).await?;
         Ok((exchanged.finished, exchanged.taken))
+    }
+}
+
+/// The results of the jobs that a job has waited for. While the server is away the call is repeated, for as long as a run
+/// of the job may take.
+async fn inputs(broker: &Broker, job: &Job) -> Result<Inputs, Failure> {
+    if job.depends_on.is_empty() && job.callback.is_none() {
+        return Ok(Inputs::default());
+    }
+    let (until, mut backoff) = (
+        Instant::now() + Duration::from_secs(job.timeout),
+        Backoff::new(),
+    );
+    loop {
+        match broker.inputs(job).await {
+            Ok(inputs) => {
+                broker.outages().succeeded("inputs");
+                return Ok(Inputs::new(job, inputs));
+            }
+            Err(error) if error.is_temporary() && Instant::now() < until => {
+                broker.outages().failed("inputs", &error);
+                backoff.wait().await;
+            }
+            Err(error) => {
+                let message = format!("the results of its prerequisites cannot be read: {error}");
+                return Err(Failure::new(FailureKind::Script, message));
+            }
+        }
     }
 }
 
@@ -217,6 +247,10 @@ impl Protocol for HeroProtocol {
             let failure = Failure::new(FailureKind::Permanent, message);
             return Step::End(Report::failed(failure));
         };
+        let inputs = match inputs(&self.broker, job).await {
+            Ok(inputs) => inputs,
+            Err(failure) => return Step::End(Report::failed(failure)),
+        };
         let batch = job.batch.clone().map(|id| {
             let (id, token) = (BatchId::foreign(id), claimed.token.clone());
             Batch::of_run(&self.broker, id, job.job_id(), token)
@@ -225,6 +259,7 @@ impl Protocol for HeroProtocol {
             runner: Arc::clone(runner),
             job: Arc::clone(job),
             timeout: Duration::from_secs(job.timeout),
+            inputs,
             submitter: Submitter::new(&self.broker, claimed, trace.cloned()),
             batch,
         }))

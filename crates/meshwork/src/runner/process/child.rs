@@ -175,6 +175,9 @@ fn set_environment(command: &mut Command, run: &Run, folder: &Folder) {
         .env("CONTEXT_ID", &job.context_id)
         .env("JOB_ID", &job.id)
         .env("MESHWORK_JOB", &job.id);
+    if let Some(inputs) = folder.inputs() {
+        command.env("MESHWORK_INPUTS", inputs);
+    }
     if let Some(trace) = &run.trace {
         command.env("TRACEPARENT", trace.parent());
         command.envs(trace.state().map(|state| ("TRACESTATE", state)));

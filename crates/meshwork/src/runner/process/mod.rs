@@ -3,7 +3,7 @@
 //!
 //! It finds its input on stdin (empty where there is none), and in its environment the job's `env_vars`, `CALLER_ID`,
 //! `CONTEXT_ID`, `JOB_ID`, `LANG`, `HOME` and `TMPDIR`, which are its folder, and `MESHWORK_JOB`, by which the command
-//! knows that it is within a job; also `TRACEPARENT` and `TRACESTATE` where the job belongs to a trace.
+//! knows that it is within a job; `MESHWORK_INPUTS`, a file with the results of the jobs that it depends on, if any; also `TRACEPARENT` and `TRACESTATE` where the job belongs to a trace.
 //!
 //! When its time is over, and when somebody asks it to stop, the whole process group gets SIGTERM, as service
 //! managers do it, and the script has the run's grace to put things in order, by a handler that it has set

@@ -4,6 +4,7 @@
 
 
 def _meshwork():
+    import _collections_abc
     import _thread
     import builtins
     import os
@@ -230,6 +231,52 @@ def _meshwork():
                 except (ValueError, TypeError, KeyError):
                     pass
 
+    class MissingInput(KeyError):
+        """There is no such result."""
+
+        def __str__(self):
+            return self.args[0]
+
+    class Inputs(_collections_abc.Mapping):
+        """Results of the jobs that this one depends on, by the name that each was given, or by id."""
+
+        def __getitem__(self, name):
+            entries = self._read()
+            entry = entries.get(name) or next((one for one in entries.values() if one["id"] == name), None)
+            if entry is None:
+                known = ", ".join(list(entries)[:10]) or "none"
+                raise MissingInput("there is no input %r: this job has %s" % (name, known))
+            if "error" in entry:
+                raise MissingInput(entry["error"])
+            if "base64" in entry:
+                import base64
+
+                return base64.b64decode(entry["base64"])
+            return entry["result"]
+
+        def __iter__(self):
+            return (name for name, entry in self._read().items() if "error" not in entry)
+
+        def __len__(self):
+            return sum(1 for _ in self)
+
+        def __repr__(self):
+            return "<inputs: %s>" % (", ".join(self._read()) or "none")
+
+        def _read(self):
+            if self._entries is None:
+                import json
+
+                self._entries = {}
+                if results is not None:
+                    with open(results, "rb") as file:
+                        self._entries = json.loads(file.read())
+            return self._entries
+
+        _entries = None
+
+    results = os.environ.get("MESHWORK_INPUTS")
+
     if lifeline >= 0:
         os.set_inheritable(lifeline, False)
         _thread.start_new_thread(watch, ())
@@ -248,6 +295,7 @@ def _meshwork():
     main.__dict__.update(((name, os.environ[name]) for name in names), __file__="script.py", __builtins__=builtins)
     main.progress = progress
     main.submit = submit
+    main.inputs = Inputs()
     for verdict in verdicts:
         verdict.__qualname__ = verdict.__name__
         setattr(main, verdict.__name__, verdict)

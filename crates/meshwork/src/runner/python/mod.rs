@@ -6,7 +6,7 @@
 //! what it printed, as in Hero. With `progress(fraction, message=None)` it says how far it is, from 0 to 1. With
 //! `submit(script, *, type=None, input=None, priority=None, delay=None, retries=None, timeout=None, key=None,
 //! group=None, env=None)` it gets a child, and its id ([`requests`]). The exceptions `Permanent`, `Retry`, `Snooze` and
-//! `Discard` are verdicts.
+//! `Discard` are verdicts. `inputs[name]` is the result of a job that it depends on.
 
 mod check;
 mod interpreter;
@@ -66,9 +66,10 @@ async fn execute(
     let permanent = |message: String| Failure::new(FailureKind::Permanent, message);
     let interpreter = interpreter.get_or_try_init(get_ready).await;
     let interpreter = interpreter.map_err(|error| permanent(error.to_string()))?;
-    let job = Arc::clone(&run.job);
+    let (job, inputs) = (Arc::clone(&run.job), run.inputs.clone());
     let laid_out = blocking(move || {
-        let folder = Folder::with(Some((SCRIPT, &job.script)))?;
+        let mut folder = Folder::with(Some((SCRIPT, &job.script)))?;
+        folder.lay_out(&inputs)?;
         Ok((folder, process::stdin(job.input.as_deref())?))
     });
     let unready = |error| cannot("lay out the script and its input", &error);

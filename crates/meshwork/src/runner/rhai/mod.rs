@@ -6,7 +6,7 @@
 //! `TRACESTATE` (W3C; `()` where the job belongs to no trace), in functions too. What
 //! it prints is its stdout, what it gives to `debug` its stderr, its last expression the result. With
 //! `progress(0.4)` or `progress(0.4, "text")` it says how far it is, with `submit(script)` or `submit(script, #{...})`
-//! it gets a child, and its id ([`submit`]). `Permanent`, `Retry`, `Snooze` and `Discard` end it with a verdict ([`verdict`]).
+//! it gets a child, and its id ([`submit`]). `INPUTS[name]` is the result of a job that it depends on ([`mod@inputs`]). `Permanent`, `Retry`, `Snooze` and `Discard` end it with a verdict ([`verdict`]).
 //!
 //! Missing on purpose: `sleep` (it would hold up a thread that nobody can wake), `import` (files), `eval` and
 //! `curry` (both nest without a bound), and closures that use variables from around them (they chain and
@@ -16,6 +16,7 @@ pub(crate) mod bounded;
 mod check;
 mod engine;
 mod error;
+mod inputs;
 mod memory;
 mod submit;
 pub(crate) mod value;
@@ -36,7 +37,7 @@ use meshwork_model::trace::TraceContext;
 use tokio::sync::oneshot;
 
 use super::log::{LogSink, LogWriter, Stream};
-use super::{Run, Runner};
+use super::{Inputs, Run, Runner};
 pub(super) use check::check;
 use engine::Limits;
 use memory::Memory;
@@ -73,6 +74,7 @@ impl Runner for Rhai {
                 log,
                 trace,
                 submitter,
+                inputs,
                 ..
             } = run;
             let cut = CutOnDrop::default();
@@ -86,7 +88,11 @@ impl Runner for Rhai {
             let spawned = thread.spawn(move || {
                 watched.watch_this_thread();
                 // Nobody waits any more if this fails.
-                let _ = send.send(execute((&job, trace.as_ref()), (&log, &asker), &inner));
+                let _ = send.send(execute(
+                    (&job, trace.as_ref(), &inputs),
+                    (&log, &asker),
+                    &inner,
+                ));
             });
             if let Err(error) = spawned {
                 let message = format!("the system has no thread for the script: {error}");
@@ -148,8 +154,8 @@ impl Log {
     }
 }
 
-/// A job, and the trace that its run belongs to.
-type Asked<'a> = (&'a Job, Option<&'a TraceContext>);
+/// A job, the trace that its run belongs to, and the results that it is handed.
+type Asked<'a> = (&'a Job, Option<&'a TraceContext>, &'a Inputs);
 
 /// What a run says, and with what it asks.
 type Talk<'a> = (&'a LogSink, &'a Asker);
@@ -173,7 +179,7 @@ fn execute(job: Asked<'_>, talk: Talk<'_>, cut: &Arc<AtomicBool>) -> Report {
 }
 
 fn script(
-    (job, trace): Asked<'_>,
+    (job, trace, inputs): Asked<'_>,
     (sink, asker): Talk<'_>,
     [stdout, stderr]: &[Log; 2],
     cut: &Arc<AtomicBool>,
@@ -188,7 +194,8 @@ fn script(
             "the script takes {size} bytes, the limit is {most}"
         )));
     }
-    let limits = Limits::for_input(job.input.as_ref().map_or(0, Vec::len));
+    let input = job.input.as_ref().map_or(0, Vec::len);
+    let limits = Limits::for_input(input + inputs.size());
     let mut engine = engine::new(&limits, cut);
     engine.on_print({
         let stdout = stdout.clone();
@@ -201,6 +208,7 @@ fn script(
     engine.register_global_module(engine::progress(sink).into());
     engine.register_global_module(submit::functions(asker).into());
     engine.register_global_module(verdict::functions().into());
+    engine.register_global_module(inputs::module(inputs.clone()).into());
     engine.register_global_module(engine::constants(job, trace).into());
     let ast = engine
         .compile(source)

@@ -1,10 +1,14 @@
 //! What a script's value becomes: text and blobs as they are, nothing for `()`, all else JSON.
 
 use meshwork_model::job::limits::MAX_OUTPUT;
-use rhai::Dynamic;
+use rhai::{Array, Dynamic, Map};
+use serde_json::Value;
 
 /// How deep a result may nest: as deep as common readers of JSON go.
 const MAX_DEPTH: usize = 100;
+
+/// The deepest nesting of a value that is handed to a script.
+pub(crate) const MAX_NESTED: usize = 64;
 
 /// Why a value cannot be a result.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +42,32 @@ pub(crate) fn json_text(value: &Dynamic) -> Result<Vec<u8>, OutputError> {
     let mut out = Vec::new();
     json(value, 0, &mut out)?;
     Ok(out)
+}
+
+/// JSON as a value of a script. None: nested deeper than [`MAX_NESTED`].
+pub(crate) fn dynamic(value: &Value, depth: usize) -> Option<Dynamic> {
+    if depth > MAX_NESTED {
+        return None;
+    }
+    Some(match value {
+        Value::Null => Dynamic::UNIT,
+        Value::Bool(truth) => (*truth).into(),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => number.into(),
+            None => number.as_f64()?.into(),
+        },
+        Value::String(text) => text.clone().into(),
+        Value::Array(items) => {
+            let items = items.iter().map(|item| dynamic(item, depth + 1));
+            items.collect::<Option<Array>>()?.into()
+        }
+        Value::Object(entries) => {
+            let entry = |(name, value): (&String, &Value)| {
+                Some((name.as_str().into(), dynamic(value, depth + 1)?))
+            };
+            entries.iter().map(entry).collect::<Option<Map>>()?.into()
+        }
+    })
 }
 
 fn fits(out: &[u8]) -> Result<(), OutputError> {

@@ -149,7 +149,7 @@ async fn answer(client: &Client, id: &str) -> String {
     reply
 }
 
-/// Whether somebody is said to listen to an old list.
+/// True if a listener of an old list is registered.
 async fn is_listened(client: &Client, list: &str) -> bool {
     let members: Vec<String> = raw(client, &["ZRANGE", "hero:q:feeds", "0", "-1"]).await;
     members

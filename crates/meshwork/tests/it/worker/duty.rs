@@ -122,7 +122,7 @@ pub(crate) async fn the_first_slot_of_a_new_schedule_is_on_time(client: Client) 
     worker.stop().await;
 }
 
-/// How much later than its time each job was claimed, by the server's clock, in ms.
+/// Delay of each claim after the due time of its job, by the server's clock, in ms.
 async fn lateness(client: &Client, jobs: &[NewJob]) -> Vec<u64> {
     let mut late = Vec::new();
     for job in jobs {

@@ -117,7 +117,7 @@ pub(crate) async fn routes_with_weights_share(client: Client) {
     assert_eq!(gpu, 9, "{log:?}");
 }
 
-/// What a client does not say, its bindings do: by name, by topic, by payload.
+/// Bindings supply the route that a client leaves out: by name, by topic, by payload.
 pub(crate) async fn bindings_say_where_a_job_goes(client: Client) {
     let bindings = r#"{"bindings": [
         {"route": "eu", "topic": "orders.eu.#"},

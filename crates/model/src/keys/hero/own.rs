@@ -68,6 +68,12 @@ impl Hero {
         self.own(&format!("members:{id}"))
     }
 
+    /// The first jobs of a batch, for its callbacks (a list).
+    #[must_use]
+    pub fn joined(&self, id: &BatchId) -> String {
+        self.own(&format!("joined:{id}"))
+    }
+
     /// Batches that have not ended, by the time of their next check (a sorted set, milliseconds).
     #[must_use]
     pub fn batches_open(&self) -> String {
@@ -272,9 +278,10 @@ impl Hero {
             ("LOG", self.own("log:")),
             // For each job, the ids of its dependents (a list).
             ("NEXT", self.own("next:")),
-            // Batches: state of each, jobs that have not ended, and all batches.
+            // Batches: state of each, jobs that have not ended, the first jobs, and all batches.
             ("BATCHES", self.own("batches:")),
             ("MEMBERS", self.own("members:")),
+            ("JOINED", self.own("joined:")),
             ("BATCHES_OPEN", self.batches_open()),
             ("BATCHES_ENDED", self.batches_ended()),
             // Ended jobs whose dependents have not been notified (a list).

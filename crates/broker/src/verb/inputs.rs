@@ -1,0 +1,145 @@
+//! inputs: the results of the jobs that a job has waited for.
+
+use meshwork_model::job::limits::{MAX_BATCH_INPUTS, MAX_INPUTS, MAX_PREREQUISITES};
+use meshwork_model::job::{Job, field};
+use meshwork_model::name::{BatchId, JobId};
+use meshwork_model::state::Status;
+use meshwork_model::stored;
+use redis::RedisResult;
+
+use crate::{Broker, Error};
+
+/// The result of a job that another one has waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Input {
+    /// The job.
+    pub id: String,
+    /// Its status; none if its record is gone.
+    pub status: Option<Status>,
+    /// The bytes of its result, about.
+    pub bytes: usize,
+    /// The result of a job that has finished; none where it was left out for its size.
+    pub output: Option<Vec<u8>>,
+}
+
+fn failed(source: redis::RedisError) -> Error {
+    let verb = "inputs";
+    Error::Call { verb, source }
+}
+
+impl Broker {
+    /// The results of the jobs that `job` depends on, or of those of the batch whose callback it is: in order, the first
+    /// 1,000. Those that do not fit into 16 MiB with the ones before are left out.
+    ///
+    /// # Errors
+    /// If the server does not take a call.
+    pub async fn inputs(&self, job: &Job) -> Result<Vec<Input>, Error> {
+        let batch = job.callback.as_deref().and_then(|of| of.split_once(' '));
+        let ids = match batch {
+            Some((_, batch)) => self.joined(&BatchId::foreign(batch.to_owned())).await?,
+            None => self.waited_for(job),
+        };
+        let mut inputs = self.sizes(&ids).await?;
+        let mut left = MAX_INPUTS;
+        let mut read = Vec::new();
+        for (at, input) in inputs.iter().enumerate() {
+            if input.status == Some(Status::Finished) && input.bytes <= left {
+                left -= input.bytes;
+                read.push(at);
+            }
+        }
+        let outputs = self.outputs(read.iter().map(|at| &ids[*at])).await?;
+        for (at, output) in read.into_iter().zip(outputs) {
+            // It may be gone since, or a longer one.
+            let output = output.filter(|output| output.len() <= inputs[at].bytes);
+            let read = |value| stored::read_output(&self.keys, value).unwrap_or_default();
+            inputs[at].output = output.map(read);
+        }
+        Ok(inputs)
+    }
+
+    /// Those of its prerequisites that are jobs.
+    fn waited_for(&self, job: &Job) -> Vec<JobId> {
+        let is_job = |id: &&String| match self.keys.context() {
+            Some(context) => context.parse_job(id.as_bytes()).is_ok(),
+            None => true,
+        };
+        let ids = job.depends_on.iter().filter(is_job);
+        ids.take(MAX_PREREQUISITES)
+            .map(|id| JobId::foreign(id.clone()))
+            .collect()
+    }
+
+    async fn joined(&self, batch: &BatchId) -> Result<Vec<JobId>, Error> {
+        let mut range = redis::cmd("LRANGE");
+        range
+            .arg(self.keys.joined(batch))
+            .arg(0)
+            .arg(MAX_BATCH_INPUTS - 1);
+        let ids: Vec<String> = self.ask("inputs", &range).await?;
+        Ok(ids.into_iter().map(JobId::foreign).collect())
+    }
+
+    async fn sizes(&self, ids: &[JobId]) -> Result<Vec<Input>, Error> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipe = redis::pipe();
+        pipe.ignore_errors();
+        let output = stored::field_of(&self.keys, field::OUTPUT);
+        for id in ids {
+            let key = self.keys.job_hash_key(id);
+            pipe.cmd("HGET").arg(&key).arg(field::STATUS);
+            pipe.cmd("HSTRLEN").arg(&key).arg(output);
+        }
+        let answers: Vec<RedisResult<redis::Value>> = pipe
+            .query_async(&mut self.conn.clone())
+            .await
+            .map_err(failed)?;
+        let mut answers = answers.into_iter();
+        let mut next = || {
+            answers
+                .next()
+                .and_then(Result::ok)
+                .unwrap_or(redis::Value::Nil)
+        };
+        let mut inputs = Vec::with_capacity(ids.len());
+        for id in ids {
+            let (status, bytes) = (next(), next());
+            let word: Option<String> = redis::from_redis_value(status).ok();
+            inputs.push(Input {
+                id: id.as_str().to_owned(),
+                status: word.and_then(|word| word.parse().ok()),
+                bytes: redis::from_redis_value(bytes).unwrap_or_default(),
+                output: None,
+            });
+        }
+        Ok(inputs)
+    }
+
+    async fn outputs<'a>(
+        &self,
+        ids: impl Iterator<Item = &'a JobId>,
+    ) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let mut pipe = redis::pipe();
+        pipe.ignore_errors();
+        let output = stored::field_of(&self.keys, field::OUTPUT);
+        let mut any = false;
+        for id in ids {
+            any = true;
+            pipe.cmd("HGET").arg(self.keys.job_hash_key(id)).arg(output);
+        }
+        if !any {
+            return Ok(Vec::new());
+        }
+        let answers: Vec<RedisResult<Option<Vec<u8>>>> = pipe
+            .query_async(&mut self.conn.clone())
+            .await
+            .map_err(failed)?;
+        // A job that has finished without a word has an empty result.
+        Ok(answers
+            .into_iter()
+            .map(|answer| Some(answer.ok()?.unwrap_or_default()))
+            .collect())
+    }
+}

@@ -1,0 +1,279 @@
+//! Inputs: the results of the jobs that a run's job has waited for.
+
+use std::sync::Arc;
+
+use data_encoding::BASE64;
+use meshwork_broker::Input;
+use meshwork_model::job::Job;
+use meshwork_model::job::limits::MAX_INPUTS;
+use meshwork_model::state::Status;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+/// Results of prerequisites, or of the jobs of a batch in its callback, in order. Each is found by the id of its job, and
+/// by the names that it was given. Cheap to clone.
+///
+/// At most 1,000, and 16 MiB in all; what does not fit is left out, and its error says so.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs(Arc<[Entry]>);
+
+/// A result as it is handed to runs.
+#[derive(Debug)]
+pub(super) struct Entry {
+    names: Vec<String>,
+    input: Input,
+}
+
+/// Why a run has no result of another job.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// The job does not depend on one of this id or name.
+    #[error(
+        "there is no input `{name}`: this job has {known}. Name a prerequisite with --depends-on {name}=ID"
+    )]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// The record of the job is not there any more.
+    #[error("the result of job {id} is gone: it was pruned (worker --retain-age), or deleted")]
+    Gone {
+        /// The job.
+        id: String,
+    },
+    /// The job has no result: it ended in error, or has not ended.
+    #[error("job {id} has no result: it is {status}")]
+    NoResult {
+        /// The job.
+        id: String,
+        /// Its status.
+        status: Status,
+    },
+    /// The result is not handed over.
+    #[error(
+        "the result of job {id} takes {bytes} bytes, and a run is handed {MAX_INPUTS} bytes of results in all: read it \
+         with `meshwork job result {id}`"
+    )]
+    TooLarge {
+        /// The job.
+        id: String,
+        /// The size of its result.
+        bytes: usize,
+    },
+    /// It is no JSON, or not of the type that was asked for.
+    #[error("the result of job {id} is not what the handler takes: {source}")]
+    Value {
+        /// The job.
+        id: String,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+}
+
+impl Inputs {
+    pub(crate) fn new(job: &Job, inputs: Vec<Input>) -> Self {
+        let entry = |input: Input| {
+            let names = job.input_names.iter().filter(|(_, id)| **id == input.id);
+            let names = names.map(|(name, _)| name.clone()).collect();
+            Entry { names, input }
+        };
+        Self(inputs.into_iter().map(entry).collect())
+    }
+
+    /// Whether the job has waited for none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Ids of the jobs, in order.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|entry| entry.input.id.as_str())
+    }
+
+    /// A result as it was stored, by its job's name or id.
+    ///
+    /// # Errors
+    /// If there is none of that name, or no result was handed over.
+    pub fn bytes(&self, name: &str) -> Result<&[u8], InputError> {
+        self.find(name)?.bytes()
+    }
+
+    /// A result read as JSON, by its job's name or id.
+    ///
+    /// # Errors
+    /// If there is none of that name, no result was handed over, or it is not of this type.
+    pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<T, InputError> {
+        let entry = self.find(name)?;
+        serde_json::from_slice(entry.bytes()?).map_err(|source| InputError::Value {
+            id: entry.input.id.clone(),
+            source,
+        })
+    }
+
+    fn find(&self, name: &str) -> Result<&Entry, InputError> {
+        let named = |entry: &&Entry| entry.names.iter().any(|it| it == name);
+        let of_id = |entry: &&Entry| entry.input.id == name;
+        let found = self.0.iter().find(named);
+        found.or_else(|| self.0.iter().find(of_id)).ok_or_else(|| {
+            // So that an error stays short.
+            const SHOWN: usize = 10;
+            let known: Vec<_> = self.entries().take(SHOWN).map(Entry::name).collect();
+            let more = if self.0.len() > SHOWN { ", …" } else { "" };
+            InputError::Unknown {
+                name: name.to_owned(),
+                known: match known.is_empty() {
+                    true => "none".to_owned(),
+                    false => known.join(", ") + more,
+                },
+            }
+        })
+    }
+
+    /// The bytes of all results.
+    pub(super) fn size(&self) -> usize {
+        let sizes = self
+            .entries()
+            .filter_map(|entry| entry.input.output.as_ref());
+        sizes.map(Vec::len).sum()
+    }
+
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.0.iter()
+    }
+
+    /// The file that programs find: an object with an entry per result.
+    pub(super) fn file(&self) -> Vec<u8> {
+        let entries = self.entries().flat_map(|entry| {
+            let shown = entry.shown();
+            entry.keys().map(move |key| (key.to_owned(), shown.clone()))
+        });
+        Value::Object(entries.collect::<Map<_, _>>())
+            .to_string()
+            .into_bytes()
+    }
+}
+
+impl Entry {
+    /// The names, or the id where it has none.
+    fn keys(&self) -> impl Iterator<Item = &str> {
+        let id = self.names.is_empty().then_some(self.input.id.as_str());
+        self.names.iter().map(String::as_str).chain(id)
+    }
+
+    /// Its first name, or the id.
+    pub(super) fn name(&self) -> &str {
+        self.keys().next().unwrap_or_default()
+    }
+
+    pub(super) fn bytes(&self) -> Result<&[u8], InputError> {
+        let Input {
+            id,
+            status,
+            bytes,
+            output,
+        } = &self.input;
+        let id = || id.clone();
+        match (status, output) {
+            (_, Some(output)) => Ok(output),
+            (None, None) => Err(InputError::Gone { id: id() }),
+            (Some(Status::Finished), None) => Err(InputError::TooLarge {
+                id: id(),
+                bytes: *bytes,
+            }),
+            (Some(status), None) => Err(InputError::NoResult {
+                id: id(),
+                status: *status,
+            }),
+        }
+    }
+
+    /// The entry of a file.
+    fn shown(&self) -> Value {
+        let id = &self.input.id;
+        match self.bytes() {
+            Ok(output) => match value(output) {
+                Some(result) => json!({"id": id, "result": result}),
+                None => json!({"id": id, "base64": BASE64.encode(output)}),
+            },
+            Err(error) => json!({"id": id, "error": error.to_string()}),
+        }
+    }
+}
+
+/// A result as a value: JSON where it is JSON, else the text. None if it is no text.
+pub(super) fn value(output: &[u8]) -> Option<Value> {
+    let text = std::str::from_utf8(output).ok()?;
+    Some(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inputs() -> Inputs {
+        let input = |id: &str, status, output: Option<&[u8]>| Input {
+            id: id.to_owned(),
+            status,
+            bytes: 7,
+            output: output.map(<[u8]>::to_vec),
+        };
+        let mut job = Job::default();
+        for (name, id) in [("load", "a"), ("again", "a"), ("text", "b")] {
+            job.input_names.insert(name.to_owned(), id.to_owned());
+        }
+        Inputs::new(
+            &job,
+            vec![
+                input("a", Some(Status::Finished), Some(b"[1,2]")),
+                input("b", Some(Status::Finished), Some(b"two words")),
+                input("c", Some(Status::Finished), Some(b"\xff")),
+                input("gone", None, None),
+                input("failed", Some(Status::Error), None),
+                input("large", Some(Status::Finished), None),
+            ],
+        )
+    }
+
+    #[test]
+    fn they_are_found_by_name_and_by_id() {
+        let inputs = inputs();
+        for name in ["load", "again", "a"] {
+            assert_eq!(inputs.get::<Vec<u8>>(name).unwrap(), [1, 2]);
+        }
+        assert_eq!(inputs.bytes("text").unwrap(), b"two words");
+        let ids: Vec<_> = inputs.ids().collect();
+        assert_eq!(ids, ["a", "b", "c", "gone", "failed", "large"]);
+    }
+
+    #[test]
+    fn what_is_missing_says_why() {
+        let inputs = inputs();
+        for (name, words) in [
+            ("gone", "pruned"),
+            ("failed", "it is error"),
+            ("large", "7 bytes"),
+            ("other", "this job has again, text, c"),
+            ("b", "not what the handler takes"),
+        ] {
+            let said = inputs.get::<u8>(name).unwrap_err().to_string();
+            assert!(said.contains(words), "{said}");
+        }
+        let said = Inputs::default().bytes("x").unwrap_err().to_string();
+        assert!(said.contains("this job has none"), "{said}");
+    }
+
+    #[test]
+    fn the_file_has_an_entry_for_each_name() {
+        let file: Value = serde_json::from_slice(&inputs().file()).unwrap();
+        assert_eq!(file["load"], json!({"id": "a", "result": [1, 2]}));
+        assert_eq!(file["again"], file["load"]);
+        assert_eq!(file["text"]["result"], "two words");
+        assert_eq!(file["c"]["base64"], "/w==");
+        assert!(file["gone"]["error"].as_str().unwrap().contains("gone"));
+        assert!(file.get("a").is_none(), "{file}");
+    }
+}
