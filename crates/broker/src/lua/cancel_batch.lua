@@ -12,19 +12,19 @@
 --         'going on'   more jobs are left to visit
 --         'ended'      the batch had ended before
 --         'missing'    there is no such batch
-local now, batch = clock(ARGV[1]), ARGV[3]
+local key, now, who, batch, reason = KEYS[1], clock(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local tools = batches()
 local has = tools.state(batch)
 if not has.total then return respond('missing') end
 if has.ended then return respond('ended') end
 if not has.cancelled then
-  has.cancelled, has.scan = ARGV[4], '0'
-  redis.call('HSET', KEYS[1], 'cancelled', ARGV[4], 'sealed', int(now))
-  event('batch ' .. batch, 'cancel', ARGV[2], ARGV[4])
+  has.cancelled, has.scan = reason, '0'
+  redis.call('HSET', key, 'cancelled', reason, 'sealed', int(now))
+  event('batch ' .. batch, 'cancel', who, reason)
   for _, kind in ipairs({'done', 'success', 'failure'}) do
     tools.drop(batch, has, kind, 'batch ' .. batch .. ' was cancelled', now)
   end
 end
-local _, all = scan_members(batch, has, now, tonumber(ARGV[5]), ARGV[2])
+local _, all = scan_members(batch, has, now, tonumber(ARGV[5]), who)
 redis.call('ZADD', BATCHES_OPEN, int(now), batch)
 return respond(all and 'cancelled' or 'going on')

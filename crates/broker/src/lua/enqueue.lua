@@ -13,7 +13,8 @@
 --            key: concurrency key; unique: unique name, policy: keep, refuse or replace, window: its time in ms;
 --            batch: its batch, with member and token: the running job of that batch which enqueues it
 -- Returns per job 'stored', 'exists', 'full', 'draining', 'large BYTES', 'unknown ID' (a missing prerequisite),
---         'keep ID' or 'refuse ID' (the job with its unique name), 'batch WHY' (missing, sealed, ended or full)
+--         'keep ID' or 'refuse ID' (the job with its unique name), 'batch WHY' (missing, sealed, ended or full).
+--         An error if a key is of another kind; the jobs before it are stored
 local now, who = clock(ARGV[1]), ARGV[2]
 local at, answers, a = stamp(now), {}, 3
 

@@ -1,6 +1,6 @@
 --- @include ending, prefetch_lists
 --- @flags allow-oom
--- Reclaims the jobs of dead workers: a job whose lease has ended goes to the front of its queue; its loss is counted
+-- Reclaims the jobs of dead workers: a job whose lease has ended goes to the front of its queue; its loss counts
 -- instead of its attempt. A job with too many losses becomes a dead letter; one that is to be cancelled ends. Ids in
 -- the prefetch lists of dead workers return too.
 -- KEYS     none

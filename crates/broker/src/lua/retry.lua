@@ -8,7 +8,7 @@
 -- ARGV[2]  the caller, for the event
 -- ARGV[3]  the job's id
 -- Returns 'queued'      the job runs again
---         'unfinished'  the job has not ended
+--         'unfinished'  the job has not ended and is not stale
 --         'missing'     there is no such job
 
 -- Makes a batch that has not ended wait for the job once more.

@@ -5,8 +5,8 @@
 -- ARGV[1]    the time in ms, '0' for the server's clock
 -- ARGV[2]    the caller, for the event
 -- ARGV[3..]  per schedule: name, version, position, position after these slots, when it is due then ('' never, '=' as
---            before), overlap policy (allow, skip or replace), the job's timeout in ms, an error to note ('' for none:
---            it is tried again), number of slots; per slot: its time, the job as in enqueue.lua
+--            before), overlap policy (allow, skip or replace), the job's timeout in ms, an error ('' for none) that
+--            is noted: the slots are tried again; number of slots; per slot: its time, the job as in enqueue.lua
 -- Returns per schedule the outcome of each slot: the answer of enqueue.lua, 'skipped', or why it stays; 'changed' alone
 --         if the schedule has changed
 local now, who = clock(ARGV[1]), ARGV[2]

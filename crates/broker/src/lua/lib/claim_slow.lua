@@ -19,7 +19,7 @@ local function admit_job(g, queue, id, is, now)
     spend(name, state, 1)
   end
   g.left, g.spent = g.left - 1, g.spent + 1
-  -- A freed slot brings the next job of the key; another job may come now unless this is the last slot.
+  -- The next job of the key enters now; after the last slot, it enters when a slot is freed.
   if key and set.fair and left > 1 then forward('LPUSH', queue, key, turns(queue, key, set), set) end
   if set.concurrency then redis.pcall('ZADD', SLOTS .. set.base, int(now), id) end
   if key and set.key_concurrency then redis.pcall('ZADD', SLOTS .. name, int(now), id) end

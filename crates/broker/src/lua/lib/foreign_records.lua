@@ -35,7 +35,7 @@ local function reject_unreadable(id, key, is, queue, why, now, legacy)
   fail_job(id, key, is, 'unreadable: ' .. why, now, 'unreadable', '', false, 'unreadable')
 end
 
--- Returns true or a reason to drop an id: it is no job, or one that may not be claimed or cannot be read.
+-- Returns true or a reason to drop an id: no job, not to be claimed, or unreadable.
 local function skip(id, key, is, from, queue, legacy)
   if not names_job(id) then
     event(id, 'drop', ask.worker, 'no key of a job of this context')

@@ -42,7 +42,8 @@ local function in_feed(id)
   return on_the_way[id]
 end
 
--- Queues a job too that only a legacy list held: both kinds of workers can take it, and that list is the lock.
+-- Pushes a job that only a legacy list holds to its queue too: both kinds of workers can take it, and that list is the
+-- lock.
 local function share(id, key, has, list)
   if not holds(has.mw_queue, id) and not pushed('LPUSH', has.mw_queue, id) then return end
   redis.call('HSET', key, 'mw_lock', list, 'mw_legacy', '1')

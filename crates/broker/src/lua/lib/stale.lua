@@ -1,6 +1,6 @@
 --- @include base
 -- Suspected orphans, as users see them: STALE has each with its state, `away` (in no list) or `started`, and the time
--- in ms from which it counts as stale (NEVER before the first check). No script depends on it.
+-- in ms from which it counts as stale (NEVER before the first check). Errors of its key are ignored.
 local NEVER = 9e15
 
 -- Notes the state of a job, which counts as stale from `ms` on, or from an earlier time that was noted.
