@@ -1,9 +1,9 @@
 //! An in-process engine for the Redis commands and Lua that Meshwork uses.
 //!
-//! Here live the data (`store`), the commands over it (`command`), the state around it (`world`: clients,
-//! transactions, blocking, pub/sub), the commands that need that (`session_command`), the order in which
-//! things happen (`engine`), Lua (`script`), the append-only log (`log`), the data directory and who
-//! owns it (`owner`), and the RESP listener (`listener`). Nothing here knows what a job is.
+//! Modules: the data (`store`), the commands over it (`command`), the state around it (`world`: clients,
+//! transactions, blocking, pub/sub), the commands on that state (`session_command`), the order of execution
+//! (`engine`), Lua (`script`), the append-only log (`log`), the data directory and its owner (`owner`), and the RESP
+//! listener (`listener`). Nothing here knows about jobs.
 
 mod command;
 mod engine;
@@ -28,5 +28,5 @@ pub use resp::{DecodeError, Protocol, Reply, decode_reply, encode_command, encod
 pub use session_command::{CommandInfo, command_table};
 pub use world::Clock;
 
-/// The version of Redis whose commands and errors these are.
+/// The version of Redis with the same commands and errors.
 const REDIS_VERSION: &str = "7.0.15";

@@ -1,4 +1,4 @@
-//! Arguments of commands, and the words in which Redis refuses them.
+//! Arguments of commands, and Redis' error messages for invalid ones.
 
 use bytes::Bytes;
 
@@ -36,7 +36,7 @@ pub(crate) fn would_overflow() -> Stop {
     refuse("increment or decrement would overflow")
 }
 
-/// The name of the command as the errors say it.
+/// Returns the command's name as error messages show it.
 pub(crate) fn command_name(args: &[Bytes]) -> String {
     args.first()
         .map(|name| String::from_utf8_lossy(name).to_lowercase())
@@ -50,7 +50,7 @@ pub(crate) fn wrong_arity(args: &[Bytes]) -> Stop {
     ))
 }
 
-/// A subcommand with arguments that it does not take.
+/// Returns the error for a subcommand with wrong arguments.
 pub(crate) fn wrong_subcommand(args: &[Bytes]) -> Stop {
     const QUOTED_MAX: usize = 128;
     let name = command_name(args).to_uppercase();
@@ -67,7 +67,7 @@ pub(crate) fn bad_expire_time(args: &[Bytes]) -> Stop {
     ))
 }
 
-/// Whether an argument is this word, in any case.
+/// Returns whether an argument is this word, in any case.
 pub(crate) fn is_word(arg: &[u8], word: &str) -> bool {
     until_nul(arg).eq_ignore_ascii_case(word.as_bytes())
 }
@@ -83,7 +83,7 @@ pub(crate) fn at_least(arg: &[u8], min: i64, text: &str) -> Result<i64, Stop> {
         .ok_or_else(|| refuse(text))
 }
 
-/// The index of a database, which may not be one that there is.
+/// Parses the index of a database, which may not exist.
 pub(crate) fn parse_index(arg: &[u8]) -> Result<i32, Stop> {
     i32::try_from(int(arg)?).map_err(|_| {
         let (min, max) = (i32::MIN, i32::MAX);
@@ -111,7 +111,7 @@ fn not_a_float() -> Stop {
     refuse("value is not a valid float")
 }
 
-/// A bound of a range of scores and whether it is left out itself: `5`, `(5`, `-inf`.
+/// Parses a bound of a range of scores, and whether it is exclusive: `5`, `(5`, `-inf`.
 pub(crate) fn score_bound(arg: &[u8]) -> Result<(f64, bool), Stop> {
     let (text, open) = match arg {
         [b'(', rest @ ..] => (rest, true),
@@ -125,20 +125,19 @@ pub(crate) fn cursor(arg: &[u8]) -> Result<u64, Stop> {
     parse_cursor(arg).ok_or_else(|| refuse("invalid cursor"))
 }
 
-/// How long to wait, in seconds, as milliseconds; 0 is for ever.
+/// Parses a timeout in seconds, as milliseconds; 0 means no limit.
 pub(crate) fn timeout_ms(arg: &[u8], now_ms: u64) -> Result<u64, Stop> {
     let seconds =
         Extended::parse(arg).ok_or_else(|| refuse("timeout is not a float or out of range"))?;
-    // What lies beyond the integers comes out negative in Redis.
+    // Redis treats values beyond the integers as negative.
     let ms = seconds.thousandfold().and_then(|ms| u64::try_from(ms).ok());
     let ms = ms.ok_or_else(|| refuse("timeout is negative"))?;
-    // A point in time beyond the integers lies in the past for Redis: the wait is over at once.
+    // For Redis, a deadline beyond the integers is in the past: the wait ends at once.
     let reachable = i64::try_from(now_ms.saturating_add(ms)).is_ok();
     Ok(if ms == 0 || reachable { ms } else { 1 })
 }
 
-/// Places `start` to `stop` of a sequence, both counted from the end when negative, as a range;
-/// none when it is empty.
+/// Returns the range of indexes `start` to `stop`, both counted from the end if negative; `None` if it is empty.
 pub(crate) fn places(start: i64, stop: i64, len: usize) -> Option<std::ops::Range<usize>> {
     let len = i64::try_from(len).unwrap_or(i64::MAX);
     let from_end = |place: i64| if place < 0 { len + place } else { place };
@@ -150,7 +149,7 @@ pub(crate) fn places(start: i64, stop: i64, len: usize) -> Option<std::ops::Rang
     Some(usize::try_from(start).ok()?..usize::try_from(stop + 1).ok()?)
 }
 
-/// The place of an index that counts from the end when negative.
+/// Returns the position of an index that counts from the end if negative.
 pub(crate) fn place(index: i64, len: usize) -> Option<usize> {
     let len = i64::try_from(len).unwrap_or(i64::MAX);
     let place = if index < 0 {

@@ -1,5 +1,4 @@
-//! How commands reach the data: keys that are due are removed on the way, kinds are checked, and
-//! writes are noted.
+//! Access of commands to the data: expired keys are removed, types are checked, and writes are recorded.
 
 use bytes::Bytes;
 
@@ -10,12 +9,12 @@ use crate::{
 };
 
 impl Ctx<'_> {
-    /// The time as the commands calculate with it.
+    /// Returns the time for calculations.
     pub(super) fn now(&self) -> i64 {
         i64::try_from(self.now_ms).unwrap_or(i64::MAX)
     }
 
-    /// The time as it is in a replay as well.
+    /// Returns the real time, also in a replay.
     pub(super) fn clock(&self) -> i64 {
         i64::try_from(self.clock_ms).unwrap_or(i64::MAX)
     }
@@ -45,7 +44,7 @@ impl Ctx<'_> {
         self.value(key).is_some()
     }
 
-    /// The value of a key, which must be of this kind if it is there.
+    /// Returns the value of a key, which must have this type if it exists.
     pub(super) fn get<K: Kind>(&mut self, key: &Bytes) -> Result<Option<&K>, Stop> {
         self.value(key)
             .map(|value| K::of(value).ok_or_else(wrong_type))
@@ -60,7 +59,7 @@ impl Ctx<'_> {
             .transpose()
     }
 
-    /// The value of a key, which is made if it is not there. The caller puts something into it.
+    /// Returns the value of a key, which is created if it does not exist. The caller adds an element.
     pub(super) fn get_or_make<K: Kind>(&mut self, key: &Bytes) -> Result<&mut K, Stop> {
         if self.get::<K>(key)?.is_none() {
             self.put(self.db, key, K::default().into_value());
@@ -69,7 +68,7 @@ impl Ctx<'_> {
         Ok(value.expect("checked or made above"))
     }
 
-    /// The value of a key that is known not to be due, or known to be missing.
+    /// Returns the value of a key that is known not to be expired, or not to exist.
     pub(super) fn peek<K: Kind>(&self, key: &[u8]) -> Result<Option<&K>, Stop> {
         let value = self.store.get(self.db, key);
         value
@@ -77,7 +76,7 @@ impl Ctx<'_> {
             .transpose()
     }
 
-    /// Sets a value; a deadline that the key has stays.
+    /// Sets a value; a deadline of the key stays.
     pub(super) fn put(&mut self, db: usize, key: &Bytes, value: Value) {
         self.store.put(db, key, value);
     }
@@ -93,14 +92,14 @@ impl Ctx<'_> {
         }
     }
 
-    /// Removes a key, and notes it.
+    /// Removes a key, and records it.
     pub(super) fn delete(&mut self, key: &Bytes) {
         self.store.remove(self.db, key);
         self.wrote([key], vec![word("DEL"), key.clone()]);
     }
 
-    /// Gives a key a deadline, and notes it. With one that is not in the future the key is removed
-    /// at once; in a replay it waits for the removal that the log holds.
+    /// Gives a key a deadline, and records it. With one that is not in the future, the key is removed at once; in a
+    /// replay the log has the removal.
     pub(super) fn set_deadline(&mut self, key: &Bytes, deadline: i64) {
         if self.now_ms > 0 && deadline <= self.now() {
             return self.delete(key);
@@ -112,7 +111,7 @@ impl Ctx<'_> {
         );
     }
 
-    /// Takes the deadline of a key away, and notes it. Returns whether it had one.
+    /// Removes the deadline of a key, and records it. Returns whether it had one.
     pub(super) fn persist(&mut self, key: &Bytes) -> bool {
         let had = self.store.set_deadline(self.db, key, None);
         if had {
@@ -121,7 +120,7 @@ impl Ctx<'_> {
         had
     }
 
-    /// Notes a write to keys of the selected database, and the command that repeats it.
+    /// Records a write to keys of the selected database, and the command that repeats it.
     pub(super) fn wrote<'k>(
         &mut self,
         keys: impl IntoIterator<Item = &'k Bytes>,
@@ -148,7 +147,7 @@ pub(super) fn decimal(value: impl ToString) -> Bytes {
 }
 
 impl Reply {
-    /// A number of things.
+    /// Returns a count as an integer.
     pub(crate) fn count(number: usize) -> Self {
         Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
     }

@@ -1,4 +1,4 @@
-//! The table of the commands that need no more than the data.
+//! The table of the commands that need only the data.
 
 use super::{DataFn, Flags, Keys, Spec, hash, key, list, memory, set, stream, string, zset};
 
@@ -6,10 +6,10 @@ const READ: Flags = Flags::READONLY;
 const READ_FAST: Flags = READ.or(Flags::FAST);
 const WRITE: Flags = Flags::WRITE;
 const WRITE_FAST: Flags = WRITE.or(Flags::FAST);
-/// What may need more memory.
+/// Commands that may need more memory.
 const GROW: Flags = WRITE.or(Flags::DENYOOM);
 const GROW_FAST: Flags = GROW.or(Flags::FAST);
-/// What may wait outside of scripts, and names its keys itself.
+/// Commands that may block outside of scripts, and list their keys themselves.
 const POLL: Flags = Flags::BLOCKING.or(Flags::MOVABLE);
 const WAIT: Flags = Flags::BLOCKING.or(Flags::NOSCRIPT);
 
@@ -34,7 +34,7 @@ const fn row(name: &'static str, arity: i32, flags: Flags, keys: Keys, run: Data
     }
 }
 
-/// Arity, flags and keys are those that `COMMAND INFO` of Redis 7.0 tells.
+/// Arity, flags and keys are those of `COMMAND INFO` in Redis 7.0.
 pub(super) static COMMANDS: &[Spec] = &[
     row("del", -2, WRITE, ALL, key::del),
     row("unlink", -2, WRITE_FAST, ALL, key::del),

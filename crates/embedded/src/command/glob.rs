@@ -1,14 +1,13 @@
-//! Patterns as KEYS, SCAN and PSUBSCRIBE take them: `*`, `?`, `[a-z]`, `[^a]`, and `\` before a
-//! character that stands for itself.
+//! Patterns of KEYS, SCAN and PSUBSCRIBE: `*`, `?`, `[a-z]`, `[^a]`, and `\` before a literal character.
 
-/// Whether all of `text` matches `pattern`. An empty text matches only an empty pattern.
+/// Returns whether all of `text` matches `pattern`. An empty text matches only an empty pattern.
 pub(crate) fn glob_match(pattern: &[u8], text: &[u8]) -> bool {
     if text.is_empty() {
         return pattern.is_empty();
     }
     let (mut pattern_at, mut text_at) = (0, 0);
-    // Where to go on when what follows the last star does not match: it swallows one byte more.
-    // Earlier stars need not be tried again, which bounds the work by the product of the lengths.
+    // Position to continue at if the part after the last star does not match: the star takes one byte more. Earlier
+    // stars need not be tried again, which bounds the work by the product of the lengths.
     let mut star: Option<(usize, usize)> = None;
     loop {
         let rest = &pattern[pattern_at..];
@@ -37,7 +36,7 @@ pub(crate) fn glob_match(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// How much of the pattern, which does not begin with a star, the byte matches.
+/// Returns the length of the part of the pattern, which does not begin with a star, that matches the byte.
 fn one(pattern: &[u8], byte: u8) -> Option<usize> {
     match pattern {
         [] => None,
@@ -48,8 +47,8 @@ fn one(pattern: &[u8], byte: u8) -> Option<usize> {
     }
 }
 
-/// Whether the byte is in a class, and if so how long the class is with its closing bracket (or
-/// without, where the pattern ends before it, which is allowed).
+/// Returns the length of a class with its closing bracket, if the byte is in it. The bracket may be missing at the
+/// end of the pattern.
 fn in_class(class: &[u8], byte: u8) -> Option<usize> {
     let inverted = class.first() == Some(&b'^');
     let mut at = usize::from(inverted);
@@ -66,7 +65,7 @@ fn in_class(class: &[u8], byte: u8) -> Option<usize> {
                 break;
             }
             [from, b'-', to, ..] => {
-                // Bytes are signed where Redis runs.
+                // Redis compares bytes as signed numbers.
                 let (from, to) = (from.cast_signed(), to.cast_signed());
                 found |= (from.min(to)..=from.max(to)).contains(&byte.cast_signed());
                 at += 3;

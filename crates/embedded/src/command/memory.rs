@@ -1,4 +1,4 @@
-//! MEMORY USAGE: about how much a key takes.
+//! MEMORY USAGE: an estimate of a key's memory.
 
 use bytes::Bytes;
 
@@ -11,13 +11,13 @@ use crate::{
     store::{EntryRef, Ranked, Value},
 };
 
-/// About so many bytes a key takes beside its name and its content.
+/// Approximate number of bytes for a key beside its name and its content.
 const KEY_OVERHEAD: usize = 96;
 
-/// About so many bytes an item takes beside its content.
+/// Approximate number of bytes for an item beside its content.
 const ITEM_OVERHEAD: usize = 48;
 
-/// An estimate: the bytes of the names and the content, and what is kept around them.
+/// Estimates the bytes of the names and the content, with their overhead.
 pub(super) fn usage(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     let mut options = args[3..].chunks(2);
     for option in options.by_ref() {

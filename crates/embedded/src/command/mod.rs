@@ -1,4 +1,4 @@
-//! The commands that need no more than the data: a table, and one function each.
+//! The commands that need only the data: a table, and one function each.
 
 pub(crate) mod args;
 mod ctx;
@@ -24,37 +24,37 @@ pub(crate) use spec::{Flags, Keys, Spec};
 
 use ctx::{decimal, word};
 
-/// What a data command works on: the selected database, the time, and what it leaves behind.
+/// State for a data command: the data, the selected database, the time, and the recorded writes.
 ///
-/// `now_ms` stands still for the length of one command, script or transaction. 0 stands for a
-/// replay of the log, in which nothing expires: what had expired is deleted by the log itself.
+/// `now_ms` is constant during one command, script or transaction. 0 means a replay of the log, in which nothing
+/// expires: the log itself deletes expired keys.
 pub(crate) struct Ctx<'a> {
     pub(crate) store: &'a mut crate::store::Store,
     pub(crate) db: usize,
     pub(crate) now_ms: u64,
-    /// The same, but in a replay the real time: when consumers of a stream were last seen.
+    /// The same time, but in a replay the real one: for the last activity of a stream's consumers.
     pub(crate) clock_ms: u64,
-    /// Whether a script runs the command.
+    /// True if a script runs the command.
     pub(crate) in_script: bool,
-    /// Whether the reply goes out as RESP3: pairs with scores are nested there, flat in RESP2.
-    /// In scripts RESP2 unless the script says otherwise.
+    /// True if the reply is sent as RESP3, where pairs with scores are nested; in RESP2 they are flat. Scripts use
+    /// RESP2 unless they choose otherwise.
     pub(crate) resp3: bool,
-    /// The key for which the command of a blocked client is run again. Only this key is looked
-    /// at then; `Stop::Wait` says that it does not serve, and the client waits on.
+    /// The key for which the command of a blocked client is run again. Only this key is tried; `Stop::Wait` means
+    /// that it does not serve, and the client stays blocked.
     pub(crate) woken_by: Option<Bytes>,
-    /// The writes done, as commands that a Redis server replays to the same effect (EXPIRE as
-    /// PEXPIREAT, SPOP as SREM, a blocking pop as the pop it became). Logged as one transaction.
+    /// The writes of the command, as commands with the same effect in a replay by a Redis server (EXPIRE as
+    /// PEXPIREAT, SPOP as SREM, a blocking pop as a pop). They are logged as one transaction.
     pub(crate) effects: &'a mut Vec<crate::store::Effect>,
 }
 
-/// Why a command did not answer.
+/// The reason why a command returned no reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Stop {
-    /// The error reply, with its code.
+    /// An error reply, with its code.
     Error(String),
-    /// Nothing there yet: wait for one of `keys`; `timeout_ms` 0 is for ever. In scripts and
-    /// transactions, and when the time is over, the engine answers `otherwise`. When one of the
-    /// keys may serve, it runs `again`, or the command as it was sent.
+    /// No element yet: the client waits for one of `keys`; `timeout_ms` 0 means no limit. In scripts and
+    /// transactions, and after the timeout, the engine replies `otherwise`. When one of the keys may serve, it runs
+    /// `again`, or the original command.
     Wait {
         keys: Vec<Bytes>,
         timeout_ms: u64,
@@ -66,11 +66,11 @@ pub(crate) enum Stop {
 /// The outcome of a command.
 pub(crate) type Outcome = Result<Reply, Stop>;
 
-/// A command that needs no more than the data. `args[0]` is its name; the number of arguments
-/// has been checked against the table.
+/// A command that needs only the data. `args[0]` is its name; the number of arguments has been checked against the
+/// table.
 pub(crate) type DataFn = fn(&mut Ctx<'_>, &[Bytes]) -> Outcome;
 
-/// The commands that need no more than the data.
+/// Returns the commands that need only the data.
 pub(crate) fn data_commands() -> &'static [Spec] {
     data::COMMANDS
 }

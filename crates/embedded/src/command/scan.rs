@@ -1,4 +1,4 @@
-//! What SCAN, HSCAN, SSCAN and ZSCAN have in common.
+//! Common parts of SCAN, HSCAN, SSCAN and ZSCAN.
 
 use bytes::Bytes;
 
@@ -14,16 +14,16 @@ use crate::{
 
 /// The options of a scan.
 pub(super) struct Options<'a> {
-    /// How many places to look at.
+    /// Number of slots to scan.
     pub(super) count: usize,
     pattern: Option<&'a Bytes>,
-    /// The name of the kind of value, for SCAN alone.
+    /// Name of the type of value, for SCAN only.
     pub(super) kind: Option<&'a Bytes>,
 }
 
 impl<'a> Options<'a> {
     pub(super) fn parse(args: &'a [Bytes], of_keys: bool) -> Result<Self, Stop> {
-        /// What Redis looks at where no COUNT is given.
+        /// Default of COUNT in Redis.
         const DEFAULT_COUNT: usize = 10;
         let mut options = Self {
             count: DEFAULT_COUNT,
@@ -52,7 +52,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// The places to look at; all of them in a collection that is `compact`, as in Redis.
+    /// Returns the slots to scan; all of them in a `compact` collection, as in Redis.
     pub(super) fn step(&self, cursor: u64, len: usize, compact: bool) -> ScanStep {
         if compact {
             ScanStep::all(len)
@@ -61,7 +61,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// Whether the pattern, if there is one, matches.
+    /// Returns whether the pattern, if there is one, matches.
     pub(super) fn takes(&self, name: &[u8]) -> bool {
         self.pattern.is_none_or(|pattern| glob_match(pattern, name))
     }

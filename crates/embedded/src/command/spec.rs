@@ -1,4 +1,4 @@
-//! An entry of the table of commands: name, arity, flags, where its keys stand.
+//! An entry of the table of commands: name, arity, flags, and positions of keys.
 
 use bytes::Bytes;
 
@@ -6,18 +6,18 @@ use super::DataFn;
 
 /// One command of the table.
 pub(crate) struct Spec {
-    /// Lower case; of a subcommand both words, as in `client|id`.
+    /// Name in lower case; of a subcommand both words, as in `client|id`.
     pub(crate) name: &'static str,
-    /// The number of arguments with the name; negative: at least so many.
+    /// Number of arguments with the name; negative: the least number.
     pub(crate) arity: i32,
     pub(crate) flags: Flags,
     pub(crate) keys: Keys,
-    /// Runs it; None of a command that needs the session that sent it, or other parts of the engine.
+    /// Function of the command; `None` if the command needs its session, or other parts of the engine.
     pub(crate) data: Option<DataFn>,
 }
 
 impl Spec {
-    /// The keys of a request that stand in fixed places.
+    /// Returns the keys of a request at fixed positions.
     pub(crate) fn keys_in<'a>(&self, args: &'a [Bytes]) -> impl Iterator<Item = &'a Bytes> {
         let Keys { first, last, step } = self.keys;
         let place = |place: i32| {
@@ -36,7 +36,7 @@ impl Spec {
             .step_by(step)
     }
 
-    /// Whether a call with `args` arguments (the name counts) has the right number of them.
+    /// Returns whether a call may have `args` arguments, with the name.
     pub(crate) fn takes(&self, args: usize) -> bool {
         let need = usize::try_from(self.arity.unsigned_abs()).unwrap_or(usize::MAX);
         if self.arity < 0 {
@@ -46,7 +46,7 @@ impl Spec {
         }
     }
 
-    /// The error of a call with another number of arguments.
+    /// Returns the error of a call with a wrong number of arguments.
     pub(crate) fn check_arity(&self, args: usize) -> Result<(), String> {
         if self.takes(args) {
             return Ok(());
@@ -58,8 +58,8 @@ impl Spec {
     }
 }
 
-/// Where the keys stand among the arguments, as `COMMAND` says it: `last` < 0 counts from the
-/// end; all 0: none, or `Flags::MOVABLE` and a number of keys says which.
+/// Positions of the keys among the arguments, as in `COMMAND`. A negative `last` counts from the end. All 0: there
+/// are no keys, or `Flags::MOVABLE` and an argument gives their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Keys {
     pub(crate) first: i32,
@@ -81,14 +81,14 @@ impl Keys {
     }
 }
 
-/// The flags of a command, as `COMMAND` names them.
+/// Flags of a command, with their names in `COMMAND`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Flags(u32);
 
 impl Flags {
     pub(crate) const WRITE: Self = Self(1);
     pub(crate) const READONLY: Self = Self(1 << 1);
-    /// Refused when memory is short.
+    /// Refused if memory is short.
     pub(crate) const DENYOOM: Self = Self(1 << 2);
     pub(crate) const FAST: Self = Self(1 << 3);
     pub(crate) const BLOCKING: Self = Self(1 << 4);
@@ -99,15 +99,15 @@ impl Flags {
     pub(crate) const LOADING: Self = Self(1 << 9);
     pub(crate) const STALE: Self = Self(1 << 10);
     pub(crate) const NO_MULTI: Self = Self(1 << 11);
-    /// Its second argument is the name of a subcommand, which has an entry of its own, such as
-    /// `client|id`, whose arity counts both words.
+    /// Its second argument is the name of a subcommand with an entry of its own, such as `client|id`, whose arity
+    /// counts both words.
     pub(crate) const CONTAINER: Self = Self(1 << 12);
 
     pub(crate) const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Their names.
+    /// Returns the names of the flags.
     pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
         NAMES
             .iter()

@@ -1,5 +1,4 @@
-//! What happens to a request before and after its command runs: the checks in the order in which
-//! Redis makes them, queueing after MULTI, waiting, logging.
+//! Dispatch of a request: the checks in the order of Redis, queueing after MULTI, blocking, logging.
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -12,7 +11,7 @@ use crate::{
     world::{Call, QUEUE_MAX, Replies},
 };
 
-/// How far a request got.
+/// The progress of a request.
 pub(super) enum Step {
     Done(Reply),
     Waits {
@@ -21,10 +20,10 @@ pub(super) enum Step {
     },
 }
 
-/// The commands that are not queued after MULTI.
+/// Commands that are not queued after MULTI.
 const NEVER_QUEUED: [&str; 6] = ["exec", "discard", "multi", "watch", "quit", "reset"];
 
-/// What RESP2 allows to a client that listens.
+/// Commands that RESP2 permits to a subscribed client.
 const WHILE_LISTENING: [&str; 9] = [
     "ping",
     "subscribe",
@@ -66,7 +65,7 @@ impl Core {
         }
     }
 
-    /// Drops the reply if the client does not want it.
+    /// Drops the reply if the client has switched replies off.
     pub(super) fn mute(&mut self, id: u64, reply: Reply) -> Reply {
         let Some(client) = self.world.clients.get_mut(id) else {
             return reply;
@@ -110,26 +109,26 @@ impl Call<'_> {
             }) => {
                 let args = again.unwrap_or_else(|| args.to_vec());
                 let reply = self.wait(spec, args, keys);
-                // Nothing was written but that a key is over; the next writer is told.
+                // Nothing was written except the removal of an expired key; the next write reports the failure.
                 let _ = self.world.settle(self.now_us);
                 return Ok(Step::Waits { timeout_ms, reply });
             }
         };
         match self.world.settle(self.now_us) {
-            // A reader's reply is true even if the expiry that it noticed could not be logged.
+            // A read's reply is correct even if the expiry of a key could not be logged.
             Err(trouble) if wrote && !spec.flags.has(Flags::READONLY) => Err(trouble),
             _ => Ok(Step::Done(reply)),
         }
     }
 
-    /// What the command changed about the client itself.
+    /// Stores the changes of the client's own state by the command.
     fn keep_state(&mut self) {
         let (db, protocol) = (self.db, self.protocol);
         let me = self.me();
         (me.db, me.protocol) = (db, protocol);
     }
 
-    /// The checks before a command runs or is queued.
+    /// Checks the command before it is run or queued.
     fn admit(&mut self, spec: &'static Spec, args: &[Bytes]) -> Result<(), String> {
         spec.check_arity(args.len())?;
         let in_multi = self.me().multi.is_some();
@@ -147,7 +146,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// A refused command spoils the transaction that it was meant for.
+    /// Fails the open transaction after a refused command, and returns the error.
     fn refuse(&mut self, spec: Option<&Spec>, text: String) -> String {
         if let Some(queue) = &mut self.me().multi {
             queue.broken = true;

@@ -1,5 +1,5 @@
-//! Removes keys whose time is over, also those that nobody asks for, so that they take no memory
-//! and the log says that they are gone. It sleeps while no key has a deadline.
+//! Removal of expired keys, also of those that no client reads, so that they use no memory and the log has their
+//! removal. The task sleeps while no key has a deadline.
 
 use std::{
     sync::{Arc, Weak},
@@ -8,20 +8,20 @@ use std::{
 
 use super::{Core, Shared};
 
-/// Keys removed under one hold of the lock: about a millisecond.
+/// Number of keys that are removed under one lock: about a millisecond.
 const SWEEP_MAX: usize = 1_000;
 
-/// Between two sweeps at least, as Redis does it ten times a second.
+/// Least interval of sweeps; Redis sweeps ten times a second.
 const SWEEP_EVERY: Duration = Duration::from_millis(100);
 
-/// Between two sweeps at most: how late a key can be that was set while a sweep slept.
+/// Greatest interval of sweeps, and so the greatest lateness for a key that was set meanwhile.
 const SWEEP_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 
-/// After a sweep that did not get through: time for others to have the lock.
+/// Pause after an incomplete sweep, in which others can take the lock.
 const SWEEP_AGAIN: Duration = Duration::from_millis(1);
 
 impl Core {
-    /// Whether any key has a deadline.
+    /// Returns whether any key has a deadline.
     fn has_deadlines(&mut self) -> bool {
         self.world
             .store
@@ -29,12 +29,11 @@ impl Core {
             .is_some()
     }
 
-    /// Removes what is due, and says how long to wait until the next time; none when no key has a
-    /// deadline any more.
+    /// Removes expired keys, and returns the time until the next sweep; `None` if no key has a deadline.
     fn sweep(&mut self) -> Option<Duration> {
         let now_us = self.world.clock.now_us();
         if self.world.trouble.is_some() {
-            // It may take writes again, and nobody may come to ask.
+            // The log may accept writes again, without a request that tries it.
             let _ = self.world.settle(now_us);
             if self.world.make_room(0).is_err() {
                 return Some(SWEEP_AT_LEAST_EVERY);
@@ -44,7 +43,7 @@ impl Core {
         let next = world
             .store
             .expire_some(now_us / 1_000, SWEEP_MAX, &mut world.effects);
-        // In trouble: the next writer is told, and tries again.
+        // On failure, the next write gets the error, and tries again.
         let _ = world.settle(now_us);
         let until = next?.saturating_sub(now_us / 1_000);
         Some(if until == 0 {
@@ -55,8 +54,8 @@ impl Core {
     }
 }
 
-/// The task that sweeps, unless it runs or nothing is there to sweep. Without a runtime of tokio keys
-/// only disappear when somebody asks for them.
+/// Returns the sweeping task, unless it runs or nothing needs it. Without a tokio runtime, keys expire only when they
+/// are read.
 pub(super) fn wanted(shared: &Arc<Shared>, core: &mut Core) -> Option<Sweep> {
     if core.sweeping || !core.has_deadlines() {
         return None;
@@ -74,18 +73,18 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Starts it. Nobody may hold the lock: a runtime that is ending drops the task at once, which
-    /// takes the lock to say that it runs no more.
+    /// Starts the task. The caller must not hold the lock: a runtime that is shutting down drops the task at once,
+    /// whose drop takes the lock.
     pub(super) fn start(self) {
         self.runtime.spawn(sweep(self.task));
     }
 }
 
-/// That the task runs, until it is dropped: with its runtime at the latest.
+/// Marks the task as running until it is dropped: with its runtime at the latest.
 struct Sweeping(Weak<Shared>);
 
 impl Sweeping {
-    /// One sweep; none when there is no more to do, and the next deadline starts a new task.
+    /// Does one sweep; `None` if none is needed any more. The next deadline starts a new task.
     fn once(&mut self) -> Option<Duration> {
         let shared = self.0.upgrade()?;
         let mut core = shared.lock();

@@ -1,9 +1,9 @@
-//! The gate: what the log has to have, or to have room for, before a request may run.
+//! The gate: conditions of the log for running a request.
 //!
-//! A write that is in memory and not in the log must not be seen: a client whose call failed would
-//! repeat it, find it done, and take it for accepted. So as long as one is there, whatever reads or
-//! writes data is refused. That this does not happen, the log is asked for room before a write: where
-//! there is none the write is not done, and readers go on.
+//! A write that is in memory and not in the log must not be visible. A client whose call failed would repeat the
+//! call, find it done, and take it for accepted. While such a write exists, all reads and writes are refused. To
+//! avoid this state, the log reserves space before each write. Without space the write is refused, and reads
+//! continue.
 
 use bytes::Bytes;
 
@@ -12,11 +12,11 @@ use crate::{
     world::{Call, Client},
 };
 
-/// Bytes that the log needs beside each argument: its length, and the ends of two lines.
+/// Bytes in the log beside each argument: its length, and two line ends.
 const FRAME: u64 = 16;
 
-/// What looks at no data, by the first word of the name: a session goes on with it whatever the log
-/// does. Of a transaction, only what is in it counts.
+/// Commands that read no data, by the first word of the name. They run whatever state the log is in. Of a
+/// transaction, only its commands count.
 const SESSION_ONLY: [&str; 26] = [
     "auth",
     "bgrewriteaof",
@@ -47,7 +47,7 @@ const SESSION_ONLY: [&str; 26] = [
 ];
 
 impl Call<'_> {
-    /// An error for the client if the request must not run as things are with the log.
+    /// Returns an error if the state of the log does not permit the request.
     pub(super) fn admit_by_log(&mut self, spec: &Spec, args: &[Bytes]) -> Result<(), String> {
         let (depends, writes, scripts) = self.kind(spec);
         if !self.world.effects.is_empty()
@@ -61,11 +61,11 @@ impl Call<'_> {
         }
         let bytes = self.bytes(spec, args);
         let room = self.world.make_room(bytes);
-        // A script may read only. Each write of it is refused by itself.
+        // A script may only read. Each of its writes is checked separately.
         if writes { room } else { Ok(()) }
     }
 
-    /// Whether a request depends on data, whether it writes, and whether it is a script, which may.
+    /// Returns whether a request depends on data, whether it writes, and whether it is a script, which may write.
     fn kind(&mut self, spec: &Spec) -> (bool, bool, bool) {
         if spec.name != "exec" {
             return kind(spec);
@@ -74,11 +74,11 @@ impl Call<'_> {
         let all = queued.fold((false, false, false), |all, one| {
             (all.0 | one.0, all.1 | one.1, all.2 | one.2)
         });
-        // Whether a key has changed that it watches is data, too.
+        // The state of watched keys is data, too.
         (all.0 || !self.me().watched.is_empty(), all.1, all.2)
     }
 
-    /// About how much the log will take of a request.
+    /// Estimates the bytes of a request in the log.
     fn bytes(&mut self, spec: &Spec, args: &[Bytes]) -> u64 {
         let size = |args: &[Bytes]| -> u64 {
             let sizes = args.iter().map(|arg| arg.len() as u64 + FRAME);

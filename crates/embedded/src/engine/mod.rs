@@ -1,6 +1,5 @@
-//! The engine: who holds the data, who may call, in which order things happen. One lock guards
-//! all of it; commands run in the task of the caller, so that a sequential caller pays no hop to
-//! another thread. The state is in `world`, the commands in `command` and
+//! The engine: data, callers and the order of commands. One lock guards all of it. Commands run in the caller's task,
+//! so that a sequential caller needs no other thread. The state is in `world`, the commands in `command` and
 //! `session_command`, the file in `log`.
 
 mod dispatch;
@@ -24,25 +23,24 @@ use crate::{
     world::{Call, Clock, Journal, World},
 };
 
-/// An engine. Clones are cheap and stand for the same one; it ends with the last of them.
+/// An engine. Clones are cheap and share it; it ends with the last of them.
 #[derive(Clone)]
 pub struct Handle {
     shared: Arc<Shared>,
 }
 
-/// What all handles and sessions share.
+/// State that all handles and sessions share.
 struct Shared {
     core: Mutex<Core>,
 }
 
 impl Shared {
-    /// Locks the engine; never held over an await. A panic in a command does not end the engine
-    /// for everybody else.
+    /// Locks the engine; never across an await. A panic in a command does not end the engine for other callers.
     fn lock(&self) -> MutexGuard<'_, Core> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something under the lock that may set deadlines.
+    /// Runs work under the lock that may set deadlines.
     fn with<T>(self: &Arc<Self>, work: impl FnOnce(&mut Core) -> T) -> T {
         let mut core = self.lock();
         let done = work(&mut core);
@@ -55,23 +53,23 @@ impl Shared {
     }
 }
 
-/// What the lock guards.
+/// State under the lock.
 struct Core {
     world: World,
-    /// None until the first script comes.
+    /// `None` before the first script.
     scripts: Option<Scripts>,
-    /// Whether the task that removes expired keys runs.
+    /// True while the task that removes expired keys runs.
     sweeping: bool,
 }
 
 impl Handle {
-    /// An empty engine that keeps nothing on disk.
+    /// Returns an empty engine without a file.
     #[must_use]
     pub fn in_memory() -> Self {
         Self::with_clock(Clock::system())
     }
 
-    /// An empty engine that keeps nothing on disk and whose time is `clock`.
+    /// Returns an empty engine without a file, with the clock `clock`.
     #[must_use]
     pub fn with_clock(clock: Clock) -> Self {
         let core = Core {
@@ -86,14 +84,14 @@ impl Handle {
         }
     }
 
-    /// A new session: database 0, RESP2.
+    /// Returns a new session: database 0, RESP2.
     #[must_use]
     pub fn session(&self) -> Session {
         Session::new(self.shared.clone())
     }
 
-    /// Runs one command of the log, before [`Self::attach`]. Nothing expires and nothing is
-    /// logged. An error reply comes back as the error: such a log was not written by an engine.
+    /// Runs one command of the log, before [`Self::attach`]. Nothing expires and nothing is logged. An error reply is
+    /// returned as an error: no engine wrote such a log.
     pub(crate) fn replay(&self, db: usize, args: &[Bytes]) -> Result<(), String> {
         let spec = find(args)?;
         spec.check_arity(args.len())?;
@@ -116,7 +114,7 @@ impl Handle {
         }
     }
 
-    /// From here on every write goes to `journal` before anybody is told of it.
+    /// From now on, every write is appended to `journal` before any client gets a reply.
     pub(crate) fn attach(&self, journal: Box<dyn Journal>) {
         self.shared.with(|core| {
             core.world.settings.set("appendonly", "yes".to_owned());
@@ -124,7 +122,7 @@ impl Handle {
         });
     }
 
-    /// All data as it is now, and at the same moment [`Journal::snapshot_taken`].
+    /// Returns a snapshot of all data, and calls [`Journal::snapshot_taken`] at the same moment.
     pub(crate) fn snapshot(&self) -> Store {
         let mut core = self.shared.lock();
         let frozen = core.world.store.frozen();

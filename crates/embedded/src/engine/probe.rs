@@ -1,5 +1,5 @@
-//! For tests outside of this crate: a call tried on a copy of an engine whose log takes nothing,
-//! and what would be left of it after a crash.
+//! For tests outside of this crate: a call on a copy of an engine whose log refuses writes, and the data after a
+//! crash.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use crate::{
     world::Journal,
 };
 
-/// The copy. Scripts that it has seen it keeps.
+/// A copy of an engine, which keeps loaded scripts.
 #[derive(Debug)]
 pub struct Probe {
     handle: Handle,
@@ -25,7 +25,7 @@ pub struct Probe {
 
 #[derive(Default)]
 struct Log {
-    /// The data as the log would bring it back.
+    /// The data after a replay of the log.
     effects: Vec<Effect>,
     full: bool,
 }
@@ -48,7 +48,7 @@ impl Journal for Append {
         Ok(())
     }
 
-    /// Like a file system that cannot say so beforehand.
+    /// Acts like a file system that cannot reserve space.
     fn make_room(&mut self, _: u64) -> io::Result<()> {
         Ok(())
     }
@@ -77,8 +77,8 @@ impl Default for Probe {
 }
 
 impl Probe {
-    /// Takes over the data of `engine`, if that is not more than commands make it. From here on the
-    /// log takes nothing.
+    /// Copies the data of `engine`, if that takes no more than `commands` commands. From now on, the log refuses
+    /// writes.
     pub fn begin(&self, engine: &Handle, commands: usize) -> bool {
         let data = engine.snapshot();
         let effects: Vec<_> = data.snapshot().take(commands + 1).collect();
@@ -97,30 +97,30 @@ impl Probe {
         core.world.store = copy;
         drop(core);
         for effect in &lock(&self.log).effects {
-            // What a snapshot consists of can be replayed.
+            // Commands of a snapshot can be replayed.
             let _ = self.handle.replay(effect.db, &effect.args);
         }
         true
     }
 
-    /// The log takes writes again.
+    /// Lets the log accept writes again.
     pub fn heal(&self) {
         lock(&self.log).full = false;
     }
 
-    /// A session with this engine.
+    /// Returns a session with this engine.
     #[must_use]
     pub fn session(&self) -> Session {
         self.handle.session()
     }
 
-    /// Whether something was done that is not in the log.
+    /// Returns whether a change is not in the log.
     #[must_use]
     pub fn is_behind(&self) -> bool {
         !self.handle.shared.lock().world.effects.is_empty()
     }
 
-    /// The first key, if any, that a crash at this moment would bring back otherwise than it is.
+    /// Returns the first key, if any, that a crash now would restore differently.
     #[must_use]
     pub fn lost(&self) -> Option<String> {
         let reloaded = Handle::in_memory();
@@ -136,7 +136,7 @@ impl Probe {
     }
 }
 
-/// All data by key. The order of what has none is no part of it.
+/// Returns all data by key, without the order of unordered values.
 fn content(handle: &Handle) -> BTreeMap<(usize, Bytes), Vec<Bytes>> {
     let mut content = BTreeMap::<_, Vec<Bytes>>::new();
     for Effect { db, args } in handle.snapshot().snapshot() {
@@ -154,7 +154,7 @@ fn content(handle: &Handle) -> BTreeMap<(usize, Bytes), Vec<Bytes>> {
 }
 
 impl Session {
-    /// Runs a command that must not wait: if it would, it is taken back and there is no reply.
+    /// Runs a command that must not block: a blocked one is cancelled, without a reply.
     #[doc(hidden)]
     pub fn call_now(&mut self, args: &[Bytes]) -> Option<Reply> {
         let step = self.shared.with(|core| core.request(self.id, args));

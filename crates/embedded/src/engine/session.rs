@@ -1,4 +1,4 @@
-//! A session: what one client has with the engine.
+//! A session: the state of one client.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{Shared, dispatch::Step};
 use crate::{Protocol, Reply, world::Client};
 
-/// What one client has with the engine: its database, protocol, transaction and subscriptions.
+/// State of one client: database, protocol, transaction and subscriptions.
 pub struct Session {
     pub(super) shared: Arc<Shared>,
     pub(super) id: u64,
@@ -25,12 +25,12 @@ impl Session {
         Self { shared, id, pushes }
     }
 
-    /// Runs one command; its errors are replies. A blocking one waits until it is served, its
-    /// time is over, or `CLIENT UNBLOCK` ends it. Dropped while it waits, it takes nothing: an
-    /// element that had already been popped for it goes back to where it was.
+    /// Runs one command; errors are replies. A blocking one waits until it is served, its timeout is over, or `CLIENT
+    /// UNBLOCK` ends it. If the future is dropped while it waits, it takes nothing: an element that had been popped
+    /// for it goes back.
     ///
-    /// Messages that were pushed to this session before the reply lie ready for
-    /// [`Self::try_push`] when the call returns: write them before the reply.
+    /// Messages that were pushed to this session before the reply are then available from [`Self::try_push`]: write
+    /// them before the reply.
     pub async fn call(&mut self, args: &[Bytes]) -> Reply {
         let step = self.shared.with(|core| core.request(self.id, args));
         match step {
@@ -47,25 +47,25 @@ impl Session {
         }
     }
 
-    /// The next message pushed to this session (pub/sub), or none when the session is over:
-    /// after `QUIT`, killed by `CLIENT KILL`, or cut off because it let too many messages lie.
+    /// Returns the next message pushed to this session (pub/sub). `None` if the session is over: after `QUIT`, by
+    /// `CLIENT KILL`, or because too many messages were not read.
     pub async fn next_push(&mut self) -> Option<Reply> {
         self.pushes.recv().await
     }
 
-    /// The next message that already lies there.
+    /// Returns the next available message.
     pub fn try_push(&mut self) -> Option<Reply> {
         self.pushes.try_recv().ok()
     }
 
-    /// Whether the session is over; the connection closes after the reply has been written.
+    /// Returns whether the session is over; the connection closes after the reply was written.
     #[must_use]
     pub fn is_over(&self) -> bool {
         let core = self.shared.lock();
         core.world.clients.get(self.id).is_none_or(Client::is_over)
     }
 
-    /// The protocol that replies and pushes are encoded in from now on.
+    /// Returns the protocol of replies and pushes.
     #[must_use]
     pub fn protocol(&self) -> Protocol {
         let core = self.shared.lock();
@@ -75,14 +75,14 @@ impl Session {
             .map_or(Protocol::Resp2, |client| client.protocol)
     }
 
-    /// Where the client comes from, for `CLIENT LIST`: `ip:port`, or the path of a socket with `:0`.
+    /// Sets the client's address for `CLIENT LIST`: `ip:port`, or the path of a socket with `:0`.
     pub fn set_address(&mut self, address: impl Into<String>) {
         if let Some(client) = self.shared.lock().world.clients.get_mut(self.id) {
             client.address = address.into();
         }
     }
 
-    /// The id of the client, as `CLIENT ID` says it.
+    /// Returns the client's id, as `CLIENT ID` shows it.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
@@ -100,11 +100,11 @@ impl Drop for Session {
     }
 }
 
-/// A client that waits for a key, and takes itself off when it is dropped.
+/// A blocked client, which is unblocked when this is dropped.
 struct Wait<'a> {
     session: &'a Session,
     args: &'a [Bytes],
-    /// None once the reply was taken.
+    /// `None` after the reply was taken.
     reply: Option<oneshot::Receiver<Reply>>,
 }
 
@@ -119,7 +119,7 @@ impl Wait<'_> {
             match tokio::time::timeout(Duration::from_millis(timeout_ms), &mut *receiver).await {
                 Ok(reply) => reply,
                 Err(_over) => {
-                    // It may have been served between the end of the time and this line.
+                    // It may have been served between the timeout and this line.
                     let mut core = self.session.shared.lock();
                     core.world.waiters.forget(self.session.id);
                     Ok(receiver.try_recv().unwrap_or(Reply::NilArray))
@@ -127,7 +127,7 @@ impl Wait<'_> {
             }
         };
         self.reply = None;
-        // Who waits goes without an answer only if the client was killed.
+        // A blocked client gets no reply only if it was killed.
         reply.unwrap_or_else(|_| Reply::Error("ERR the client was killed".to_owned()))
     }
 }
@@ -147,7 +147,7 @@ impl Drop for Wait<'_> {
                     .map_or(0, |client| client.db);
                 let now_us = world.clock.now_us();
                 world.give_back(db, self.args, &reply, now_us);
-                // The log is in trouble then, and what was not logged stays to be logged.
+                // The log fails then, and the change is logged later.
                 let _ = world.settle(now_us);
             }
         });

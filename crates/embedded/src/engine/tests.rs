@@ -1,5 +1,5 @@
-//! The engine and its journal: one append for each command, script and transaction, before
-//! anybody is told; and a journal that takes nothing.
+//! The engine and its journal: one append for each command, script and transaction, before any reply; and a journal
+//! that refuses writes.
 
 use std::{
     io,
@@ -15,13 +15,13 @@ mod full_log;
 use super::{Handle, Session};
 use crate::{Reply, store::Effect, world::Journal};
 
-/// What a journal was given, and whether it takes it.
+/// Appended effects, and the behaviour of the journal.
 #[derive(Default)]
 struct Book {
     appended: Vec<Vec<String>>,
-    /// It takes nothing.
+    /// True if appends fail.
     full: bool,
-    /// It says so beforehand.
+    /// True if reserving space fails, too.
     warns: bool,
 }
 
@@ -161,7 +161,7 @@ async fn a_pop_that_cannot_be_logged_goes_back() {
     let pop = words("BLPOP l 0");
     let mut waits = pin!(waiting.call(&pop));
     assert!(poll!(&mut waits).is_pending());
-    // The journal fails just for the pop: the push is taken.
+    // The journal fails only for the pop: the push is accepted.
     struct OnceOnly(Recorder);
     impl Journal for OnceOnly {
         fn append(&mut self, effects: &[Effect]) -> io::Result<()> {
@@ -192,7 +192,7 @@ async fn a_pop_that_cannot_be_logged_goes_back() {
     );
 }
 
-/// How long the end of a runtime may take; one that hangs does so for ever.
+/// Timeout for the end of a runtime, which might hang.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
 #[test]
@@ -204,7 +204,7 @@ fn a_runtime_may_end_while_somebody_waits_and_a_key_has_a_deadline() {
     let mut waiting = handle.session();
     runtime.spawn(async move { waiting.call(&words("BLPOP list 0")).await });
     runtime.block_on(tokio::task::yield_now());
-    // Outside of a runtime nothing sweeps: the one that waits sees the deadline when it goes.
+    // Outside of a runtime nothing sweeps: the blocked client removes the key when it ends.
     let mut other = handle.session();
     let set = other.call(&words("SET key value PX 100000")).now_or_never();
     assert_eq!(set, Some(Reply::ok()));
@@ -215,7 +215,7 @@ fn a_runtime_may_end_while_somebody_waits_and_a_key_has_a_deadline() {
     });
     let outcome = end.recv_timeout(PATIENCE);
     if outcome.is_err() {
-        // Its end would wait for the lock, too.
+        // Its end would also wait for the lock.
         std::mem::forget(other);
         panic!("the runtime does not end: {outcome:?}");
     }

@@ -1,4 +1,4 @@
-//! One client: bytes in, commands to its session, replies and pushed messages out.
+//! One client: reads commands, runs them in its session, and writes replies and pushed messages.
 
 use std::io;
 
@@ -10,10 +10,10 @@ use crate::{
     resp::{ProtocolError, Reply, RequestParser, encode_reply},
 };
 
-/// Serves `session` until the client goes away, breaks the protocol, its session is over, or
-/// `stopped` comes: then the client still gets the replies of commands that have run.
+/// Serves `session` until the client disconnects, breaks the protocol, its session is over, or `stopped` completes.
+/// In the last case the client still gets the replies of commands that have run.
 ///
-/// Dropping the future ends the connection at once. Either way a command that waits takes nothing.
+/// Dropping the future closes the connection at once. In both cases a blocked command takes nothing.
 pub(super) async fn serve<R, W>(
     mut session: Session,
     reader: R,
@@ -29,7 +29,7 @@ where
         gone = talk(&mut session, &mut wire) => gone?,
         _ = stopped => {}
     }
-    // Also one whose session is over, as after QUIT, is to have its last replies.
+    // A session that is over, as after QUIT, still gets its last replies.
     wire.flush(|| false).await
 }
 
@@ -60,7 +60,7 @@ where
     }
 }
 
-/// Runs every command that has wholly arrived. Their replies go out together.
+/// Runs every complete command. Their replies are sent together.
 async fn run_buffered<R, W>(
     session: &mut Session,
     parser: &mut RequestParser,
@@ -80,7 +80,7 @@ where
         put_pushes(session, wire);
         put(session, &reply, wire);
         wire.make_room(MAX_REPLIES, || session.is_over()).await?;
-        // A long pipeline must not keep the others of this thread waiting.
+        // A long pipeline must not block other tasks of this thread.
         tokio::task::consume_budget().await;
     }
     Ok(Ok(()))

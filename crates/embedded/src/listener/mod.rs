@@ -1,5 +1,5 @@
-//! Serves an engine to other processes as a Redis server would: over a Unix socket, and over TCP
-//! if wanted. Where the socket lies and who may listen on it is the owner's business.
+//! Serves an engine to other processes like a Redis server: over a Unix socket, and optionally over TCP. The owner of
+//! the directory chooses the path and the permissions of the socket.
 
 mod connection;
 mod wire;
@@ -15,18 +15,17 @@ use tokio::{
 
 use crate::engine::Handle;
 
-/// Clients at the same time, as Redis by default: each costs a file descriptor and buffers.
+/// Greatest number of clients, as in Redis by default: each needs a file descriptor and buffers.
 pub(crate) const MAX_CLIENTS: usize = 10_000;
-/// What a client beyond is told.
+/// Reply to further clients.
 const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
-/// The pause after a connection could not be accepted (no file descriptors left), so that we do
-/// not turn in a circle until one is given back.
+/// Pause after a connection could not be accepted, as without free file descriptors, so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// What clients get, when we stop, to take the replies that wait for them. One that reads does so
-/// at once, also on a busy machine; one that does not must not hold up the end for long.
+/// Time for clients to read pending replies at a shutdown. A client that reads needs little of it, also on a busy
+/// machine; one that does not read must not delay the shutdown.
 const STOP_GRACE: Duration = Duration::from_secs(3);
 
-/// The listening sockets and their connections. Dropped, it stops at once.
+/// The listening sockets and their connections. Dropping it closes them at once.
 pub(crate) struct Listener {
     stop: watch::Sender<bool>,
     accepting: Vec<JoinHandle<()>>,
@@ -35,7 +34,7 @@ pub(crate) struct Listener {
 impl Listener {
     /// Begins to serve.
     ///
-    /// `path` is what clients of the Unix socket are told about it.
+    /// `path` is the socket's path as clients see it.
     pub(crate) fn start(
         handle: &Handle,
         (unix, path): (UnixListener, PathBuf),
@@ -57,13 +56,12 @@ impl Listener {
         Self { stop, accepting }
     }
 
-    /// Takes no more clients, lets those there are have the replies of commands that have run,
-    /// and closes. Takes no longer than three seconds.
+    /// Accepts no more clients, sends the replies of commands that have run, and closes. Takes up to three seconds.
     pub(crate) async fn stop(mut self) {
-        // Without a receiver nobody is left to be told.
+        // Without a receiver there is no client to notify.
         let _ = self.stop.send(true);
         for task in std::mem::take(&mut self.accepting) {
-            // It ends by itself within its grace; that it panicked has been reported.
+            // The task ends within its grace; a panic in it has been reported.
             let _ = task.await;
         }
     }
@@ -77,7 +75,7 @@ impl Drop for Listener {
     }
 }
 
-/// What every new connection needs.
+/// Shared parts of new connections.
 #[derive(Clone)]
 struct Door {
     handle: Handle,
@@ -91,15 +89,15 @@ trait Accept: Send + 'static {
     type Writer: AsyncWrite + Unpin + Send + 'static;
 
     fn accept(&self) -> impl Future<Output = io::Result<Client<Self>>> + Send;
-    /// Tells a client, without waiting for it, that it is one too many.
+    /// Sends a message to a client beyond the limit, without blocking.
     fn try_write(writer: &Self::Writer, bytes: &[u8]) -> io::Result<usize>;
 }
 
-/// One who has just come.
+/// A new client.
 struct Client<L: Accept + ?Sized> {
     reader: L::Reader,
     writer: L::Writer,
-    /// As `CLIENT LIST` shows it.
+    /// Address in `CLIENT LIST`.
     address: String,
 }
 
@@ -148,9 +146,9 @@ impl Accept for TcpListener {
 }
 
 impl Door {
-    /// Comes when the listener stops.
+    /// Completes when the listener stops.
     async fn stopped(&self) {
-        // An error says that the sender is gone: then we are about to be aborted.
+        // An error means that the sender is gone: this task is then about to be aborted.
         let _ = self.stopped.clone().wait_for(|stopped| *stopped).await;
     }
 }

@@ -1,6 +1,5 @@
-//! The two directions of one connection, moved on together: what comes in is buffered while
-//! replies wait to go out, so that a client which sends a long pipeline before it reads the first
-//! reply does not stand still with us.
+//! Both directions of one connection, driven together: input is buffered while replies wait to be sent. A client that
+//! sends a long pipeline before it reads the first reply therefore does not deadlock.
 
 use std::{io, pin::pin, time::Duration};
 
@@ -10,31 +9,29 @@ use tokio::{
     time::timeout,
 };
 
-/// Read at a time.
+/// Bytes in one read.
 const READ_CHUNK: usize = 16 * 1024;
-/// Buffers larger than this are given back when they are empty.
+/// Size from which empty buffers are freed.
 const KEPT_BUFFER: usize = 1024 * 1024;
-/// Replies that may wait for a client to take them. Beyond, we neither read nor run its commands
-/// until it has taken them. One reply more may lie here, so that it need not be cut in pieces.
+/// Greatest length of pending replies in bytes. Beyond it, no commands of the client are read or run until it has
+/// read them. One more reply may be pending, so that replies are not split.
 pub(super) const MAX_REPLIES: usize = 64 * 1024 * 1024;
-/// Pushed messages that may wait. Beyond, they stay with the session, which ends when it has too
-/// many.
+/// Greatest length of pending pushed messages. Beyond it, they stay in the session, which ends if they are too many.
 pub(super) const MAX_PUSHES: usize = 1024 * 1024;
-/// Commands that a client may send behind one that waits. Beyond, its hanging up is noticed only
-/// when the wait is over.
+/// Greatest length of commands behind a blocked one. Beyond it, a disconnect is noticed only after the wait.
 const MAX_INPUT_WAITING: usize = 1024 * 1024;
-/// A client that takes nothing for so long, while we wait for it, is cut off.
+/// Time after which a client that reads nothing is disconnected, while the server waits for it.
 const STALL: Duration = Duration::from_secs(60);
-/// How often we look meanwhile whether it has been killed.
+/// Interval of checks whether it was killed meanwhile.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A connection's streams and what is buffered between them and us.
+/// The streams of a connection and their buffers.
 pub(super) struct Wire<R, W> {
     reader: R,
     writer: W,
     pub(super) input: BytesMut,
     output: Vec<u8>,
-    /// How much of `output` has gone out.
+    /// Number of bytes of `output` that were sent.
     sent: usize,
 }
 
@@ -49,12 +46,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
         }
     }
 
-    /// Where replies are put.
+    /// Returns the buffer for replies.
     pub(super) fn output(&mut self) -> &mut Vec<u8> {
         &mut self.output
     }
 
-    /// Waits until a piece has been read or written. The end of the stream is an error.
+    /// Waits until a piece was read or written. The end of the stream is an error.
     pub(super) async fn progress(&mut self, max_input: usize) -> io::Result<()> {
         let unsent = &self.output[self.sent..];
         let readable = self.input.len() < max_input;
@@ -73,12 +70,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
                 0 => Err(io::ErrorKind::UnexpectedEof.into()),
                 _ => Ok(()),
             },
-            // Nothing to write and no room to read.
+            // Nothing to write and no space to read.
             () = std::future::pending(), if unsent.is_empty() && !readable => Ok(()),
         }
     }
 
-    /// Waits for `event` while bytes go on moving; an error when the client has gone meanwhile.
+    /// Waits for `event` while bytes move on; an error if the client disconnects meanwhile.
     pub(super) async fn until<F: Future>(&mut self, event: F) -> io::Result<F::Output> {
         let mut event = pin!(event);
         loop {
@@ -90,7 +87,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
         }
     }
 
-    /// Where more than `max` bytes wait: waits until the client has taken them, or until `over`.
+    /// If more than `max` bytes are pending, waits until the client has read them, or until `over`.
     pub(super) async fn make_room(
         &mut self,
         max: usize,
@@ -103,8 +100,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Wire<R, W> {
         }
     }
 
-    /// Writes all that waits; an error when the client takes nothing for too long, or it is `over`
-    /// while it takes nothing.
+    /// Writes all pending bytes; an error if the client reads nothing for too long, or if it reads nothing and is
+    /// `over`.
     pub(super) async fn flush(&mut self, over: impl Fn() -> bool) -> io::Result<()> {
         let mut stalled = Duration::ZERO;
         while self.sent < self.output.len() {

@@ -1,4 +1,4 @@
-//! The end of the file: whole transactions go on, or nothing does.
+//! Appends whole transactions to the file, or nothing.
 
 use std::{
     fs::File,
@@ -10,8 +10,7 @@ use std::{
 use super::reserve::Reserve;
 use crate::{resp::encode_command, store::Effect};
 
-/// The encoding buffer is given back beyond this size, so that one large write is not paid for
-/// ever after.
+/// Size beyond which the encoding buffer is freed, so that one large write does not keep its memory.
 const KEPT_BUFFER: usize = 1024 * 1024;
 
 /// Writes transactions at the end of the log.
@@ -21,19 +20,20 @@ pub(super) struct Appender {
     file: Arc<File>,
     /// Bytes of whole transactions. The file is longer only while `torn`.
     len: u64,
-    /// The database of the last command, if it is known.
+    /// Database of the last command, if known.
     db: Option<usize>,
     buffer: Vec<u8>,
     reserve: Reserve,
-    /// A write failed half-way, and its half could not be cut off yet.
+    /// True if a write failed half-way, and its part could not be removed yet.
     torn: bool,
-    /// A sync failed. The system may have dropped what was written, and the next sync would
-    /// succeed all the same, so nothing may be promised any more.
+    /// Error of a failed sync. The system may have dropped written data, and the next sync would succeed anyway, so
+    /// further writes must be refused.
     unsynced: Option<String>,
 }
 
 impl Appender {
-    /// `file` is open for reading and appending and holds `len` bytes of whole transactions.
+    /// Returns an appender for `file`, which is open for reading and appending and has `len` bytes of whole
+    /// transactions.
     pub(super) fn new(path: &Path, file: File, len: u64) -> Self {
         Self {
             path: path.to_owned(),
@@ -55,22 +55,22 @@ impl Appender {
         self.len
     }
 
-    /// The next append names its database, whatever stands before it.
+    /// Lets the next append select its database, whatever precedes it.
     pub(super) fn forget_database(&mut self) {
         self.db = None;
     }
 
-    /// Appends one transaction by one write. After an error the file is as before.
+    /// Appends one transaction by one write. After an error the file is unchanged.
     pub(super) fn append(&mut self, effects: &[Effect]) -> io::Result<()> {
         self.check()?;
         self.buffer.clear();
         self.buffer.shrink_to(KEPT_BUFFER);
         let db = encode_transaction(effects, self.db, &mut self.buffer);
         if let Err(error) = (&*self.file).write_all(&self.buffer) {
-            // The engine says so once, however often it is tried.
+            // The engine logs this once, however often it is tried.
             tracing::debug!(log = %self.path.display(), %error, "cannot append; cutting back");
             self.torn = true;
-            // Its own failure is told by the next append.
+            // The next append reports a failure of this.
             let _ = self.cut_back();
             return Err(error);
         }
@@ -79,20 +79,19 @@ impl Appender {
         Ok(())
     }
 
-    /// Makes sure that the next `bytes` have their place on the disk. No room for them now is no
-    /// reason to refuse the next attempt.
+    /// Reserves disk space for the next `bytes`. A failure does not affect the next attempt.
     pub(super) fn make_room(&mut self, bytes: u64) -> io::Result<()> {
         self.check()?;
         self.reserve.make(&self.file, self.len, bytes)
     }
 
-    /// Gives back the space that was set aside, also by an owner that was killed.
+    /// Frees reserved space, also that of an owner that was killed.
     pub(super) fn give_room_back(&mut self) -> io::Result<()> {
         self.check()?;
         self.cut_back()
     }
 
-    /// Whether an append may be tried.
+    /// Returns an error if appends are not possible.
     pub(super) fn check(&mut self) -> io::Result<()> {
         if let Some(error) = &self.unsynced {
             return Err(io::Error::other(format!("an earlier sync failed: {error}")));
@@ -107,7 +106,7 @@ impl Appender {
         Ok(())
     }
 
-    /// Waits until all that was appended is on the disk.
+    /// Waits until all appended data is on the disk.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         self.check()?;
         let outcome = self.file.sync_data();
@@ -117,20 +116,20 @@ impl Appender {
         outcome
     }
 
-    /// Refuses everything from here on.
+    /// Refuses all further writes.
     pub(super) fn sync_failed(&mut self, error: &impl std::fmt::Display) {
         tracing::error!(log = %self.path.display(), %error, "sync failed; refusing writes");
         self.unsynced = Some(error.to_string());
     }
 
-    /// Goes on in `file`, which has taken the place of the old one.
+    /// Continues in `file`, which has replaced the old one.
     pub(super) fn replace(&mut self, file: File, len: u64, reserve: Reserve) {
         self.reserve = reserve;
         self.file = Arc::new(file);
         self.len = len;
         self.torn = false;
-        // `db` stays: the end of the new file is a copy of the end of the old one, and where no
-        // append followed the snapshot, it was forgotten with the snapshot.
+        // `db` stays: the end of the new file is a copy of the end of the old one. Without an append after the
+        // snapshot, it was reset with the snapshot.
     }
 }
 

@@ -1,24 +1,24 @@
-//! What can be wrong with a log, in words for the person who has to act on it.
+//! Errors of a log, worded for the person who has to act.
 
 use std::{
     io,
     path::{Path, PathBuf},
 };
 
-/// Why the log of a data directory cannot be opened or written.
+/// The reason why the log of a data directory cannot be opened or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("log {path}: cannot {action}: {source}")]
     Io {
-        /// The file or directory in question.
+        /// File or directory.
         path: PathBuf,
-        /// What was tried.
+        /// Attempted action.
         action: &'static str,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// Something in the middle of the file is not a command, and is no torn end either.
+    /// Bytes in the middle of the file are not a command, and not a torn end either.
     #[error(
         "log {path}: corrupted at byte {offset}: {what}. Nothing was changed. Restore a backup; or \
          copy the file, and let `redis-check-aof --fix {path}` cut off all that follows byte \
@@ -27,12 +27,12 @@ pub enum LogError {
     Corrupt {
         /// The log.
         path: PathBuf,
-        /// Where the command that cannot be read begins.
+        /// Position of the unreadable command.
         offset: u64,
-        /// What was found or missed there.
+        /// Description of the fault.
         what: String,
     },
-    /// The commands can be read, but this engine cannot carry one out.
+    /// The commands are readable, but this engine cannot run one of them.
     #[error(
         "log {path}: the command at byte {offset} cannot be replayed: {reply}. Nothing was changed. \
          If a Redis server wrote it, go on with that server"
@@ -40,12 +40,12 @@ pub enum LogError {
     Replay {
         /// The log.
         path: PathBuf,
-        /// Where the transaction begins.
+        /// Position of the transaction.
         offset: u64,
-        /// The error that the command answered.
+        /// Error reply of the command.
         reply: String,
     },
-    /// A database that this engine does not have, and a Redis server would not have either.
+    /// A command selects a database that does not exist.
     #[error(
         "log {path}: the command at byte {offset} selects database {index}; there are {count}. \
          Nothing was changed"
@@ -53,11 +53,11 @@ pub enum LogError {
     Database {
         /// The log.
         path: PathBuf,
-        /// Where the `SELECT` is.
+        /// Position of the `SELECT`.
         offset: u64,
-        /// What it selects.
+        /// Selected index.
         index: String,
-        /// How many there are.
+        /// Number of databases.
         count: usize,
     },
     /// The file begins with an RDB image instead of commands.
@@ -70,7 +70,7 @@ pub enum LogError {
         /// The log.
         path: PathBuf,
     },
-    /// A Redis server was started on the directory and has moved the log into its own.
+    /// A Redis server was started on the directory and has moved the log to its own directory.
     #[error(
         "data directory {path}: a Redis server has taken it over (there is an `appendonlydir`). \
          Use that server by its URL; or name another data directory. To come back: stop the \
@@ -84,7 +84,7 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// For `map_err`: what was tried on which file.
+    /// Returns a function for `map_err` with the attempted action and its file.
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io {
             path: path.to_owned(),

@@ -1,5 +1,4 @@
-//! Opens the log of a data directory: refuses what is not ours, replays what is whole, cuts off
-//! what is torn.
+//! Opens the log of a data directory: refuses foreign files, replays whole transactions, cuts off a torn end.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -14,16 +13,16 @@ use super::{
 };
 use crate::store::{DATABASES, Effect};
 
-/// Read at a time.
+/// Bytes in one read.
 const CHUNK: usize = 64 * 1024;
-/// Torn tails that are kept aside; the oldest go first. Nobody was told that these writes were
-/// done, so they are only evidence, unless a damaged length earlier in the file made what follows
-/// it look like one torn write: then they are all there is.
+/// Number of torn ends that are kept; the oldest are removed first. No client got a reply for these writes, so they
+/// are only evidence. If a damaged length earlier in the file makes all that follows look like a torn write, however,
+/// they are the only copy.
 const TORN_KEPT: usize = 8;
-/// What a Redis server makes of a directory whose log it has loaded.
+/// Directory that a Redis server creates after it has loaded the log.
 const SERVER_DIR: &str = "appendonlydir";
 
-/// A log that has been replayed.
+/// A replayed log.
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) path: PathBuf,
@@ -35,7 +34,7 @@ pub(super) struct Loaded {
     pub(super) base: u64,
 }
 
-/// Opens the log in `dir` and hands every transaction in it to `replay`.
+/// Opens the log in `dir` and passes every transaction to `replay`.
 pub(super) fn load(
     dir: &Path,
     mut replay: impl FnMut(&[Effect]) -> Result<(), String>,
@@ -63,7 +62,7 @@ pub(super) fn load(
             }
             Err(ReadError::Torn) => break true,
             Err(ReadError::Garbage { start, at, what }) => {
-                // A machine that lost power may leave zeros where the file had grown already.
+                // After a power loss, the file may end with zeros.
                 if zeros_to_the_end(&path, at)? {
                     break true;
                 }
@@ -107,7 +106,7 @@ fn open_log(dir: &Path, path: &Path) -> Result<File, LogError> {
         .open(path)
         .map_err(LogError::io(path, "open"))?;
     if fresh {
-        // Else the name of a file that was synced could be lost with the power.
+        // Otherwise, a power loss could remove the name of a synced file.
         sync_dir(dir)?;
     }
     Ok(file)
@@ -150,7 +149,7 @@ fn zeros_to_the_end(path: &Path, at: u64) -> Result<bool, LogError> {
     zeros().map_err(LogError::io(path, "read"))
 }
 
-/// Keeps the torn tail aside, then cuts the log back to `len`.
+/// Copies the torn end to another file, then cuts the log back to `len`.
 fn cut_torn(dir: &Path, path: &Path, mut file: &File, len: u64) -> Result<(), LogError> {
     let aside = dir.join(format!("{LOG_FILE}.torn-{len}"));
     remove_old_tails(dir, &aside)?;
@@ -181,7 +180,7 @@ fn cut_torn(dir: &Path, path: &Path, mut file: &File, len: u64) -> Result<(), Lo
     sync_dir(dir)
 }
 
-/// Leaves room for one more tail.
+/// Removes old torn ends, so that one more can be kept.
 fn remove_old_tails(dir: &Path, next: &Path) -> Result<(), LogError> {
     let prefix = format!("{LOG_FILE}.torn-");
     let list = || -> io::Result<Vec<_>> {
@@ -204,7 +203,7 @@ fn remove_old_tails(dir: &Path, next: &Path) -> Result<(), LogError> {
     Ok(())
 }
 
-/// What a rewrite left that did not come to its end.
+/// Removes the file of an incomplete rewrite.
 fn remove_leftover(temp: &Path) -> Result<(), LogError> {
     match fs::remove_file(temp) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

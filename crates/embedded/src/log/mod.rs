@@ -1,9 +1,8 @@
 //! The append-only log: `appendonly.aof`, a plain append-only file of Redis.
 //!
-//! Every transaction is one write at its end, a group between MULTI and EXEC if it has several
-//! commands. A Redis server loads the file as it is. Opening replays it and cuts off a torn end;
-//! a rewrite in the background replaces it by the commands that make the present data. What the
-//! commands mean is not known here.
+//! Every transaction is one write at the end; several commands are a group between MULTI and EXEC. A Redis server can
+//! load the file. Opening replays it and cuts off a torn end. A rewrite in the background replaces it by commands
+//! that create the present data. This module does not know the meaning of commands.
 
 mod append;
 mod error;
@@ -27,14 +26,14 @@ pub use error::LogError;
 
 use crate::{engine::Handle, store::Effect, world::Journal};
 
-/// The file in the data directory. Redis' own default name: a server finds it without a word.
+/// File in the data directory, with Redis' default name, so that a server finds it.
 pub(crate) const LOG_FILE: &str = "appendonly.aof";
-/// Where a rewrite builds the next log.
+/// File in which a rewrite builds the next log.
 pub(crate) const TEMP_FILE: &str = "appendonly.aof.rewrite";
 
-/// When a write reaches the disk, and not only the system.
+/// Time at which a write is synced to the disk.
 ///
-/// A crash of the process loses nothing under any of them; a crash of the machine does.
+/// A crash of the process loses nothing in any of these modes; a crash of the machine may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fsync {
     /// Before the reply. Slow, and loses nothing.
@@ -42,20 +41,20 @@ pub enum Fsync {
     /// A second after the write, in the background. Loses the last second.
     #[default]
     EverySecond,
-    /// When the system likes, and at the close.
+    /// At a time that the system chooses, and at the close.
     No,
 }
 
-/// The log of an open engine. Clones are the same one: the engine appends by one, the owner of
-/// the data directory closes the other.
+/// The log of an open engine. Clones share it: the engine appends by one, the owner of the data directory closes the
+/// other.
 #[derive(Clone)]
 pub(crate) struct Log(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// Something for the thread that syncs: the first write after a sync, or the end.
+    /// Wake-up for the syncing thread: the first write after a sync, or the end.
     to_sync: Condvar,
-    /// Something for the thread that rewrites: a wish, or the end.
+    /// Wake-up for the rewriting thread: a request, or the end.
     to_rewrite: Condvar,
     fsync: Fsync,
     rewrite_min: u64,
@@ -63,14 +62,14 @@ struct Shared {
 
 struct State {
     appender: Appender,
-    /// Bytes appended since the start; unlike the length it never shrinks.
+    /// Bytes appended since the start; in contrast to the length, this never shrinks.
     written: u64,
-    /// How many of them are on the disk.
+    /// Number of those bytes that are on the disk.
     synced: u64,
     rewrite: rewrite::Phase,
-    /// The length that asks for a rewrite.
+    /// Length that triggers a rewrite.
     rewrite_at: u64,
-    /// The length after the last rewrite.
+    /// Length after the last rewrite.
     base: u64,
     rewrite_failed: bool,
     append_failed: bool,
@@ -81,8 +80,8 @@ struct State {
 pub(crate) struct Threads(Vec<JoinHandle<()>>);
 
 impl Log {
-    /// Opens the log in `dir`, which must exist, and replays it into `handle`. `rewrite_min` is
-    /// the length in bytes below which the log is not rewritten by itself.
+    /// Opens the log in `dir`, which must exist, and replays it into `handle`. Below a length of `rewrite_min` bytes,
+    /// the log is not rewritten automatically.
     ///
     /// Only one process may do so at a time; the caller holds the lock of the directory.
     pub(crate) fn open(
@@ -98,7 +97,7 @@ impl Log {
         })?;
         let state = State {
             appender: Appender::new(&loaded.path, loaded.file, loaded.len),
-            // What was found may never have reached the disk.
+            // Loaded data may not have been synced.
             written: loaded.len,
             synced: 0,
             rewrite: rewrite::Phase::Idle,
@@ -141,8 +140,8 @@ impl Log {
         Ok(())
     }
 
-    /// Ends the threads (a rewrite under way is given up) and waits until everything is on the
-    /// disk. Appends are refused from here on.
+    /// Ends the threads (cancels a running rewrite) and waits until everything is on the disk. Later appends are
+    /// refused.
     pub(crate) fn close(&self, threads: Threads) -> io::Result<()> {
         self.0.lock().closed = true;
         self.0.to_sync.notify_all();
@@ -153,7 +152,7 @@ impl Log {
                 .map_err(|_| io::Error::other("a thread of the log panicked"))?;
         }
         let mut state = self.0.lock();
-        // Where that fails the log is whole all the same; the next owner's close gives it back.
+        // If this fails the log is still whole; the next owner frees the space when it closes.
         let _ = state.appender.give_room_back();
         if state.synced == state.written {
             return Ok(());
@@ -196,8 +195,7 @@ impl Shared {
         state.written += state.appender.len() - before;
         match self.fsync {
             Fsync::Always => {
-                // Where this fails the log is refused for good: it may hold the transaction or
-                // not, as after a crash.
+                // If this fails the log refuses all writes: it may or may not have the transaction, as after a crash.
                 state.appender.sync()?;
                 state.synced = state.written;
             }

@@ -1,7 +1,6 @@
-//! Reads an append-only file as a stream of transactions, holding one at a time.
+//! Reads an append-only file as a stream of transactions, one at a time.
 //!
-//! It tells three ends apart: the clean one, a tail that was torn off while it was written, and
-//! bytes that no writer of ours or of Redis leaves behind.
+//! It distinguishes three ends: a clean one, a torn one, and bytes that neither this engine nor Redis writes.
 
 use std::io::{self, BufRead, Read as _};
 
@@ -12,30 +11,30 @@ use crate::{
     store::{DATABASES, Effect},
 };
 
-/// The longest line that announces a count or a length, with its line break.
+/// Greatest length of a line with a count or a length, with its line break.
 const MAX_HEADER: usize = 32;
-/// The longest annotation (a line that begins with `#`).
+/// Greatest length of an annotation (a line that begins with `#`).
 const MAX_ANNOTATION: u64 = 1024;
-/// Arguments of one command, as Redis bounds them.
+/// Greatest number of arguments of a command, as in Redis.
 const MAX_ARGS: i64 = 1024 * 1024;
-/// Bytes of one argument, as Redis bounds them.
+/// Greatest length of an argument in bytes, as in Redis.
 const MAX_BULK: i64 = 512 * 1024 * 1024;
-/// Room made in advance: what the file announces is not trusted.
+/// Greatest initial capacity: lengths in the file are not trusted.
 const MAX_RESERVE: usize = 64 * 1024;
 
 /// The annotation that ends the snapshot at the start of a rewritten log. Redis skips such lines.
 pub(super) const REWRITTEN: &[u8] = b"#REWRITTEN\r\n";
 
-/// What the file holds next.
+/// The next item of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Item {
     /// A command, or all commands between MULTI and EXEC, that begin at `start`.
     Transaction { effects: Vec<Effect>, start: u64 },
-    /// The snapshot of a rewrite ended here.
+    /// End of the snapshot of a rewrite.
     Rewritten,
 }
 
-/// Why there is no next item.
+/// The reason why there is no next item.
 #[derive(Debug)]
 pub(super) enum ReadError {
     Io(io::Error),
@@ -47,7 +46,7 @@ pub(super) enum ReadError {
         at: u64,
         what: String,
     },
-    /// The command at `start` selects a database that there is not.
+    /// The command at `start` selects a database that does not exist.
     Database {
         start: u64,
         index: String,
@@ -65,9 +64,9 @@ pub(super) struct LogReader<R> {
     db: usize,
     /// Bytes read so far.
     at: u64,
-    /// Where the command being read begins.
+    /// Position of the current command.
     start: u64,
-    /// Where the last whole item or SELECT ended.
+    /// Position after the last whole item or SELECT.
     whole: u64,
 }
 
@@ -82,12 +81,12 @@ impl<R: BufRead> LogReader<R> {
         }
     }
 
-    /// The end of the last whole transaction: what a torn log is cut back to.
+    /// Returns the position after the last whole transaction, to which a torn log is cut back.
     pub(super) fn whole(&self) -> u64 {
         self.whole
     }
 
-    /// The next item, or `None` at a clean end. After an error there is no next.
+    /// Returns the next item, or `None` at a clean end. After an error there is no next item.
     pub(super) fn next(&mut self) -> Result<Option<Item>, ReadError> {
         loop {
             self.start = self.at;
@@ -121,7 +120,7 @@ impl<R: BufRead> LogReader<R> {
         }
     }
 
-    /// The commands up to EXEC.
+    /// Reads the commands up to EXEC.
     fn group(&mut self) -> Result<Vec<Effect>, ReadError> {
         let mut effects = Vec::new();
         loop {
@@ -189,7 +188,7 @@ impl<R: BufRead> LogReader<R> {
         Ok(args)
     }
 
-    /// A line with a number. Bytes that cannot become one are garbage also where the file ends.
+    /// Reads a line with a number. Bytes that cannot become one are garbage also at the end of the file.
     fn header(
         &mut self,
         kind: u8,
@@ -230,7 +229,7 @@ impl<R: BufRead> LogReader<R> {
         Ok(number)
     }
 
-    /// Reads up to a line break, the end of the file or the end of `line`; returns how much.
+    /// Reads up to a line break, the end of the file or the end of `line`, and returns the length.
     fn short_line(&mut self, line: &mut [u8]) -> io::Result<usize> {
         let mut len = 0;
         loop {
@@ -248,7 +247,7 @@ impl<R: BufRead> LogReader<R> {
     }
 
     fn bulk(&mut self, len: usize) -> Result<Bytes, ReadError> {
-        // Neither grown nor cut, so that a stored value takes no more room than it needs.
+        // The exact capacity avoids growing, so that a stored value uses no more memory than needed.
         let mut bytes = Vec::with_capacity(len.min(MAX_RESERVE));
         (&mut self.input).take(len as u64).read_to_end(&mut bytes)?;
         let mut end = [0; 2];

@@ -1,31 +1,31 @@
-//! Disk space that is set aside behind the end of the log, so that a full disk is met before a write
-//! is done and not after. The file is not longer by it: whoever reads the log sees nothing of it.
-//! File systems that cannot do so are taken as having room, until an append fails.
+//! Reserved disk space behind the end of the log, so that a full disk is detected before a write and not after it.
+//! Readers of the log do not see it, because the file's length stays. File systems without this feature count as
+//! having space, until an append fails.
 
 use std::{fs::File, io};
 
-/// The most that is set aside: some thousands of jobs, and little on any disk.
+/// Greatest reservation: some thousands of jobs, and little on any disk.
 const MOST: u64 = 4 * 1024 * 1024;
-/// The least that is asked for at a time, where the log is shorter.
+/// Least reservation in one step, for a short log.
 const LEAST: u64 = 256 * 1024;
-/// What a write leaves for what nobody could announce: expired keys that readers find, and pops for
-/// clients that waited. Some thousand of either.
+/// Space that a write must leave for unannounced writes: removed expired keys, and pops for blocked clients. Enough
+/// for some thousands of them.
 const KEPT: u64 = 128 * 1024;
 
-/// What is set aside.
+/// The reservation.
 #[derive(Debug, Default)]
 pub(super) struct Reserve {
-    /// Up to this byte of the file.
+    /// Reserved up to this byte of the file.
     until: u64,
-    /// The file system cannot set anything aside.
+    /// True if the file system cannot reserve space.
     impossible: bool,
 }
 
 impl Reserve {
-    /// Makes sure that the `bytes` after `len`, and some more, have their place on the disk.
+    /// Reserves space for the `bytes` after `len`, and some more.
     ///
     /// # Errors
-    /// When the disk is full.
+    /// The disk is full.
     pub(super) fn make(&mut self, file: &File, len: u64, bytes: u64) -> io::Result<()> {
         let need = bytes.saturating_add(KEPT);
         if self.impossible || len.saturating_add(need) <= self.until {
@@ -49,7 +49,7 @@ impl Reserve {
         Err(io::ErrorKind::StorageFull.into())
     }
 
-    /// Notes that the file was cut to its length, which gives back what was set aside.
+    /// Records that the file was cut to its length, which frees the reservation.
     pub(super) fn forget(&mut self) {
         self.until = 0;
     }

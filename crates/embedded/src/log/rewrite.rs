@@ -1,12 +1,11 @@
-//! Replaces the log by the commands that make the present data, while writes go on.
+//! Replaces the log by commands that create the present data, while writes continue.
 //!
-//! The engine stands still twice: while the snapshot is taken, and while the last stretch of what
-//! was written meanwhile is copied and synced. Measured with 100,000 jobs (a hash of six fields
-//! and two index entries each, 45 MB of log) on two busy cores: 3 to 18 ms for the snapshot, in
-//! proportion to the number of keys, since values are shared with it until they are written to; 25
-//! to 60 ms for the last stretch, whatever the size. All else
-//! happens on a thread of its own. The old log stays whole and in its place until one rename; a
-//! rewrite that fails or crashes before it leaves a file that the next open removes.
+//! The engine is locked twice: for the snapshot, and while the last writes are copied and synced. Measured with
+//! 100,000 jobs (a hash of six fields and two index entries each, 45 MB of log) on two busy cores: 3 to 18 ms for the
+//! snapshot, in proportion to the number of keys, because values are shared until they are changed; 25 to 60 ms for
+//! the last writes, whatever the size. Everything else happens on a separate thread. The old log stays whole and in
+//! its place until one rename. A rewrite that fails or crashes before that leaves a file, which the next open
+//! removes.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -22,28 +21,27 @@ use super::{
 };
 use crate::engine::Handle;
 
-/// Written and copied at a time; between two of them a close is noticed.
+/// Bytes in one read or write; between two of them a close is noticed.
 const CHUNK: usize = 256 * 1024;
-/// What may be left to copy when the engine stands still.
+/// Greatest number of bytes that may remain when the engine is locked.
 const LAST_STRETCH: u64 = 1024 * 1024;
-/// How often we try to come that near. Writers that are faster than the copy for so long make
-/// the last stretch longer.
+/// Number of tries to get below that. If writers are faster than the copy for so long, more bytes remain.
 const CATCH_UP_ROUNDS: u32 = 16;
 
-/// How far a rewrite is.
+/// Phase of a rewrite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// There is none.
+    /// No rewrite.
     Idle,
-    /// One is wanted.
+    /// Requested.
     Asked,
-    /// The thread has begun; the snapshot is not taken yet.
+    /// Started; the snapshot is not taken yet.
     Begun,
-    /// What was appended from byte `from` on is not in the snapshot.
+    /// Snapshot taken; bytes from `from` on are not in it.
     Snapshot { from: u64 },
 }
 
-/// Why a rewrite came to nothing.
+/// The reason why a rewrite failed.
 #[derive(Debug, thiserror::Error)]
 enum RewriteError {
     #[error(transparent)]
@@ -54,17 +52,16 @@ enum RewriteError {
     Closed,
 }
 
-/// The length at which a log that had `base` bytes after its last rewrite has grown enough: twice
-/// the size.
+/// Returns the length at which a log is rewritten that had `base` bytes after its last rewrite: twice the size.
 pub(super) fn due_at(base: u64, min: u64) -> u64 {
     (base * 2).max(min)
 }
 
 impl State {
-    /// The engine's data and the log stand at the same point now.
+    /// Called when the engine's data and the log are at the same point.
     pub(super) fn snapshot_taken(&mut self) {
-        // Writes that the log has refused are in the snapshot, and will be appended again: then
-        // the phase stays, and the rewrite is given up.
+        // Refused writes are in the snapshot, and will be appended again. In this case the phase stays, and the
+        // rewrite is cancelled.
         if self.rewrite == Phase::Begun && !self.append_failed {
             self.rewrite = Phase::Snapshot {
                 from: self.appender.len(),
@@ -74,7 +71,7 @@ impl State {
     }
 }
 
-/// The thread: a rewrite for each wish, until the log is closed.
+/// Main loop of the thread: one rewrite for each request, until the log is closed.
 pub(super) fn run(shared: &Shared, handle: &Handle, dir: &Path) {
     loop {
         let state = shared.lock();
@@ -96,7 +93,7 @@ pub(super) fn run(shared: &Shared, handle: &Handle, dir: &Path) {
             Ok(()) | Err(RewriteError::Closed) => {}
             Err(error) => {
                 tracing::error!(%error, "the log was not rewritten; it stays as it is");
-                // The next attempt, unless asked for, only when it has grown by half again.
+                // The next automatic attempt waits until the log has grown by half.
                 let len = state.appender.len();
                 state.rewrite_at = (len + len / 2).max(shared.rewrite_min);
             }
@@ -133,20 +130,20 @@ fn rewrite(shared: &Shared, handle: &Handle, dir: &Path) -> Result<(), RewriteEr
     let old = Arc::clone(state.appender.file());
     next.copy(&old, from..state.appender.len())?;
     let mut reserve = Reserve::default();
-    // Where there is no room for it beside the old log, there may be when that is gone.
+    // If there is no space for it beside the old log, there may be when that is gone.
     let _ = reserve.make(next.file(), next.len, 0);
     let (file, len) = next.put_in_place(dir)?;
     state.appender.replace(file, len, reserve);
     state.synced = state.written;
     state.base = base;
     state.rewrite_at = due_at(base, shared.rewrite_min);
-    // Until then the loss of power brings the old log back, without what follows from here on.
+    // Until then, a power loss brings the old log back, without later writes.
     sync_dir(dir).inspect_err(|error| state.appender.sync_failed(error))?;
     tracing::info!(bytes = len, "rewrote the log");
     Ok(())
 }
 
-/// Copies what was appended meanwhile, and returns up to where.
+/// Copies the bytes that were appended meanwhile, and returns the end position.
 fn catch_up(shared: &Shared, next: &mut NextLog, mut from: u64) -> Result<u64, RewriteError> {
     for _ in 0..CATCH_UP_ROUNDS {
         let (old, len) = {
@@ -177,7 +174,7 @@ impl Shared {
     }
 }
 
-/// The log that is being built. It removes itself unless it was put in place.
+/// The new log, which removes its file unless it was put in place.
 struct NextLog {
     path: PathBuf,
     file: Option<File>,
@@ -235,7 +232,7 @@ impl NextLog {
             .map_err(LogError::io(&self.path, "sync"))
     }
 
-    /// Makes it the log: the one step that counts. From here on appends must go to it.
+    /// Renames the file to that of the log, which is the decisive step. From now on, appends must go to it.
     fn put_in_place(mut self, dir: &Path) -> Result<(File, u64), LogError> {
         self.sync()?;
         let log = dir.join(LOG_FILE);

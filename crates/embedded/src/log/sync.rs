@@ -1,11 +1,11 @@
-//! The thread of [`super::Fsync::EverySecond`]: a second after the first write that is not on the
-//! disk, everything written by then goes there. While nothing is written it sleeps.
+//! The thread of [`super::Fsync::EverySecond`]. A second after the first unsynced write, it syncs everything written
+//! by then. It sleeps while nothing is written.
 
 use std::{sync::Arc, time::Duration};
 
 use super::Shared;
 
-/// How long a write may wait for the disk: what a crash of the machine can lose.
+/// Greatest time until a write is synced, and so the loss in a crash of the machine.
 const EVERY: Duration = Duration::from_secs(1);
 
 pub(super) fn run(shared: &Shared) {
@@ -21,7 +21,7 @@ pub(super) fn run(shared: &Shared) {
             .wait_timeout_while(state, EVERY, |state| !state.closed);
         let (state, _) = waited.expect("no panic under this lock");
         if state.closed {
-            // The last sync is that of the close.
+            // The close does the last sync.
             return;
         }
         let (file, written) = (Arc::clone(state.appender.file()), state.written);
@@ -30,7 +30,7 @@ pub(super) fn run(shared: &Shared) {
         let mut state = shared.lock();
         match outcome {
             Ok(()) => state.synced = state.synced.max(written),
-            // A file that a rewrite has replaced meanwhile, whole and synced, is of no interest.
+            // Errors of a file are irrelevant after a rewrite has replaced it by a synced one.
             Err(_) if !Arc::ptr_eq(&file, state.appender.file()) => {}
             Err(error) => {
                 state.appender.sync_failed(&error);

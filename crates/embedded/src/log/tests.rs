@@ -1,4 +1,4 @@
-//! The log by itself: what is written is read, whatever is cut off, whatever fails.
+//! The log alone: written data is read, whatever is cut off, whatever fails.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -63,7 +63,7 @@ fn transactions() -> impl Strategy<Value = Vec<Vec<Effect>>> {
     let args = proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..12), 1..4);
     let effect = (0..3_usize, args).prop_map(|(db, args)| {
         let mut args: Vec<Bytes> = args.into_iter().map(Bytes::from).collect();
-        // Words of the log itself are no effects.
+        // Commands of the log itself are not effects.
         args.insert(0, Bytes::from_static(b"SET"));
         Effect { db, args }
     });
@@ -90,7 +90,7 @@ proptest! {
         let (_, seen) = load_all(dir.path()).unwrap();
         prop_assert_eq!(&seen, &transactions[..kept]);
 
-        // It goes on from there, and nothing of the torn end comes back.
+        // The log continues from there, and nothing of the torn end returns.
         append_all(dir.path(), &more);
         let (_, seen) = load_all(dir.path()).unwrap();
         prop_assert_eq!(&seen[..kept], &transactions[..kept]);

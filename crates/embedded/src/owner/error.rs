@@ -1,31 +1,31 @@
-//! Why a data directory cannot be opened, in words for the person who has to act on it.
+//! Errors of opening a data directory, worded for the person who has to act.
 
 use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use crate::log::LogError;
 
-/// Why [`super::open`] failed. Nothing was changed.
+/// The reason why [`super::open`] failed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The file system refused: a read-only disk, missing permission, no space.
+    /// The file system returned an error: a read-only disk, a missing right, no space.
     #[error(
         "data directory {path}: cannot {action}: {source}. Name a directory that can be written"
     )]
     Directory {
         /// The data directory.
         path: PathBuf,
-        /// What was tried.
+        /// Attempted action.
         action: &'static str,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// There is something else at that path.
+    /// The path is not a directory.
     #[error("data directory {path}: is not a directory. Name another, or move the file away")]
     NotADirectory {
         /// The path.
         path: PathBuf,
     },
-    /// It is another user's, who could put anything there.
+    /// Another user owns the directory, and could put any file there.
     #[error(
         "data directory {path}: it belongs to user {owner}, and this process runs as user {own}. Run it \
          as user {owner}; or name another directory (MESHWORK_DATA); or take it over: \
@@ -34,12 +34,12 @@ pub enum OpenError {
     Foreign {
         /// The data directory.
         path: PathBuf,
-        /// The number of its user.
+        /// Number of the directory's owner.
         owner: u32,
-        /// The number of the user of this process.
+        /// Number of this process' user.
         own: u32,
     },
-    /// Others could put anything there.
+    /// Other users can write to the directory, and could put any file there.
     #[error(
         "data directory {path}: other users may write to it (mode {mode:04o}): they could put a log or a \
          socket of their own there. Look at what is in it, and take that away: chmod go-w {path}"
@@ -50,7 +50,7 @@ pub enum OpenError {
         /// Its mode.
         mode: u32,
     },
-    /// Somebody else answers for it.
+    /// A process of another user answers on the directory's socket.
     #[error(
         "data directory {path}: the process that answers on {path}/redis.sock runs as user {user}, and not \
          as {own} or root. Nothing was sent to it. Stop it, and see who could write to the directory"
@@ -58,12 +58,12 @@ pub enum OpenError {
     Stranger {
         /// The data directory.
         path: PathBuf,
-        /// The number of that process' user.
+        /// Number of that process' user.
         user: u32,
-        /// The number of the user of this process.
+        /// Number of this process' user.
         own: u32,
     },
-    /// Another process has the directory and does not answer.
+    /// Another process owns the directory and does not answer.
     #[error(
         "data directory {path}: it belongs to another process ({holder}), which has not answered \
          on {path}/redis.sock for {waited:?}. Wait if it is still loading its log; else stop it"
@@ -71,26 +71,26 @@ pub enum OpenError {
     Busy {
         /// The data directory.
         path: PathBuf,
-        /// What the other process has written about itself.
+        /// Description of the other process, from the lock file.
         holder: String,
-        /// How long we tried.
+        /// Time for which it was tried.
         waited: Duration,
     },
-    /// The TCP address is not for this machine alone, and the engine knows no passwords.
+    /// The TCP address is not a loopback address; the engine has no passwords.
     #[error("data directory: will not listen on {address}: only loopback addresses are allowed")]
     NotLoopback {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
     },
     /// The TCP address cannot be listened on.
     #[error("data directory: cannot listen on {address}: {source}")]
     Tcp {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The log was refused.
+    /// The log cannot be used.
     #[error(transparent)]
     Log(#[from] LogError),
 }

@@ -1,5 +1,4 @@
-//! The lock that says which process a data directory belongs to. The system gives it back when
-//! the process ends, however it ends.
+//! The lock of a data directory's owner. The system releases it when the process ends, in any way.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -10,9 +9,9 @@ use std::{
 
 use rustix::fs::OFlags;
 
-/// The file in the data directory. It is never removed: another process may be about to lock it.
+/// File in the data directory. It is never removed: another process may be about to lock it.
 const LOCK_FILE: &str = "lock";
-/// What the holder writes about itself is read no further.
+/// Greatest length that is read of the owner's description.
 const MAX_HOLDER: u64 = 256;
 
 /// The lock, held until dropped.
@@ -22,7 +21,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock; `None` when another process has it.
+    /// Takes the lock; `None` if another process has it.
     pub(super) fn try_take(dir: &Path) -> io::Result<Option<Self>> {
         let mut file = OpenOptions::new()
             .read(true)
@@ -30,7 +29,7 @@ impl Lock {
             .create(true)
             .truncate(false)
             .mode(0o600)
-            // It is emptied: never what a link leads to.
+            // The file is truncated, which must not happen to the target of a link.
             .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(dir.join(LOCK_FILE))?;
         match file.try_lock() {
@@ -45,7 +44,7 @@ impl Lock {
         Ok(Some(Self { _file: file }))
     }
 
-    /// What the holder has written about itself.
+    /// Returns the owner's description.
     pub(super) fn holder(dir: &Path) -> String {
         let read = || -> io::Result<String> {
             let mut text = Vec::new();

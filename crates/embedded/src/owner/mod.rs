@@ -1,5 +1,5 @@
-//! A data directory and the one process it belongs to: who opens it first owns the engine, all
-//! others attach through its socket. What the engine does is not known here.
+//! A data directory and its owner: the first process that opens it owns the engine, all others attach through its
+//! socket. This module does not know the engine's work.
 
 mod error;
 mod lock;
@@ -32,37 +32,36 @@ use crate::{
     world::Clock,
 };
 
-/// The first pause between two attempts to take the lock or to reach the one who has it.
+/// First pause between two attempts to take the lock or to reach the owner.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
-/// The longest such pause: what a take-over may lose by it.
+/// Greatest such pause, which a takeover may lose.
 const MAX_PAUSE: Duration = Duration::from_millis(50);
-/// One attempt to get an answer; then the lock is tried again.
+/// Time for an answer in one attempt; then the lock is tried again.
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
-/// Below this length the log is not rewritten by itself: replaying so much takes about a second
-/// on a busy machine.
+/// Default length below which the log is not rewritten automatically: a replay takes about a second on a busy
+/// machine.
 const REWRITE_MIN: u64 = 64 * 1024 * 1024;
-/// How long an owner may be silent, by default. One that has just begun replays some 50 MB of log
-/// a second on a busy machine, so that even one with over a GB gets its time.
+/// Default time to wait for a silent owner. A starting one replays about 50 MB of log a second on a busy machine, so
+/// that even more than 1 GB is possible.
 const ATTACH_WAIT: Duration = Duration::from_secs(30);
 
-/// How long an owner may be silent before the wait is told.
+/// Time after which the wait for a silent owner is logged.
 const TELL_AFTER: Duration = Duration::from_secs(2);
 
-/// How a data directory is opened.
+/// Options for opening a data directory.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// When writes reach the disk.
+    /// Time at which writes are synced.
     pub fsync: Fsync,
-    /// The length of the log in bytes below which it is not rewritten by itself; above, it is
-    /// when it has doubled.
+    /// Length of the log in bytes below which it is not rewritten automatically; above, it is when it has doubled.
     pub rewrite_min: u64,
     /// A loopback address to listen on besides the socket. Port 0 lets the system choose.
     pub tcp: Option<SocketAddr>,
-    /// Clients at the same time on all of its sockets together.
+    /// Greatest number of clients on all of its sockets together.
     pub max_clients: usize,
-    /// How long to wait for a process that has the lock and does not answer.
+    /// Time to wait for a process that has the lock and does not answer.
     pub attach_wait: Duration,
-    /// The time of the engine.
+    /// Clock of the engine.
     pub clock: Clock,
 }
 
@@ -79,27 +78,27 @@ impl Default for Options {
     }
 }
 
-/// What opening a data directory came to.
+/// The result of opening a data directory.
 #[derive(Debug)]
 pub enum Opened {
-    /// It is ours.
+    /// This process owns the directory.
     Owner(Owner),
-    /// Another process has it and answers on its socket. When it goes away, connections break:
-    /// open the directory again, and be its owner, or attach to the next one.
+    /// Another process owns it and answers on its socket. When that process exits, connections break: open the
+    /// directory again, to own it or to attach to the next owner.
     Attach(Socket),
 }
 
-/// The way to the process that owns a data directory.
+/// The socket of the process that owns a data directory.
 #[derive(Debug, Clone)]
 pub struct Socket {
     dir: PathBuf,
 }
 
 impl Socket {
-    /// A new connection, which speaks the Redis protocol.
+    /// Opens a connection, which uses the Redis protocol.
     ///
     /// # Errors
-    /// When the owner has gone, or takes no more clients.
+    /// The owner has exited, or accepts no more clients.
     pub async fn connect(&self) -> io::Result<UnixStream> {
         attach(&self.dir).await
     }
@@ -164,16 +163,16 @@ fn create(dir: &Path) -> Result<(), OpenError> {
     created.map_err(refused(dir, "create"))
 }
 
-/// Why nobody answers for a directory.
+/// The reason why a directory's owner does not answer.
 enum NoAnswer {
-    /// There may be an answer a little later.
+    /// An answer is possible later.
     Yet,
-    /// The one who does runs as this user.
+    /// The answering process runs as this other user.
     Stranger(u32),
 }
 
-/// Whether the owner of `dir` answers. What it says does not matter: even "too many clients" is
-/// said by one who is there.
+/// Checks that the owner of `dir` answers. The answer's content does not matter: even "too many clients" proves that
+/// the owner lives.
 async fn answers(dir: &Path) -> Result<(), NoAnswer> {
     let ask = async {
         let mut stream = match socket::reach(dir).await? {
@@ -197,11 +196,10 @@ fn refused(dir: &Path, action: &'static str) -> impl FnOnce(io::Error) -> OpenEr
     }
 }
 
-/// An open data directory that is ours: the engine, its log, and the sockets on which others
-/// reach it.
+/// An open data directory that this process owns: the engine, its log, and the sockets for other processes.
 ///
-/// Dropped without [`Self::close`] it does the same without waiting for its clients; the drop
-/// blocks until the log is on the disk.
+/// Dropping it without [`Self::close`] does the same without waiting for clients; the drop blocks until the log is on
+/// the disk.
 pub struct Owner {
     dir: PathBuf,
     handle: Handle,
@@ -209,7 +207,7 @@ pub struct Owner {
     open: Option<Parts>,
 }
 
-/// What is given back at the end.
+/// Parts that are released at the end.
 struct Parts {
     listener: Listener,
     log: Log,
@@ -249,7 +247,7 @@ impl Owner {
         let unix = match socket::listen(&dir) {
             Ok(unix) => unix,
             Err(error) => {
-                // The error of the socket is the one to be told.
+                // The error of the socket is the one to report.
                 let _: io::Result<()> = log.close(threads);
                 return Err(refused(&dir, "listen in")(error));
             }
@@ -270,29 +268,29 @@ impl Owner {
         })
     }
 
-    /// The engine.
+    /// Returns the engine.
     #[must_use]
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// The data directory.
+    /// Returns the data directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The TCP address it listens on, if it was asked to.
+    /// Returns the TCP address that it listens on, if there is one.
     #[must_use]
     pub fn tcp(&self) -> Option<SocketAddr> {
         self.tcp
     }
 
-    /// Lets the clients go (within three seconds), writes the log to the disk, and gives the
-    /// directory back. Handles of the engine may still read afterwards; their writes are refused.
+    /// Disconnects the clients (within three seconds), syncs the log, and releases the directory. Handles of the
+    /// engine may still read afterwards; their writes are refused.
     ///
     /// # Errors
-    /// When the log could not be written to the disk. The directory has been given back.
+    /// The log could not be synced. The directory has been released.
     pub async fn close(mut self) -> Result<(), OpenError> {
         let Some(Parts {
             listener,
@@ -330,7 +328,7 @@ impl Drop for Owner {
     }
 }
 
-/// The lock goes last: what follows is the next owner's.
+/// The lock is released last, because the next owner uses everything after it.
 fn give_back(dir: &Path, log: &Log, threads: Threads, lock: Lock) -> io::Result<()> {
     let synced = log.close(threads);
     let removed = socket::remove(dir);

@@ -1,5 +1,5 @@
-//! Who else may change a data directory. What others can put there would be loaded as the log, written to
-//! as the lock, or talked to as the owner.
+//! Write access of other users to a data directory. Their files would be loaded as the log, written to as the lock,
+//! or connected to as the owner.
 
 use std::{
     fs, io,
@@ -11,23 +11,23 @@ use rustix::process::geteuid;
 
 use super::OpenError;
 
-/// The group and all others may write.
+/// Mode bits: writable for the group and all others.
 const WRITABLE: u32 = 0o022;
-/// All others may write.
+/// Mode bit: writable for all others.
 const BY_ALL: u32 = 0o002;
-/// In a directory that is so, nobody moves or removes what is not theirs.
+/// Mode bit: users can move or remove only their own files.
 const STICKY: u32 = 0o1000;
 
-/// The user that this process runs as.
+/// Returns the user of this process.
 pub(super) fn own() -> u32 {
     geteuid().as_raw()
 }
 
-/// Refuses a data directory that belongs to somebody else, or that others may write to. A link to it is
-/// followed: whoever named it may have named it so.
+/// Returns an error for a data directory that belongs to another user, or that others can write to. Links are
+/// followed, because the user may have named one deliberately.
 ///
 /// # Errors
-/// [`OpenError::Foreign`], [`OpenError::Writable`]; [`OpenError::Directory`] when it cannot be looked at.
+/// [`OpenError::Foreign`], [`OpenError::Writable`]; [`OpenError::Directory`] if it cannot be read.
 pub fn check_place(dir: &Path) -> Result<(), OpenError> {
     let about = fs::metadata(dir).map_err(|source| OpenError::Directory {
         path: dir.to_owned(),
@@ -46,10 +46,10 @@ pub fn check_place(dir: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// The directories above a data directory, if any, in which everybody may put another one in its place.
+/// Returns the parents of a data directory, if any, in which every user can replace it.
 ///
 /// # Errors
-/// When one of them cannot be looked at.
+/// One of them cannot be read.
 pub fn open_parents(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut open = Vec::new();
     for parent in dir.canonicalize()?.ancestors().skip(1) {

@@ -1,4 +1,4 @@
-//! The Unix socket of a data directory, also where its path is longer than a socket address holds.
+//! The Unix socket of a data directory, also for paths longer than a socket address.
 
 use std::{
     fs::{self, File, Permissions},
@@ -13,15 +13,14 @@ use super::place;
 
 /// The socket in the data directory.
 const SOCKET_FILE: &str = "redis.sock";
-/// Where it is made before it takes its place.
+/// Name of the new socket before it is renamed.
 const FRESH_FILE: &str = "redis.sock.new";
-/// The number of the user who may do everything anyway.
+/// Number of the user who has all rights.
 const ROOT: u32 = 0;
-/// A path of so many bytes fits into a socket address everywhere (Linux holds 107 and a zero, the
-/// BSDs 103).
+/// Greatest length of a path for a socket address on all systems (107 bytes on Linux, 103 on the BSDs).
 const MAX_PATH: usize = 103;
 
-/// Where the socket of `dir` lies.
+/// Returns the path of the socket of `dir`.
 pub(super) fn path(dir: &Path) -> PathBuf {
     dir.join(SOCKET_FILE)
 }
@@ -29,8 +28,8 @@ pub(super) fn path(dir: &Path) -> PathBuf {
 /// Connects to the process that owns the data directory `dir`.
 ///
 /// # Errors
-/// `NotFound` and `ConnectionRefused` when nobody serves it; `PermissionDenied` when the one who does is
-/// another user, who is not root.
+/// `NotFound` and `ConnectionRefused` if no process serves it; `PermissionDenied` if that of another user does, who
+/// is not root.
 pub async fn attach(dir: &Path) -> io::Result<UnixStream> {
     reach(dir).await?.map_err(|user| {
         let what = format!("{} is served by user {user}", path(dir).display());
@@ -38,7 +37,7 @@ pub async fn attach(dir: &Path) -> io::Result<UnixStream> {
     })
 }
 
-/// The same; the inner error is the user who serves it, and must not be talked to.
+/// Does the same. The inner error is the other user who serves it, and must not be connected to.
 pub(super) async fn reach(dir: &Path) -> io::Result<Result<UnixStream, u32>> {
     let short = ShortPath::of(dir)?;
     let stream = UnixStream::connect(short.to(SOCKET_FILE)).await?;
@@ -49,7 +48,7 @@ pub(super) async fn reach(dir: &Path) -> io::Result<Result<UnixStream, u32>> {
     })
 }
 
-/// Listens in `dir`, in place of a socket that a dead owner has left. For the holder of the lock.
+/// Listens in `dir`, and replaces the socket of a dead owner. Only for the holder of the lock.
 pub(super) fn listen(dir: &Path) -> io::Result<UnixListener> {
     let fresh = dir.join(FRESH_FILE);
     match fs::remove_file(&fresh) {
@@ -58,13 +57,13 @@ pub(super) fn listen(dir: &Path) -> io::Result<UnixListener> {
     }
     let short = ShortPath::of(dir)?;
     let listener = UnixListener::bind(short.to(FRESH_FILE))?;
-    // Nobody connects before it has its mode: it gets its name last.
+    // The socket gets its name last, so that no client connects before it has its mode.
     fs::set_permissions(&fresh, Permissions::from_mode(0o600))?;
     fs::rename(&fresh, path(dir))?;
     Ok(listener)
 }
 
-/// Removes the socket. For the holder of the lock.
+/// Removes the socket. Only for the holder of the lock.
 pub(super) fn remove(dir: &Path) -> io::Result<()> {
     fs::remove_file(path(dir))
 }

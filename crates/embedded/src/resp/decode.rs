@@ -1,35 +1,34 @@
-//! The client's side of the protocol: bytes back into a reply. For those who talk to a server with
-//! raw commands (tests, the differential fuzzer); the engine itself never decodes a reply.
+//! Decoder for replies, for clients with raw commands (tests, the differential fuzzer). The engine itself never
+//! decodes a reply.
 
 use bytes::Bytes;
 
 use super::{Reply, encode::VERBATIM_FORMAT, number::parse_integer};
 
-/// Nesting allowed in one reply, so that a hostile server cannot exhaust the stack.
+/// Greatest nesting of a reply, so that a hostile server cannot exhaust the stack.
 const MAX_DEPTH: usize = 512;
 
-/// Room made in advance for the items of an aggregate: its announced length is not trusted.
+/// Greatest initial capacity for the items of an aggregate: announced lengths are not trusted.
 const MAX_RESERVE: usize = 1024;
 
 /// Bytes that are not a reply.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum DecodeError {
-    /// The first byte announces no kind of reply that is known.
+    /// The first byte is not a known type of reply.
     #[error("reply: unknown kind {0:?}")]
     Kind(char),
-    /// A length, number or boolean that is none.
+    /// A length, number or boolean is not valid.
     #[error("reply: {0:?} is not a valid {1}")]
     Value(String, &'static str),
-    /// Deeper than any reply of ours.
+    /// The reply is nested too deeply.
     #[error("reply: nested more than {MAX_DEPTH} deep")]
     Depth,
 }
 
-/// Reads one reply from the start of `input`, and how many bytes it took; `None` means that more
-/// bytes are needed.
+/// Decodes one reply at the start of `input`, and returns its length; `None` if more bytes are needed.
 ///
 /// # Errors
-/// When the bytes cannot become a reply, whatever follows.
+/// The bytes cannot become a reply, whatever follows.
 pub fn decode_reply(input: &[u8]) -> Result<Option<(Reply, usize)>, DecodeError> {
     let mut reader = Reader { input, at: 0 };
     Ok(reader.reply(0)?.map(|reply| (reply, reader.at)))
@@ -99,7 +98,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// The next line without its kind and its line break.
+    /// Returns the next line without its type and its line break.
     fn line(&mut self) -> Option<(u8, &'a [u8])> {
         let rest = &self.input[self.at..];
         let end = rest.windows(2).position(|pair| pair == b"\r\n")?;
@@ -136,7 +135,7 @@ fn bulk_reply(kind: u8, bytes: &[u8]) -> Reply {
     }
 }
 
-/// A length; -1 is null.
+/// Parses a length; -1 is null.
 fn length(text: &[u8]) -> Result<Option<usize>, DecodeError> {
     let invalid = || DecodeError::Value(String::from_utf8_lossy(text).into_owned(), "length");
     match parse_integer(text) {

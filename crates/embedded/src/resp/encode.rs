@@ -5,14 +5,14 @@ use super::{Reply, number::double_text};
 /// The version of the protocol that a connection speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocol {
-    /// RESP2, what a connection starts with.
+    /// RESP2, the initial protocol of a connection.
     #[default]
     Resp2,
-    /// RESP3, asked for with `HELLO 3`.
+    /// RESP3, selected by `HELLO 3`.
     Resp3,
 }
 
-/// Appends `reply` to `out` as `protocol` writes it.
+/// Appends `reply` to `out` in the format of `protocol`.
 pub fn encode_reply(reply: &Reply, protocol: Protocol, out: &mut Vec<u8>) {
     let resp3 = protocol == Protocol::Resp3;
     match reply {
@@ -54,7 +54,7 @@ pub fn encode_reply(reply: &Reply, protocol: Protocol, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a command to `out` as a client sends it and as the append-only file keeps it.
+/// Appends a command to `out`, in the format of clients and of the append-only file.
 pub fn encode_command<A: AsRef<[u8]>>(args: &[A], out: &mut Vec<u8>) {
     header(b'*', &args.len(), out);
     for arg in args {
@@ -62,7 +62,7 @@ pub fn encode_command<A: AsRef<[u8]>>(args: &[A], out: &mut Vec<u8>) {
     }
 }
 
-/// What RESP3 writes before verbatim text: its format and a colon.
+/// Prefix of verbatim text in RESP3: its format and a colon.
 pub(super) const VERBATIM_FORMAT: &str = "txt:";
 
 fn header(kind: u8, value: &impl std::fmt::Display, out: &mut Vec<u8>) {
@@ -71,7 +71,7 @@ fn header(kind: u8, value: &impl std::fmt::Display, out: &mut Vec<u8>) {
     write!(out, "{value}\r\n").expect("a Vec takes every write");
 }
 
-/// A line cannot hold a line break: it becomes a space, as in Redis.
+/// Appends a line, in which line breaks become spaces, as in Redis.
 fn line(kind: u8, text: &str, out: &mut Vec<u8>) {
     out.push(kind);
     out.extend(text.bytes().map(|byte| {

@@ -1,6 +1,6 @@
-//! Numbers as the protocol writes and reads them.
+//! Numbers of the protocol.
 
-/// A double as Redis 7.0 prints it: C's `%.17g`, which every reader takes back without loss.
+/// Formats a double like Redis 7.0: C's `%.17g`, which every reader parses without loss.
 pub(crate) fn double_text(value: f64) -> String {
     if value.is_nan() {
         return if value.is_sign_negative() {
@@ -13,7 +13,7 @@ pub(crate) fn double_text(value: f64) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
     }
-    // 17 significant digits tell the decimal exponent after rounding, which decides the form.
+    // 17 significant digits have the decimal exponent after rounding, which decides the form.
     let scientific = format!("{value:.16e}");
     let (mantissa, exponent) = scientific.split_once('e').expect("{:e} writes an exponent");
     let exponent: i32 = exponent.parse().expect("{:e} writes a number after the e");
@@ -37,7 +37,7 @@ fn without_trailing_zeros(text: &str) -> &str {
     }
 }
 
-/// A decimal integer as Redis' `string2ll` takes it: no plus sign, no leading zero, no `-0`.
+/// Parses a decimal integer like Redis' `string2ll`: no plus sign, no leading zero, no `-0`.
 pub(crate) fn parse_integer(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let canonical = match digits {

@@ -1,9 +1,9 @@
-//! What a command answers, before it is encoded as RESP2 or RESP3.
+//! Replies of commands, before they are encoded as RESP2 or RESP3.
 
 use bytes::Bytes;
 
-/// A reply. The RESP3 kinds degrade to RESP2 as Redis does it (map → flat array, double → bulk,
-/// null → `$-1`, boolean → integer).
+/// A reply. Types of RESP3 are converted to RESP2 as in Redis (map → flat array, double → bulk, null → `$-1`, boolean
+/// → integer).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// Null: `$-1` in RESP2, `_` in RESP3.
@@ -34,8 +34,8 @@ pub enum Reply {
     Verbatim(String),
     /// An integer of any length, as its digits; a bulk string in RESP2.
     BigNumber(String),
-    /// No reply: what there is to say went, in order, to the pushes of the session (`SUBSCRIBE`
-    /// and its like confirm each channel there), or the client has switched replies off.
+    /// No reply: the answer was pushed to the session in order (`SUBSCRIBE` and similar commands confirm each channel
+    /// there), or the client has switched replies off.
     Nothing,
 }
 

@@ -1,24 +1,23 @@
 //! The parser of requests: arrays of bulk strings, and inline commands as people type them.
 //!
-//! It takes bytes as they come and keeps what is half there. Limits and the words of the refusals
-//! are those of Redis.
+//! It accepts bytes as they arrive and keeps partial requests. Limits and error messages are those of Redis.
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
 use super::number::parse_integer;
 
-/// Arguments of one command.
+/// Greatest number of arguments of a command.
 const MAX_ARGS: i64 = 1024 * 1024;
-/// Bytes of one argument.
+/// Greatest length of an argument, in bytes.
 const MAX_BULK: i64 = 512 * 1024 * 1024;
-/// Bytes of an inline command, and of a line that announces a length.
+/// Greatest length of an inline command, and of a line with a length, in bytes.
 const MAX_INLINE: usize = 64 * 1024;
-/// Bytes of one command with all its arguments (`client-query-buffer-limit`).
+/// Greatest length of a command with all its arguments (`client-query-buffer-limit`), in bytes.
 const MAX_REQUEST: usize = 1024 * 1024 * 1024;
-/// Room made in advance for arguments: their announced number is not trusted.
+/// Greatest initial capacity for arguments: announced numbers are not trusted.
 const MAX_RESERVE: usize = 64;
 
-/// A request that breaks the protocol. The connection answers with it and closes.
+/// A request that breaks the protocol. The connection sends this error and closes.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum ProtocolError {
     #[error("ERR Protocol error: too big mbulk count string")]
@@ -39,20 +38,20 @@ pub(crate) enum ProtocolError {
     Quotes,
 }
 
-/// What is known of a command that has not wholly arrived.
+/// The state of an incomplete command.
 #[derive(Debug, Default)]
 pub(crate) struct RequestParser {
     args: Vec<Bytes>,
-    /// Arguments still to come; 0 between commands.
+    /// Number of missing arguments; 0 between commands.
     missing: i64,
-    /// The announced length of the argument being read.
+    /// Announced length of the current argument.
     bulk: Option<usize>,
-    /// Bytes of the arguments read so far.
+    /// Length of the arguments so far, in bytes.
     taken: usize,
 }
 
 impl RequestParser {
-    /// Takes the next whole command off the front of `input`; `None` when more bytes are needed.
+    /// Removes the next whole command from the front of `input`; `None` if more bytes are needed.
     pub(crate) fn next(
         &mut self,
         input: &mut BytesMut,
@@ -67,7 +66,7 @@ impl RequestParser {
                     },
                     Some(_) => match inline(input)? {
                         None => return Ok(None),
-                        // An empty line is no command.
+                        // An empty line is not a command.
                         Some(args) if args.is_empty() => continue,
                         Some(args) => return Ok(Some(args)),
                     },
@@ -91,7 +90,7 @@ impl RequestParser {
         if count > MAX_ARGS {
             return Err(ProtocolError::Count);
         }
-        // A count of 0 or below is no command, as in Redis.
+        // A count of 0 or below is not a command, as in Redis.
         self.missing = count.max(0);
         let room = usize::try_from(self.missing).unwrap_or(MAX_RESERVE);
         self.args.reserve(room.min(MAX_RESERVE));
@@ -125,7 +124,7 @@ impl RequestParser {
         if input.len() < len + 2 {
             return Ok(None);
         }
-        // A copy: a slice of the read buffer, once stored, would keep all of the buffer alive.
+        // A copy, because a stored slice of the read buffer would keep the whole buffer alive.
         self.args.push(Bytes::copy_from_slice(&input[..len]));
         input.advance(len + 2);
         self.bulk = None;
@@ -134,7 +133,7 @@ impl RequestParser {
     }
 }
 
-/// Takes off a line that announces a length or a count.
+/// Removes a line with a length or a count.
 fn length_line(
     input: &mut BytesMut,
     too_long: ProtocolError,
@@ -178,8 +177,8 @@ fn inline(input: &mut BytesMut) -> Result<Option<Vec<Bytes>>, ProtocolError> {
         .ok_or(ProtocolError::Quotes)
 }
 
-/// Splits a typed line into words, with `"…"` (and its escapes) and `'…'`; `None` when a quote is
-/// not closed, or closed in the middle of a word.
+/// Splits a typed line into words, with `"…"` (and its escapes) and `'…'`; `None` if a quote is not closed, or closed
+/// in the middle of a word.
 pub(crate) fn split_words(line: &[u8]) -> Option<Vec<Bytes>> {
     let mut words = Vec::new();
     let mut rest = line;

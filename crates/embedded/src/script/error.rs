@@ -1,14 +1,14 @@
-//! Errors within scripts: raised by the engine, caught by `pcall`, or the end of the script.
+//! Errors in scripts: raised by the engine, caught by `pcall`, or the end of the script.
 
 use mlua::{Lua, Result, Table, Value};
 
-/// What a function of the engine raises.
+/// An error that a function of the engine raises.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Raised {
-    /// An error of `redis.call` and its like, a table to scripts: its text with the code.
+    /// An error of `redis.call` and similar functions, a table for scripts: its text with the code.
     #[error("{0}")]
     Reply(String),
-    /// An error as Lua's own functions raise it, a string to scripts.
+    /// An error like those of Lua's own functions, a string for scripts.
     #[error("{0}")]
     Text(String),
 }
@@ -19,13 +19,13 @@ impl From<Raised> for mlua::Error {
     }
 }
 
-/// The chunk name of the code that stands between the engine and scripts.
+/// Chunk name of the code between the engine and scripts.
 pub(super) const SANDBOX: &str = "=sandbox";
 
-/// Frames looked at to find the line of a script in which an error came up.
+/// Number of frames that are searched for the script's line of an error.
 const FRAMES_MAX: usize = 16;
 
-/// An error reply as a table, as `redis.pcall` returns it.
+/// Returns an error reply as a table, as `redis.pcall` returns it.
 pub(super) fn error_table(lua: &Lua, text: &str) -> Result<Table> {
     let table = lua.create_table_with_capacity(0, 2)?;
     table.raw_set("err", text)?;
@@ -33,13 +33,13 @@ pub(super) fn error_table(lua: &Lua, text: &str) -> Result<Table> {
     Ok(table)
 }
 
-/// The text of an error with its code: a word, then the rest. Without two words it gets `ERR`.
+/// Returns the text of an error with its code: a word, then the rest. Without two words it gets `ERR`.
 pub(super) fn with_code(text: &str) -> String {
     let (code, message) = text.split_once(' ').unwrap_or(("ERR", text));
     format!("{code} {}", message.trim_matches(['\r', '\n']))
 }
 
-/// The text of an error, and whether it is that of a reply.
+/// Returns the text of an error, and whether it is that of a reply.
 fn told(error: &mlua::Error) -> (String, bool) {
     match error.downcast_ref::<Raised>() {
         Some(Raised::Reply(text)) => (text.clone(), true),
@@ -56,8 +56,8 @@ fn told(error: &mlua::Error) -> (String, bool) {
     }
 }
 
-/// An error as a handler of `xpcall` and `coroutine.resume` see it: what `redis.call` raised is a
-/// table with the field `err`.
+/// Returns an error as a handler of `xpcall` and `coroutine.resume` gets it: one that `redis.call` raised is a table
+/// with the field `err`.
 pub(super) fn tabled(lua: &Lua, error: Value) -> Result<Value> {
     let Value::Error(error) = error else {
         return Ok(error);
@@ -70,7 +70,7 @@ pub(super) fn tabled(lua: &Lua, error: Value) -> Result<Value> {
     })
 }
 
-/// An error as `pcall` returns it: the text alone.
+/// Returns an error as `pcall` returns it: the text only.
 pub(super) fn plain(lua: &Lua, error: Value) -> Result<Value> {
     match tabled(lua, error)? {
         Value::Table(table) => match table.get::<Value>("err")? {
@@ -81,7 +81,7 @@ pub(super) fn plain(lua: &Lua, error: Value) -> Result<Value> {
     }
 }
 
-/// The handler of what a script lets through: a table that also says where it came up.
+/// Handles uncaught errors of a script: returns a table with the position of the error.
 pub(super) fn located(lua: &Lua, error: Value) -> Result<Value> {
     let table = match tabled(lua, error)? {
         Value::Table(table) => table,
@@ -99,8 +99,8 @@ pub(super) fn located(lua: &Lua, error: Value) -> Result<Value> {
     Ok(Value::Table(table))
 }
 
-/// The source and line that an error is reported at: those of the function that raised it, or of
-/// its caller if that was not written in Lua.
+/// Returns the source and line for an error: those of the function that raised it, or of its caller if that was not
+/// written in Lua.
 fn place(lua: &Lua) -> Option<(String, i64)> {
     let frame = |level| {
         lua.inspect_stack(level, |debug| {
@@ -128,7 +128,7 @@ fn place(lua: &Lua) -> Option<(String, i64)> {
     None
 }
 
-/// The error reply of a script that ended with `error`, a table made by [`located`].
+/// Returns the error reply of a script that ended with `error`, a table of [`located`].
 pub(super) fn reply_text(error: &Table, sha: &str) -> Result<String> {
     let field = |name: &str| -> Result<Option<String>> {
         Ok(match error.get::<Value>(name)? {

@@ -1,5 +1,5 @@
-//! What scripts find in the table `redis`, and what else the sandbox is built from. `redis.call` and
-//! `redis.pcall` are made in [`super::bridge`].
+//! Contents of the table `redis`, and further functions for the sandbox. [`super::bridge`] has `redis.call` and
+//! `redis.pcall`.
 
 use std::sync::{
     Arc,
@@ -15,7 +15,7 @@ use super::{
     random::Random,
 };
 
-/// The functions that the sandbox is built from.
+/// Returns the functions from which the sandbox is built.
 pub(super) fn host(
     lua: &Lua,
     resp3: &Arc<AtomicBool>,
@@ -138,7 +138,7 @@ fn one_string(args: &MultiValue) -> Option<String> {
     }
 }
 
-/// There are no replicas, and the log takes every write: the choice is checked and not heeded.
+/// There are no replicas, and the log gets every write: the choice is checked and ignored.
 fn set_repl(lua: &Lua, args: MultiValue) -> mlua::Result<()> {
     if args.len() != 1 {
         return Err(

@@ -1,6 +1,5 @@
-//! Lua: scripts as Redis 7.0 runs them, in a sandbox, bounded in time and memory, each kept by the
-//! SHA-1 of its text. What a script writes is one transaction of the log; what it had written
-//! when an error ended it stays, as in Redis.
+//! Lua: scripts like in Redis 7.0, in a sandbox, with limits of time and memory, stored by the SHA-1 of their text.
+//! The writes of a script are one transaction of the log. If an error ends it, its earlier writes stay, as in Redis.
 
 mod bridge;
 mod error;
@@ -43,9 +42,9 @@ pub(crate) trait Server {
 
 /// The scripts of an engine and the interpreter that runs them.
 pub(crate) struct Scripts {
-    /// What scripts have for globals.
+    /// Globals of scripts.
     env: Table,
-    /// Runs a script: takes it, KEYS and ARGV.
+    /// Runs a script: takes the script, KEYS and ARGV.
     enter: Kept,
     resp3: Arc<AtomicBool>,
     watchdog: Watchdog,
@@ -88,14 +87,14 @@ impl Script {
         self.sha.as_str().to_owned()
     }
 
-    /// True if its first line lets it write, None if that says nothing of it.
+    /// Returns true if its first line permits writes, `None` if that line has no flags.
     pub(crate) fn may_write(&self) -> Option<bool> {
         let Declared { any, no_writes } = self.declared;
         any.then_some(!no_writes)
     }
 }
 
-/// With what a script is run.
+/// Keys and arguments of a script.
 pub(crate) struct Invocation<'a> {
     pub(crate) keys: &'a [Bytes],
     pub(crate) argv: &'a [Bytes],
@@ -136,7 +135,7 @@ impl Scripts {
         self.known.get(sha).cloned()
     }
 
-    /// The script of this text, compiled if it is new.
+    /// Returns the script of this text, compiled if it is new.
     pub(crate) fn load(&mut self, text: &Bytes) -> Result<Arc<Script>, Stop> {
         let sha = Sha::of(text);
         if let Some(script) = self.known.get(&sha) {
@@ -205,7 +204,7 @@ impl Scripts {
                 )))
             }
             Ended::Failed(error) => {
-                // An error with a metatable has code of its own, which is watched as the script is.
+                // An error with a metatable runs code of its own, with the same limits as the script.
                 let text = || error::reply_text(&error, script.sha.as_str());
                 Err(Stop::Error(self.bridge.limited(text)?))
             }

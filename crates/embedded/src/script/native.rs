@@ -1,6 +1,6 @@
-//! Functions of Lua's own library that scripts must not have as they are. They are not written in
-//! Lua, because a function in Lua that is called as `return f()` takes the place of its caller, and
-//! an error could no longer say in which line of the script it came up.
+//! Replacements for functions of Lua's own library that are unsafe for scripts. They are not written in Lua: a Lua
+//! function that is called as `return f()` replaces its caller, and an error could no longer name the line of the
+//! script.
 
 use mlua::{Lua, MultiValue, Result, Table, Value};
 
@@ -8,7 +8,7 @@ use super::{error::Raised, random::Random};
 
 const READONLY: &str = "Attempt to modify a readonly table";
 
-/// Whether a table is one of the sandbox, which marks them so.
+/// Returns whether a table belongs to the sandbox, which marks its tables.
 fn is_guarded(table: &Table) -> Result<bool> {
     table
         .metatable()
@@ -19,7 +19,7 @@ fn refuse<T>(text: &str) -> Result<T> {
     Err(Raised::Text(text.to_owned()).into())
 }
 
-/// An error that begins with the line of the script that called.
+/// Raises an error that begins with the calling line of the script.
 fn refuse_here<T>(lua: &Lua, text: &str) -> Result<T> {
     let place = lua.inspect_stack(1, |debug| {
         let source = debug.source().short_src.map(std::borrow::Cow::into_owned);
@@ -88,7 +88,7 @@ pub(super) fn setmetatable(lua: &Lua, args: MultiValue) -> Result<Table> {
     Ok(table.clone())
 }
 
-/// An argument as C takes an integer.
+/// Returns an argument as C converts an integer.
 #[allow(clippy::cast_possible_truncation, reason = "as C does it")]
 fn integer(lua: &Lua, args: &MultiValue, at: usize, name: &str) -> Result<i32> {
     let value = args.get(at - 1);

@@ -1,57 +1,57 @@
-//! Pattern matching of Lua 5.1, as Redis has it, with two bounds that Lua's own matcher lacks. A pattern of 80
-//! characters can ask for more steps than there is time: the steps of a call are counted. A pattern of 100 KB
-//! can ask for more stack than there is: the alternatives that are left are kept in a list.
+//! Pattern matching of Lua 5.1, as in Redis, with two bounds that Lua's own matcher lacks. A pattern of 80 characters
+//! can need more steps than there is time, so the steps of a call are counted. A pattern of 100 KB can need more
+//! stack than there is, so the remaining alternatives are kept in a list.
 //!
-//! A pattern ends at its first zero, as in C; a source may hold zeros.
+//! A pattern ends at its first zero, as in C; a source may contain zeros.
 
 use std::ffi::CStr;
 
-/// Captures of a pattern at most, as in Lua.
+/// Greatest number of captures in a pattern, as in Lua.
 pub(super) const CAPTURES_MAX: usize = 32;
 
-/// Alternatives kept at most, 32 MB. Each is one item of the pattern, and Redis, which keeps them on its stack
-/// of 8 MB, ends before.
+/// Greatest number of alternatives that are kept, 32 MB. Each is one item of the pattern. Redis keeps them on its
+/// stack of 8 MB, and ends earlier.
 const TRIES_MAX: usize = 1_000_000;
 
-/// Steps of a call at most, beside [`STEPS_PER_BYTE`]: about half a second. Patterns in use take a few steps for
-/// each byte of the source; those that take all of this would mostly not end in a lifetime.
+/// Greatest number of steps of a call, beside [`STEPS_PER_BYTE`]: about half a second. Common patterns take a few
+/// steps for each byte of the source; those that need more than this would mostly never end.
 const STEPS_MAX: usize = 100_000_000;
 
-/// Steps of a call for each byte of its source, so that a simple pattern is never refused on a long source.
+/// Additional steps for each byte of the source, so that a simple pattern is never refused on a long source.
 const STEPS_PER_BYTE: usize = 100;
 
-/// Between an item and the next one, for escapes in patterns and replacements.
+/// Escape character in patterns and replacements.
 pub(super) const ESCAPE: u8 = b'%';
 
-/// Why there is neither a match nor none.
+/// The reason why matching ended without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// Lua raises this error, with the line of the script in front of it.
+    /// An error that Lua raises, with the line of the script before it.
     Bad(&'static CStr),
-    /// The time of the script is over.
+    /// The time limit of the script is over.
     Stopped,
 }
 
-/// Counts what matching costs.
+/// Counts the cost of matching.
 pub(super) trait Effort {
-    /// Notes so many steps; each takes some nanoseconds.
+    /// Counts steps, each of some nanoseconds.
     ///
     /// # Errors
-    /// When there are no more: [`Fault::Stopped`] when the time is over.
+    /// No steps are left; [`Fault::Stopped`] if the time limit is over.
     fn spend(&mut self, steps: usize) -> Result<(), Fault>;
 }
 
-/// The steps that a call of a pattern function may still take.
+/// Remaining steps of a call of a pattern function.
 pub(super) struct Budget(usize);
 
 impl Budget {
-    /// For a call with this source.
+    /// Returns the budget of a call with this source.
     pub(super) fn of(source: &[u8]) -> Self {
         let more = source.len().saturating_mul(STEPS_PER_BYTE);
         Self(STEPS_MAX.saturating_add(more))
     }
 
-    /// Counts beside `effort`.
+    /// Returns an effort that counts here and in `effort`.
     pub(super) fn beside<'a, E: Effort>(&'a mut self, effort: &'a mut E) -> Bounded<'a, E> {
         Bounded {
             budget: self,
@@ -60,7 +60,7 @@ impl Budget {
     }
 }
 
-/// An effort that also ends with the budget.
+/// An effort with a budget.
 pub(super) struct Bounded<'a, E> {
     budget: &'a mut Budget,
     effort: &'a mut E,
@@ -68,7 +68,7 @@ pub(super) struct Bounded<'a, E> {
 
 impl<E: Effort> Effort for Bounded<'_, E> {
     fn spend(&mut self, steps: usize) -> Result<(), Fault> {
-        // Said with the number of STEPS_MAX.
+        // The text has the value of STEPS_MAX.
         let text = c"pattern too complex (more than 100000000 steps): use fewer of * + - ? in it";
         let left = self.budget.0.checked_sub(steps);
         self.budget.0 = left.ok_or(Fault::Bad(text))?;
@@ -79,34 +79,34 @@ impl<E: Effort> Effort for Bounded<'_, E> {
 /// A part of the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Capture {
-    /// From here on; its end has not come yet.
+    /// Begins here; the end is not known yet.
     Open(usize),
-    /// Between these two.
+    /// Between these two positions.
     Closed(usize, usize),
-    /// `()`: where it stands.
+    /// `()`: the position.
     Position(usize),
 }
 
-/// What may be tried when what was tried first does not match.
+/// An alternative to try if the current one does not match.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Try {
-    /// Going on from here: in the source, in the pattern.
+    /// Continues at these positions in the source and in the pattern.
     Here(usize, usize),
-    /// The same with fewer of the characters from `from` on, `more` of them at most.
+    /// The same with fewer characters from `from` on, at most `more`.
     Fewer {
         from: usize,
         more: usize,
         next: usize,
     },
-    /// One more character, if it is of the item that stands from `item` to `end`.
+    /// One more character, if it matches the item from `item` to `end`.
     More { at: usize, item: usize, end: usize },
-    /// Nothing, but the last capture did not begin.
+    /// No alternative; removes the last capture.
     NoCapture,
-    /// Nothing, but this capture did not end.
+    /// No alternative; reopens this capture.
     Reopen(usize),
 }
 
-/// A source, a pattern, and what the last match has captured.
+/// A source, a pattern, and the captures of the last match.
 pub(super) struct Matcher<'a> {
     source: &'a [u8],
     pattern: &'a [u8],
@@ -116,7 +116,7 @@ pub(super) struct Matcher<'a> {
 
 type Found<T> = Result<T, Fault>;
 
-/// The pattern up to its end, and whether it holds the source's beginning: it begins with `^`.
+/// Returns the pattern up to its first zero without a leading `^`, and whether that was present.
 pub(super) fn anchored(pattern: &[u8]) -> (&[u8], bool) {
     let pattern = until_zero(pattern);
     match pattern.strip_prefix(b"^") {
@@ -125,20 +125,20 @@ pub(super) fn anchored(pattern: &[u8]) -> (&[u8], bool) {
     }
 }
 
-/// Whether any character of the pattern does not stand for itself.
+/// Returns whether the pattern has a special character.
 pub(super) fn is_special(pattern: &[u8]) -> bool {
     let special = |byte| b"^$*+?.([%-".contains(byte);
     until_zero(pattern).iter().any(special)
 }
 
-/// What C takes for the text.
+/// Returns the text as C sees it.
 pub(super) fn until_zero(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|byte| *byte == 0);
     &text[..end.unwrap_or(text.len())]
 }
 
 impl<'a> Matcher<'a> {
-    /// `pattern` has been cut at its first zero.
+    /// Returns a matcher. `pattern` must be cut at its first zero.
     pub(super) fn new(source: &'a [u8], pattern: &'a [u8]) -> Self {
         Self {
             source,
@@ -148,17 +148,17 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// The captures of the last match.
+    /// Returns the captures of the last match.
     pub(super) fn captures(&self) -> &[Capture] {
         &self.captures[..self.level]
     }
 
-    /// A part of the source.
+    /// Returns a part of the source.
     pub(super) fn part(&self, from: usize, to: usize) -> &[u8] {
         self.source.get(from..to).unwrap_or_default()
     }
 
-    /// Where the match that begins at `at` ends. `tries` is any list; it may be used again.
+    /// Returns the end of the match that begins at `at`. `tries` is a reusable buffer.
     pub(super) fn run(
         &mut self,
         at: usize,
@@ -177,7 +177,7 @@ impl<'a> Matcher<'a> {
         Ok(None)
     }
 
-    /// The end of the pattern, or where nothing fits.
+    /// Matches up to the end of the pattern, or up to a mismatch.
     fn go_on(
         &mut self,
         mut at: usize,
@@ -215,7 +215,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// What is to be tried next, if there is anything left.
+    /// Returns the next alternative, if there is one.
     fn otherwise(
         &mut self,
         tries: &mut Vec<Try>,
@@ -251,7 +251,7 @@ impl<'a> Matcher<'a> {
         Ok(None)
     }
 
-    /// A byte of the pattern; behind its end a zero, as in C.
+    /// Returns a byte of the pattern; zero after its end, as in C.
     fn item(&self, at: usize) -> u8 {
         self.pattern.get(at).copied().unwrap_or(0)
     }
@@ -281,7 +281,7 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    /// `%b()`: from an opening character to the one that closes it.
+    /// Matches `%b()`: from an opening character to the matching closing one.
     fn balance(
         &self,
         at: usize,
@@ -310,8 +310,7 @@ impl<'a> Matcher<'a> {
         Ok(None)
     }
 
-    /// `%f[set]`: between a character that is not of the set and one that is. Beyond both ends of the
-    /// source there is a zero.
+    /// Matches `%f[set]`: the border between a character outside of the set and one in it. Zeros surround the source.
     fn frontier(
         &self,
         at: usize,
@@ -329,7 +328,7 @@ impl<'a> Matcher<'a> {
         Ok(is_here.then_some((at, end)))
     }
 
-    /// `%1`: what a capture has found, once more.
+    /// Matches `%1`: the text of a capture again.
     fn again(&self, at: usize, digit: u8, effort: &mut impl Effort) -> Found<Option<usize>> {
         let number = usize::from(digit).checked_sub(usize::from(b'1'));
         let capture = number.and_then(|number| self.captures().get(number));
@@ -345,7 +344,7 @@ impl<'a> Matcher<'a> {
         Ok(found.then_some(at + to - from))
     }
 
-    /// One item, as often as what follows it says.
+    /// Matches one item, with its repetition.
     fn one(
         &self,
         at: usize,
@@ -381,7 +380,7 @@ impl<'a> Matcher<'a> {
         })
     }
 
-    /// Where an item ends that stands for one character.
+    /// Returns the end of an item for one character.
     fn item_end(&self, item: usize, effort: &mut impl Effort) -> Found<usize> {
         let mut at = item + 1;
         match self.item(item) {
@@ -407,7 +406,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Whether the character at `at`, if there is one, is of an item.
+    /// Returns whether the character at `at`, if there is one, matches an item.
     fn fits(&self, at: usize, item: usize, end: usize, effort: &mut impl Effort) -> Found<bool> {
         effort.spend(end - item)?;
         let Some(byte) = self.source.get(at).copied() else {
@@ -421,7 +420,7 @@ impl<'a> Matcher<'a> {
         })
     }
 
-    /// Whether a byte is in the set that begins at `item` and whose `]` stands at `end`.
+    /// Returns whether a byte is in the set that begins at `item` and whose `]` is at `end`.
     fn in_set(&self, byte: u8, item: usize, end: usize) -> bool {
         let negated = self.item(item + 1) == b'^';
         let mut at = item + usize::from(negated) + 1;
@@ -445,8 +444,8 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// Whether a byte is of the class that a letter names; a capital names all others. What is no letter of a
-/// class stands for itself.
+/// Returns whether a byte is in the class of a letter; upper case negates the class. Other characters match
+/// themselves.
 fn is_class(byte: u8, letter: u8) -> bool {
     let is = match letter.to_ascii_lowercase() {
         b'a' => byte.is_ascii_alphabetic(),
@@ -454,7 +453,7 @@ fn is_class(byte: u8, letter: u8) -> bool {
         b'd' => byte.is_ascii_digit(),
         b'l' => byte.is_ascii_lowercase(),
         b'p' => byte.is_ascii_punctuation(),
-        // With the vertical tab, which Rust leaves out.
+        // With the vertical tab, which Rust omits.
         b's' => byte.is_ascii_whitespace() || byte == 0x0b,
         b'u' => byte.is_ascii_uppercase(),
         b'w' => byte.is_ascii_alphanumeric(),

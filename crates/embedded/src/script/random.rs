@@ -1,5 +1,5 @@
-//! The random numbers of scripts: the generator of Redis, so that a script sees what it would
-//! see there. It starts anew with the scripts, and on `math.randomseed`.
+//! Random numbers of scripts, from the generator of Redis, so that a script gets the same numbers. It restarts with
+//! the scripts, and with `math.randomseed`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,7 +23,7 @@ impl Random {
         self.0.store((seed << 16) | 0x330E, Ordering::Relaxed);
     }
 
-    /// A number from 0, which may come, to 1, which does not.
+    /// Returns a number from 0 to 1, excluding 1.
     pub(super) fn next(&self) -> f64 {
         let state = self
             .0

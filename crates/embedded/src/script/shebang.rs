@@ -1,19 +1,17 @@
-//! The first line of a script that says how it may be run: `#!lua flags=no-writes,allow-oom`.
+//! The first line of a script, with its flags: `#!lua flags=no-writes,allow-oom`.
 
 use crate::resp::split_words;
 
-/// What a script declares.
+/// The flags of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Declared {
-    /// There is such a line at all. Without it nothing is promised, and nothing is checked before
-    /// the script runs.
+    /// True if there is such a line. Without it nothing is checked before the script runs.
     pub(super) any: bool,
-    /// It only reads.
+    /// True if the script only reads.
     pub(super) no_writes: bool,
 }
 
-/// What a script declares, and where its Lua begins: at the end of the first line, so that the
-/// numbers of the lines stay.
+/// Parses the flags, and returns the start of the Lua code: the end of the first line, so that line numbers stay.
 pub(super) fn parse(body: &[u8]) -> Result<(Declared, usize), String> {
     if !body.starts_with(b"#!") {
         return Ok((Declared::default(), 0));
@@ -40,7 +38,7 @@ pub(super) fn parse(body: &[u8]) -> Result<(Declared, usize), String> {
         for flag in flags.split(',').filter(|_| !flags.is_empty()) {
             match flag {
                 "no-writes" => declared.no_writes = true,
-                // There is no limit on memory, no stale replica and no cluster here.
+                // There is no memory limit, no stale replica and no cluster here.
                 "allow-oom" | "allow-stale" | "no-cluster" | "allow-cross-slot-keys" => {}
                 _ => return Err(format!("Unexpected flag in script shebang: {flag}")),
             }

@@ -1,4 +1,4 @@
-//! The time a script may take: nothing else runs beside it.
+//! The time limit of a script: no other command runs meanwhile.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -13,38 +13,38 @@ use super::{
     pattern::{Effort, Fault},
 };
 
-/// Processor time of a script. One that takes more is stopped: Redis would begin to answer `BUSY` then. Wall time would
-/// stop a script half way, with half of its writes made, because its process had been suspended.
+/// Processor time of a script, after which it is stopped. Redis begins to answer `BUSY` then. Wall time would stop a
+/// script half way, with a part of its writes, because its process had been suspended.
 pub(super) const TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Instructions between two looks at the clock: about ten microseconds. One that joins or cuts texts of 100 MB takes up
-/// to 50 ms, as long as a million others.
+/// Instructions between two checks of the clock: about ten microseconds. One that joins or cuts texts of 100 MB takes
+/// up to 50 ms, as long as a million others.
 const EVERY: u32 = 1_000;
 
-/// Steps of a function of the engine between two looks at the clock: less than a millisecond.
+/// Steps of an engine's function between two checks of the clock: less than a millisecond.
 pub(super) const STEPS: usize = 100_000;
 
-/// Watches over the script that runs.
+/// Limits the time of the running script.
 pub(super) struct Watchdog(Time);
 
-/// The time of the script that runs.
+/// The time of the running script.
 #[derive(Clone, Default)]
 pub(super) struct Time(Arc<Mutex<Watched>>);
 
 impl Time {
-    /// Whether it is over.
+    /// Returns whether the time limit is over.
     pub(super) fn is_over(&self) -> bool {
         is_over(&self.0)
     }
 }
 
-/// What scripts are told whose time is over.
+/// Returns the error of scripts whose time limit is over.
 pub(super) fn stopped() -> String {
     let seconds = TIME_MAX.as_secs();
     format!("ERR the script was stopped after {seconds} seconds; its writes so far stay")
 }
 
-/// Counts the steps of functions that Lua does not look at while they run.
+/// Counts the steps of functions that no hook interrupts.
 pub(super) struct Work {
     left: usize,
     time: Time,
@@ -60,7 +60,7 @@ impl Work {
         }
     }
 
-    /// A script begins.
+    /// Called at the start of a script.
     pub(super) fn begin(&mut self) {
         (self.left, self.over) = (STEPS, false);
     }
@@ -68,7 +68,7 @@ impl Work {
     #[cold]
     fn look(&mut self) -> Result<(), Fault> {
         self.over = self.over || self.time.is_over();
-        // When it is over each further step meets this at once, so that no `pcall` gains time.
+        // After the limit, every further step fails at once, so that `pcall` gains no time.
         self.left = if self.over { 0 } else { STEPS };
         if self.over {
             Err(Fault::Stopped)
@@ -93,17 +93,18 @@ impl Effort for Work {
 #[derive(Default)]
 struct Watched {
     running: bool,
-    /// Set at the first look: most scripts end before.
+    /// Set at the first check: most scripts end before.
     deadline: Option<Deadline>,
-    /// It is over: every line raises the error now, so that no `pcall` outlives it.
+    /// True after the limit: every line raises the error now, so that no `pcall` survives it.
     over: bool,
 }
 
-/// The end of a script's time.
+/// The deadline of a script.
 struct Deadline {
-    /// By the processor time of the thread.
+    /// In processor time of the thread.
     processor: Duration,
-    /// The time of the next look at that clock, which costs a system call. It never runs faster than this one.
+    /// Time of the next check of that clock, which needs a system call. Processor time is never faster than wall
+    /// time.
     look: Instant,
 }
 
@@ -126,13 +127,13 @@ impl Deadline {
     }
 }
 
-/// Processor time that this thread has used.
+/// Returns the processor time of this thread.
 fn processor_time() -> Duration {
     // It is never negative.
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
-/// A script runs for as long as this is there.
+/// A script is running while this exists.
 pub(super) struct Running<'a> {
     watchdog: &'a Watchdog,
     lua: &'a Lua,
@@ -175,7 +176,7 @@ fn lock(watched: &Mutex<Watched>) -> std::sync::MutexGuard<'_, Watched> {
     watched.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the time of the script that runs is over.
+/// Returns whether the time limit of the running script is over.
 fn is_over(watched: &Mutex<Watched>) -> bool {
     let mut watched = lock(watched);
     watched.running && watched.deadline.get_or_insert_with(Deadline::new).is_over()
@@ -183,10 +184,10 @@ fn is_over(watched: &Mutex<Watched>) -> bool {
 
 fn look(lua: &Lua, at: &Debug<'_>, shared: &Arc<Mutex<Watched>>) -> mlua::Result<()> {
     if !is_over(shared) || at.source().source.is_some_and(|source| source == SANDBOX) {
-        // The sandbox does not loop; it is what brings the error out.
+        // The sandbox does not loop, and must be able to report the error.
         return Ok(());
     }
-    // Not locked from here on: what asks Lua for memory may look at the time.
+    // Unlocked from here on: code that allocates memory of Lua may check the time.
     let was_over = std::mem::replace(&mut lock(shared).over, true);
     if !was_over {
         let shared = shared.clone();

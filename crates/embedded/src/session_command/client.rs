@@ -1,4 +1,4 @@
-//! CLIENT: who is connected, and what one client does to another.
+//! CLIENT: lists the clients, and changes their state.
 
 use bytes::Bytes;
 
@@ -49,7 +49,7 @@ fn setname(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
     Ok(Reply::ok())
 }
 
-/// Sets the name of a client; an empty one takes it away.
+/// Sets the name of a client; an empty one removes it.
 pub(super) fn set_name(client: &mut Client, name: &Bytes) -> Result<(), Stop> {
     printable(name).map_err(|()| {
         refuse("Client names cannot contain spaces, newlines or special characters.")
@@ -92,13 +92,13 @@ fn on_or_off(arg: &[u8]) -> Result<bool, Stop> {
     }
 }
 
-/// Nobody is evicted here: the word is kept for `CLIENT LIST`.
+/// Clients are never evicted here: the flag is only shown in `CLIENT LIST`.
 fn no_evict(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
     call.me().no_evict = on_or_off(&args[2])?;
     Ok(Reply::ok())
 }
 
-/// When a key was last used is not counted here.
+/// The time of a key's last use is not recorded here.
 fn no_touch(_: &mut Call<'_>, args: &[Bytes]) -> Outcome {
     on_or_off(&args[2])?;
     Ok(Reply::ok())
@@ -171,7 +171,7 @@ fn list(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
     ))
 }
 
-/// The clients of a kind: `normal` ones, or `pubsub` for those that listen. There are no others.
+/// Returns the clients of a kind: `normal` ones, or subscribed ones for `pubsub`. There are no others.
 fn of_kind(call: &Call<'_>, kind: &[u8]) -> Result<Vec<u64>, Stop> {
     let listens = match kind.to_ascii_lowercase().as_slice() {
         b"normal" => Some(false),
@@ -191,7 +191,7 @@ fn of_kind(call: &Call<'_>, kind: &[u8]) -> Result<Vec<u64>, Stop> {
         .collect())
 }
 
-/// One client as a line of `CLIENT LIST`.
+/// Returns one client as a line of `CLIENT LIST`.
 fn line(client: &Client, waits: bool, now_ms: u64) -> String {
     let mut flags = String::new();
     for (is, flag) in [
@@ -233,7 +233,7 @@ fn line(client: &Client, waits: bool, now_ms: u64) -> String {
     )
 }
 
-/// What a client must be to be killed.
+/// Conditions for a client to be killed.
 #[derive(Default)]
 struct Victims {
     id: Option<u64>,

@@ -1,4 +1,4 @@
-//! CONFIG: what clients ask a server about itself.
+//! CONFIG: settings of the server, as clients query them.
 
 use bytes::Bytes;
 

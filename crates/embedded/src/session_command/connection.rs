@@ -1,4 +1,4 @@
-//! The commands by which a connection introduces itself, selects a database and takes its leave.
+//! Commands for the handshake, the selection of a database and the end of a connection.
 
 use bytes::Bytes;
 
@@ -76,7 +76,7 @@ fn reset(call: &mut Call<'_>, _: &[Bytes]) -> Outcome {
     Ok(Reply::Status("RESET".to_owned()))
 }
 
-/// There is no password: who may reach the socket may do everything.
+/// There is no password: every client that can reach the socket has all rights.
 fn auth(_: &mut Call<'_>, args: &[Bytes]) -> Outcome {
     match args.len() {
         2 => Err(refuse(
@@ -88,7 +88,7 @@ fn auth(_: &mut Call<'_>, args: &[Bytes]) -> Outcome {
     }
 }
 
-/// The default user takes any password, as in a Redis server that has none.
+/// The default user accepts any password, as in a Redis server without one.
 fn authenticate(user: &[u8]) -> Result<(), Stop> {
     if user == b"default" {
         return Ok(());

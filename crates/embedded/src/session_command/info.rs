@@ -1,4 +1,4 @@
-//! INFO: the state of the engine, in the sections and under the names that clients of Redis read.
+//! INFO: the state of the engine, with the sections and names of Redis.
 
 use std::fmt::Write as _;
 
@@ -73,7 +73,7 @@ fn clients(call: &mut Call<'_>) -> String {
 }
 
 fn memory(_: &mut Call<'_>) -> String {
-    // What the process holds is the process's: other parts of it are not the engine.
+    // Memory belongs to the process, which also has other parts than the engine.
     "maxmemory:0\r\nmaxmemory_policy:noeviction\r\n".to_owned()
 }
 

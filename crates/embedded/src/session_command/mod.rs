@@ -1,5 +1,5 @@
-//! The commands that need the session that sent them, or other parts of the engine than the data (SELECT, MULTI,
-//! EVAL …), and the table of all commands.
+//! Commands that need their session, or other parts of the engine than the data (SELECT, MULTI, EVAL …), and the
+//! table of all commands.
 
 mod client;
 mod config;
@@ -17,7 +17,7 @@ pub use table::{CommandInfo, command_table};
 use crate::command::{Flags, Keys, Spec};
 use crate::world::SessionFn;
 
-/// A command with what runs it.
+/// A command and its function.
 struct Command {
     spec: Spec,
     run: SessionFn,

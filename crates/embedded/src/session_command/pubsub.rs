@@ -1,4 +1,4 @@
-//! SUBSCRIBE and its like, PUBLISH, PUBSUB.
+//! SUBSCRIBE and similar commands, PUBLISH, PUBSUB.
 
 use bytes::Bytes;
 
@@ -97,8 +97,8 @@ fn leave(call: &mut Call<'_>, scope: Scope, args: &[Bytes]) -> Outcome {
     Ok(confirm(call, confirmations))
 }
 
-/// Redis answers each channel of a queued SUBSCRIBE with an item of its own in the reply of EXEC,
-/// which then has more items than it says. No client can read that.
+/// Refuses several channels in a transaction. Redis answers each channel of a queued SUBSCRIBE with a separate item
+/// in the reply of EXEC, whose announced length is then wrong. No client can read that.
 fn one_in_transaction(call: &Call<'_>, args: &[Bytes]) -> Result<(), Stop> {
     if call.origin == Origin::Transaction && args.len() != 2 {
         return Err(refuse(
@@ -118,7 +118,7 @@ fn confirmation(call: &mut Call<'_>, scope: Scope, word: usize, name: Option<&By
     ])
 }
 
-/// Confirmations go the way of the messages, so that they keep their order among these.
+/// Pushes confirmations like messages, so that their order is kept.
 fn confirm(call: &mut Call<'_>, mut confirmations: Vec<Reply>) -> Reply {
     if call.origin == Origin::Transaction {
         return confirmations.pop().unwrap_or(Reply::Nothing);
@@ -144,7 +144,7 @@ fn send(call: &mut Call<'_>, scope: Scope, args: &[Bytes]) -> Reply {
         text: args[2].clone(),
     };
     let receivers = call.world.receivers(&message);
-    // It may tell of writes of the same script or transaction, which are logged after it.
+    // The message may refer to writes of the same script or transaction, which are logged after it.
     call.world.publish_later(message);
     count(receivers)
 }

@@ -1,4 +1,4 @@
-//! EVAL and its like, SCRIPT.
+//! EVAL and similar commands, SCRIPT.
 
 use bytes::Bytes;
 
@@ -76,7 +76,7 @@ fn run(call: &mut Call<'_>, args: &[Bytes], body: Body<'_>, read_only: bool) -> 
     })
 }
 
-/// Runs a script. `call` is the call of EVAL itself, and `read_only` says that it promises to write nothing.
+/// Runs a script. `call` is the call of EVAL itself; `read_only` means that it must not write.
 fn run_script(
     scripts: &Scripts,
     script: &Script,
@@ -106,7 +106,7 @@ fn run_script(
     outcome
 }
 
-/// A script while it runs.
+/// A running script.
 struct Running<'a, 'c> {
     call: &'a mut Call<'c>,
     read_only: bool,
@@ -147,13 +147,13 @@ impl Running<'_, '_> {
     }
 }
 
-/// A script as a request names it.
+/// A script in a request.
 enum Body<'a> {
     Text(&'a Bytes),
     Sha(Sha),
 }
 
-/// Takes the scripts out of the call for as long as one of them runs: it makes calls of its own.
+/// Removes the scripts from the call while one of them runs, because it makes calls of its own.
 fn with_scripts(
     call: &mut Call<'_>,
     work: impl FnOnce(&mut Scripts, &mut Call<'_>) -> Outcome,
@@ -200,7 +200,7 @@ fn flush(call: &mut Call<'_>, args: &[Bytes]) -> Outcome {
     Ok(Reply::ok())
 }
 
-/// Scripts run one at a time, and nothing else runs beside them: there is never one to kill.
+/// Scripts run one at a time, without other commands, so that there is never one to kill.
 fn kill(_: &mut Call<'_>, _: &[Bytes]) -> Outcome {
     Err(Stop::Error(
         "NOTBUSY No scripts in execution right now.".to_owned(),

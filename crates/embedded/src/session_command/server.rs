@@ -1,4 +1,4 @@
-//! The commands about the server as a whole: TIME, ROLE and their like.
+//! Commands about the whole server: TIME, ROLE and similar ones.
 
 use bytes::Bytes;
 
@@ -49,14 +49,14 @@ fn role(_: &mut Call<'_>, _: &[Bytes]) -> Outcome {
     ]))
 }
 
-/// Nothing is saved but by the log, which has been written to since the start.
+/// Returns the start time: data is saved only by the log, from the start on.
 fn lastsave(call: &mut Call<'_>, _: &[Bytes]) -> Outcome {
     Ok(Reply::Int(
         i64::try_from(call.world.started_ms / 1_000).unwrap_or(i64::MAX),
     ))
 }
 
-/// There are no replicas to wait for: the answer is there at once.
+/// Returns at once, because there are no replicas to wait for.
 fn wait(_: &mut Call<'_>, args: &[Bytes]) -> Outcome {
     int(&args[1])?;
     let not_integer = |_| refuse("timeout is not an integer or out of range");

@@ -1,4 +1,4 @@
-//! One database: its keys and which of them transactions watch.
+//! One database: its keys, and those watched by transactions.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -7,24 +7,23 @@ use indexmap::IndexMap;
 
 use super::Value;
 
-/// The keys are in an order in which a removal moves the last key into the gap: that keeps
-/// scans (see [`super::scan_step`]) and random picks cheap.
+/// A removal moves the last key into the gap, which keeps scans (see [`super::scan_step`]) and random picks cheap.
 #[derive(Default)]
 pub(super) struct Database {
     pub(super) keys: IndexMap<Bytes, Entry>,
-    /// How many keys have a deadline.
+    /// Number of keys with a deadline.
     pub(super) volatile: usize,
     watched: HashMap<Bytes, Watched>,
 }
 
 #[derive(Clone)]
 pub(super) struct Entry {
-    /// Shared with a snapshot of it; then the first write makes a copy.
+    /// Shared with snapshots; the first write then makes a copy.
     pub(super) value: Arc<Value>,
     pub(super) deadline: Option<i64>,
 }
 
-/// A key that transactions watch.
+/// A key watched by transactions.
 #[derive(Default)]
 struct Watched {
     watchers: usize,
@@ -32,7 +31,7 @@ struct Watched {
 }
 
 impl Database {
-    /// Sets a value; returns the one that it replaces.
+    /// Sets a value, and returns the old one.
     pub(super) fn put(&mut self, key: &Bytes, value: Value) -> Option<Arc<Value>> {
         if let Some(entry) = self.keys.get_mut(key) {
             return Some(std::mem::replace(&mut entry.value, Arc::new(value)));
@@ -47,7 +46,7 @@ impl Database {
         None
     }
 
-    /// The same keys and values at little cost, whatever the size of the values.
+    /// Returns the same keys and values at little cost, whatever the size of the values.
     pub(super) fn frozen(&self) -> Self {
         Self {
             keys: self.keys.clone(),
@@ -55,7 +54,7 @@ impl Database {
         }
     }
 
-    /// The keys that hold streams.
+    /// Returns the keys of streams.
     pub(super) fn streams(&self) -> impl Iterator<Item = &Bytes> {
         let streams = self.keys.iter();
         let streams = streams.filter(|(_, entry)| matches!(*entry.value, Value::Stream(_)));
@@ -63,7 +62,7 @@ impl Database {
     }
 
     pub(super) fn flush(&mut self) {
-        // A key that was not there is not changed by this, as in Redis.
+        // A key that did not exist is not changed by this, as in Redis.
         for (key, watched) in &mut self.watched {
             watched.version += u64::from(self.keys.contains_key(key));
         }

@@ -1,4 +1,4 @@
-//! A write as the log keeps it.
+//! A write in the form of the log.
 
 use bytes::Bytes;
 

@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use indexmap::IndexMap;
 
-/// Above this many fields, or bytes in a field or value, Redis keeps a hash as a table, and
-/// HSCAN answers in steps; below, it answers all at once.
+/// Above this number of fields, or of bytes in a field or value, Redis stores a hash as a table, and HSCAN answers in
+/// steps; below, it answers all at once.
 const COMPACT_ENTRIES: usize = 128;
 const COMPACT_BYTES: usize = 64;
 
-/// A hash. It is compact until it has once been too big, as in Redis.
+/// A hash. It is compact until it exceeds a limit, and never again, as in Redis.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hash {
     fields: IndexMap<Bytes, Bytes>,
@@ -40,7 +40,7 @@ impl Hash {
         self.fields.iter()
     }
 
-    /// Sets a field; returns whether it is new.
+    /// Sets a field, and returns whether it is new.
     pub(crate) fn set(&mut self, field: &Bytes, value: Bytes) -> bool {
         self.big |= field.len() > COMPACT_BYTES || value.len() > COMPACT_BYTES;
         if let Some(slot) = self.fields.get_mut(field) {

@@ -28,17 +28,17 @@ pub(crate) use stream::{
 pub(crate) use value::{Kind, List, Value};
 pub(crate) use zset::Zset;
 
-/// How many databases there are, as in an unconfigured Redis server.
+/// Number of databases, as in Redis by default.
 pub(crate) const DATABASES: usize = 16;
 
 /// All databases.
 ///
-/// The time of a deadline is in milliseconds since 1970; a key is due once that time is past.
+/// Deadlines are in milliseconds since 1970; a key expires once that time is past.
 pub(crate) struct Store {
     databases: Vec<Database>,
-    /// Every deadline, the earliest first, so that a sweep does not walk the keys.
+    /// Every deadline, the earliest first, so that a sweep need not scan the keys.
     deadlines: BTreeSet<(i64, usize, Bytes)>,
-    /// What [`Self::take_ready`] returns.
+    /// The result of [`Self::take_ready`].
     ready: Vec<(usize, Bytes)>,
 }
 
@@ -53,12 +53,12 @@ impl Store {
         }
     }
 
-    /// The number of keys of a database, those included that are due and not yet removed.
+    /// Returns the number of keys of a database, with expired ones that are not yet removed.
     pub(crate) fn len(&self, db: usize) -> usize {
         self.databases[db].keys.len()
     }
 
-    /// How many keys of a database have a deadline.
+    /// Returns the number of keys of a database with a deadline.
     pub(crate) fn volatile(&self, db: usize) -> usize {
         self.databases[db].volatile
     }
@@ -73,7 +73,7 @@ impl Store {
         ))
     }
 
-    /// The key at a place of the order that scans and random picks go by.
+    /// Returns the key at a position in the order of scans and random picks.
     pub(crate) fn key_at(&self, db: usize, index: usize) -> Option<&Bytes> {
         Some(self.databases[db].keys.get_index(index)?.0)
     }
@@ -82,7 +82,7 @@ impl Store {
         self.databases[db].keys.keys()
     }
 
-    /// Sets a value; a deadline that the key has stays. Returns whether the key is new.
+    /// Sets a value; a deadline of the key stays. Returns whether the key is new.
     pub(crate) fn put(&mut self, db: usize, key: &Bytes, value: Value) -> bool {
         let may_serve = value.may_serve();
         let before = self.databases[db].put(key, value);
@@ -95,7 +95,7 @@ impl Store {
         before.is_none()
     }
 
-    /// Notes that somebody who waits for a key may have something to be told.
+    /// Records that clients that wait for a key may be served.
     pub(crate) fn signal(&mut self, db: usize, key: &Bytes) {
         let last = self.ready.last();
         if last.is_none_or(|(of, other)| *of != db || other != key) {
@@ -103,14 +103,13 @@ impl Store {
         }
     }
 
-    /// The keys, in order, that may serve somebody since this was last asked for: a list or stream
-    /// that came to be, a stream that got an entry. A stream that went away is among them, for
-    /// those who wait in one of its groups wait in vain.
+    /// Returns the keys, in order, that may serve clients since the last call: new lists or streams, and streams with
+    /// a new entry. It includes removed streams, because clients wait in vain in their groups.
     pub(crate) fn take_ready(&mut self) -> Vec<(usize, Bytes)> {
         std::mem::take(&mut self.ready)
     }
 
-    /// Keeps keys of [`Self::take_ready`] for the next time.
+    /// Keeps keys of [`Self::take_ready`] for the next call.
     pub(crate) fn still_ready(&mut self, keys: &[(usize, Bytes)]) {
         self.ready.splice(0..0, keys.iter().cloned());
     }
@@ -128,7 +127,7 @@ impl Store {
         self.databases[db].keys.get(key)?.deadline
     }
 
-    /// Sets or takes away the deadline of a key that is there. Returns whether it had one.
+    /// Sets or removes the deadline of an existing key. Returns whether it had one.
     pub(crate) fn set_deadline(&mut self, db: usize, key: &Bytes, deadline: Option<i64>) -> bool {
         let database = &mut self.databases[db];
         let Some(entry) = database.keys.get_mut(key) else {
@@ -146,14 +145,14 @@ impl Store {
         before.is_some()
     }
 
-    /// Whether a key is there only because nobody has removed it since its deadline.
+    /// Returns whether a key has expired and was not removed yet.
     pub(crate) fn is_due(&self, db: usize, key: &[u8], now_ms: u64) -> bool {
         self.deadline(db, key)
             .is_some_and(|deadline| is_past(deadline, now_ms))
     }
 
-    /// Removes up to `limit` keys that are due, the oldest first, with a DEL for each. Returns when
-    /// the next key is due: in the past when the limit was reached before the last of them.
+    /// Removes up to `limit` expired keys, the oldest first, with a DEL for each. Returns the next deadline, which is
+    /// in the past if the limit was reached.
     pub(crate) fn expire_some(
         &mut self,
         now_ms: u64,
@@ -186,13 +185,13 @@ impl Store {
         self.deadlines.retain(|(_, of, _)| *of != db);
     }
 
-    /// Begins to watch a key for a transaction: its version changes with every write to it. Ask for
-    /// a key that is due only after it has been removed, as its removal is a write too.
+    /// Begins to watch a key for a transaction: every write changes its version. An expired key must be removed
+    /// before, because its removal is a write too.
     pub(crate) fn watch(&mut self, db: usize, key: &Bytes) -> u64 {
         self.databases[db].watch(key)
     }
 
-    /// The version of a watched key.
+    /// Returns the version of a watched key.
     pub(crate) fn version(&self, db: usize, key: &[u8]) -> Option<u64> {
         self.databases[db].version(key)
     }
@@ -202,13 +201,13 @@ impl Store {
         self.databases[db].unwatch(key);
     }
 
-    /// A write to the key was done.
+    /// Records a write to the key.
     pub(crate) fn touch(&mut self, db: usize, key: &[u8]) {
         self.databases[db].touch(key);
     }
 
-    /// The data as it is now, for [`Self::snapshot`] at leisure: it takes some 100 ns for each key,
-    /// and values are shared until they are written to.
+    /// Returns the data for a later [`Self::snapshot`]. It takes some 100 ns for each key, and values are shared
+    /// until they are changed.
     pub(crate) fn frozen(&self) -> Self {
         Self {
             databases: self.databases.iter().map(Database::frozen).collect(),
@@ -217,7 +216,7 @@ impl Store {
         }
     }
 
-    /// All data as commands that make it in an empty server, in pieces of bounded size.
+    /// Returns all data as commands that create it in an empty server, each of bounded size.
     pub(crate) fn snapshot(&self) -> impl Iterator<Item = Effect> {
         self.databases
             .iter()

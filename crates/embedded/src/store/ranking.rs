@@ -1,11 +1,11 @@
-//! An ordered sequence that knows ranks: what a sorted set asks by score, by member and by rank.
+//! An ordered sequence with ranks: the members of a sorted set by score, by member and by rank.
 
 use std::{cmp::Ordering, ops::Range};
 
 use bytes::Bytes;
 
-/// A run is split when it grows beyond this. Long enough that the list of runs stays short (400
-/// for 100,000 members), short enough that an insertion moves few bytes.
+/// Length beyond which a run is split. Long enough for a short list of runs (400 for 100,000 members), short enough
+/// that an insertion moves few bytes.
 const MAX_RUN: usize = 512;
 
 /// A member with its score; ordered by score, then by the bytes of the member.
@@ -17,20 +17,20 @@ pub(crate) struct Ranked {
 
 impl Ranked {
     fn cmp(&self, score: f64, member: &[u8]) -> Ordering {
-        // Scores are numbers; 0 and -0 are the same place.
+        // Scores are numbers; 0 and -0 are equal.
         let by_score = self.score.partial_cmp(&score).unwrap_or(Ordering::Equal);
         by_score.then_with(|| self.member[..].cmp(member))
     }
 }
 
-/// The members in order, cut into runs of bounded length, none of them empty.
+/// The members in order, in runs of bounded length, none of them empty.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ranking {
     runs: Vec<Vec<Ranked>>,
     len: usize,
 }
 
-/// A place: which run, and where in it.
+/// A position: the run, and the index in it.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     run: usize,
@@ -38,14 +38,14 @@ struct Place {
 }
 
 impl Ranking {
-    /// Adds a member that is not there.
+    /// Adds a new member.
     pub(crate) fn insert(&mut self, ranked: Ranked) {
         let place = self.place_where(|other| other.cmp(ranked.score, &ranked.member).is_lt());
         self.len += 1;
         if self.runs.is_empty() {
             self.runs.push(Vec::new());
         }
-        // What comes after all others goes to the end of the last run.
+        // A member after all others goes to the end of the last run.
         let index = place.run.min(self.runs.len() - 1);
         let run = &mut self.runs[index];
         let at = if place.run == index {
@@ -60,7 +60,7 @@ impl Ranking {
         }
     }
 
-    /// Takes away a member with exactly this score.
+    /// Removes a member with exactly this score.
     pub(crate) fn remove(&mut self, score: f64, member: &[u8]) {
         let place = self.place_where(|other| other.cmp(score, member).is_lt());
         if !self.is_at(place, score, member) {
@@ -71,20 +71,20 @@ impl Ranking {
         self.tidy(place.run);
     }
 
-    /// The rank of a member with exactly this score.
+    /// Returns the rank of a member with exactly this score.
     pub(crate) fn rank(&self, score: f64, member: &[u8]) -> Option<usize> {
         let place = self.place_where(|other| other.cmp(score, member).is_lt());
         self.is_at(place, score, member)
             .then(|| self.rank_of(place))
     }
 
-    /// How many members from the first one on satisfy `before`, which must hold for none after
-    /// one that it does not hold for.
+    /// Returns the number of leading members that satisfy `before`, which must hold for no member after one for which
+    /// it fails.
     pub(crate) fn count_while(&self, before: impl Fn(&Ranked) -> bool) -> usize {
         self.rank_of(self.place_where(before))
     }
 
-    /// The members of these ranks, in order; what lies beyond the end is left out.
+    /// Returns the members of these ranks, in order; ranks beyond the end are skipped.
     pub(crate) fn range(&self, ranks: Range<usize>) -> impl DoubleEndedIterator<Item = &Ranked> {
         let (start, end) = self.places(ranks);
         let runs = self.runs.get(start.run..).unwrap_or_default();
@@ -102,7 +102,7 @@ impl Ranking {
             })
     }
 
-    /// Takes away the members of these ranks and returns them in order.
+    /// Removes the members of these ranks and returns them in order.
     pub(crate) fn remove_range(&mut self, ranks: Range<usize>) -> Vec<Ranked> {
         let (start, end) = self.places(ranks);
         let mut removed = Vec::new();
@@ -123,7 +123,7 @@ impl Ranking {
         found.is_some_and(|found| found.cmp(score, member).is_eq())
     }
 
-    /// The first place that does not satisfy `before`.
+    /// Returns the first position that does not satisfy `before`.
     fn place_where(&self, before: impl Fn(&Ranked) -> bool) -> Place {
         let run = self
             .runs
@@ -139,7 +139,7 @@ impl Ranking {
         self.runs[..place.run].iter().map(Vec::len).sum::<usize>() + place.at
     }
 
-    /// The place of the first of these ranks, and the one after the last, in the run of the last.
+    /// Returns the position of the first of these ranks, and the one after the last, in the run of the last.
     fn places(&self, ranks: Range<usize>) -> (Place, Place) {
         let to = ranks.end.min(self.len);
         let from = ranks.start.min(to);
@@ -171,7 +171,7 @@ impl Ranking {
         }
     }
 
-    /// Joins a run that has become short with the one after it, so that runs do not pile up.
+    /// Joins a short run with the next one, so that runs do not accumulate.
     fn tidy(&mut self, index: usize) {
         if self.runs.get(index).is_some_and(Vec::is_empty) {
             self.runs.remove(index);

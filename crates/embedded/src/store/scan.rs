@@ -1,8 +1,8 @@
-//! How a scan walks a collection that changes under it.
+//! Scans of a collection that changes meanwhile.
 
 use std::ops::Range;
 
-/// One step of a scan: which places to look at, and the cursor for the next step.
+/// One step of a scan: the positions to read, and the cursor for the next step.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ScanStep {
     pub(crate) places: Range<usize>,
@@ -11,7 +11,7 @@ pub(crate) struct ScanStep {
 }
 
 impl ScanStep {
-    /// The whole of a collection in one step.
+    /// Returns a step for a whole collection.
     pub(crate) fn all(len: usize) -> Self {
         Self {
             places: 0..len,
@@ -20,12 +20,11 @@ impl ScanStep {
     }
 }
 
-/// The step of up to `count` places from `cursor` (0 to begin) in a collection of `len` items.
+/// Returns the step of up to `count` positions from `cursor` (0 to begin) in a collection of `len` items.
 ///
-/// A scan goes from the last place to the first, and the cursor is the number of places not yet
-/// looked at. New items go to the end, and a removal moves the last item into the gap, so that an
-/// item only ever moves towards the front: what has not been seen stays in front of the cursor,
-/// and each item that is there during the whole scan is met, whatever comes and goes meanwhile.
+/// A scan goes from the last position to the first, and the cursor is the number of remaining positions. New items go
+/// to the end, and a removal moves the last item into the gap, so that items only move towards the front. Items that
+/// were not seen therefore stay before the cursor, and each item that exists during the whole scan is found.
 pub(crate) fn scan_step(cursor: u64, len: usize, count: usize) -> ScanStep {
     let left = match usize::try_from(cursor) {
         Ok(0) => len,

@@ -5,11 +5,10 @@ use indexmap::IndexSet;
 
 use crate::resp::parse_integer;
 
-/// A set of up to this many integers Redis keeps as an array, and SSCAN answers all at once.
+/// Greatest number of integers in a set that Redis stores as an array, for which SSCAN answers all at once.
 const COMPACT_ENTRIES: usize = 512;
 
-/// A set. It is compact until it has once been too big or held something else than integers, as
-/// in Redis.
+/// A set. It is compact until it exceeds the limit or gets a member that is no integer, and never again, as in Redis.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Set {
     members: IndexSet<Bytes>,
@@ -41,7 +40,7 @@ impl Set {
         self.members.iter()
     }
 
-    /// Returns whether the member is new.
+    /// Adds a member, and returns whether it is new.
     pub(crate) fn insert(&mut self, member: &Bytes) -> bool {
         if self.members.contains(member) {
             return false;

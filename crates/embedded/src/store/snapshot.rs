@@ -1,4 +1,4 @@
-//! A database as commands: what a rewritten log consists of.
+//! A database as commands, for a rewritten log.
 
 use bytes::Bytes;
 
@@ -8,7 +8,7 @@ use super::{
     stream,
 };
 
-/// Items in one command of a snapshot, as in the files that Redis rewrites: no command is long.
+/// Number of items in one command of a snapshot, as in files that Redis rewrites, which keeps commands short.
 const ITEMS: usize = 64;
 
 pub(super) fn effects(db: usize, database: &Database) -> impl Iterator<Item = Effect> {

@@ -1,4 +1,4 @@
-//! The kinds of value.
+//! The types of value.
 
 use std::collections::VecDeque;
 
@@ -8,8 +8,7 @@ use super::{Hash, Set, Stream, Zset};
 
 pub(crate) type List = VecDeque<Bytes>;
 
-/// What a key holds. A collection that has become empty does not stay in the store, but for a
-/// stream.
+/// The value of a key. Empty collections are removed from the store, except for streams.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     Str(Bytes),
@@ -21,7 +20,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// The name of the kind, as `TYPE` says it.
+    /// Returns the name of the type, as in `TYPE`.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Str(_) => "string",
@@ -33,12 +32,12 @@ impl Value {
         }
     }
 
-    /// Whether somebody may wait for it.
+    /// Returns whether clients may wait for it.
     pub(super) fn may_serve(&self) -> bool {
         matches!(self, Self::List(_) | Self::Stream(_))
     }
 
-    /// Whether it is a collection with nothing in it that does not stay.
+    /// Returns whether it is an empty collection that is to be removed.
     pub(crate) fn is_empty_collection(&self) -> bool {
         match self {
             Self::Str(_) | Self::Stream(_) => false,
@@ -50,7 +49,7 @@ impl Value {
     }
 }
 
-/// One kind of value, so that a command can ask for the kind it works on.
+/// One type of value, so that a command can request the type that it needs.
 pub(crate) trait Kind: Default {
     fn of(value: &Value) -> Option<&Self>;
     fn of_mut(value: &mut Value) -> Option<&mut Self>;

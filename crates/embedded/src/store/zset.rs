@@ -7,8 +7,8 @@ use indexmap::IndexMap;
 
 use super::{Ranked, Ranking};
 
-/// Above this many members, or bytes in a member, Redis keeps a sorted set as a table, and ZSCAN
-/// answers in steps; below, it answers all at once.
+/// Above this number of members, or of bytes in a member, Redis stores a sorted set as a table, and ZSCAN answers in
+/// steps; below, it answers all at once.
 const COMPACT_ENTRIES: usize = 128;
 const COMPACT_BYTES: usize = 64;
 
@@ -42,7 +42,7 @@ impl Zset {
         Some((member, *score))
     }
 
-    /// The members by score.
+    /// Returns the members by score.
     pub(crate) fn ranking(&self) -> &Ranking {
         &self.ranking
     }
@@ -51,7 +51,7 @@ impl Zset {
         self.ranking.rank(self.score(member)?, member)
     }
 
-    /// Sets the score of a member. `score` is a number.
+    /// Sets the score of a member. `score` is not NaN.
     pub(crate) fn set(&mut self, member: &Bytes, score: f64) {
         let before = self.scores.get(member).copied();
         if before.is_none() {

@@ -1,5 +1,4 @@
-//! Clients that wait for a key: who waits, in which order they are served, and what becomes of an
-//! element that was popped for a client that has gone.
+//! Clients that wait for keys: their order, and the return of an element that was popped for a client that has gone.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,24 +11,24 @@ use crate::{
     command::{Spec, Stop},
 };
 
-/// A client that waits.
+/// A waiting client.
 struct Waiter {
     db: usize,
     protocol: Protocol,
     spec: &'static Spec,
     args: Vec<Bytes>,
     keys: Vec<Bytes>,
-    /// When it came: the order in which it is served.
+    /// Sequence number of the wait: the order of service.
     turn: u64,
     reply: oneshot::Sender<Reply>,
 }
 
-/// What a client waits for.
+/// The kind of element that a client waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum For {
     /// An element of a list, which serves one client.
     List,
-    /// Entries of a stream, which may serve all.
+    /// Entries of a stream, which may serve all clients.
     Stream,
 }
 
@@ -42,7 +41,7 @@ impl For {
     }
 }
 
-/// Who waits for a key, by turn.
+/// The clients that wait for a key, by sequence number.
 #[derive(Default)]
 struct Line {
     lists: BTreeMap<u64, u64>,
@@ -65,7 +64,7 @@ impl Line {
     }
 }
 
-/// All that wait, and for which keys.
+/// All waiting clients, and their keys.
 #[derive(Default)]
 pub(crate) struct Waiters {
     by_client: HashMap<u64, Waiter>,
@@ -82,12 +81,12 @@ impl Waiters {
         self.by_client.contains_key(&client)
     }
 
-    /// Takes a client off; nothing is told to it.
+    /// Removes a client without a reply.
     pub(crate) fn forget(&mut self, client: u64) {
         self.take(client);
     }
 
-    /// Ends the waiting of a client with `reply`; whether it waited at all.
+    /// Ends the wait of a client with `reply`, and returns whether it was waiting.
     pub(crate) fn answer(&mut self, client: u64, reply: Reply) -> bool {
         self.take(client)
             .is_some_and(|waiter| waiter.reply.send(reply).is_ok())
@@ -107,7 +106,7 @@ impl Waiters {
         Some(waiter)
     }
 
-    /// Who waits for a key, came after `turn`, and is the first of those.
+    /// Returns the first client that waits for a key with a sequence number after `turn`.
     fn next(&self, place: &(usize, Bytes), what: For, turn: u64) -> Option<(u64, u64)> {
         let line = self.by_key.get(place)?;
         let mut later = line.of(what).range(turn + 1..);
@@ -149,9 +148,8 @@ impl Call<'_> {
 }
 
 impl World {
-    /// Serves who waits for the keys that became ready, first come first served, and for those
-    /// that become ready by it (BLMOVE). Only now, after the whole command, script or
-    /// transaction: so Redis does it.
+    /// Serves clients that wait for keys that became ready, first come first served, and for keys that become ready
+    /// by it (BLMOVE). This happens after the whole command, script or transaction, as in Redis.
     pub(super) fn serve_ready(&mut self, now_us: u64) {
         loop {
             let ready = self.store.take_ready();
@@ -160,7 +158,7 @@ impl World {
             }
             for (at, place) in ready.iter().enumerate() {
                 if !self.effects.is_empty() && self.log_effects().is_err() {
-                    // Who waits for the others goes on waiting until the log takes writes.
+                    // Clients of the other keys wait until the log accepts writes.
                     self.store.still_ready(&ready[at..]);
                     return;
                 }
@@ -168,12 +166,12 @@ impl World {
                 self.serve_line(place, For::Stream, now_us);
             }
         }
-        // What went back to its list; if the log takes nothing, the next writer is told.
+        // These are returned elements. If the log refuses them, the next write gets the error.
         let _ = self.log_effects();
     }
 
-    /// Serves who waits for a key. An entry of a stream is there for all, and what a list does
-    /// not give to the first it gives to none.
+    /// Serves clients that wait for a key. An entry of a stream serves all; an element of a list that the first
+    /// client does not take serves none.
     fn serve_line(&mut self, place: &(usize, Bytes), what: For, now_us: u64) {
         let mut turn = 0;
         while let Some((next, client)) = self.waiters.next(place, what, turn) {
@@ -184,7 +182,7 @@ impl World {
         }
     }
 
-    /// Serves one client, if the key does; whether it did.
+    /// Serves one client, if the key can, and returns whether it did.
     fn serve(&mut self, id: u64, key: &Bytes, now_us: u64) -> bool {
         let Some(waiter) = self.waiters.by_client.get(&id) else {
             return true;
@@ -208,15 +206,14 @@ impl World {
         if let Some(waiter) = self.waiters.take(id)
             && let Err(reply) = waiter.reply.send(reply)
         {
-            // Its future was dropped, and has not come to take itself off yet.
+            // Its future was dropped, and has not removed the wait yet.
             self.give_back(db, &args, &reply, now_us);
         }
         true
     }
 
-    /// Puts back what was popped for a client that will never see it. What BLMOVE moved stays
-    /// where it is now: it is in a list, nothing is lost. So does what XREADGROUP delivered: it is
-    /// pending for its consumer.
+    /// Returns elements that were popped for a client that will never get them. An element that BLMOVE moved stays,
+    /// because it is in a list. Entries that XREADGROUP delivered are pending for their consumer.
     pub(crate) fn give_back(&mut self, db: usize, args: &[Bytes], reply: &Reply, now_us: u64) {
         let Some(undo) = undo(args, reply) else {
             return;
@@ -236,7 +233,7 @@ impl World {
     }
 }
 
-/// The command that undoes a blocking pop.
+/// Returns the command that undoes a blocking pop.
 fn undo(args: &[Bytes], reply: &Reply) -> Option<Vec<Bytes>> {
     let Reply::Array(items) = reply else {
         return None;
@@ -251,7 +248,7 @@ fn undo(args: &[Bytes], reply: &Reply) -> Option<Vec<Bytes>> {
         (b"brpop", [Reply::Bulk(element)]) => ("rpush", vec![element.clone()]),
         (b"bzpopmin" | b"bzpopmax", [member, score]) => ("zadd", vec![text(score)?, text(member)?]),
         (b"blmpop", [Reply::Array(elements)]) => {
-            // BLMPOP timeout numkeys key … LEFT|RIGHT [COUNT n]: the end stands after the keys.
+            // BLMPOP timeout numkeys key … LEFT|RIGHT [COUNT n]: the end follows the keys.
             let keys: usize = std::str::from_utf8(args.get(2)?).ok()?.parse().ok()?;
             let verb = if from_left(3 + keys) {
                 "lpush"
@@ -267,7 +264,7 @@ fn undo(args: &[Bytes], reply: &Reply) -> Option<Vec<Bytes>> {
     Some(head.into_iter().chain(popped).collect())
 }
 
-/// Pairs of member and score as ZADD takes them.
+/// Returns pairs of member and score as arguments of ZADD.
 fn scored(pairs: &[Reply]) -> Option<Vec<Bytes>> {
     let mut args = Vec::with_capacity(pairs.len() * 2);
     for pair in pairs {

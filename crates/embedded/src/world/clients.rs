@@ -1,4 +1,4 @@
-//! The clients of an engine: what each has selected, begun, watched and subscribed to.
+//! The clients of an engine: database, transaction, watched keys and subscriptions of each.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,11 +7,11 @@ use tokio::sync::mpsc;
 
 use crate::{Protocol, Reply, command::Spec};
 
-/// So many messages may lie unread in front of a subscriber before it is cut off. Redis counts
-/// bytes (32 MB); this many small messages are about as much.
+/// Greatest number of unread messages of a subscriber, after which it is disconnected. Redis counts bytes (32 MB);
+/// this number of small messages is about as much.
 pub(crate) const PUSHES_MAX: usize = 32 * 1024;
 
-/// So many commands may be queued between MULTI and EXEC: beyond that a client has lost its way.
+/// Greatest number of commands between MULTI and EXEC: a client with more is faulty.
 pub(crate) const QUEUE_MAX: usize = 1_000_000;
 
 /// One client.
@@ -20,14 +20,14 @@ pub(crate) struct Client {
     pub(crate) db: usize,
     pub(crate) protocol: Protocol,
     pub(crate) name: Bytes,
-    /// Name and version of its library, as it says itself.
+    /// Name and version of its library, from the client.
     pub(crate) library: [Bytes; 2],
-    /// Where it came from, for `CLIENT LIST`.
+    /// Address for `CLIENT LIST`.
     pub(crate) address: String,
     pub(crate) multi: Option<Queue>,
     pub(crate) watched: Vec<Watched>,
     pub(crate) subscribed: Subscriptions,
-    /// None when the session is over: it quit, was killed, or read too slowly.
+    /// `None` when the session is over: it quit, was killed, or read too slowly.
     pushes: Option<mpsc::Sender<Reply>>,
     pub(crate) replies: Replies,
     pub(crate) no_evict: bool,
@@ -36,11 +36,11 @@ pub(crate) struct Client {
     pub(crate) last_command: &'static str,
 }
 
-/// What was sent since MULTI.
+/// The commands since MULTI.
 #[derive(Default)]
 pub(crate) struct Queue {
     pub(crate) commands: Vec<(&'static Spec, Vec<Bytes>)>,
-    /// One of them was refused: EXEC will refuse all.
+    /// True if one of them was refused: EXEC will refuse all.
     pub(crate) broken: bool,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct Queue {
 pub(crate) struct Watched {
     pub(crate) db: usize,
     pub(crate) key: Bytes,
-    /// What the store said of it then; another version means that it was written to.
+    /// Version of the key at that time; another version means that it was written to.
     pub(crate) version: u64,
 }
 
-/// What a client listens to.
+/// Subscriptions of a client.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
     pub(crate) channels: BTreeSet<Bytes>,
@@ -71,9 +71,9 @@ impl Subscriptions {
 pub(crate) enum Replies {
     On,
     Off,
-    /// Not to this command and not to the next one.
+    /// No reply to this command and to the next one.
     SkipNext,
-    /// Not to this one.
+    /// No reply to this command.
     Skip,
 }
 
@@ -82,12 +82,12 @@ impl Client {
         self.pushes.is_none()
     }
 
-    /// Ends the session: what was pushed so far can still be read.
+    /// Ends the session; earlier pushes can still be read.
     pub(crate) fn end(&mut self) {
         self.pushes = None;
     }
 
-    /// Pushes a message; a client that has let too many lie is cut off.
+    /// Pushes a message, or disconnects a client with too many unread ones.
     pub(crate) fn push(&mut self, message: Reply) {
         if let Some(pushes) = &self.pushes
             && pushes.try_send(message).is_err()
@@ -97,7 +97,7 @@ impl Client {
         }
     }
 
-    /// Whether RESP2 allows it no other commands than those of pub/sub.
+    /// Returns whether RESP2 permits only commands of pub/sub.
     pub(crate) fn only_listens(&self) -> bool {
         self.protocol == Protocol::Resp2 && !self.subscribed.is_empty()
     }
@@ -151,7 +151,7 @@ impl Clients {
         self.by_id.len()
     }
 
-    /// The ids in the order in which the clients came.
+    /// Returns the ids in the order of connection.
     pub(crate) fn ids(&self) -> Vec<u64> {
         let mut ids: Vec<u64> = self.by_id.keys().copied().collect();
         ids.sort_unstable();

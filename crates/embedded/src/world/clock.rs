@@ -1,35 +1,35 @@
-//! The clock of an engine. The only place that reads the system's.
+//! The clock of an engine. No other module reads the system's.
 
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
 
-/// Milliseconds since 1970: the system's, or one that a test moves.
+/// Milliseconds since 1970, of the system or of a manual clock for tests.
 #[derive(Debug, Clone, Default)]
 pub struct Clock(Option<Arc<AtomicU64>>);
 
 impl Clock {
-    /// The clock of the system.
+    /// Returns the clock of the system.
     #[must_use]
     pub fn system() -> Self {
         Self(None)
     }
 
-    /// A clock that stands at `start_ms` until it is moved. Clones share it.
+    /// Returns a manual clock that shows `start_ms`. Clones share it.
     #[must_use]
     pub fn manual(start_ms: u64) -> Self {
         Self(Some(Arc::new(AtomicU64::new(start_ms))))
     }
 
-    /// Moves a manual clock on. The system's clock stays as it is.
+    /// Advances a manual clock. Does nothing to the system's clock.
     pub fn advance(&self, ms: u64) {
         if let Some(now) = &self.0 {
             now.fetch_add(ms, Ordering::SeqCst);
         }
     }
 
-    /// Microseconds since 1970.
+    /// Returns microseconds since 1970.
     #[must_use]
     pub fn now_us(&self) -> u64 {
         self.0
@@ -37,7 +37,7 @@ impl Clock {
             .map_or_else(system_us, |now| now.load(Ordering::SeqCst) * 1_000)
     }
 
-    /// Milliseconds since 1970.
+    /// Returns milliseconds since 1970.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.now_us() / 1_000

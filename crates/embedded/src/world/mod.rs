@@ -1,5 +1,5 @@
-//! The state of an engine: the data, the clients, their waits, watches and subscriptions, and the log of every
-//! write; and a call, which is all that a command may work on.
+//! The state of an engine: data, clients, waits, watches and subscriptions, and the log of every write. A call has
+//! the state that a command may access.
 
 mod blocking;
 mod clients;
@@ -23,13 +23,13 @@ pub(crate) use state::{Call, Origin, World};
 
 use crate::command::{Outcome, Spec};
 
-/// Runs a command that needs the session that sent it, or other parts of the engine than the data.
+/// Runs a command that needs its session, or other parts of the engine than the data.
 pub(crate) type SessionFn = fn(&mut Call<'_>, &[Bytes]) -> Outcome;
 
-/// The table of all commands, which is above this module.
+/// The table of all commands, which is in a higher module.
 pub(crate) struct Commands {
-    /// Finds the entry that a request names, or the error for the client.
+    /// Finds the entry of a request, or returns the error for the client.
     pub(crate) find: fn(&[Bytes]) -> Result<&'static Spec, String>,
-    /// The function of a command that needs more than the data.
+    /// Returns the function of a command that needs more than the data.
     pub(crate) session: fn(&Spec) -> Option<SessionFn>,
 }

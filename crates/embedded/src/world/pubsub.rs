@@ -1,4 +1,4 @@
-//! Publish and subscribe: who listens to what, and how a message reaches them.
+//! Publish and subscribe: subscriptions, and delivery of messages.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{Clients, World, clients::Subscriptions};
 use crate::{Reply, command::glob_match};
 
-/// What a name stands for.
+/// Kind of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     Channel,
@@ -16,7 +16,7 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    /// The words for subscribing, unsubscribing and a message.
+    /// Returns the words for subscribing, unsubscribing and a message.
     pub(crate) fn words(self) -> [&'static str; 3] {
         match self {
             Self::Channel => ["subscribe", "unsubscribe", "message"],
@@ -26,14 +26,14 @@ impl Scope {
     }
 }
 
-/// A message on its way.
+/// A message to deliver.
 pub(crate) struct Message {
     pub(crate) scope: Scope,
     pub(crate) channel: Bytes,
     pub(crate) text: Bytes,
 }
 
-/// Everybody who listens.
+/// All subscriptions.
 #[derive(Default)]
 pub(crate) struct PubSub {
     channels: Listeners,
@@ -70,7 +70,7 @@ impl Subscriptions {
         }
     }
 
-    /// The number that a confirmation carries.
+    /// Returns the number in a confirmation.
     pub(crate) fn count(&self, scope: Scope) -> i64 {
         let count = match scope {
             Scope::Channel | Scope::Pattern => self.channels.len() + self.patterns.len(),
@@ -107,7 +107,7 @@ impl World {
         }
     }
 
-    /// Ends every subscription of a client, without a word to it.
+    /// Ends every subscription of a client, without confirmations.
     pub(crate) fn unsubscribe_all(&mut self, id: u64) {
         for scope in [Scope::Channel, Scope::Pattern, Scope::ShardChannel] {
             let Some(client) = self.clients.get_mut(id) else {
@@ -119,7 +119,7 @@ impl World {
         }
     }
 
-    /// How many get a message: each once for its channel and once for every pattern.
+    /// Returns the number of deliveries of a message: one for each channel and one for each matching pattern.
     pub(crate) fn receivers(&self, message: &Message) -> usize {
         let listen = |ids: &BTreeSet<u64>| {
             let live = |id: &&u64| self.clients.get(**id).is_some();
@@ -136,12 +136,12 @@ impl World {
         direct.map_or(0, listen) + matching.map(|(_, ids)| listen(ids)).sum::<usize>()
     }
 
-    /// Keeps a message until what was done with it is in the log.
+    /// Delays a message until its writes are in the log.
     pub(crate) fn publish_later(&mut self, message: Message) {
         self.unsent.push(message);
     }
 
-    /// Hands a message to all that listen.
+    /// Delivers a message to all subscribers.
     pub(super) fn publish(&mut self, message: &Message) {
         let Message {
             scope,

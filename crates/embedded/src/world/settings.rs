@@ -1,9 +1,9 @@
-//! The settings that `CONFIG` shows. Most are facts about the engine that clients ask for; the
-//! others are kept for whoever sets and reads them, and change nothing.
+//! Settings for `CONFIG`. Most are facts about the engine that clients query; the others are stored, and have no
+//! effect.
 
 use std::collections::BTreeMap;
 
-/// What a Redis server of this version says, where a client decides something by it.
+/// Values of a Redis server of this version, where clients depend on them.
 const KNOWN: [(&str, &str); 16] = [
     ("appendfsync", "everysec"),
     ("appendonly", "no"),
@@ -23,7 +23,7 @@ const KNOWN: [(&str, &str); 16] = [
     ("timeout", "0"),
 ];
 
-/// What cannot be set: the engine would not do as it says.
+/// Settings that cannot be changed, because the engine would not follow them.
 const FIXED: [&str; 8] = [
     "appendonly",
     "bind",
@@ -49,7 +49,7 @@ impl Default for Settings {
     }
 }
 
-/// Why a setting was not set.
+/// The reason why a setting was not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     Unknown,
@@ -61,7 +61,7 @@ impl Settings {
         self.0.iter().map(|(name, value)| (*name, value.as_str()))
     }
 
-    /// Whether a setting could be set.
+    /// Checks that a setting can be changed.
     pub(crate) fn check(&self, name: &str) -> Result<(), Refused> {
         match self.0.keys().find(|known| known.eq_ignore_ascii_case(name)) {
             None => Err(Refused::Unknown),
@@ -70,7 +70,7 @@ impl Settings {
         }
     }
 
-    /// Sets what [`Self::check`] allows.
+    /// Changes a setting that [`Self::check`] permits.
     pub(crate) fn set(&mut self, name: &str, value: String) {
         let mut known = self.0.iter_mut();
         if let Some((_, held)) = known.find(|(known, _)| known.eq_ignore_ascii_case(name)) {

@@ -1,5 +1,4 @@
-//! What the lock guards, and one call on it: the data, the clients, who waits, watches and
-//! listens, and the log that is told of every write.
+//! The state under the lock, and a call on it: data, clients, waits, watches, subscriptions, and the log.
 
 use std::time::{Duration, Instant};
 
@@ -18,27 +17,27 @@ use crate::{
     store::{Effect, Store},
 };
 
-/// The log is said to take writes again when it has refused none for this long: on a full disk small writes fit in
-/// between large ones.
+/// Time without a refused write after which the log counts as recovered: on a full disk small writes succeed between
+/// large ones.
 const QUIET: Duration = Duration::from_secs(10);
 
 /// The engine without its scripts.
 pub(crate) struct World {
     pub(crate) commands: &'static Commands,
     pub(crate) store: Store,
-    /// The writes that are not in the log yet.
+    /// Writes that are not in the log yet.
     pub(crate) effects: Vec<Effect>,
     pub(crate) clients: Clients,
     pub(crate) waiters: Waiters,
     pub(crate) pubsub: PubSub,
-    /// Messages of what is not in the log yet: nobody gets them before it is.
+    /// Messages about writes that are not in the log yet, which are delivered after them.
     pub(crate) unsent: Vec<Message>,
     pub(crate) settings: Settings,
     pub(crate) clock: Clock,
     pub(crate) journal: Option<Box<dyn Journal>>,
-    /// Why the log does not take writes; none are done as long as it does not.
+    /// Reason why the log refuses writes; the engine refuses them too, until this is cleared.
     pub(crate) trouble: Option<Trouble>,
-    /// The writes that the log has refused since that was logged.
+    /// Refused writes since the last log line.
     refusals: Option<Refusals>,
     pub(crate) started_ms: u64,
     pub(crate) commands_done: u64,
@@ -64,9 +63,9 @@ impl World {
         }
     }
 
-    /// Writes the effects so far to the log as one unit, then sends the messages that belong to
-    /// them. Nobody may learn of effects before: what could not be logged stays in `effects`, and as
-    /// long as it is there, nothing that depends on data is answered.
+    /// Appends the effects so far to the log as one unit, then delivers their messages. Clients must not see effects
+    /// before: those that could not be logged stay in `effects`, and until they are logged, no command that depends
+    /// on data is answered.
     pub(crate) fn log_effects(&mut self) -> Result<(), String> {
         if !self.effects.is_empty() {
             if let Some(journal) = &mut self.journal
@@ -76,7 +75,7 @@ impl World {
             }
             self.effects.clear();
             if self.trouble.is_some() {
-                // That these had room does not say that more have.
+                // Space for these does not mean space for more.
                 let _ = self.make_room(0);
             }
         }
@@ -86,8 +85,8 @@ impl World {
         Ok(())
     }
 
-    /// Asks the log for room for a write of about `bytes`; an error is for the client, and says
-    /// that the write must not be done.
+    /// Reserves space in the log for a write of about `bytes`. The error is for the client, and means that the write
+    /// must not be done.
     pub(crate) fn make_room(&mut self, bytes: u64) -> Result<(), String> {
         if let Some(journal) = &mut self.journal
             && let Err(error) = journal.make_room(bytes)
@@ -102,7 +101,7 @@ impl World {
         Ok(())
     }
 
-    /// Notes that the log takes nothing. That is logged once, however many calls meet it.
+    /// Records that the log refuses writes, which is logged once.
     fn in_trouble(&mut self, error: &std::io::Error) -> String {
         let text = format!("MISCONF Errors writing to the AOF file: {error}");
         if self.refusals.is_none() {
@@ -116,7 +115,7 @@ impl World {
         text
     }
 
-    /// After a command, script or transaction: logs what it did, then serves who waits for it.
+    /// Logs the effects of a command, script or transaction, then serves waiting clients.
     pub(crate) fn settle(&mut self, now_us: u64) -> Result<(), String> {
         self.log_effects()?;
         self.serve_ready(now_us);
@@ -124,19 +123,19 @@ impl World {
     }
 }
 
-/// The log takes no writes.
+/// The state of a log that refuses writes.
 pub(crate) struct Trouble {
-    /// The error that clients get.
+    /// Error for clients.
     pub(crate) text: String,
 }
 
-/// Writes that the log refused.
+/// Refused writes.
 struct Refusals {
     count: u64,
     last: Instant,
 }
 
-/// Where a call comes from.
+/// Origin of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// A client, directly.
@@ -147,23 +146,23 @@ pub(crate) enum Origin {
     Script,
 }
 
-/// One call: what a command works on.
+/// One call: the state for a command.
 pub(crate) struct Call<'a> {
     pub(crate) world: &'a mut World,
-    /// None within a script.
+    /// `None` in a script.
     pub(crate) scripts: Option<&'a mut Option<Scripts>>,
     /// The id of the client.
     pub(crate) client: u64,
     pub(crate) db: usize,
     pub(crate) protocol: Protocol,
-    /// Stands still for the whole of a command, script or transaction.
+    /// Constant during a command, script or transaction.
     pub(crate) now_us: u64,
     pub(crate) origin: Origin,
     pub(crate) woken_by: Option<Bytes>,
 }
 
 impl<'a> Call<'a> {
-    /// A call that no client makes at this moment.
+    /// Returns a call that no client makes.
     pub(crate) fn detached(world: &'a mut World, client: u64, now_us: u64) -> Self {
         let (db, protocol) = (0, Protocol::Resp2);
         let origin = Origin::Client;
@@ -214,7 +213,7 @@ impl<'a> Call<'a> {
         run(&mut ctx, args)
     }
 
-    /// The client that calls.
+    /// Returns the calling client.
     pub(crate) fn me(&mut self) -> &mut Client {
         self.world
             .clients

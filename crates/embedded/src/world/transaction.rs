@@ -1,4 +1,4 @@
-//! Transactions: what EXEC runs, and their end.
+//! Transactions: queued commands of EXEC, and the end of a transaction.
 
 use bytes::Bytes;
 
@@ -9,13 +9,13 @@ use crate::{
 };
 
 impl Call<'_> {
-    /// Leaves MULTI, and stops watching.
+    /// Ends MULTI and all watches.
     pub(crate) fn end_transaction(&mut self) {
         self.me().multi = None;
         self.world.unwatch(self.client);
     }
 
-    /// Runs one command of a transaction, for its place in the reply of EXEC.
+    /// Runs one command of a transaction, for its position in the reply of EXEC.
     pub(crate) fn run_queued(&mut self, spec: &'static Spec, args: &[Bytes]) -> Reply {
         let origin = std::mem::replace(&mut self.origin, Origin::Transaction);
         let reply = match self.run(spec, args) {

@@ -1,4 +1,4 @@
-//! WATCH: which keys a client watches. Their versions are counted by the store.
+//! WATCH: watched keys of clients. The store counts versions.
 
 use bytes::Bytes;
 
@@ -11,7 +11,7 @@ impl Call<'_> {
         let (db, id, now_ms) = (self.db, self.client, self.now_ms());
         let world = &mut *self.world;
         if world.store.is_due(db, key, now_ms) {
-            // It is gone for everybody already: that it is removed later is no change to it.
+            // It has expired for all clients: its later removal is not a change.
             world.store.remove(db, key);
             world.store.touch(db, key);
             world.effects.push(Effect {
@@ -39,7 +39,7 @@ impl Call<'_> {
 }
 
 impl World {
-    /// Ends all watching of a client.
+    /// Ends all watches of a client.
     pub(crate) fn unwatch(&mut self, id: u64) {
         let Some(client) = self.clients.get_mut(id) else {
             return;
@@ -49,7 +49,7 @@ impl World {
         }
     }
 
-    /// Whether a key that a client watches was written to, or has expired, since.
+    /// Returns whether a watched key of a client was written to, or has expired, since the watch.
     pub(crate) fn watched_changed(&self, id: u64, now_ms: u64) -> bool {
         self.clients.get(id).is_some_and(|client| {
             client.watched.iter().any(|Watched { db, key, version }| {

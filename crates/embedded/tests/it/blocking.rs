@@ -1,5 +1,4 @@
-//! Clients that wait for lists: who is served, in which order, and what becomes of an element
-//! when its client leaves.
+//! Clients that wait for lists: order of service, and elements whose client leaves.
 
 use std::pin::pin;
 
@@ -87,7 +86,7 @@ async fn a_dropped_call_takes_nothing() {
     assert_eq!(run(&mut one, "PING"), "+PONG|");
 }
 
-/// The element has been popped and the reply lies ready when the call is dropped.
+/// The element has been popped and the reply is ready when the call is dropped.
 #[tokio::test]
 async fn an_element_popped_for_a_dropped_call_goes_back() {
     for (command, push, left) in [

@@ -1,5 +1,5 @@
-//! Foreign clients at the socket: redis-cli, redis-py, ioredis, redis-rs, and what go-redis says
-//! first. A client that cannot be had is skipped by name; in CI only ioredis may be.
+//! Foreign clients at the socket: redis-cli, redis-py, ioredis, redis-rs, and the first commands of go-redis. A
+//! client that is not available is skipped by name; in CI only ioredis may be.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "helpers of tests")]
 
@@ -26,7 +26,7 @@ async fn fresh() -> (TempDir, Owner, PathBuf) {
     (dir, owner, socket)
 }
 
-/// Runs a program to its end without holding up the engine, which lives in this process.
+/// Runs a program to its end without blocking the engine, which is in this process.
 async fn run(mut command: Command, input: &str) -> Output {
     let input = input.to_owned();
     let run = move || {
@@ -62,7 +62,7 @@ fn skip(test: &str, why: &str, also_in_ci: bool) {
     eprintln!("skipped: {test}: {why}");
 }
 
-/// Makes a folder below `target/` once for all test runs, by a command that is told its path.
+/// Creates a folder below `target/` once for all test runs, by a command that gets its path.
 fn prepared(name: &str, make: impl FnOnce(&Path) -> Command) -> Result<PathBuf, String> {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients");
     let folder = root.join(name);
@@ -221,7 +221,7 @@ async fn the_words_with_which_go_redis_begins() {
         "hello 3",
         "client setinfo LIB-NAME go-redis(,go1.24.0)",
         "client setinfo LIB-VER 9.14.0",
-        // Asked in the hope of an error: then it goes on without.
+        // go-redis expects an error here, and then continues without.
         "client maint_notifications on moving-endpoint-type none",
         "ping",
     ] {

@@ -1,5 +1,5 @@
-//! A disk that is full, and the space that the log sets aside against that. They need a file system of
-//! their own, which only root may mount.
+//! A full disk, and the reserved space of the log. These tests need a file system of their own, which only root may
+//! mount.
 
 use std::{
     fs::{self, File},
@@ -14,24 +14,24 @@ use meshwork_embedded::{Options, Reply};
 use meshwork_test_servers::{SmallDisk, servers::RealServer};
 use rustix::fs::{FallocateFlags, fallocate};
 
-/// Room for a log and what is set aside for it.
+/// Size of a disk for a log and its reservation.
 const DISK: u64 = 2 * 1024 * 1024;
 
 /// More writes than any disk here has room for.
 const MANY: usize = 100_000;
 
-/// The least that a file of this length takes on the disk, and some.
+/// Checks that a file of this length uses no reserved space.
 fn takes_no_more(path: &Path) -> bool {
     let about = fs::metadata(path).unwrap();
     about.blocks() * 512 <= about.len() + 64 * 1024
 }
 
-/// A write for which there is no room when there is none for the like.
+/// Returns a write that does not fit where a smaller one did not.
 fn large(list: &str) -> String {
     format!("RPUSH {list} {}", "x".repeat(2_000))
 }
 
-/// Writes until that is refused, and returns how often it was not.
+/// Writes until a write is refused, and returns the number of successful ones.
 async fn write_until_full(session: &mut impl crate::support::Runs) -> i64 {
     let value = "x".repeat(1_000);
     for number in 0..MANY {
@@ -65,7 +65,7 @@ async fn a_write_is_refused_before_it_is_done_and_readers_go_on() {
         assert!(matches!(again, Reply::Error(_)), "{again:?}");
         assert_eq!(session.text("LLEN list").await, Reply::Int(acked));
     }
-    // Killed now, it would come back as it is.
+    // After a kill at this point, the data would be the same.
     let expected = content_of(&owner).await;
     let copy = tempfile::tempdir().unwrap();
     fs::copy(dir.join(LOG), copy.path().join(LOG)).unwrap();
@@ -94,7 +94,7 @@ async fn what_is_set_aside_is_no_part_of_the_log_and_is_given_back() {
     owner.close().await.unwrap();
     assert!(takes_no_more(&log));
 
-    // An owner that was killed has left it.
+    // An owner that was killed has left the reservation.
     let file = File::options().write(true).open(&log).unwrap();
     let left = fallocate(
         &file,

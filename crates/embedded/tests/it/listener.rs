@@ -1,4 +1,4 @@
-//! The listener as clients see it: pipelines, waiting, leaving, pushed messages, limits, the end.
+//! The listener as clients see it: pipelines, blocked commands, disconnects, pushed messages, limits, shutdown.
 
 use crate::support::{PATIENCE, Raw, Runs as _, own};
 use bytes::Bytes;
@@ -67,7 +67,7 @@ async fn a_client_may_send_far_more_than_the_sockets_hold_before_it_reads() {
     let mut bytes = Vec::new();
     let count = 8_000;
     for _ in 0..count {
-        // As many bytes come as go.
+        // As many bytes are read as written.
         encode_command(&["GET", "key"], &mut bytes);
         encode_command(&["SET", "key", &value], &mut bytes);
     }
@@ -116,7 +116,7 @@ async fn one_who_leaves_while_it_waits_takes_nothing() {
     let (_dir, owner) = fresh(Options::default()).await;
     let (mut waits, mut works) = (Raw::to(&owner).await, Raw::to(&owner).await);
     waits.send("BLPOP list 0").await;
-    // Sent behind it, and never to be run.
+    // Sent behind it, and must never run.
     waits.send("SET never 1").await;
     info_says(&mut works, "blocked_clients:1").await;
     drop(waits);
@@ -144,7 +144,7 @@ async fn messages_are_pushed_as_each_protocol_has_them() {
     let message = bulks(&["message", "news", "hello"]);
     assert_eq!(two.reply().await, Some(Reply::Array(message.clone())));
     assert_eq!(three.reply().await, Some(Reply::Push(message)));
-    // A subscriber of RESP3 goes on with other commands.
+    // A subscriber of RESP3 can send other commands.
     assert_eq!(three.text("GET nothing").await, Reply::Nil);
 }
 
@@ -160,7 +160,7 @@ async fn a_subscriber_that_does_not_read_is_cut_off_and_the_others_are_not() {
         sent += 1;
         assert!(sent < 1_000_000, "never cut off");
     }
-    // What it was sent until then it still gets, and then the end.
+    // The client still gets earlier messages, and then the end.
     let mut got = 0;
     while lazy.reply().await.is_some() {
         got += 1;
@@ -249,7 +249,7 @@ async fn at_the_end_replies_that_wait_are_still_taken() {
     let (mut slow, mut works) = (Raw::to(&owner).await, Raw::to(&owner).await);
     let value = "v".repeat(4096);
     slow.done(&format!("SET key {value}")).await;
-    // Far more than the socket holds.
+    // More than the socket's buffers.
     let count = 500;
     for _ in 0..count {
         slow.send("GET key").await;

@@ -1,5 +1,5 @@
-//! The log with real servers and real failures: what we write they load, what they write we load;
-//! a cut at any byte, a full disk, a kill in the middle of a rewrite.
+//! The log with real servers and real failures. Servers load the engine's log and the engine loads theirs; cuts at
+//! any byte, a full disk, a kill during a rewrite.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ use meshwork_embedded::{Fsync, LogError, OpenError, Options, Reply, open};
 use meshwork_test_servers::servers::RealServer;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Small enough that tests cause rewrites.
+/// A size that causes rewrites in tests.
 const SMALL: u64 = 8 * 1024;
 
 fn small() -> Options {
@@ -34,7 +34,7 @@ fn small() -> Options {
     }
 }
 
-/// A bit of everything, in several databases.
+/// Writes values of all types, in several databases.
 async fn fill(client: &mut impl Runs) {
     for line in [
         "SET plain 1",
@@ -150,8 +150,7 @@ async fn a_plain_log_of_redis_is_loaded() {
         .await;
     let expected = content(&mut client).await;
 
-    // Once a server has taken a directory over, it is refused, and the way back is the one that
-    // the refusal names.
+    // A directory that a server has taken over is refused, and the remedy in the error works.
     let error = open(server.dir(), Options::default()).await.unwrap_err();
     assert!(
         matches!(error, OpenError::Log(LogError::TakenOver { .. })),
@@ -239,8 +238,7 @@ async fn each_policy_syncs_when_it_says() {
     }
 }
 
-/// Writes until the disk is full, which is played by a limit on the size of files, then gets room
-/// again.
+/// Writes until the disk is full, which a limit on the size of files simulates, then gets space again.
 pub(crate) async fn fill_disk(dir: &Path) {
     let owner = own(dir, Options::default()).await;
     let mut session = owner.handle().session();
@@ -273,11 +271,11 @@ pub(crate) async fn fill_disk(dir: &Path) {
         let again = session.text("SET other 1").await;
         assert!(matches!(again, Reply::Error(_)), "{again:?}");
     }
-    // What they would show is not in the log.
+    // The state that they would show is not in the log.
     let read = session.text("LLEN list").await;
     assert!(matches!(read, Reply::Error(_)), "{read:?}");
     session.done("PING").await;
-    // A snapshot of now would have what the log is still to get, and get it twice.
+    // A snapshot now would include writes that will be logged later, twice.
     session.text("BGREWRITEAOF").await;
     info_says(&owner, "aof_rewrite_in_progress:0").await;
     limit(None);
@@ -290,8 +288,7 @@ pub(crate) async fn fill_disk(dir: &Path) {
 #[tokio::test]
 async fn a_full_disk_leaves_no_half_transaction_and_is_survived() {
     let dir = tempfile::tempdir().unwrap();
-    // The signal must be ignored for the write to fail instead, and an ignored signal is all
-    // that a child inherits.
+    // The signal must be ignored for the write to fail instead, and children inherit only ignored signals.
     let mut shell = Command::new("sh");
     shell.args(["-c", r#"trap '' XFSZ; exec "$0" "$@""#]);
     shell.arg(std::env::current_exe().unwrap());
@@ -315,7 +312,7 @@ async fn a_full_disk_leaves_no_half_transaction_and_is_survived() {
     );
     assert_eq!(session.text("GET other").await, Reply::Bulk("1".into()));
 
-    // At the worst moment there was nothing to repair.
+    // The log was whole even while the disk was full.
     let full = tempfile::tempdir().unwrap();
     fs::copy(dir.path().join("while-full"), full.path().join(LOG)).unwrap();
     let size = fs::metadata(full.path().join(LOG)).unwrap().len();
@@ -327,7 +324,7 @@ async fn a_full_disk_leaves_no_half_transaction_and_is_survived() {
     assert_eq!(fs::metadata(full.path().join(LOG)).unwrap().len(), size);
 }
 
-/// Writes without an end, so that the log is rewritten without an end.
+/// Writes forever, so that the log is rewritten forever.
 pub(crate) async fn rewrite_for_ever(dir: &Path) {
     let owner = own(dir, small()).await;
     let mut session = owner.handle().session();

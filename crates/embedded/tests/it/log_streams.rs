@@ -1,5 +1,5 @@
-//! Streams in the log: what we write, a Redis server loads to the same state, groups and pending
-//! entries included, and what it writes we load.
+//! Streams in the log. A Redis server loads the engine's log to the same state, with groups and pending entries, and
+//! the engine loads the server's.
 
 use std::fs;
 
@@ -48,7 +48,7 @@ async fn fill(client: &mut impl Runs) {
     for line in STREAMS {
         client.done(line).await;
     }
-    // More than one node has room for.
+    // More than the entries of one node.
     for number in 0..250 {
         client
             .done(&format!("XADD long {}-1 number {number}", number + 1))
@@ -74,7 +74,7 @@ async fn redis_and_valkey_load_the_streams_of_a_log_and_of_a_rewritten_one() {
     assert_same(RealServer::redis(), &log, &plain).await;
     assert_same(RealServer::valkey(), &log, &plain).await;
 
-    // What is pending of entries that are gone is not in a rewritten log, as in Redis.
+    // Pending entries that are gone are not in a rewritten log, as in Redis.
     session.done("XAUTOCLAIM long g d 0 0 COUNT 1000").await;
     session.done("XAUTOCLAIM events workers one 0 0").await;
     session.done("XAUTOCLAIM events unknown one 0 0").await;
@@ -117,7 +117,7 @@ async fn a_plain_log_of_redis_with_streams_is_loaded() {
         return;
     };
     fill(&mut Raw::connect(&server.socket()).await).await;
-    // Redis itself forgets how many entries a group has read.
+    // Redis itself forgets the number of entries that a group has read.
     server.kill9();
     server.start_again();
     let expected = content(&mut Raw::connect(&server.socket()).await).await;
@@ -142,7 +142,7 @@ async fn a_log_that_redis_has_rewritten_is_loaded() {
     client.done("BGREWRITEAOF").await;
     let base = "appendonly.aof.2.base.aof";
     let dir = server.dir().join("appendonlydir");
-    // The server goes by the manifest, which comes last.
+    // The server uses the manifest, which is written last.
     let manifest = || fs::read_to_string(dir.join("appendonly.aof.manifest")).unwrap_or_default();
     let in_place = async || manifest().contains(base).then_some(());
     eventually("a rewritten log", crate::support::PATIENCE, in_place).await;

@@ -1,4 +1,4 @@
-//! The embedded engine by its public interface: what it keeps, and how it speaks.
+//! The embedded engine by its public interface: stored data and protocol.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 

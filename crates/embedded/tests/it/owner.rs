@@ -1,5 +1,4 @@
-//! One owner per data directory, with real processes: who attaches, who takes over, what is found
-//! then, and what is said when it cannot be.
+//! One owner of a data directory, with real processes: attaching, takeover, the data afterwards, and the errors.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,7 +24,7 @@ use meshwork_test_servers::servers::need_root;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::timeout;
 
-/// Writes that a child makes before it is killed.
+/// Number of writes of a child before it is killed.
 const WRITES: usize = 300;
 
 pub(crate) async fn hold(dir: &Path) {
@@ -34,7 +33,7 @@ pub(crate) async fn hold(dir: &Path) {
     std::future::pending::<()>().await;
 }
 
-/// Does as an owner would, in a directory that anybody may write to, and says what it is sent.
+/// Acts as an owner, in a directory that any user may write to, and prints received data.
 pub(crate) fn pose(dir: &Path) {
     let lock = fs::File::create(dir.join("lock")).unwrap();
     lock.lock().unwrap();
@@ -49,8 +48,7 @@ pub(crate) fn pose(dir: &Path) {
     }
 }
 
-/// Writes keys of its own, as the owner or attached to one, whoever that is at the time, and says
-/// which were acknowledged.
+/// Writes keys of its own, as the owner or attached to one, and prints the acknowledged ones.
 pub(crate) async fn write_for_ever(name: &str, dir: &Path) {
     let mut next = 0;
     loop {
@@ -99,7 +97,7 @@ async fn the_next_one_takes_over_from_a_killed_owner_and_finds_every_acknowledge
         }
         owner.kill();
         acked.extend(owner.heard("ack", true));
-        // Before it takes over it has written through the old owner.
+        // Before the takeover it has written through the old owner.
         loop {
             let line = next.hears("");
             match line.strip_prefix("ack ") {
@@ -255,13 +253,13 @@ async fn what_cannot_be_a_data_directory_is_refused_by_name() {
     let error = refused(&loops).await;
     assert!(matches!(error, OpenError::Directory { .. }), "{error}");
 
-    // Nobody may write there, not even root.
+    // Not even root may write there.
     let error = refused(Path::new("/proc/meshwork")).await;
     assert!(matches!(error, OpenError::Directory { .. }), "{error}");
     assert!(error.to_string().contains("/proc/meshwork"), "{error}");
 }
 
-/// A user who is nobody.
+/// A user without rights.
 const NOBODY: u32 = 65_534;
 
 #[tokio::test]
@@ -286,7 +284,7 @@ async fn a_directory_that_others_may_write_to_is_refused() {
             "nothing is made there"
         );
     }
-    // Also when it has become so since, and somebody owns it.
+    // The same after a later change of rights, with a live owner.
     fs::set_permissions(&dir, Permissions::from_mode(0o755)).unwrap();
     let owner = own(&link, Options::default()).await;
     attach_to(&dir, Options::default()).await;
@@ -378,10 +376,10 @@ fn parents_that_everybody_may_write_to_are_found() {
     assert_eq!(open_parents(&dir).unwrap(), [open.canonicalize().unwrap()]);
 }
 
-/// Longer than the limit of a script.
+/// Longer than the time limit of a script.
 const PAUSE: Duration = Duration::from_secs(6);
 
-/// A script is done as a whole, or what it had written would stay without the rest.
+/// A script must run to its end; otherwise a part of its writes would remain.
 #[tokio::test]
 async fn a_script_goes_on_after_a_pause_of_its_process() {
     const SCRIPT: &str =
@@ -393,7 +391,7 @@ async fn a_script_goes_on_after_a_pause_of_its_process() {
     let mut probe = Raw::new(attach(dir.path()).await.unwrap());
     let args: [&[u8]; 3] = [b"EVAL", SCRIPT.as_bytes(), b"0"];
     let mut reply = Box::pin(client.run(&args));
-    // Nothing else is answered while it runs.
+    // No other command is answered while it runs.
     let answered = async {
         loop {
             let busy = timeout(Duration::from_millis(100), probe.text("PING")).await;

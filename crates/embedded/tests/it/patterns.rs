@@ -1,5 +1,5 @@
-//! Patterns in scripts: those of redis-server on a fixed table, those of Lua on random ones; and the bounds of
-//! patterns and of other functions that take long.
+//! Patterns in scripts: like redis-server on a fixed table, like Lua on random ones; and the bounds of patterns and
+//! of other slow functions.
 
 use std::{cell::RefCell, sync::mpsc, thread, time::Duration};
 
@@ -12,8 +12,8 @@ use proptest::{
     test_runner::{Config, TestRunner},
 };
 
-/// Everything that a pattern may be used for, with its errors. ARGV: the source, the pattern, the
-/// replacement, the first place, how many.
+/// All uses of a pattern, with their errors. ARGV: the source, the pattern, the replacement, the first position, the
+/// greatest number.
 const ALL: &str = r"
 local s, p, r, from, most = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local out = {}
@@ -191,10 +191,10 @@ async fn patterns_are_those_of_redis() {
     }
 }
 
-/// Random patterns of one test.
+/// Number of random patterns in a test.
 const RANDOM: u32 = 5_000;
 
-/// Pieces of patterns, with what is no pattern.
+/// Pieces of patterns, some of them invalid.
 const ITEMS: [&str; 34] = [
     "a", "b", "c", ".", "%a", "%d", "%s", "%w", "%W", "%z", "[ab]", "[^a]", "[a-c]", "[%a1]",
     "[]a]", "(", ")", "()", "*", "+", "-", "?", "^", "$", "%1", "%2", "%b()", "%bab", "%f[a]",
@@ -205,22 +205,22 @@ const TEXT: [&str; 9] = ["a", "b", "c", "ab", "(", ")", " ", "1", "\0"];
 /// Pieces of replacements.
 const NEW: [&str; 6] = ["x", "%0", "%1", "%2", "%%", "\0"];
 
-/// Up to `most` of these pieces, one behind the other.
+/// Returns up to `most` of these pieces, one after the other.
 fn pieces(of: &'static [&'static str], most: usize) -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop::sample::select(of), 0..=most)
         .prop_map(|pieces| pieces.concat().into_bytes())
 }
 
-/// What stands for one character.
+/// Items for one character.
 const CLASSES: [&str; 16] = [
     "a", "b", "c", ".", ".", "%a", "%w", "%W", "[ab]", "[^a]", "[a-b]", "[a-]", "[%a-c]", "[]a]",
     "[^a-b]", "%)",
 ];
 const SUFFIXES: [&str; 8] = ["", "", "", "", "*", "+", "-", "?"];
-/// What takes no suffix.
+/// Items without a suffix.
 const OTHERS: [&str; 8] = ["()", "%1", "%2", "%b()", "%bac", "%f[a]", "%f[^b]", "$"];
 
-/// A pattern without errors, mostly.
+/// Returns a pattern, mostly without errors.
 fn pattern() -> impl Strategy<Value = Vec<u8>> {
     let (class, suffix) = (
         prop::sample::select(&CLASSES[..]),
@@ -241,7 +241,7 @@ fn pattern() -> impl Strategy<Value = Vec<u8>> {
     ("\\^?", items).prop_map(|(anchor, items)| format!("{anchor}{items}").into_bytes())
 }
 
-/// What Lua's own functions make of it.
+/// Returns the result of Lua's own functions.
 fn by_lua(lua: &mlua::Lua, argv: &[&[u8]]) -> Vec<u8> {
     let argv = argv.iter().map(|arg| lua.create_string(arg).unwrap());
     lua.globals()
@@ -283,7 +283,7 @@ fn random_patterns_are_those_of_lua() {
     checked.unwrap();
 }
 
-/// Calls with arguments of every kind, and errors that name the line, the function and the argument.
+/// Calls with arguments of every type, and errors that name the line, the function and the argument.
 const CALLS: [&str; 31] = [
     "return {string.find('a', 'a', nil)}",
     "return {pcall(string.find)}",
@@ -332,13 +332,13 @@ async fn calls_are_those_of_redis() {
     }
 }
 
-/// Far more than the limit of a script, on a busy machine.
+/// Far more than the time limit of a script, for a busy machine.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// Scripts that run at once: each may take 512 MB.
+/// Number of scripts that run at once: each may use 512 MB.
 const AT_ONCE: usize = 3;
 
-/// Scripts that take for ever, or hours.
+/// Scripts that run forever, or for hours.
 const ENDLESS: [&str; 11] = [
     "local p = string.rep('a*', 30) .. 'b' while true do pcall(string.find, string.rep('a', 200), p) end",
     "local s = string.rep('a', 1e7) while true do string.find(s, 'b') end",
@@ -355,14 +355,14 @@ const ENDLESS: [&str; 11] = [
      while true do redis.pcall('sdiffstore', 'd', 's', 's') end",
 ];
 
-/// The replies to scripts, each on an engine of its own.
+/// Returns the replies to scripts, each on an engine of its own.
 fn replies(scripts: &[&'static str]) -> Vec<(&'static str, Reply)> {
     let mut replies = Vec::new();
     for scripts in scripts.chunks(AT_ONCE) {
         let (done, ends) = mpsc::channel();
         for script in scripts.iter().copied() {
             let done = done.clone();
-            // A script that does not end would hold up the end of a runtime, but not that of the process.
+            // A script that does not end would block the end of a runtime, but not that of the process.
             thread::spawn(move || {
                 let mut session = Handle::in_memory().session();
                 let args = [b"EVAL", script.as_bytes(), b"0"];
@@ -411,7 +411,7 @@ fn a_pattern_of_too_many_steps_is_an_error_that_says_so() {
     }
 }
 
-/// Calls that take many steps for good reasons, also after one that takes too many.
+/// Calls with a legitimate need for many steps, also after one with too many.
 #[test]
 fn a_pattern_on_a_long_source_is_not_too_complex() {
     let mut session = Handle::in_memory().session();

@@ -1,9 +1,9 @@
-//! The parts that other processes play in a test: this binary once more, told its part by its environment.
+//! Roles of other processes in a test: this binary again, with a role in its environment.
 
 use crate::support::role;
 use crate::{log, owner};
 
-/// Not a test: the part of another process.
+/// Not a test: the main function of the other process.
 #[tokio::test]
 async fn child() {
     let Some((part, dir)) = role() else { return };

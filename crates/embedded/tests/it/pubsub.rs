@@ -67,7 +67,7 @@ fn shard_channels_are_apart() {
     );
 }
 
-/// A message is in the queue of its listener before its publisher is answered.
+/// A message is in the queue of its subscriber before its publisher gets a reply.
 #[tokio::test]
 async fn a_listener_that_never_reads_is_cut_off() {
     let handle = Handle::in_memory();

@@ -1,4 +1,4 @@
-//! Lua as Redis 7.0 runs it: conversions, errors and their texts, the sandbox, the limits.
+//! Lua as in Redis 7.0: conversions, errors with their texts, the sandbox, the limits.
 
 use crate::common::{run, shown};
 use bytes::Bytes;
@@ -14,12 +14,12 @@ fn call(session: &mut Session, args: &[&str]) -> Reply {
     reply.expect("scripts do not wait")
 }
 
-/// The reply of a script as RESP2, line breaks as `|`.
+/// Returns the reply of a script as RESP2, line breaks as `|`.
 fn eval(session: &mut Session, script: &str) -> String {
     shown(&call(session, &["EVAL", script, "0"]))
 }
 
-/// What redis-server 7.0.15 answers.
+/// Replies of redis-server 7.0.15.
 const REDIS: &[(&str, &str)] = &[
     ("return 1", ":1|"),
     ("return 3.99", ":3|"),
@@ -341,7 +341,7 @@ fn a_script_that_hoards_memory_ends_with_an_error() {
     );
 }
 
-/// Neither `pcall` nor a coroutine outlives the limit.
+/// Neither `pcall` nor a coroutine survives the time limit.
 #[test]
 fn no_script_runs_for_ever() {
     let mut session = Handle::in_memory().session();
@@ -353,7 +353,7 @@ fn no_script_runs_for_ever() {
     assert_eq!(eval(&mut session, "return redis.call('get', 'n')"), "$1|1|");
 }
 
-/// What an error says is asked of its metatable, after the script.
+/// The text of an error comes from its metatable, after the script.
 #[test]
 fn an_error_with_code_of_its_own_is_an_error() {
     let mut session = Handle::in_memory().session();

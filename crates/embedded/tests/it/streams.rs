@@ -1,5 +1,4 @@
-//! Clients that wait for entries of streams: who is served with what, and who is told that there
-//! is nothing to wait for any more.
+//! Clients that wait for entries of streams: their replies, and the end of their groups.
 
 use std::pin::pin;
 
@@ -74,7 +73,7 @@ async fn entries_of_scripts_and_transactions_serve_at_their_end() {
     assert!(poll!(&mut waits).is_pending());
     let script = "redis.call('xadd', 's', '2-1', 'f', 'v') return redis.call('xdel', 's', '2-1')";
     assert_eq!(eval(&mut other, script).await, Reply::Int(1));
-    // It was there, and is gone: so Redis tells it.
+    // The entry existed, and is gone: as in Redis.
     assert_eq!(shown(&waits.await), "*1|*2|$1|s|*0|");
 }
 
@@ -143,7 +142,7 @@ async fn waiting_ends_with_its_time_or_does_not_begin() {
     assert!(refused.starts_with(text), "{refused}");
 }
 
-/// What was delivered stays with the consumer that did not live to see it.
+/// A delivered entry stays pending for the consumer, although its call was dropped.
 #[tokio::test]
 async fn what_was_delivered_to_a_dropped_call_is_pending() {
     let handle = Handle::in_memory();

@@ -1,4 +1,4 @@
-//! MULTI, EXEC, WATCH, and keys whose time is over.
+//! MULTI, EXEC, WATCH, and expired keys.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ fn a_watched_key_that_expires_stops_the_transaction() {
     clock.advance(101);
     run(&mut one, "MULTI");
     assert_eq!(run(&mut one, "EXEC"), "*-1|");
-    // It was over before it was watched: that it goes away is no change.
+    // The key had expired before it was watched: its removal is not a change.
     run(&mut one, "SET k v PX 100");
     clock.advance(101);
     run(&mut one, "WATCH k");
@@ -120,7 +120,7 @@ fn a_key_is_gone_when_its_time_is_over() {
     assert_eq!(run(&mut one, "TTL k"), ":-2|");
 }
 
-/// Nobody asks for the keys: the engine removes them by itself.
+/// No command reads the keys: the engine removes them by itself.
 #[tokio::test]
 async fn keys_go_without_being_asked_for() {
     let clock = Clock::manual(1_000_000);

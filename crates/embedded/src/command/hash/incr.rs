@@ -43,7 +43,7 @@ pub(in crate::command) fn hincrbyfloat(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Out
         .ok_or_else(|| refuse("increment would produce NaN or Infinity"))?;
     let text: Bytes = sum.to_text().into();
     ctx.get_or_make::<Hash>(key)?.set(field, text.clone());
-    // The result and not the increment, so that a replay need not calculate as we do.
+    // The result is logged, not the increment, so that a replay needs no arithmetic.
     ctx.wrote(
         [key],
         vec![word("HSET"), key.clone(), field.clone(), text.clone()],

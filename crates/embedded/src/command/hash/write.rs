@@ -17,7 +17,7 @@ pub(in crate::command) fn hmset(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     Ok(Reply::ok())
 }
 
-/// Returns how many fields are new.
+/// Sets fields, and returns the number of new ones.
 fn set_fields(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Result<usize, Stop> {
     let key = &args[1];
     let (pairs, []) = args[2..].as_chunks() else {

@@ -1,4 +1,4 @@
-//! Deadlines: setting and taking them away.
+//! Setting and removing deadlines.
 
 use bytes::Bytes;
 
@@ -27,7 +27,7 @@ pub(in crate::command) fn pexpireat(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcom
     set_deadline(ctx, args, 1, 0)
 }
 
-/// On which deadlines of the key a new one is set.
+/// Condition on the present deadline for setting a new one.
 #[derive(Default)]
 struct Condition {
     none: bool,
@@ -67,7 +67,7 @@ impl Condition {
 
     fn holds(&self, before: Option<i64>, deadline: i64) -> bool {
         match before {
-            // No deadline counts as one that never comes.
+            // A key without a deadline counts as never expiring.
             None => !self.some && !self.later,
             Some(before) => {
                 !(self.none

@@ -1,4 +1,4 @@
-//! Which keys there are.
+//! Listing and finding keys.
 
 use bytes::Bytes;
 

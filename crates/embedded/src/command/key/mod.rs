@@ -1,4 +1,4 @@
-//! Commands on keys, whatever they hold.
+//! Commands on keys of any type.
 
 mod delete;
 mod expire;

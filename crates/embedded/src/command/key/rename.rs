@@ -1,4 +1,4 @@
-//! Keys under other names.
+//! Renaming, copying and moving keys.
 
 use bytes::Bytes;
 

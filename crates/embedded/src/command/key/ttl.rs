@@ -1,4 +1,4 @@
-//! Deadlines: asking for them.
+//! Reading deadlines.
 
 use bytes::Bytes;
 
@@ -23,7 +23,7 @@ pub(in crate::command) fn pexpiretime(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outc
     answer(ctx, &args[1], 0, 1)
 }
 
-/// The time from `base` to the deadline; -1: it has none, -2: there is no such key.
+/// Returns the time from `base` to the deadline; -1 if there is none, -2 if the key does not exist.
 fn answer(ctx: &mut Ctx<'_>, key: &Bytes, base: i64, unit: u64) -> Outcome {
     if !ctx.exists(key) {
         return Ok(Reply::Int(-2));

@@ -1,7 +1,7 @@
-//! The commands that wait for an element.
+//! Blocking commands on lists.
 //!
-//! A client that waits is served by running its command again for the one key that became ready
-//! ([`Ctx::woken_by`]): if that is not a list any more, the client goes on waiting.
+//! A blocked client is served by running its command again for the one key that became ready ([`Ctx::woken_by`]). If
+//! that key is not a list any more, the client stays blocked.
 
 use bytes::Bytes;
 
@@ -83,7 +83,7 @@ fn transfer_or_wait(
     })
 }
 
-/// The keys to look at: all, or the one that the client was woken for if it is a list.
+/// Returns the keys to try: all, or the one that the client was woken for if it is a list.
 fn candidates(ctx: &mut Ctx<'_>, keys: &[Bytes]) -> Vec<Bytes> {
     match ctx.woken_by.clone() {
         None => keys.to_vec(),

@@ -62,7 +62,7 @@ pub(in crate::command) fn lrem(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
 fn remove(list: &mut List, element: &Bytes, limit: u64, from_right: bool) -> usize {
     let is_it = |other: &Bytes| other == element;
     if limit == 1 {
-        // The usual case, done without a walk through all of the list.
+        // The usual case needs no scan of the whole list.
         let place = if from_right {
             list.iter().rposition(is_it)
         } else {
@@ -98,7 +98,7 @@ pub(in crate::command) fn ltrim(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
         ctx.drop_if_empty(key);
         ctx.wrote([key], args.to_vec());
     } else {
-        // For WATCH it is a change all the same.
+        // For WATCH it counts as a change.
         ctx.store.touch(ctx.db, key);
     }
     Ok(Reply::ok())

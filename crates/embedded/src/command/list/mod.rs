@@ -49,7 +49,7 @@ impl End {
         }
     }
 
-    /// The command that pops from this end.
+    /// Returns the command that pops from this end.
     fn pop_name(self) -> &'static str {
         match self {
             Self::Left => "LPOP",

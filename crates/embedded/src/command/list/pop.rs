@@ -1,4 +1,4 @@
-//! What takes elements off the ends of lists, one list or several.
+//! Popping elements from the ends of one or several lists.
 
 use bytes::Bytes;
 
@@ -34,7 +34,7 @@ fn pop(ctx: &mut Ctx<'_>, args: &[Bytes], end: End) -> Outcome {
     }
 }
 
-/// Pops one element; none where there is no list.
+/// Pops one element; `None` if there is no list.
 pub(super) fn pop_one(ctx: &mut Ctx<'_>, key: &Bytes, end: End) -> Result<Option<Bytes>, Stop> {
     let Some(list) = ctx.get_mut::<List>(key)? else {
         return Ok(None);
@@ -47,7 +47,7 @@ pub(super) fn pop_one(ctx: &mut Ctx<'_>, key: &Bytes, end: End) -> Result<Option
     Ok(element)
 }
 
-/// Pops up to `count` elements; none where there is no list.
+/// Pops up to `count` elements; `None` if there is no list.
 pub(super) fn pop_many(
     ctx: &mut Ctx<'_>,
     key: &Bytes,
@@ -68,7 +68,7 @@ pub(super) fn pop_many(
     Ok(Some(elements.into_iter().map(Reply::Bulk).collect()))
 }
 
-/// What LMPOP and BLMPOP are asked for.
+/// Arguments of LMPOP and BLMPOP.
 pub(super) struct Wanted<'a> {
     pub(super) keys: &'a [Bytes],
     pub(super) end: End,
@@ -76,7 +76,7 @@ pub(super) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// Reads `numkeys key … LEFT|RIGHT [COUNT n]`.
+    /// Parses `numkeys key … LEFT|RIGHT [COUNT n]`.
     pub(super) fn parse(args: &'a [Bytes]) -> Result<Self, Stop> {
         let number = at_least(&args[0], 1, "numkeys should be greater than 0")?;
         let number = usize::try_from(number).unwrap_or(usize::MAX);

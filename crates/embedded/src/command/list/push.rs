@@ -1,4 +1,4 @@
-//! What adds elements to the ends of lists.
+//! Pushing elements to the ends of lists.
 
 use bytes::Bytes;
 

@@ -39,14 +39,14 @@ pub(in crate::command) fn lrange(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     ))
 }
 
-/// What LPOS looks for.
+/// Arguments of LPOS.
 struct Search {
-    /// Which match is the first to count.
+    /// Number of the first match that counts.
     rank: u64,
     from_right: bool,
-    /// How many matches; 0 is all of them.
+    /// Number of matches; 0 means all.
     count: Option<u64>,
-    /// How many elements to look at; 0 is all of them.
+    /// Number of elements to compare; 0 means all.
     look_at: u64,
 }
 
@@ -85,7 +85,7 @@ impl Search {
         search.from_right = rank < 0;
         search.rank = rank.unsigned_abs();
         if rank == i64::MIN {
-            // Redis cannot negate it, so that it stays below every count of matches.
+            // Redis cannot negate this number, which therefore stays below every count of matches.
             search.rank = 1;
             search.count = search.count.map(|_| 0);
         }

@@ -19,7 +19,7 @@ pub(in crate::command) fn rpoplpush(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcom
     Ok(transfer(ctx, &args[1], &args[2], ends)?.map_or(Reply::Nil, Reply::Bulk))
 }
 
-/// Moves one element; none where there is no list to take it from.
+/// Moves one element; `None` if there is no source list.
 pub(super) fn transfer(
     ctx: &mut Ctx<'_>,
     from: &Bytes,
@@ -29,7 +29,7 @@ pub(super) fn transfer(
     if ctx.get::<List>(from)?.is_none() {
         return Ok(None);
     }
-    // The kind of the other key is checked before anything is taken.
+    // The type of the destination is checked before an element is removed.
     ctx.get::<List>(to)?;
     let Some(element) = ctx
         .get_mut::<List>(from)?

@@ -1,8 +1,8 @@
-//! As much arithmetic on big natural numbers as rounding needs.
+//! Arithmetic on big natural numbers, as far as rounding needs it.
 
 use std::cmp::Ordering;
 
-/// A natural number: 32 bits each, the lowest first, the highest not 0.
+/// A natural number in parts of 32 bits, the lowest first, the highest not 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Big(Vec<u32>);
 
@@ -37,7 +37,7 @@ impl Big {
         }
     }
 
-    /// Becomes `self * factor + summand`.
+    /// Sets `self` to `self * factor + summand`.
     pub(super) fn mul_add(&mut self, factor: u32, summand: u32) {
         let mut carry = u64::from(summand);
         for part in &mut self.0 {
@@ -50,7 +50,7 @@ impl Big {
         }
     }
 
-    /// Divides by a small number; returns the remainder.
+    /// Divides by a small number and returns the remainder.
     fn div_small(&mut self, divisor: u32) -> u32 {
         let mut rest = 0_u64;
         for part in self.0.iter_mut().rev() {
@@ -74,7 +74,7 @@ impl Big {
         self.0.splice(0..0, std::iter::repeat_n(0, bits / 32));
     }
 
-    /// Takes away a number that is not greater.
+    /// Subtracts a number that is not greater.
     pub(super) fn subtract(&mut self, other: &Self) {
         let mut borrow = 0_i64;
         for (index, part) in self.0.iter_mut().enumerate() {
@@ -95,7 +95,7 @@ impl Big {
         self.0.is_empty()
     }
 
-    /// The number of bits up to the highest one that is set.
+    /// Returns the number of bits up to the highest set bit.
     pub(super) fn bits(&self) -> usize {
         self.0
             .last()
@@ -108,9 +108,8 @@ impl Big {
             .is_some_and(|part| part >> (index % 32) & 1 == 1)
     }
 
-    /// The nearest number of at most `bits` (64 or fewer) bits and the power of two that it is
-    /// to be multiplied with. Of two that are as near, the even one; `more` says that the number
-    /// is a little greater than `self`.
+    /// Returns the nearest number of at most `bits` (64 or fewer) bits, and the power of two to multiply it with.
+    /// Ties round to the even one. `more` means that the exact number is slightly greater than `self`.
     pub(super) fn round(&self, bits: usize, more: bool) -> (u64, i64) {
         let total = self.bits();
         let drop = total.saturating_sub(bits);
@@ -132,7 +131,7 @@ impl Big {
     }
 
     pub(super) fn to_decimal(&self) -> String {
-        /// The most decimal digits that fit into 32 bits.
+        /// Greatest power of ten in 32 bits.
         const CHUNK: u32 = 1_000_000_000;
         let mut left = self.clone();
         let mut chunks = Vec::new();
@@ -154,7 +153,7 @@ impl Big {
     }
 }
 
-/// The lower half.
+/// Returns the lower half.
 fn low(value: u64) -> u32 {
     u32::try_from(value & u64::from(u32::MAX)).unwrap_or(u32::MAX)
 }

@@ -1,23 +1,23 @@
-//! The floating-point numbers in which Redis does INCRBYFLOAT: C's `long double`, which on x86-64
-//! has 64 bits of mantissa. In doubles 0.1 + 0.2 would not come out as 0.3.
+//! Floating-point numbers of INCRBYFLOAT in Redis: C's `long double`, which has 64 bits of mantissa on x86-64. With
+//! doubles, 0.1 + 0.2 would not be 0.3.
 
 use super::{
     big::Big,
     text::{self, Number, Scanned, scan},
 };
 
-/// Bytes from which on Redis does not take a text for a number.
+/// Length from which Redis does not accept a text as a number, in bytes.
 const MAX_TEXT: usize = 5 * 1024;
-/// The greatest exponent, of a number written as 1.… times a power of two.
+/// Greatest exponent of a number written as 1.… times a power of two.
 const MAX_EXPONENT: i64 = 16_383;
-/// Half of the smallest number is 2 to this; what is not greater reads as 0.
+/// Exponent of half of the smallest number. Numbers up to it read as 0.
 const TOO_SMALL: i64 = -16_446;
-/// No number has more digits before the point, nor zeros after it, than this.
+/// Greatest number of digits before the point, or of zeros after it.
 const MAX_DECIMAL_EXPONENT: i64 = 5_000;
-/// Digits after the point when written.
+/// Number of written decimals.
 const DECIMALS: u32 = 17;
 
-/// A number: 0, or a mantissa whose top bit is set times two to the exponent, or infinite.
+/// A number: 0, a mantissa whose top bit is set times two to the exponent, or infinite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extended {
     negative: bool,
@@ -41,7 +41,7 @@ impl Extended {
         size: NOTHING,
     };
 
-    /// Reads what C's `strtold` reads, if it can be held and is a number or an infinity.
+    /// Parses a number like C's `strtold`, if it is in range and not NaN.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         if text.first().is_none_or(|first| text::is_space(*first)) || text.len() >= MAX_TEXT {
             return None;
@@ -60,7 +60,7 @@ impl Extended {
         })
     }
 
-    /// The sum, or none where it is not a finite number.
+    /// Returns the sum, or `None` if it is not finite.
     pub(crate) fn add(self, other: Self) -> Option<Self> {
         let (
             Size::Finite {
@@ -84,7 +84,7 @@ impl Extended {
         if (a_exponent, a) < (b_exponent, b) {
             return other.add(self);
         }
-        // 63 bits below the greater number's mantissa are kept exactly, and whether there is more.
+        // 63 bits below the greater mantissa are exact, and one more bit tells whether there is a rest.
         let by = u32::try_from(a_exponent - b_exponent).unwrap_or(u32::MAX);
         let wide = u128::from(b) << 63;
         let near = wide.checked_shr(by).unwrap_or(0);
@@ -109,7 +109,7 @@ impl Extended {
         self.size == Size::Infinite
     }
 
-    /// A thousand times the number, rounded up to an integer, if that is one of 64 bits.
+    /// Returns a thousand times the number, rounded up to an integer, if that has 64 bits.
     pub(crate) fn thousandfold(self) -> Option<i64> {
         let Size::Finite { mantissa, exponent } = self.size else {
             return None;
@@ -117,7 +117,7 @@ impl Extended {
         let wide = u128::from(mantissa) * 1000;
         let by = u32::try_from(exponent.unsigned_abs()).unwrap_or(u32::MAX);
         let size = if exponent >= 0 {
-            // The mantissa of a number that is not 0 fills its 64 bits.
+            // The mantissa of a number other than 0 fills its 64 bits.
             wide.checked_shl(by).filter(|_| by < 32 || mantissa == 0)?
         } else {
             let whole = wide.checked_shr(by).unwrap_or(0);
@@ -128,7 +128,7 @@ impl Extended {
         i64::try_from(if self.negative { -size } else { size }).ok()
     }
 
-    /// As Redis writes it: no exponent, 17 digits after the point, without zeros at the end.
+    /// Formats the number like Redis: no exponent, 17 decimals, without trailing zeros.
     pub(crate) fn to_text(self) -> String {
         let text = match self.size {
             Size::Infinite => "inf".to_owned(),
@@ -149,11 +149,11 @@ impl Extended {
     }
 }
 
-/// `mantissa / 2^down`, rounded to 17 decimals.
+/// Formats `mantissa / 2^down`, rounded to 17 decimals.
 fn fraction_text(mantissa: u64, down: u64) -> String {
     let one = 10_u128.pow(DECIMALS);
     let scaled = u128::from(mantissa) * one;
-    // The product has 121 bits at most, so that more than 127 leave nothing, rounded or not.
+    // The product has at most 121 bits, so a shift by more than 127 gives 0.
     let down = u32::try_from(down).unwrap_or(u32::MAX);
     let rounded = match 1_u128.checked_shl(down) {
         None => 0,
@@ -167,7 +167,7 @@ fn fraction_text(mantissa: u64, down: u64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The number with its top bit set, if it lies where numbers can be held.
+/// Normalizes a number, if it is in range.
 fn in_range((mantissa, exponent): (u64, i64)) -> Option<Size> {
     let up = i64::from(mantissa.leading_zeros());
     let top = exponent.saturating_add(63 - up);
@@ -196,9 +196,9 @@ fn decimal(scanned: &Scanned<'_>) -> Option<(u64, i64)> {
     Some(divide(number, divisor))
 }
 
-/// The quotient of two numbers that are not 0, rounded to 64 bits.
+/// Returns the quotient of two numbers other than 0, rounded to 64 bits.
 fn divide(mut number: Big, mut divisor: Big) -> (u64, i64) {
-    /// One bit more than needed, as the first may be 0, and one to round by.
+    /// One bit more than needed, because the first may be 0, and one for rounding.
     const STEPS: u32 = 66;
     let up = number.bits().max(divisor.bits());
     let exponent = i64::try_from(number.bits()).unwrap_or(i64::MAX)
@@ -224,8 +224,8 @@ fn hex(scanned: &Scanned<'_>) -> (u64, i64) {
     (mantissa, exponent.saturating_add(shift))
 }
 
-/// The nearest number of 64 bits with the top one set, and its power of two; 0 stays 0. `more`
-/// says that the number is a little greater than `wide`.
+/// Returns the nearest number of 64 bits with the top one set, and its power of two; 0 stays 0. `more` means that the
+/// exact number is slightly greater than `wide`.
 fn round_wide(wide: u128, more: bool) -> (u64, i64) {
     let mut big = Big::from_u64(u64::try_from(wide >> 64).unwrap_or(u64::MAX));
     big.shift_left(64);
@@ -250,7 +250,7 @@ mod tests {
         a.add(b).map(Extended::to_text)
     }
 
-    /// Each right-hand side is what a Redis 7.0 server answers to INCRBYFLOAT.
+    /// Each right-hand side is the reply of a Redis 7.0 server to INCRBYFLOAT.
     #[test]
     fn sums_are_those_of_redis() {
         for (a, b, result) in [

@@ -1,4 +1,4 @@
-//! Numbers in arguments and values, read and written as Redis (that is, C on x86-64) does it.
+//! Numbers in arguments and values, parsed and formatted like Redis, that is, like C on x86-64.
 
 mod big;
 mod extended;
@@ -9,7 +9,7 @@ use crate::resp::parse_integer;
 
 pub(crate) use self::extended::Extended;
 
-/// A score: any number that C's `strtod` reads and a double can hold, or an infinity.
+/// Parses a score: any number that C's `strtod` reads and that is in the range of a double, or an infinity.
 pub(crate) fn parse_score(text: &[u8]) -> Option<f64> {
     if text.first().is_none_or(|first| text::is_space(*first)) {
         return None;
@@ -21,8 +21,8 @@ pub(crate) fn parse_score(text: &[u8]) -> Option<f64> {
     (!lost && !value.is_nan()).then_some(value)
 }
 
-/// A bound of a range of scores. Here Redis is lenient: leading spaces, nothing at all (0), and
-/// numbers beyond the doubles (infinities and 0) are taken, and what follows a NUL is not seen.
+/// Parses a bound of a range of scores. Here Redis is lenient: it accepts leading spaces, the empty text (0) and
+/// numbers beyond the doubles (infinities and 0), and ignores text after a NUL.
 pub(crate) fn parse_bound(text: &[u8]) -> Option<f64> {
     let text = until_nul(text);
     if text.is_empty() {
@@ -32,7 +32,7 @@ pub(crate) fn parse_bound(text: &[u8]) -> Option<f64> {
     Some(scanned.to_double()).filter(|value| !value.is_nan())
 }
 
-/// The cursor of a scan, as C's `strtoul` reads it: with a sign if need be, and nothing is 0.
+/// Parses the cursor of a scan like C's `strtoul`: a sign is allowed, and the empty text is 0.
 pub(crate) fn parse_cursor(text: &[u8]) -> Option<u64> {
     let text = until_nul(text);
     if text.is_empty() {
@@ -54,8 +54,8 @@ pub(crate) fn parse_cursor(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// A number without a sign as Redis reads it in the id of an entry: the one form of an integer, or
-/// what C's `strtoull` makes of it, which takes leading spaces and zeros, and a sign.
+/// Parses an unsigned number like Redis in the id of an entry: a canonical integer, or a text for C's `strtoull`,
+/// which accepts leading spaces and zeros, and a sign.
 pub(crate) fn parse_ull(text: &[u8]) -> Option<u64> {
     if let Some(value) = parse_integer(text) {
         return u64::try_from(value).ok();
@@ -65,7 +65,7 @@ pub(crate) fn parse_ull(text: &[u8]) -> Option<u64> {
     parse_cursor(text).filter(|_| !text.is_empty())
 }
 
-/// What a C string function sees of an argument.
+/// Returns the part of an argument that a C string function sees.
 pub(crate) fn until_nul(text: &[u8]) -> &[u8] {
     text.split(|byte| *byte == 0).next().unwrap_or_default()
 }

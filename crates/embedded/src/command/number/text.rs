@@ -1,31 +1,31 @@
-//! The grammar of C's `strtod`, apart from what its digits are worth.
+//! The grammar of C's `strtod`, without the values of digits.
 
 use super::big::Big;
 
-/// What the start of a text reads as.
+/// The number at the start of a text.
 pub(super) struct Scanned<'a> {
     pub(super) negative: bool,
     pub(super) number: Number<'a>,
-    /// What follows the number.
+    /// Text after the number.
     pub(super) rest: &'a [u8],
 }
 
 pub(super) enum Number<'a> {
     Infinite,
     Nan,
-    /// Digits, with a point or without, times ten to the exponent.
+    /// Digits, with or without a point, times ten to the exponent.
     Decimal {
         mantissa: &'a [u8],
         exponent: i64,
     },
-    /// Hexadecimal digits, with a point or without, times two to the exponent.
+    /// Hexadecimal digits, with or without a point, times two to the exponent.
     Hex {
         mantissa: &'a [u8],
         exponent: i64,
     },
 }
 
-/// Reads a number, after spaces, at the start of `text`.
+/// Parses a number, after spaces, at the start of `text`.
 pub(super) fn scan(text: &[u8]) -> Option<Scanned<'_>> {
     let text = &text[text.iter().take_while(|byte| is_space(**byte)).count()..];
     let (negative, text) = match text {
@@ -102,7 +102,7 @@ fn mantissa(text: &[u8], is_digit: fn(&u8) -> bool) -> Option<(&[u8], &[u8])> {
     (digits > 0).then(|| text.split_at(end))
 }
 
-/// An exponent after its letter, or 0 where there is none.
+/// Parses an exponent after its letter; 0 if there is none.
 fn exponent(text: &[u8], letter: u8) -> (i64, &[u8]) {
     let signed = match text {
         [first, rest @ ..] if first.eq_ignore_ascii_case(&letter) => rest,
@@ -129,7 +129,7 @@ fn exponent(text: &[u8], letter: u8) -> (i64, &[u8]) {
 }
 
 impl Scanned<'_> {
-    /// Whether all digits are 0.
+    /// Returns whether all digits are 0.
     pub(super) fn is_zero(&self) -> bool {
         match self.number {
             Number::Infinite | Number::Nan => false,
@@ -139,7 +139,7 @@ impl Scanned<'_> {
         }
     }
 
-    /// The nearest double; an infinity or 0 where there is none near.
+    /// Returns the nearest double; an infinity or 0 out of range.
     pub(super) fn to_double(&self) -> f64 {
         let value = match self.number {
             Number::Infinite => f64::INFINITY,
@@ -156,7 +156,7 @@ impl Scanned<'_> {
     fn hex_double(&self) -> f64 {
         let (digits, exponent) = self.digits();
         let digits = Big::from_digits(&digits, 16);
-        // The smallest doubles have fewer bits than 53.
+        // The smallest doubles have fewer than 53 bits.
         let top = i64::try_from(digits.bits())
             .unwrap_or(i64::MAX)
             .saturating_add(exponent);
@@ -165,8 +165,8 @@ impl Scanned<'_> {
         scale(mantissa, shift.saturating_add(exponent))
     }
 
-    /// The digits as numbers without their point and leading zeros, and the exponent (of 10, or
-    /// of 2 for hexadecimal digits) that goes with them.
+    /// Returns the digits as numbers without the point and leading zeros, and the matching exponent (of 10, or of 2
+    /// for hexadecimal digits).
     pub(super) fn digits(&self) -> (Vec<u8>, i64) {
         let (mantissa, exponent, per_digit) = match self.number {
             Number::Infinite | Number::Nan => return (Vec::new(), 0),
@@ -186,11 +186,11 @@ impl Scanned<'_> {
     }
 }
 
-/// `mantissa * 2^exponent`, or an infinity or 0 where that lies beyond the doubles.
+/// Returns `mantissa * 2^exponent`, or an infinity or 0 out of range.
 fn scale(mantissa: u64, exponent: i64) -> f64 {
     #[allow(clippy::cast_precision_loss, reason = "a double holds no more")]
     let mantissa = mantissa as f64;
-    // In two steps, as the power of two by itself may lie beyond the doubles.
+    // Two steps, because the power of two alone may be out of range.
     let power = i32::try_from(exponent.clamp(-4000, 4000)).unwrap_or(0);
     mantissa * 2_f64.powi(power / 2) * 2_f64.powi(power - power / 2)
 }

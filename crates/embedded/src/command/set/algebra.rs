@@ -1,4 +1,4 @@
-//! Sets of sets.
+//! Intersection, union and difference of sets.
 
 use bytes::Bytes;
 use indexmap::IndexSet;
@@ -9,7 +9,7 @@ use crate::{
     store::Set,
 };
 
-/// The sets of some keys; all must be sets if they are there.
+/// Returns the sets of some keys; all must be sets if they exist.
 fn sets<'a>(ctx: &'a mut Ctx<'_>, keys: &[Bytes]) -> Result<Vec<Option<&'a Set>>, Stop> {
     for key in keys {
         ctx.expire(key);

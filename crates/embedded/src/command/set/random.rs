@@ -1,4 +1,4 @@
-//! Members by chance.
+//! Random members.
 
 use bytes::Bytes;
 use rand::seq::index;
@@ -13,8 +13,8 @@ use crate::{
     store::Set,
 };
 
-/// The most members that SRANDMEMBER answers when members may repeat. Redis has no limit here,
-/// and takes all memory.
+/// Greatest number of members that SRANDMEMBER returns with repetitions. Redis has no limit here, and uses all
+/// memory.
 const MAX_REPEATED: u64 = 10_000_000;
 
 pub(in crate::command) fn spop(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {

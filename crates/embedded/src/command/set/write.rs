@@ -51,7 +51,7 @@ pub(in crate::command) fn smove(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     }
     ctx.drop_if_empty(from);
     let added = ctx.get_or_make::<Set>(to)?.insert(member);
-    // Where the member was there already, the other set has not changed.
+    // If the member existed already, the other set has not changed.
     let changed = [from, to].into_iter().take(if added { 2 } else { 1 });
     ctx.wrote(changed, args.to_vec());
     Ok(Reply::Int(1))

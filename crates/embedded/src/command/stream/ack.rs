@@ -1,4 +1,4 @@
-//! XACK: what is done is pending no more.
+//! XACK: acknowledged entries are no longer pending.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! XADD: entries at the end of a stream.
+//! XADD: adding entries to the end of a stream.
 
 use bytes::Bytes;
 
@@ -17,10 +17,10 @@ use crate::{
     store::{Stream, StreamId},
 };
 
-/// Bytes of an entry, as in Redis.
+/// Greatest length of an entry in bytes, as in Redis.
 const ENTRY_MAX: usize = 1 << 30;
 
-/// What XADD is asked for.
+/// Arguments of XADD.
 struct Addition<'a> {
     create: bool,
     trim: Option<Trim>,
@@ -68,7 +68,7 @@ impl<'a> Addition<'a> {
         })
     }
 
-    /// The id that the entry gets after `last`.
+    /// Returns the id of the entry after `last`.
     fn id_after(&self, last: StreamId, now_ms: u64) -> Result<StreamId, Stop> {
         if last == StreamId::MAX {
             return Err(refuse(

@@ -1,4 +1,4 @@
-//! XAUTOCLAIM: what others were given long ago goes to one consumer, in the order of ids.
+//! XAUTOCLAIM: moves old pending entries of other consumers to one consumer, in the order of ids.
 
 use std::ops::Bound;
 
@@ -15,14 +15,14 @@ use crate::{
     store::{Entries, Group, Pending, Stream, StreamId},
 };
 
-/// Entries to claim where no COUNT is given.
+/// Default of COUNT.
 const COUNT: i64 = 100;
-/// Entries to look at for each one to claim.
+/// Number of entries to examine for each one to claim.
 const LOOKS: usize = 10;
-/// The highest COUNT, as in Redis.
+/// Greatest COUNT, as in Redis.
 const COUNT_MAX: i64 = i64::MAX / 16;
 
-/// What XAUTOCLAIM is asked for.
+/// Arguments of XAUTOCLAIM.
 struct Claim<'a> {
     consumer: &'a Bytes,
     min_idle: i64,
@@ -31,19 +31,19 @@ struct Claim<'a> {
     just_id: bool,
 }
 
-/// What came of it.
+/// Result of XAUTOCLAIM.
 #[derive(Default)]
 struct Outcomes {
     taken: Vec<Reply>,
-    /// Pending entries that are not in the stream any more; now they are not pending either.
+    /// Pending entries that are no longer in the stream, and now not pending either.
     gone: Vec<Reply>,
     claims: Claims,
-    /// Where to go on; 0-0 after the last.
+    /// Cursor; 0-0 after the last entry.
     next: StreamId,
 }
 
 impl<'a> Claim<'a> {
-    /// Reads `consumer min-idle start [option …]`.
+    /// Parses `consumer min-idle start [option …]`.
     fn parse(args: &'a [Bytes]) -> Result<Self, Stop> {
         let min_idle = parse_integer(&args[1])
             .ok_or_else(|| refuse("Invalid min-idle-time argument for XAUTOCLAIM"))?;
@@ -94,7 +94,7 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Claims one entry, unless it is too young; whether it counts.
+    /// Claims one entry, unless it is too young. Returns whether it counts.
     fn take(
         &self,
         id: StreamId,

@@ -1,4 +1,4 @@
-//! XCLAIM: pending entries, named by their ids, go to another consumer.
+//! XCLAIM: moves pending entries with given ids to another consumer.
 
 use bytes::Bytes;
 
@@ -16,24 +16,24 @@ use crate::{
     store::{Entries, Group, Pending, Stream, StreamId},
 };
 
-/// What XCLAIM is asked for.
+/// Arguments of XCLAIM.
 struct Claim<'a> {
     consumer: &'a Bytes,
-    /// Only what was delivered so many milliseconds ago at least; 0 is all.
+    /// Least time since the delivery, in milliseconds; 0 means any.
     min_idle: i64,
     ids: Vec<StreamId>,
-    /// When it counts as delivered.
+    /// Time of delivery to record.
     delivered: i64,
     count: Option<i64>,
-    /// Also what is not pending.
+    /// True to claim entries that are not pending, too.
     force: bool,
     just_id: bool,
-    /// The group has been given all up to here.
+    /// Last id delivered to the group.
     last: StreamId,
 }
 
 impl<'a> Claim<'a> {
-    /// Reads `consumer min-idle id … [option …]`.
+    /// Parses `consumer min-idle id … [option …]`.
     fn parse(args: &'a [Bytes], now: i64) -> Result<Self, Stop> {
         let mut claim = Self {
             consumer: &args[0],
@@ -49,14 +49,14 @@ impl<'a> Claim<'a> {
         while let [option, tail @ ..] = rest {
             rest = claim.option(option, tail, now)?;
         }
-        // A time that cannot be is taken for now.
+        // An impossible time becomes the present.
         if claim.delivered < 0 || claim.delivered > now {
             claim.delivered = now;
         }
         Ok(claim)
     }
 
-    /// Reads one option, and returns what follows it.
+    /// Parses one option, and returns the arguments after it.
     fn option<'t>(
         &mut self,
         option: &Bytes,
@@ -92,7 +92,7 @@ impl<'a> Claim<'a> {
         Ok(rest)
     }
 
-    /// Claims one entry; its reply, if it was claimed.
+    /// Claims one entry, and returns its reply if it was claimed.
     fn take(
         &self,
         id: StreamId,
@@ -135,7 +135,7 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// A number of milliseconds or of times.
+/// Parses a number of milliseconds or of deliveries.
 pub(super) fn number(arg: &[u8], of: &str) -> Result<i64, Stop> {
     parse_integer(arg).ok_or_else(|| refuse(format_args!("Invalid {of} argument for XCLAIM")))
 }

@@ -1,4 +1,4 @@
-//! What goes into the log when entries become pending for a consumer.
+//! Log entries for entries that become pending for a consumer.
 
 use bytes::Bytes;
 
@@ -7,18 +7,18 @@ use crate::{
     store::{Group, Pending, StreamId, claim_command},
 };
 
-/// Ids in one XCLAIM: no command is long.
+/// Greatest number of ids in one XCLAIM, which keeps commands short.
 const IDS: usize = 64;
 
-/// Entries whose state changed, as few commands as say so: Redis writes one for each entry.
+/// Entries whose state changed, in as few commands as possible; Redis writes one for each entry.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     runs: Vec<(Pending, Vec<StreamId>)>,
 }
 
 impl Claims {
-    /// Notes what an entry is now; of one that is gone, what it was: the XCLAIM finds no entry,
-    /// and takes it off.
+    /// Records the new state of an entry. For an entry that is gone, its old state is recorded: the replayed XCLAIM
+    /// finds no entry, and removes the pending one.
     pub(super) fn add(&mut self, id: StreamId, pending: Pending) {
         match self.runs.last_mut() {
             Some((last, ids)) if *last == pending && ids.len() < IDS => ids.push(id),
@@ -30,7 +30,7 @@ impl Claims {
         self.runs.is_empty()
     }
 
-    /// Logs it, with the last entry that the group was given.
+    /// Logs the changes, with the last entry delivered to the group.
     pub(super) fn log(self, ctx: &mut Ctx<'_>, key: &Bytes, group: &Bytes, last: StreamId) {
         for (pending, ids) in &self.runs {
             let command = claim_command(key, group, ids, pending);
@@ -40,7 +40,7 @@ impl Claims {
     }
 }
 
-/// Logs how far a group has read: XCLAIM does not tell how many entries that were.
+/// Logs the position of a group: XCLAIM does not record the number of entries read.
 pub(super) fn log_position(ctx: &mut Ctx<'_>, key: &Bytes, name: &Bytes, group: &Position) {
     let command = vec![
         word("XGROUP"),
@@ -54,7 +54,7 @@ pub(super) fn log_position(ctx: &mut Ctx<'_>, key: &Bytes, name: &Bytes, group: 
     ctx.wrote([], command);
 }
 
-/// How far a group has read.
+/// The position of a group.
 pub(super) struct Position {
     pub(super) last: StreamId,
     read: Bytes,
@@ -69,7 +69,7 @@ impl Position {
     }
 }
 
-/// Logs that a consumer came to be.
+/// Logs the creation of a consumer.
 pub(super) fn log_consumer(ctx: &mut Ctx<'_>, key: &Bytes, group: &Bytes, consumer: &Bytes) {
     let head = [word("XGROUP"), word("CREATECONSUMER"), key.clone()];
     let names = [group.clone(), consumer.clone()];

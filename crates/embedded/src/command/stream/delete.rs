@@ -1,4 +1,4 @@
-//! XDEL takes entries out of a stream, XSETID sets what it remembers of its past.
+//! XDEL removes entries from a stream; XSETID sets its counters.
 
 use bytes::Bytes;
 
@@ -27,7 +27,7 @@ pub(in crate::command) fn xdel(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     Ok(Reply::count(deleted))
 }
 
-/// What XSETID sets.
+/// Arguments of XSETID.
 struct Setting {
     last: StreamId,
     added: Option<u64>,

@@ -1,4 +1,4 @@
-//! What a consumer of a group is given: new entries, or its own that are pending.
+//! Deliveries to a consumer of a group: new entries, or its own pending ones.
 
 use bytes::Bytes;
 
@@ -12,20 +12,20 @@ use crate::{
     store::{Pending, Stream, StreamId},
 };
 
-/// Who reads, and how.
+/// A reader and its options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a> {
     pub(super) group: &'a Bytes,
     pub(super) consumer: &'a Bytes,
-    /// What is delivered counts as acknowledged.
+    /// True if delivered entries count as acknowledged.
     pub(super) noack: bool,
 }
 
-/// For errors: the command in which a group was not found.
+/// Name of the command for errors about a missing group.
 pub(super) const IN_XREADGROUP: &str = " in XREADGROUP with GROUP option";
 
 impl Reader<'_> {
-    /// Delivers the entries that nobody of the group was given yet, up to `count` (0: all).
+    /// Delivers entries that are new to the group, up to `count` (0: all).
     pub(super) fn deliver(
         &self,
         ctx: &mut Ctx<'_>,
@@ -66,9 +66,9 @@ impl Reader<'_> {
         Ok(Reply::Array(replies))
     }
 
-    /// Delivers once more what is pending for the consumer after an id, up to `count` (0: all).
+    /// Delivers the consumer's pending entries after an id again, up to `count` (0: all).
     ///
-    /// Redis does not log that it was; then a restart would forget how often that happened.
+    /// Redis does not log this, so that its count of deliveries is lost at a restart. This engine logs it.
     pub(super) fn history(
         &self,
         ctx: &mut Ctx<'_>,

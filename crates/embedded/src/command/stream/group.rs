@@ -1,4 +1,4 @@
-//! XGROUP: groups and their consumers come, move and go.
+//! XGROUP: creates, moves and destroys groups and their consumers.
 
 use bytes::Bytes;
 
@@ -16,15 +16,15 @@ use crate::{
     store::{Entries, Group, Marks, Stream, StreamId},
 };
 
-/// Arguments of CREATE with all its options.
+/// Greatest number of arguments of CREATE.
 const CREATE_ARGS_MAX: usize = 8;
-/// Arguments of SETID, without and with its option.
+/// Numbers of arguments of SETID, without and with its option.
 const SETID_ARGS: [usize; 2] = [5, 7];
 
-/// The options of CREATE and SETID.
+/// Options of CREATE and SETID.
 struct Options {
     make_stream: bool,
-    /// How many entries the group has read; none if that is not known.
+    /// Number of entries that the group has read; `None` if unknown.
     read: Option<i64>,
 }
 
@@ -67,7 +67,7 @@ fn no_stream() -> Stop {
     )
 }
 
-/// The group that a subcommand is about, which must be there.
+/// Returns the group of a subcommand, which must exist.
 fn group<'c>(
     ctx: &'c mut Ctx<'_>,
     args: &[Bytes],
@@ -99,7 +99,7 @@ pub(in crate::command) fn create(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
         let text = "BUSYGROUP Consumer Group name already exists";
         return Err(Stop::Error(text.to_owned()));
     }
-    // For WATCH a new group is no change of a stream.
+    // For WATCH, a new group does not change a stream.
     ctx.wrote(is_new.then_some(key), args.to_vec());
     Ok(Reply::ok())
 }
@@ -126,7 +126,7 @@ pub(in crate::command) fn destroy(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome 
     let destroyed = stream.remove_group(&args[3]);
     if destroyed {
         ctx.wrote([], args.to_vec());
-        // Who waits in it is told.
+        // Clients that wait in it are notified.
         ctx.store.signal(ctx.db, key);
     }
     Ok(Reply::Int(i64::from(destroyed)))

@@ -1,4 +1,4 @@
-//! Ids as arguments say them.
+//! Ids of entries in arguments.
 
 use bytes::Bytes;
 
@@ -11,10 +11,10 @@ use crate::{
     store::StreamId,
 };
 
-/// No id has more characters.
+/// Greatest length of an id, in characters.
 const TEXT_MAX: usize = 127;
 
-/// An id as XADD takes it.
+/// An id for XADD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NewId {
     /// `*`
@@ -24,22 +24,22 @@ pub(super) enum NewId {
     Given(StreamId),
 }
 
-/// An id, not `-` or `+`. Without its second part that is 0.
+/// Parses an id, not `-` or `+`. A missing second part is 0.
 pub(super) fn id(arg: &[u8]) -> Result<StreamId, Stop> {
     parse(arg, 0).ok_or_else(invalid)
 }
 
-/// An id, or not one.
+/// Parses an id; `None` for other texts.
 pub(super) fn try_id(arg: &[u8]) -> Option<StreamId> {
     parse(arg, 0)
 }
 
-/// Ids, all of them before anything is done.
+/// Parses ids, all of them before anything is changed.
 pub(super) fn all(args: &[Bytes]) -> Result<Vec<StreamId>, Stop> {
     args.iter().map(|arg| id(arg)).collect()
 }
 
-/// An id, `-` and `+` included.
+/// Parses an id, `-` or `+`.
 pub(super) fn id_or_end(arg: &[u8], missing_seq: u64) -> Result<StreamId, Stop> {
     match until_nul(arg) {
         b"-" => Ok(StreamId::MIN),
@@ -62,7 +62,7 @@ pub(super) fn new_id(arg: &[u8]) -> Result<NewId, Stop> {
     id(arg).map(NewId::Given)
 }
 
-/// The start of an interval; after `(` it is left out itself.
+/// Parses the start of an interval; after `(` it is exclusive.
 pub(super) fn start(arg: &[u8]) -> Result<StreamId, Stop> {
     match open(arg) {
         Some(rest) => {
@@ -73,7 +73,7 @@ pub(super) fn start(arg: &[u8]) -> Result<StreamId, Stop> {
     }
 }
 
-/// The end of an interval; after `(` it is left out itself.
+/// Parses the end of an interval; after `(` it is exclusive.
 pub(super) fn end(arg: &[u8]) -> Result<StreamId, Stop> {
     match open(arg) {
         Some(rest) => {

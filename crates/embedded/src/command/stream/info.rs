@@ -1,4 +1,4 @@
-//! XINFO: what a stream, its groups and their consumers are.
+//! XINFO: describes a stream, its groups and their consumers.
 
 use bytes::Bytes;
 
@@ -12,7 +12,7 @@ use crate::{
     store::{Consumer, Group, Pending, Stream, StreamId},
 };
 
-/// Entries, and pending ones, in a FULL report where no COUNT is given.
+/// Default number of entries, and of pending ones, in a FULL report.
 const FULL_COUNT: usize = 10;
 
 type Fields = Vec<(Reply, Reply)>;
@@ -49,7 +49,7 @@ pub(in crate::command) fn stream(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     Ok(Reply::Map(fields))
 }
 
-/// Reads `[FULL [COUNT n]]`.
+/// Parses `[FULL [COUNT n]]`.
 fn full_count(args: &[Bytes]) -> Result<Option<usize>, Stop> {
     match &args[3..] {
         [] => Ok(None),

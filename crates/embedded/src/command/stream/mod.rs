@@ -45,37 +45,37 @@ fn id_reply(id: StreamId) -> Reply {
     Reply::Bulk(id.text())
 }
 
-/// An entry as a reply: its id, and names and values in turn.
+/// Returns an entry as a reply: its id, and alternately names and values.
 fn entry_reply(entry: EntryRef<'_>) -> Reply {
     let fields = entry.fields().into_iter().map(Reply::Bulk).collect();
     Reply::Array(vec![id_reply(entry.id()), Reply::Array(fields)])
 }
 
-/// A number of items to take, where 0 stands for all.
+/// Returns a number of items, where 0 stands for all.
 fn limit(count: usize) -> usize {
     if count == 0 { usize::MAX } else { count }
 }
 
-/// The group of a key is not there, or the key is not.
+/// Returns the error for a missing group or key.
 fn no_group(key: &Bytes, group: &Bytes, what_for: &str) -> Stop {
     let [key, group] = [key, group].map(shown);
     let text = format!("No such key '{key}' or consumer group '{group}'{what_for}");
     Stop::Error(format!("NOGROUP {text}"))
 }
 
-/// The key is there, but not the group.
+/// Returns the error for a missing group of an existing key.
 fn no_group_in(key: &Bytes, group: &Bytes) -> Stop {
     let [key, group] = [key, group].map(shown);
     let text = format!("No such consumer group '{group}' for key name '{key}'");
     Stop::Error(format!("NOGROUP {text}"))
 }
 
-/// A name as errors quote it: up to the first NUL.
+/// Returns a name as errors show it: up to the first NUL.
 fn shown(name: &Bytes) -> String {
     String::from_utf8_lossy(crate::command::number::until_nul(name)).into_owned()
 }
 
-/// The reply of a HELP.
+/// Returns the reply of a HELP.
 fn help(command: &str, lines: &[&str]) -> Reply {
     let head = format!("{command} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
     let foot = ["HELP", "    Prints this help."];

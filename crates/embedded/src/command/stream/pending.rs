@@ -1,4 +1,4 @@
-//! XPENDING: what was delivered and is not acknowledged.
+//! XPENDING: lists delivered entries that are not acknowledged.
 
 use bytes::Bytes;
 
@@ -12,18 +12,18 @@ use crate::{
     store::{Group, Pending, Stream, StreamId},
 };
 
-/// Which pending entries are asked for.
+/// Selection of pending entries.
 struct Wanted<'a> {
     from: StreamId,
     to: StreamId,
     count: usize,
-    /// Delivered so many milliseconds ago at least, unless it is 0.
+    /// Least time since the delivery in milliseconds, unless it is 0.
     idle: i64,
     consumer: Option<&'a Bytes>,
 }
 
 impl<'a> Wanted<'a> {
-    /// Reads `[IDLE ms] start end count [consumer]`.
+    /// Parses `[IDLE ms] start end count [consumer]`.
     fn parse(args: &'a [Bytes]) -> Result<Self, Stop> {
         let (idle, args) = match args {
             [word, idle, rest @ ..] if is_word(word, "IDLE") => (int(idle)?, rest),
@@ -93,7 +93,7 @@ pub(in crate::command) fn xpending(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome
     })
 }
 
-/// How many, from where to where, and how many each consumer has.
+/// Returns the number of pending entries, their first and last id, and the number for each consumer.
 fn summary(group: &Group) -> Reply {
     let pending = group.pending();
     let ends = pending.keys().next().zip(pending.keys().next_back());

@@ -1,7 +1,7 @@
 //! XREAD and XREADGROUP.
 //!
-//! A client that waits is served by running its command again for the key that became ready
-//! ([`Ctx::woken_by`]): then the key is taken as it is, and so is what no longer is there.
+//! A blocked client is served by running its command again for the key that became ready ([`Ctx::woken_by`]),
+//! whatever state the key is in then.
 
 use bytes::Bytes;
 
@@ -19,7 +19,7 @@ use crate::{
     store::{Stream, StreamId, Value},
 };
 
-/// Entries for one who waited and did not say how many: it may be far behind.
+/// Greatest number of entries for a blocked client that gave no COUNT, because it may be far behind.
 const WAITED_COUNT: usize = 1000;
 
 pub(in crate::command) fn xread(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
@@ -56,7 +56,7 @@ fn read(ctx: &mut Ctx<'_>, args: &[Bytes], in_group: bool) -> Outcome {
     }
 }
 
-/// Entries by the key that they are from.
+/// Returns entries by key.
 fn by_key(ctx: &Ctx<'_>, found: Vec<(Reply, Reply)>) -> Reply {
     if ctx.resp3 {
         return Reply::Map(found);
@@ -65,14 +65,14 @@ fn by_key(ctx: &Ctx<'_>, found: Vec<(Reply, Reply)>) -> Reply {
     Reply::Array(pairs.map(Reply::Array).collect())
 }
 
-/// What is asked for.
+/// Arguments of XREAD and XREADGROUP.
 struct Request<'a> {
     keys: &'a [Bytes],
-    /// After which entry to read, one for each key, as the client says it.
+    /// Ids after which to read, one for each key, unparsed.
     after: &'a [Bytes],
-    /// Entries of each key; 0 is all.
+    /// Number of entries of each key; 0 means all.
     count: usize,
-    /// How long to wait: 0 is for ever, none is not at all.
+    /// Timeout: 0 means no limit, `None` means not to block.
     timeout_ms: Option<u64>,
     reader: Option<Reader<'a>>,
 }
@@ -133,7 +133,7 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// After which entry to read each key; for what is new in a group that is the last of all ids.
+    /// Returns the ids after which to read each key; for new entries in a group, the greatest id.
     fn resolve(&self, ctx: &mut Ctx<'_>) -> Result<Vec<StreamId>, Stop> {
         let mut resolved = Vec::with_capacity(self.keys.len());
         for (key, after) in self.keys.iter().zip(self.after) {
@@ -158,7 +158,7 @@ impl<'a> Request<'a> {
         Ok(resolved)
     }
 
-    /// What there is of a key; none where there is nothing.
+    /// Returns the entries of a key; `None` if there are none.
     fn serve(
         &self,
         ctx: &mut Ctx<'_>,
@@ -192,7 +192,7 @@ impl<'a> Request<'a> {
         Reply::Array(entries.take(limit(self.count)).map(entry_reply).collect())
     }
 
-    /// Serves one who waits. It is told of an id that was given, even if the entry is gone again.
+    /// Serves a blocked client. A delivered id is returned even if the entry is gone.
     fn serve_woken(&self, ctx: &mut Ctx<'_>, key: &Bytes) -> Outcome {
         let waits_on = Stop::Wait {
             keys: Vec::new(),
@@ -228,7 +228,7 @@ impl<'a> Request<'a> {
         Ok(by_key(ctx, vec![(Reply::Bulk(key.clone()), entries)]))
     }
 
-    /// The command to run when one of the keys is ready: with ids instead of `$`.
+    /// Returns the command to run when one of the keys is ready: with ids instead of `$`.
     fn again(&self, args: &[Bytes], after: &[StreamId]) -> Vec<Bytes> {
         let mut again = vec![args[0].clone()];
         if let Some(reader) = self.reader {
@@ -254,11 +254,11 @@ fn gone(text: &str) -> Stop {
     Stop::Error(text.to_owned())
 }
 
-/// How long to wait, in milliseconds; 0 is for ever.
+/// Parses a timeout in milliseconds; 0 means no limit.
 fn timeout_of(arg: &[u8], ctx: &Ctx<'_>) -> Result<u64, Stop> {
     let timeout = int(arg).map_err(|_| refuse("timeout is not an integer or out of range"))?;
     let ms = u64::try_from(timeout).map_err(|_| refuse("timeout is negative"))?;
-    // A point in time beyond the integers lies in the past for Redis: the wait is over at once.
+    // For Redis, a deadline beyond the integers is in the past: the wait ends at once.
     let reachable = i64::try_from(ctx.now_ms.saturating_add(ms)).is_ok();
     Ok(if ms == 0 || reachable { ms } else { 1 })
 }

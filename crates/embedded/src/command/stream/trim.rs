@@ -13,22 +13,22 @@ use crate::{
     store::{Cut, Stream},
 };
 
-/// Entries that `~` cuts off at most where no LIMIT says otherwise: a hundred nodes.
+/// Default of LIMIT with `~`: a hundred nodes.
 const LIMIT: usize = 100 * 100;
 
-/// What to cut off a stream.
+/// The part of a stream to trim.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trim {
     cut: Cut,
-    /// `~`: only what can go in whole nodes.
+    /// `~`: trims whole nodes only.
     whole_nodes: bool,
-    /// At most so many entries; 0 is no limit.
+    /// Greatest number of trimmed entries; 0 means no limit.
     limit: usize,
 }
 
 impl Trim {
-    /// Cuts it off. Returns how many entries, and the options that cut off exactly the same; none
-    /// where nothing was.
+    /// Trims the stream. Returns the number of entries, and the options that trim exactly the same; `None` if nothing
+    /// was trimmed.
     pub(super) fn apply(self, stream: &mut Stream) -> Option<(usize, [Bytes; 3])> {
         let trimmed = stream.trim(self.cut, self.whole_nodes, self.limit);
         let (name, value) = match self.cut {
@@ -40,7 +40,7 @@ impl Trim {
     }
 }
 
-/// The options as they come.
+/// Options in the order of their arguments.
 #[derive(Debug, Default)]
 pub(super) struct Options {
     cut: Option<Cut>,
@@ -49,8 +49,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Takes an option off the front of `args`, and returns what follows it; none where another
-    /// stands there.
+    /// Parses an option at the front of `args`, and returns the arguments after it; `None` if there is another one.
     pub(super) fn take<'a>(&mut self, args: &'a [Bytes]) -> Result<Option<&'a [Bytes]>, Stop> {
         let [name, value, rest @ ..] = args else {
             return Ok(None);
@@ -84,7 +83,7 @@ impl Options {
         Ok(None)
     }
 
-    /// What they say together.
+    /// Returns the combined meaning of the options.
     pub(super) fn finish(self) -> Result<Option<Trim>, Stop> {
         let limited = self.limit.is_some_and(|limit| limit > 0);
         let Some(cut) = self.cut else {

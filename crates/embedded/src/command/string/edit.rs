@@ -53,8 +53,7 @@ pub(in crate::command) fn setrange(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome
     Ok(Reply::count(before.max(end)))
 }
 
-/// The text to change: in place where nobody else holds it, as an answer that is still to be
-/// sent may.
+/// Returns the text to change: in place if no pending reply shares it.
 fn into_mut(text: Bytes) -> BytesMut {
     text.try_into_mut()
         .unwrap_or_else(|shared| BytesMut::from(&shared[..]))

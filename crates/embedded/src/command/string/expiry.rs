@@ -1,4 +1,4 @@
-//! The times that SET, GETEX and their like are given.
+//! Times in the arguments of SET and GETEX.
 
 use bytes::Bytes;
 
@@ -7,7 +7,7 @@ use crate::command::{
     args::{bad_expire_time, int},
 };
 
-/// How a time is meant.
+/// Unit and base of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Seconds,
@@ -22,7 +22,7 @@ impl Unit {
     }
 }
 
-/// The point in time, in milliseconds, that a time argument stands for.
+/// Returns the deadline of a time argument, in milliseconds.
 pub(super) fn deadline(
     ctx: &Ctx<'_>,
     args: &[Bytes],

@@ -28,7 +28,7 @@ pub(in crate::command) fn getdel(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     Ok(Reply::Bulk(value))
 }
 
-/// What GETEX does besides reading.
+/// The change of GETEX.
 #[derive(Clone, Copy)]
 enum Change<'a> {
     Persist,
@@ -107,7 +107,7 @@ pub(in crate::command) fn getrange(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome
     if start < 0 && stop < 0 && start > stop {
         return Ok(Reply::Bulk(Bytes::new()));
     }
-    // Unlike the ranges of lists, an end before the first byte is the first byte.
+    // In contrast to ranges of lists, an end before the first byte is the first byte.
     let place = |place: i64| {
         let from_end = if place < 0 {
             i64::try_from(text.len()).unwrap_or(i64::MAX)

@@ -1,4 +1,4 @@
-//! Strings that are numbers, counted up and down.
+//! Incrementing and decrementing strings that are numbers.
 
 use bytes::Bytes;
 
@@ -54,7 +54,7 @@ pub(in crate::command) fn incrbyfloat(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outc
     let sum = sum.ok_or_else(|| refuse("increment would produce NaN or Infinity"))?;
     let text: Bytes = sum.to_text().into();
     ctx.put(ctx.db, key, Value::Str(text.clone()));
-    // The result and not the increment, so that a replay need not calculate as we do.
+    // The result is logged, not the increment, so that a replay needs no arithmetic.
     ctx.wrote(
         [key],
         vec![word("SET"), key.clone(), text.clone(), word("KEEPTTL")],

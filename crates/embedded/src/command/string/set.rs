@@ -1,4 +1,4 @@
-//! SET and the older commands that are parts of it.
+//! SET and the older commands with a part of its options.
 
 use bytes::Bytes;
 

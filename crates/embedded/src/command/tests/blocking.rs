@@ -1,4 +1,4 @@
-//! Waiting for elements, and being woken.
+//! Blocked commands, and their wake-up.
 
 use bytes::Bytes;
 
@@ -45,7 +45,7 @@ fn a_wait_says_for_what_and_how_long() {
             again: None
         })
     );
-    // Redis adds the present to it, and the sum lies before it.
+    // Redis adds the present time, and the sum overflows into the past.
     assert_eq!(
         bench.run("BRPOPLPUSH a b 9223372036854775"),
         Err(Stop::Wait {

@@ -1,4 +1,4 @@
-//! Keys whose time is over.
+//! Expired keys.
 
 use super::{Bench, NOW_MS};
 

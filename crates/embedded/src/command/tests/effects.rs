@@ -1,4 +1,4 @@
-//! What goes into the log: the same effect whenever and wherever it is repeated.
+//! Logged commands have the same effect whenever and wherever they are repeated.
 
 use super::Bench;
 

@@ -16,13 +16,13 @@ use crate::{
     store::{Effect, Store},
 };
 
-/// A time to start from: none of the deadlines of the tests is near it.
+/// The start time, far from all deadlines of the tests.
 const NOW_MS: u64 = 1_800_000_000_000;
 
-/// When a log is replayed: after all that is in it.
+/// The time of a replay: after everything in the log.
 const LATER_MS: u64 = 2 * NOW_MS;
 
-/// A store and what commands leave behind.
+/// A store, and the recorded writes of commands.
 struct Bench {
     store: Store,
     db: usize,
@@ -69,7 +69,7 @@ impl Bench {
         self.call(&words(line), None)
     }
 
-    /// The reply as it goes over the wire, with spaces for line breaks.
+    /// Returns the reply in wire format, with spaces for line breaks.
     fn reply(&mut self, line: &str) -> String {
         let reply = match self.run(line) {
             Ok(reply)
@@ -86,12 +86,12 @@ impl Bench {
         text.trim().to_owned()
     }
 
-    /// The writes since the last time this was asked, as lines.
+    /// Returns the writes since the last call, as lines.
     fn take_effects(&mut self) -> Vec<String> {
         std::mem::take(&mut self.effects).iter().map(line).collect()
     }
 
-    /// All data, in an order that does not depend on how it came about.
+    /// Returns all data, in an order that does not depend on its history.
     fn content(&self) -> Vec<String> {
         let mut lines: Vec<_> = self.store.snapshot().map(|effect| line(&effect)).collect();
         lines.sort();
@@ -99,7 +99,7 @@ impl Bench {
     }
 }
 
-/// The words of a line; `""` is an empty one, and spaces may stand in quotes.
+/// Returns the words of a line; `""` is an empty one, and spaces may be in quotes.
 fn words(line: &str) -> Vec<Bytes> {
     let mut words = Vec::new();
     for (index, part) in line.split('"').enumerate() {

@@ -1,4 +1,4 @@
-//! The log and the snapshot hold all that happened: random commands, and what is left of them.
+//! Log and snapshot contain all changes: random commands, and the data after a replay.
 
 use bytes::Bytes;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
@@ -127,7 +127,7 @@ fn what_is_logged_is_what_happened() {
     let mut bench = Bench::new();
     let mut logged = Vec::new();
     for _ in 0..20_000 {
-        // The flush is rare, so that something grows.
+        // The flush is rare, so that data accumulates.
         let template = COMMANDS.choose(&mut rng).unwrap();
         if *template == "FLUSHDB" && rng.random_ratio(9, 10) {
             continue;

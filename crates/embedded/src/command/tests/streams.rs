@@ -1,4 +1,4 @@
-//! Streams: what goes into the log, what WATCH sees, and how a snapshot tells of them.
+//! Streams: log entries, changes for WATCH, and snapshots.
 
 use super::Bench;
 
@@ -21,7 +21,7 @@ const THREE: [&str; 4] = [
     "XGROUP CREATE s g 0",
 ];
 
-/// The same after [`THREE`], and what comes next.
+/// Does the same after [`THREE`] entries.
 fn after_three(more: &[&str], effects: &[&str]) {
     check(&[&THREE[..], more].concat(), effects);
 }
@@ -202,8 +202,7 @@ fn a_snapshot_keeps_what_was_when_it_was_taken() {
     assert_eq!(lines, before);
 }
 
-/// After these entries, the shortest value of a field `f` that goes into a node of its own: as
-/// redis-server 7.0.15 told it for each of them.
+/// The shortest value of a field `f` after these entries that starts a new node, as in redis-server 7.0.15.
 #[test]
 fn nodes_are_full_when_they_are_full_in_redis() {
     let letters = |count| format!("XADD s 1-1 f {}", "v".repeat(count));
@@ -274,7 +273,7 @@ fn an_entry_gets_older_until_it_is_claimed() {
     );
     let idle = |told: &str| format!("*1 *6 $4 name $1 c $7 pending :12 $4 idle :{told}");
     assert_eq!(bench.reply("XINFO CONSUMERS s g"), idle("500"));
-    // Ten entries are looked at for each one that may be claimed.
+    // Ten entries are examined for each one that may be claimed.
     assert_eq!(
         bench.reply("XAUTOCLAIM s g d 501 0 COUNT 1"),
         "*3 $4 11-1 *0 *0"

@@ -1,4 +1,4 @@
-//! Conversations with a real server, replayed: texts, kinds of reply, and the order of checks.
+//! Recorded conversations with a real server, replayed: texts, types of reply, and the order of checks.
 
 use super::Bench;
 use crate::Protocol;

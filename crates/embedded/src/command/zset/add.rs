@@ -17,7 +17,7 @@ pub(in crate::command) fn zadd(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     add(ctx, args, Options::default())
 }
 
-/// ZINCRBY is ZADD with INCR, down to the options, which Redis takes here too.
+/// ZINCRBY is ZADD with INCR, with all its options, which Redis accepts here too.
 pub(in crate::command) fn zincrby(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     add(
         ctx,
@@ -40,7 +40,7 @@ struct Options {
 }
 
 impl Options {
-    /// Reads the options and returns what follows them.
+    /// Parses the options, and returns the arguments after them.
     fn parse<'a>(&mut self, args: &'a [Bytes]) -> &'a [Bytes] {
         let mut rest = args;
         while let [option, tail @ ..] = rest {
@@ -72,7 +72,7 @@ impl Options {
         Err(refuse(text))
     }
 
-    /// The new score of a member; none where it is to stay as it is.
+    /// Returns the new score of a member; `None` if it stays.
     fn score(&self, before: Option<f64>, given: f64) -> Result<Option<f64>, Stop> {
         let Some(before) = before else {
             return Ok((!self.only_existing).then_some(given));

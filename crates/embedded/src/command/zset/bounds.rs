@@ -12,7 +12,7 @@ use crate::{
     store::{Ranked, Zset},
 };
 
-/// A range of a sorted set other than by ranks.
+/// A range of a sorted set by scores or members.
 pub(super) enum Bounds<'a> {
     Scores { min: (f64, bool), max: (f64, bool) },
     Members { min: Edge<'a>, max: Edge<'a> },
@@ -25,7 +25,7 @@ pub(super) enum Edge<'a> {
     Start,
     /// After all members.
     End,
-    /// A member, which is in the range or not.
+    /// A member, which the range may exclude.
     At { member: &'a [u8], open: bool },
 }
 
@@ -47,7 +47,7 @@ impl<'a> Edge<'a> {
         !matches!(self, Self::At { open: false, .. })
     }
 
-    /// Where a member lies to this bound.
+    /// Compares a member with this bound.
     fn compare(self, member: &[u8]) -> Ordering {
         match self {
             Self::Start => Ordering::Greater,
@@ -56,7 +56,7 @@ impl<'a> Edge<'a> {
         }
     }
 
-    /// Whether no member can lie between this lower bound and that upper one.
+    /// Returns whether no member can be between this lower bound and the upper bound `max`.
     fn is_beyond(self, max: Self) -> bool {
         let order = match (self, max) {
             (Self::At { member, .. }, max) => max.compare(member),
@@ -83,7 +83,7 @@ impl<'a> Bounds<'a> {
         })
     }
 
-    /// Whether a member is not below the range.
+    /// Returns whether a member is not below the range.
     pub(super) fn reaches(&self, ranked: &Ranked) -> bool {
         match self {
             Self::Scores {
@@ -102,7 +102,7 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// Whether a member is not above the range.
+    /// Returns whether a member is not above the range.
     pub(super) fn admits(&self, ranked: &Ranked) -> bool {
         match self {
             Self::Scores {
@@ -121,7 +121,7 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// The rank of the first member of the range.
+    /// Returns the rank of the first member of the range.
     fn first(&self, zset: &Zset) -> Option<usize> {
         let rank = if self.is_monotone(zset) {
             zset.ranking().count_while(|ranked| !self.reaches(ranked))
@@ -133,7 +133,7 @@ impl<'a> Bounds<'a> {
         self.found(zset, rank)
     }
 
-    /// The rank of the last member of the range.
+    /// Returns the rank of the last member of the range.
     fn last(&self, zset: &Zset) -> Option<usize> {
         let rank = if self.is_monotone(zset) {
             zset.ranking()
@@ -160,9 +160,8 @@ impl<'a> Bounds<'a> {
             .map(|_| rank)
     }
 
-    /// Whether the members of the range follow each other. A range of members is only promised to
-    /// work when all scores are equal; where they are not, Redis walks through small sorted sets
-    /// member by member, and so do we.
+    /// Returns whether the members of the range are consecutive. Ranges of members are defined only if all scores are
+    /// equal. Otherwise Redis scans small sorted sets member by member, and so does this engine.
     fn is_monotone(&self, zset: &Zset) -> bool {
         matches!(self, Self::Scores { .. }) || !zset.is_compact()
     }
@@ -179,7 +178,7 @@ impl<'a> Bounds<'a> {
             || !first.is_some_and(|first| self.admits(first))
     }
 
-    /// The ranks of the range, from the first member on that is in it.
+    /// Returns the ranks of the range, from its first member on.
     pub(super) fn ranks(&self, zset: &Zset) -> Range<usize> {
         let Some(first) = self.first(zset).filter(|_| !self.is_empty(zset)) else {
             return 0..0;
@@ -193,7 +192,7 @@ impl<'a> Bounds<'a> {
         first..end
     }
 
-    /// The members of the range, `skip` of them left out, at most `take` of them.
+    /// Returns the members of the range without the first `skip`, at most `take` of them.
     pub(super) fn select<'z>(
         &self,
         zset: &'z Zset,
@@ -204,7 +203,7 @@ impl<'a> Bounds<'a> {
         if self.is_empty(zset) {
             return Vec::new();
         }
-        // The members left out are not compared, as in Redis.
+        // Skipped members are not compared, as in Redis.
         if backwards {
             let last = self.last(zset).and_then(|last| last.checked_sub(skip));
             let rest = zset

@@ -19,8 +19,7 @@ pub(super) use remove::{zrem, zremrangebylex, zremrangebyrank, zremrangebyscore}
 
 use crate::{Reply, store::Ranked};
 
-/// Members in order, with or without their scores. The pairs are nested in RESP3 and flat in
-/// RESP2.
+/// Returns members in order, with or without their scores. Pairs are nested in RESP3 and flat in RESP2.
 fn scored<'a>(
     members: impl IntoIterator<Item = &'a Ranked>,
     with_scores: bool,

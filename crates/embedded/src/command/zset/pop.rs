@@ -1,4 +1,4 @@
-//! Popping the least or the greatest.
+//! Popping the least or the greatest member.
 
 use bytes::Bytes;
 
@@ -28,7 +28,7 @@ fn pop(ctx: &mut Ctx<'_>, args: &[Bytes], greatest: bool) -> Outcome {
         _ => return Err(syntax_error()),
     };
     let key = &args[1];
-    // Without a count the pair is flat in RESP3 too.
+    // Without a count the pair is flat in RESP3, too.
     let nested = ctx.resp3 && count.is_some();
     let Some(zset) = ctx.get_mut::<Zset>(key)? else {
         return Ok(Reply::Array(Vec::new()));

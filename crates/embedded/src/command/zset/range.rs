@@ -1,4 +1,4 @@
-//! ZRANGE and the older commands that are parts of it.
+//! ZRANGE and the older commands with a part of its options.
 
 use bytes::Bytes;
 
@@ -13,7 +13,7 @@ use crate::{
     store::Zset,
 };
 
-/// What the two bounds of a range are.
+/// Kind of the two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
     Rank,
@@ -21,14 +21,14 @@ enum By {
     Lex,
 }
 
-/// What a command fixes, and what its options choose.
+/// The options, fixed by the command or chosen by arguments.
 #[derive(Clone, Copy)]
 struct Options {
     by: Option<By>,
     backwards: Option<bool>,
     with_scores: bool,
     skip: i64,
-    /// Negative: all.
+    /// Greatest number of members; negative: all.
     take: i64,
 }
 
@@ -118,7 +118,7 @@ fn range(ctx: &mut Ctx<'_>, args: &[Bytes], by: Option<By>, backwards: Option<bo
         return Ok(Reply::Array(Vec::new()));
     };
     let Ok(skip) = usize::try_from(options.skip) else {
-        // A negative number of members to leave out leaves out all.
+        // A negative number of members to skip skips all.
         return Ok(Reply::Array(Vec::new()));
     };
     let take = usize::try_from(options.take).unwrap_or(usize::MAX);

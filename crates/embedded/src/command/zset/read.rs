@@ -85,7 +85,7 @@ pub(in crate::command) fn zscan(ctx: &mut Ctx<'_>, args: &[Bytes]) -> Outcome {
     Ok(scan_reply(step.cursor, items))
 }
 
-/// A score as Redis keeps it in a small sorted set: what is an integer never has an exponent.
+/// Formats a score as Redis does in a small sorted set: integers never have an exponent.
 fn compact_text(score: f64) -> String {
     /// Half of the greatest integer.
     const MAX: f64 = 4_611_686_018_427_387_904.0;

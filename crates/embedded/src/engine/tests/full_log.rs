@@ -1,9 +1,9 @@
-//! A log that takes no writes: what is not in it is seen by nobody, however it is asked for.
+//! A log that refuses writes: unlogged changes are not visible to any command.
 
 use super::*;
 use crate::session_command::command_table;
 
-/// What goes on while a write is in memory and not in the log; all other commands are refused.
+/// Commands that run while a write is in memory and not in the log; all others are refused.
 const GOES_ON: [&str; 11] = [
     "PING",
     "ECHO a",
@@ -18,7 +18,7 @@ const GOES_ON: [&str; 11] = [
     "UNWATCH",
 ];
 
-/// The groups of commands that look at no data.
+/// Groups of commands that read no data.
 const SESSION: [&str; 18] = [
     "auth",
     "bgrewriteaof",
@@ -40,7 +40,7 @@ const SESSION: [&str; 18] = [
     "unwatch",
 ];
 
-/// An engine whose log has refused `write`.
+/// Returns an engine whose log has refused `write`.
 fn refusing(write: &str) -> (Handle, Session, Arc<Mutex<Book>>) {
     let (handle, book) = recorded();
     let mut one = handle.session();
@@ -50,7 +50,7 @@ fn refusing(write: &str) -> (Handle, Session, Arc<Mutex<Book>>) {
     (handle, one, book)
 }
 
-/// `EVAL` of a text with spaces.
+/// Sends `EVAL` with a text that has spaces.
 fn eval(session: &mut Session, script: &str) -> Reply {
     let args = [
         Bytes::from_static(b"EVAL"),
@@ -222,7 +222,7 @@ async fn what_waits_for_the_log_gets_there_without_another_call() {
     book.lock().unwrap().full = true;
     assert!(is_misconf(&run(&mut one, "RPUSH l a")));
     book.lock().unwrap().full = false;
-    // What removes expired keys comes by once a second at the latest.
+    // The task that removes expired keys runs once a second at the latest.
     let logged = async {
         while book.lock().unwrap().appended.len() < 2 {
             tokio::task::yield_now().await;

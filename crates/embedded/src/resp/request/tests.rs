@@ -1,4 +1,4 @@
-//! The parser of requests: every cut, every limit, every refusal.
+//! The parser of requests: every cut, every limit, every error.
 
 use proptest::prelude::*;
 

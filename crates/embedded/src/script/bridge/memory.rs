@@ -1,6 +1,6 @@
-//! The memory of an interpreter. Scripts make and drop hundreds of small objects in each call; an arena with a
-//! list of free blocks for each size serves those in a few instructions. What is large, and what the arena has
-//! no room for, comes from the allocator of the process.
+//! Memory of an interpreter. Scripts create and drop hundreds of small objects in each call; an arena with a list of
+//! free blocks for each size serves those in a few instructions. Large blocks, and blocks for which the arena has no
+//! space, come from the process' allocator.
 
 use std::{
     alloc::{self, Layout},
@@ -12,46 +12,46 @@ use mlua::ffi::{self, lua_State};
 
 use crate::script::watchdog::Time;
 
-/// Bytes that scripts may hold: a runaway one ends with an error, not with the process.
+/// Greatest memory of scripts, in bytes: a runaway one ends with an error, not with the process.
 pub(super) const MEMORY_MAX: usize = 512 * 1024 * 1024;
 
-/// Sizes are rounded up to multiples of this, which also is how blocks are aligned.
+/// Sizes are rounded up to multiples of this, which is also the alignment of blocks.
 const STEP: usize = 16;
 
-/// Larger blocks are not the arena's: closures, strings and tables of scripts are smaller.
+/// Greatest size of a block in the arena: closures, strings and tables of scripts are smaller.
 const SMALL_MAX: usize = 512;
 
-/// Bytes of the arena, ten times what our scripts and their garbage take. The system gives memory only to what
-/// is used of it.
+/// Size of the arena in bytes: ten times the need of Meshwork's scripts and their garbage. The system provides only
+/// the used part.
 const ARENA: usize = 16 * 1024 * 1024;
 
-/// A block as large as this may take a while to fill.
+/// Size from which filling a block takes noticeable time.
 const LARGE: usize = 64 * 1024;
 
-/// Bytes of large blocks between two looks at the clock: what is filled in some ten milliseconds.
+/// Bytes of large blocks between two checks of the clock: filling them takes some ten milliseconds.
 const FILLED: usize = 64 * 1024 * 1024;
 
-/// What an interpreter holds.
+/// The memory of an interpreter.
 pub(super) struct Memory {
     used: usize,
-    /// The script's. Functions of Lua that are not looked at while they run fill what they make: when the
-    /// time is over they get no large block any more.
+    /// Time limit of the script. No hook interrupts Lua's own functions, which fill what they allocate. After the
+    /// limit, they get no large block.
     time: Time,
-    /// Bytes of large blocks since the last look at the clock.
+    /// Bytes of large blocks since the last check of the clock.
     filled: usize,
     late: bool,
     limited: bool,
     arena: *mut u8,
-    /// How much of the arena was ever given out.
+    /// Bytes of the arena that were ever used.
     given: usize,
-    /// The free blocks of each size; each begins with the address of the next.
+    /// Free blocks of each size; each begins with the address of the next.
     free: [*mut u8; SMALL_MAX / STEP],
 }
 
 impl Memory {
-    /// Of an interpreter whose scripts have this time.
+    /// Returns the memory of an interpreter whose scripts have this time limit.
     pub(super) fn new(time: Time) -> Self {
-        // SAFETY: the size is not zero. Without an arena all comes from the process' allocator.
+        // SAFETY: the size is not zero. Without an arena, all blocks come from the process' allocator.
         let arena = unsafe { alloc::alloc(arena_layout()) };
         Self {
             used: 0,
@@ -69,7 +69,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         if !self.arena.is_null() {
-            // SAFETY: made by the same layout; the interpreter has ended.
+            // SAFETY: allocated with the same layout; the interpreter has ended.
             unsafe { alloc::dealloc(self.arena, arena_layout()) };
         }
     }
@@ -83,28 +83,28 @@ const fn arena_layout() -> Layout {
 }
 
 impl Memory {
-    /// Serves this interpreter from here on; it must end first. What it has got before came from the
-    /// allocator of the process, and goes back there.
+    /// Serves this interpreter from now on; it must end first. Earlier blocks came from the process' allocator, and
+    /// go back there.
     pub(super) unsafe fn serve(&mut self, state: *mut lua_State) {
         unsafe { ffi::lua_setallocf(state, allocate, (&raw mut *self).cast()) };
     }
 
-    /// Whether asking for more than [`MEMORY_MAX`] fails, which raises an error of Lua.
+    /// Sets whether requests beyond [`MEMORY_MAX`] fail, which raises an error of Lua.
     pub(super) fn limit(&mut self, limited: bool) {
         self.limited = limited;
     }
 
-    /// A script begins.
+    /// Called at the start of a script.
     pub(super) fn begin(&mut self) {
         self.late = false;
     }
 
-    /// Whether the script has been refused a block since its time was over.
+    /// Returns whether the script was refused a block after its time limit.
     pub(super) fn is_late(&self) -> bool {
         self.late
     }
 
-    /// Whether a block of this size is given, as to the time.
+    /// Returns whether the time limit permits a block of this size.
     fn is_in_time(&mut self, size: usize) -> bool {
         self.filled = self.filled.saturating_add(size);
         if self.filled >= FILLED {
@@ -123,7 +123,7 @@ impl Memory {
             let class = (size - 1) / STEP;
             let block = self.free[class];
             if !block.is_null() {
-                // SAFETY: a free block holds the address of the next.
+                // SAFETY: a free block has the address of the next.
                 self.free[class] = unsafe { block.cast::<*mut u8>().read() };
                 return block;
             }
@@ -146,7 +146,7 @@ impl Memory {
             unsafe { block.cast::<*mut u8>().write(self.free[class]) };
             self.free[class] = block;
         } else {
-            // SAFETY: made with this size and alignment, here or by the library before [`Self::serve`].
+            // SAFETY: allocated with this size and alignment, here or by the library before [`Self::serve`].
             unsafe { alloc::dealloc(block, layout(size)) };
         }
     }
@@ -156,7 +156,7 @@ impl Memory {
         if ours && (from - 1) / STEP == (to - 1) / STEP {
             return block;
         }
-        // SAFETY: the blocks are as large as they are said to be, and not the same.
+        // SAFETY: the blocks have the given sizes, and are different ones.
         unsafe {
             if !ours && to > SMALL_MAX {
                 return alloc::realloc(block, layout(from), to);
@@ -171,13 +171,13 @@ impl Memory {
     }
 }
 
-/// As the library lays out what it allocates.
+/// Returns the layout that the library uses.
 fn layout(size: usize) -> Layout {
-    // SAFETY: Lua asks for no more than an address can span, and the alignment is a power of two.
+    // SAFETY: Lua requests no more than the address space, and the alignment is a power of two.
     unsafe { Layout::from_size_align_unchecked(size, ffi::SYS_MIN_ALIGN) }
 }
 
-/// What Lua asks for memory: a new block if `block` is null, to be rid of one if `to` is 0.
+/// Lua's allocation function: allocates if `block` is null, frees if `to` is 0.
 unsafe extern "C" fn allocate(
     memory: *mut c_void,
     block: *mut c_void,
@@ -187,7 +187,7 @@ unsafe extern "C" fn allocate(
     // SAFETY: set with this pointer in [`Memory::serve`].
     let memory = unsafe { &mut *memory.cast::<Memory>() };
     let block = block.cast::<u8>();
-    // SAFETY: Lua says the true size of its blocks.
+    // SAFETY: Lua passes the true size of its blocks.
     unsafe {
         if to == 0 {
             if !block.is_null() {
@@ -199,7 +199,7 @@ unsafe extern "C" fn allocate(
         let from = if block.is_null() { 0 } else { from };
         let used = memory.used.saturating_sub(from).saturating_add(to);
         let grows = memory.limited && to > from;
-        // Also one that does not fit takes time to ask for, and may be asked for again and again.
+        // A refused request takes time too, and may be repeated.
         let late = grows && to >= LARGE && !memory.is_in_time(to);
         let refused = (grows && used > MEMORY_MAX) || late || to > isize::MAX as usize;
         let got = match refused {
@@ -209,7 +209,7 @@ unsafe extern "C" fn allocate(
         };
         if got.is_null() {
             if !refused {
-                // Scripts are not told: nothing of the process works without memory.
+                // Not reported to scripts: the process cannot work without memory.
                 alloc::handle_alloc_error(layout(to));
             }
         } else {

@@ -1,10 +1,10 @@
-//! The way between scripts and the engine, by the C interface of Lua: `redis.call` and `redis.pcall`, entering
-//! a script, and what it returns. Every script goes this way a dozen times; through the values that `mlua`
-//! makes safe to keep, each time costs several times what the command does. All else goes through `mlua`.
+//! The interface between scripts and the engine, by Lua's C interface: `redis.call` and `redis.pcall`, the start of a
+//! script, and its result. Every script uses it a dozen times. With `mlua`'s safe values, each use costs several
+//! times as much as the command. Everything else uses `mlua`.
 //!
-//! Why it is sound: an error of Lua leaves a function by a jump that runs no destructors, so nothing here may
-//! raise one while there is something to drop. Pushing a value raises one only for want of memory, of which
-//! there is no limit but in the scripts' own code ([`Memory`]); room on the stack is asked for first.
+//! Soundness: an error of Lua leaves a function by a jump that runs no destructors, so nothing here may raise one
+//! while a value needs a drop. Pushing a value raises one only without memory, which is limited only in the scripts'
+//! own code ([`Memory`]); space on the stack is reserved first.
 #![allow(
     unsafe_code,
     reason = "the C interface of Lua: through safe values each crossing costs more than its command"
@@ -39,44 +39,43 @@ use super::{
 use crate::{Protocol, Reply};
 use memory::{MEMORY_MAX, Memory};
 
-/// Room on the stack that entering a script takes: the function of the sandbox, the script, KEYS and ARGV.
+/// Stack slots for starting a script: the sandbox's function, the script, KEYS and ARGV.
 const ENTER_SLOTS: c_int = 8;
 
-/// Garbage is collected when scripts hold so many percent of what was left the last time. What is left is the
-/// scripts themselves, some MB; to collect half as often as by default spares a twentieth of each call.
+/// Percentage of the remaining memory after a collection at which garbage is collected again. The rest is the scripts
+/// themselves, some MB. Half of the default frequency saves a twentieth of each call.
 const GC_PAUSE: c_int = 400;
 
-/// Alternatives of patterns whose memory is kept between two scripts: 32 KB.
+/// Number of pattern alternatives whose memory is kept between two scripts: 32 KB.
 const TRIES_KEPT: usize = 1024;
 
-/// Steps that a command counts for: most take a microsecond, one on a large key takes a second, so the clock is
-/// looked at every eight of them.
+/// Steps of a command. Most commands take a microsecond, one on a large key takes a second, so the clock is checked
+/// every eight of them.
 const COMMAND_STEPS: usize = STEPS / 8;
 
-/// An interpreter, and the way in and out of its scripts.
+/// An interpreter, and the interface to its scripts.
 pub(super) struct Bridge {
-    /// Ends before the host does.
+    /// Ends before the host.
     lua: Lua,
     state: *mut lua_State,
     host: Hosted,
 }
 
-// SAFETY: the pointers lead to what belongs to this interpreter alone, and the lock of the engine lets one
-// thread at a time have it.
+// SAFETY: the pointers belong to this interpreter only, and the engine's lock admits one thread at a time.
 unsafe impl Send for Bridge {}
 
-/// What `redis.call` finds the engine by.
+/// The state through which `redis.call` reaches the engine.
 struct Host {
-    /// Runs the commands of the script; None while no script runs.
+    /// Runs the commands of the script; `None` while no script runs.
     server: Option<NonNull<dyn Server>>,
-    /// Whether it has chosen RESP3.
+    /// True if the script has chosen RESP3.
     resp3: Arc<AtomicBool>,
     memory: Memory,
-    /// Counts the steps of functions that no hook counts.
+    /// Counts the steps of functions without a hook.
     work: Work,
-    /// The alternatives of the pattern that is matched.
+    /// Alternatives of the current pattern.
     tries: Vec<Try>,
-    /// What a command panicked with. It goes on once Lua has left the script.
+    /// Panic of a command, resumed after Lua has left the script.
     panic: Option<Box<dyn Any + Send>>,
 }
 
@@ -85,7 +84,7 @@ struct Hosted(*mut Host);
 
 impl Drop for Hosted {
     fn drop(&mut self) {
-        // SAFETY: made from a box; the interpreter has ended.
+        // SAFETY: created from a box; the interpreter has ended.
         drop(unsafe { Box::from_raw(self.0) });
     }
 }
@@ -100,20 +99,20 @@ impl Host {
     }
 }
 
-/// A function that the interpreter keeps for as long as it lives.
+/// A function that the interpreter keeps for its lifetime.
 pub(super) struct Kept(c_int);
 
-/// How a script ended.
+/// The outcome of a script.
 pub(super) enum Ended {
     Returned(Reply),
-    /// With this error, as the sandbox made it.
+    /// An error, as the sandbox created it.
     Failed(Table),
-    /// Its time was over, and it was given no more memory.
+    /// The time limit was over, and memory was refused.
     Stopped,
 }
 
 impl Bridge {
-    /// With this interpreter.
+    /// Creates the interface of this interpreter.
     pub(super) fn new(lua: Lua, resp3: Arc<AtomicBool>, time: &Time) -> mlua::Result<Self> {
         let host = Host {
             server: None,
@@ -123,14 +122,14 @@ impl Bridge {
             tries: Vec::new(),
             panic: None,
         };
-        // From here on the library expects every allocation to fail, which in scripts' own code it may.
+        // From now on the library expects every allocation to fail, which is possible in scripts' own code.
         lua.set_memory_limit(MEMORY_MAX)?;
         let mut bridge = Self {
             lua,
             state: null_mut(),
             host: Hosted(Box::into_raw(Box::new(host))),
         };
-        // SAFETY: the host stays where it is, and outlives the interpreter.
+        // SAFETY: the host does not move, and outlives the interpreter.
         unsafe {
             let (running, host) = (&mut bridge.state, bridge.host.0);
             bridge.lua.exec_raw::<()>((), |state| {
@@ -142,12 +141,12 @@ impl Bridge {
         Ok(bridge)
     }
 
-    /// The interpreter.
+    /// Returns the interpreter.
     pub(super) fn lua(&self) -> &Lua {
         &self.lua
     }
 
-    /// `redis.call` and `redis.pcall`.
+    /// Returns `redis.call` and `redis.pcall`.
     pub(super) fn functions(&self) -> mlua::Result<(Function, Function)> {
         let host = self.host.0.cast::<c_void>();
         // SAFETY: as above.
@@ -161,7 +160,7 @@ impl Bridge {
         }
     }
 
-    /// The functions of the table `string` that are not Lua's own.
+    /// Returns the functions of the table `string` that replace Lua's own.
     pub(super) fn text_functions(&self) -> mlua::Result<Table> {
         let host = self.host.0.cast::<c_void>();
         // SAFETY: as above.
@@ -177,11 +176,11 @@ impl Bridge {
         }
     }
 
-    /// The functions of the table `table` that look at the time.
+    /// Returns the functions of the table `table` that check the time.
     pub(super) fn table_functions(&self) -> mlua::Result<Table> {
         let host = self.host.0.cast::<c_void>();
         let originals: Table = self.lua.globals().get("table")?;
-        // SAFETY: as above; the table of Lua's own functions is on the stack.
+        // SAFETY: as above; the table with Lua's own functions is on the stack.
         unsafe {
             self.lua.exec_raw(originals, |state| {
                 ffi::lua_createtable(state, 0, 0);
@@ -196,9 +195,9 @@ impl Bridge {
         }
     }
 
-    /// Does something that runs scripts' own code, with a limit of memory.
+    /// Runs work that runs scripts' own code, with the memory limit.
     pub(super) fn limited<T>(&self, work: impl FnOnce() -> T) -> T {
-        // SAFETY: the host is there, and nobody else is at it before the work and after it.
+        // SAFETY: the host exists, and is used by no other code before and after the work.
         unsafe { (*self.host.0).memory.limit(true) };
         let done = work();
         unsafe { (*self.host.0).memory.limit(false) };
@@ -208,7 +207,7 @@ impl Bridge {
     /// Keeps a function.
     pub(super) fn keep(&self, function: Function) -> mlua::Result<Kept> {
         let mut place = 0;
-        // SAFETY: the function is on the stack, and is taken off it.
+        // SAFETY: the function is on the stack, and is removed from it.
         unsafe {
             self.lua.exec_raw::<()>(function, |state| {
                 place = ffi::luaL_ref(state, ffi::LUA_REGISTRYINDEX);
@@ -217,7 +216,7 @@ impl Bridge {
         Ok(Kept(place))
     }
 
-    /// Runs a script: `enter` gets it, KEYS and ARGV, and returns whether it went well, and a value.
+    /// Runs a script: `enter` gets the script, KEYS and ARGV, and returns whether it succeeded, and a value.
     pub(super) fn run(
         &self,
         (enter, script): (&Kept, &Kept),
@@ -225,7 +224,7 @@ impl Bridge {
         with: &Invocation<'_>,
     ) -> mlua::Result<Ended> {
         let (state, host) = (self.state, self.host.0);
-        // SAFETY: the server is there until the script has ended, and taken off then; the stack is left as it was.
+        // SAFETY: the server outlives the script, and is removed then; the stack is restored.
         unsafe {
             let server: NonNull<dyn Server + 'static> = std::mem::transmute(NonNull::from(server));
             let top = ffi::lua_gettop(state);
@@ -254,7 +253,7 @@ impl Bridge {
         }
     }
 
-    /// What stands on the stack after a script.
+    /// Reads the stack after a script.
     unsafe fn ended(&self, status: c_int) -> mlua::Result<Ended> {
         let state = self.state;
         unsafe {
@@ -275,7 +274,7 @@ impl Bridge {
                 return error.map(Ended::Failed);
             }
             if failed {
-                // Lua's own, without a table to say it in: no memory.
+                // An error of Lua itself, without a table: no memory.
                 let text = value::text(state, -1).unwrap_or_default();
                 return Err(mlua::Error::RuntimeError(text));
             }
@@ -285,7 +284,7 @@ impl Bridge {
     }
 }
 
-/// Raises the error of a script whose time is over. Nothing is left to drop where it is called.
+/// Raises the error of a script whose time is over. The caller must have nothing to drop.
 unsafe fn raise_stopped(state: *mut lua_State, host: *mut Host) -> c_int {
     unsafe {
         (*host).memory.limit(false);
@@ -309,10 +308,10 @@ unsafe extern "C-unwind" fn pcall(state: *mut lua_State) -> c_int {
     1
 }
 
-/// Runs the command whose arguments are on the stack, and pushes its reply. When that is an error to be
-/// raised, it is what was pushed, and the answer is false. Nothing is left to drop then.
+/// Runs the command whose arguments are on the stack, and pushes its reply. Returns false if the reply is an error to
+/// raise; then nothing is left to drop.
 ///
-/// Without a server, the script has ended in an error that runs code of its own where it is looked at.
+/// Without a server, the script has ended with an error whose metatable runs code when it is read.
 unsafe fn request(state: *mut lua_State, raise: bool) -> bool {
     unsafe {
         let host = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Host>();

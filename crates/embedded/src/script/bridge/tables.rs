@@ -1,5 +1,5 @@
-//! Functions of the table `table` that take long on a large one. They are Lua's own behind a look at the time: a
-//! hook counts instructions, and such a call is one.
+//! Functions of the table `table` that are slow on large tables. They call Lua's own functions after a check of the
+//! time, because a hook counts such a call as one instruction.
 
 use std::ffi::{CStr, c_int};
 
@@ -11,7 +11,7 @@ use crate::script::{
     watchdog::{STEPS, Work},
 };
 
-/// The functions, by their names.
+/// The functions, by name.
 pub(super) const FUNCTIONS: [(&CStr, ffi::lua_CFunction); 7] = [
     (c"concat", whole),
     (c"foreach", whole),
@@ -22,17 +22,17 @@ pub(super) const FUNCTIONS: [(&CStr, ffi::lua_CFunction); 7] = [
     (c"sort", whole),
 ];
 
-/// The upvalues: the host, and Lua's own function.
+/// Number of upvalues: the host, and Lua's own function.
 pub(super) const UPVALUES: c_int = 2;
 const HOST: c_int = 1;
 const ORIGINAL: c_int = 2;
 
-/// Arguments of `insert` when it moves no items.
+/// Number of arguments of `insert` when it moves no items.
 const APPENDED: c_int = 2;
-/// Arguments of `remove` when it moves no items.
+/// Number of arguments of `remove` when it moves no items.
 const POPPED: c_int = 1;
 
-/// Goes through all of a table.
+/// Scans a whole table.
 unsafe extern "C-unwind" fn whole(state: *mut lua_State) -> c_int {
     unsafe { timed(state, STEPS) }
 }
@@ -45,7 +45,7 @@ unsafe extern "C-unwind" fn remove(state: *mut lua_State) -> c_int {
     unsafe { timed(state, moved(state, POPPED)) }
 }
 
-/// Items that are moved at most.
+/// Returns the greatest number of moved items.
 unsafe fn moved(state: *mut lua_State, without: c_int) -> usize {
     unsafe {
         let moves = ffi::lua_gettop(state) > without;
@@ -65,7 +65,7 @@ unsafe fn timed(state: *mut lua_State, steps: usize) -> c_int {
             return raise_stopped(state, host);
         }
         match ffi::lua_tocfunction(state, ffi::lua_upvalueindex(ORIGINAL)) {
-            // It has no upvalues, and finds its arguments where they are.
+            // It has no upvalues, and finds its arguments on the stack.
             Some(original) => original(state),
             None => ffi::luaL_error(state, c"this function is not there".as_ptr()),
         }

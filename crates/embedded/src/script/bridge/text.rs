@@ -1,6 +1,6 @@
-//! The functions of the table `string` that look through whole texts, as Lua 5.1 has them; patterns by a matcher
-//! whose steps are bounded ([`crate::script::pattern`]). They take arguments, call back and raise errors
-//! by the C interface: the words and lines of errors are Lua's own.
+//! Functions of the table `string` that scan whole texts, as in Lua 5.1, with a pattern matcher whose steps are
+//! bounded ([`crate::script::pattern`]). They use the C interface for arguments, callbacks and errors, so that
+//! messages and lines of errors are Lua's own.
 
 use std::{
     ffi::{CStr, c_char, c_int},
@@ -32,7 +32,7 @@ pub(super) const FUNCTIONS: [(&CStr, ffi::lua_CFunction); 8] = [
     (c"reverse", reverse),
 ];
 
-/// The upvalue by which each finds the host. In the iterator of `gmatch` it stands behind three others.
+/// Index of the upvalue with the host. In the iterator of `gmatch` it follows three others.
 const HOST: c_int = 1;
 const SOURCE: c_int = 2;
 const PATTERN: c_int = 3;
@@ -42,9 +42,9 @@ unsafe fn host(state: *mut lua_State) -> *mut Host {
     unsafe { ffi::lua_touserdata(state, ffi::lua_upvalueindex(HOST)).cast() }
 }
 
-/// The string at a place of the stack, or among the upvalues, for as long as it stands there.
+/// Returns the string at a position of the stack, or among the upvalues, valid as long as it is there.
 unsafe fn bytes<'a>(text: *const c_char, len: usize) -> &'a [u8] {
-    // SAFETY: Lua has just given both.
+    // SAFETY: Lua has just returned both.
     unsafe { slice::from_raw_parts(text.cast(), len) }
 }
 
@@ -57,7 +57,7 @@ unsafe fn argument<'a>(state: *mut lua_State, at: c_int) -> &'a [u8] {
     }
 }
 
-/// Notes that so many bytes are looked through. Raises the error when the time is over.
+/// Counts bytes that are scanned. Raises the error if the time is over.
 unsafe fn spend_on(state: *mut lua_State, bytes: usize) {
     unsafe {
         let host = &mut *host(state);
@@ -71,7 +71,7 @@ unsafe fn push(state: *mut lua_State, text: &[u8]) {
     unsafe { ffi::lua_pushlstring(state, text.as_ptr().cast(), text.len()) };
 }
 
-/// Raises the error. Nothing is left to drop where it is called.
+/// Raises the error. The caller must have nothing to drop.
 unsafe fn raise(state: *mut lua_State, fault: Fault) -> c_int {
     unsafe {
         match fault {
@@ -81,20 +81,20 @@ unsafe fn raise(state: *mut lua_State, fault: Fault) -> c_int {
     }
 }
 
-/// Does something that ends in no jump; a panic in it would have nowhere to go.
+/// Runs work that does not jump; a panic must not unwind into C.
 fn guarded<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     let done = catch_unwind(AssertUnwindSafe(work));
     done.unwrap_or(Err(Fault::Bad(c"the pattern cannot be matched")))
 }
 
-/// The first match that begins at one of these places.
+/// Returns the first match that begins at one of these positions.
 unsafe fn first(
     host: *mut Host,
     matcher: &mut Matcher<'_>,
     places: RangeInclusive<usize>,
     budget: &mut Budget,
 ) -> Result<Option<(usize, usize)>, Fault> {
-    // SAFETY: the host is there as long as Lua; while this runs nobody else is at it.
+    // SAFETY: the host lives as long as Lua, and is used by no other code meanwhile.
     let host = unsafe { &mut *host };
     let mut effort = budget.beside(&mut host.work);
     guarded(|| {
@@ -143,7 +143,7 @@ unsafe fn search(state: *mut lua_State, find: bool) -> c_int {
     }
 }
 
-/// Where the search begins: from 1, or from the end when it is negative.
+/// Returns the start of the search: an index from 1, or from the end if negative.
 fn start(place: i64, len: usize) -> usize {
     let from = match usize::try_from(place) {
         Ok(place) => place.saturating_sub(1),
@@ -170,12 +170,12 @@ unsafe fn plain(state: *mut lua_State, source: &[u8], wanted: &[u8], from: usize
 }
 
 unsafe fn push_place(state: *mut lua_State, place: usize) {
-    // A string has fewer bytes than an integer counts.
+    // The length of a string fits into an integer.
     let place = i64::try_from(place).unwrap_or(i64::MAX);
     unsafe { ffi::lua_pushinteger(state, place) };
 }
 
-/// All captures; `whole` when there are none and it is wanted then. How many.
+/// Pushes all captures; `whole` if there are none and it is given. Returns their number.
 unsafe fn push_captures(
     state: *mut lua_State,
     matcher: &Matcher<'_>,
@@ -244,7 +244,7 @@ unsafe extern "C-unwind" fn next_match(state: *mut lua_State) -> c_int {
             Err(fault) => raise(state, fault),
             Ok(None) => 0,
             Ok(Some((at, end))) => {
-                // An empty match moves on by one all the same.
+                // After an empty match, the position still advances by one.
                 push_place(state, end + usize::from(end == at));
                 ffi::lua_replace(state, ffi::lua_upvalueindex(NEXT));
                 push_captures(state, &matcher, Some(&source[at..end]))
@@ -278,7 +278,7 @@ unsafe extern "C-unwind" fn gsub(state: *mut lua_State) -> c_int {
         let (mut matcher, mut budget) = (Matcher::new(source, text), Budget::of(source));
         let (mut at, mut count) = (0, 0);
         while count < most {
-            // One place at a time: a match is asked for where the last one ended.
+            // One position at a time: a match must begin at the end of the last one.
             let end = match first(host(state), &mut matcher, at..=at, &mut budget) {
                 Err(fault) => return raise(state, fault),
                 Ok(found) => found.map(|(_, end)| end),
@@ -310,7 +310,7 @@ unsafe fn add(out: *mut luaL_Buffer, text: &[u8]) {
     unsafe { ffi::luaL_addlstring(out, text.as_ptr().cast(), text.len()) };
 }
 
-/// What takes the place of a match.
+/// Adds the replacement of a match.
 unsafe fn add_value(
     state: *mut lua_State,
     out: *mut luaL_Buffer,
@@ -341,7 +341,7 @@ unsafe fn add_value(
     }
 }
 
-/// The replacement, with captures where it says `%1`.
+/// Adds the replacement text, with captures for `%1`.
 unsafe fn add_text(
     state: *mut lua_State,
     out: *mut luaL_Buffer,
@@ -353,7 +353,7 @@ unsafe fn add_text(
         let text = ffi::lua_tolstring(state, 3, &raw mut len);
         let mut rest = bytes(text, len).iter().copied();
         while let Some(byte) = rest.next() {
-            // Behind the end stands a zero, as in C.
+            // As in C, a zero follows the end.
             let escaped = (byte == ESCAPE).then(|| rest.next().unwrap_or(0));
             match escaped {
                 None => ffi::luaL_addchar(out, byte.cast_signed()),
@@ -368,7 +368,8 @@ unsafe fn add_text(
     }
 }
 
-/// Lua's own adds one copy at a time, and counts to the end also where the text is empty. This one doubles the text.
+/// Replaces Lua's own, which adds one copy at a time, and counts to the end even for an empty text. This one doubles
+/// the text.
 unsafe extern "C-unwind" fn rep(state: *mut lua_State) -> c_int {
     unsafe {
         let len = argument(state, 1).len();
@@ -412,8 +413,8 @@ unsafe extern "C-unwind" fn reverse(state: *mut lua_State) -> c_int {
     unsafe { bytes_by_bytes(state, |text| text.iter().rev().copied()) }
 }
 
-/// Pushes what is made of each byte of the first argument. Lua's own take as long where their result is there already,
-/// and ask for no memory then, so nobody would look at the clock.
+/// Pushes the converted bytes of the first argument. Lua's own functions take as long for an existing result and
+/// allocate no memory then, so that the clock would not be checked.
 unsafe fn bytes_by_bytes<'a, I: Iterator<Item = u8>>(
     state: *mut lua_State,
     made: impl FnOnce(&'a [u8]) -> I,

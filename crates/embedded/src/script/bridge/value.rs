@@ -1,6 +1,6 @@
-//! Values of Lua on its stack: arguments of commands, replies as scripts get them, and what a script returned
-//! as a reply, by the rules of Redis 7.0. Numbers lose their fraction, an array ends at the first nil,
-//! `{ok=…}` and `{err=…}` are replies of their own.
+//! Values on the stack of Lua: arguments of commands, replies for scripts, and results of scripts as replies, by the
+//! rules of Redis 7.0. Numbers lose their fraction, an array ends at the first nil, `{ok=…}` and `{err=…}` are
+//! special replies.
 
 use std::{ffi::c_int, slice};
 
@@ -9,16 +9,16 @@ use mlua::ffi::{self, lua_State};
 
 use crate::{Protocol, Reply, resp::double_text};
 
-/// Tables nested deeper are refused: no reader of a reply goes as deep, and a table may hold itself.
+/// Greatest nesting of tables: no reader of a reply accepts more, and a table may contain itself.
 const DEPTH_MAX: usize = 128;
 
-/// Room on the stack that one level of a value takes: the table, a key, a value, and a table within.
+/// Stack slots for one level of a value: the table, a key, a value, and a nested table.
 const LEVEL_SLOTS: c_int = 6;
 
-/// Above, a number has no place of its own for each integer, and is written with an exponent.
+/// Above this, doubles do not represent each integer, and are written with an exponent.
 const EXACT_MAX: f64 = 1e17;
 
-/// The arguments of a command: what the function that runs was called with.
+/// Returns the arguments of a command: those of the running function.
 pub(super) unsafe fn arguments(state: *mut lua_State) -> Result<Vec<Bytes>, String> {
     let count = unsafe { ffi::lua_gettop(state) };
     if count == 0 {
@@ -26,7 +26,7 @@ pub(super) unsafe fn arguments(state: *mut lua_State) -> Result<Vec<Bytes>, Stri
     }
     let mut arguments = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
     for at in 1..=count {
-        // SAFETY: the place is one of the arguments.
+        // SAFETY: the position is one of the arguments.
         arguments.push(match unsafe { ffi::lua_type(state, at) } {
             ffi::LUA_TSTRING => Bytes::copy_from_slice(unsafe { string(state, at) }),
             ffi::LUA_TNUMBER => number_text(unsafe { ffi::lua_tonumber(state, at) }).into(),
@@ -39,7 +39,7 @@ pub(super) unsafe fn arguments(state: *mut lua_State) -> Result<Vec<Bytes>, Stri
     Ok(arguments)
 }
 
-/// A number as an argument.
+/// Formats a number as an argument.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "checked to be an integer in range"
@@ -55,17 +55,17 @@ fn number_text(number: f64) -> String {
     }
 }
 
-/// The string at a place of the stack, for as long as it stands there.
+/// Returns the string at a position of the stack, valid as long as it is there.
 unsafe fn string<'a>(state: *mut lua_State, at: c_int) -> &'a [u8] {
     let mut len = 0;
-    // SAFETY: the caller has seen that it is a string, and keeps it on the stack.
+    // SAFETY: the caller has checked that it is a string, and keeps it on the stack.
     unsafe {
         let text = ffi::lua_tolstring(state, at, &raw mut len);
         slice::from_raw_parts(text.cast(), len)
     }
 }
 
-/// The text at a place of the stack, if it is a string.
+/// Returns the text at a position of the stack, if it is a string.
 pub(super) unsafe fn text(state: *mut lua_State, at: c_int) -> Option<String> {
     unsafe {
         let is_string = ffi::lua_type(state, at) == ffi::LUA_TSTRING;
@@ -88,12 +88,12 @@ pub(super) unsafe fn push_list(state: *mut lua_State, items: &[Bytes]) {
     }
 }
 
-/// Pushes a reply as a script gets it.
+/// Pushes a reply in the form for scripts.
 pub(super) unsafe fn push(state: *mut lua_State, reply: &Reply, protocol: Protocol) {
     let resp3 = protocol == Protocol::Resp3;
     unsafe {
         if ffi::lua_checkstack(state, LEVEL_SLOTS) == 0 {
-            // Replies of commands are not nested as deep as that.
+            // Replies of commands are never nested so deeply.
             return ffi::lua_pushnil(state);
         }
         match reply {
@@ -162,8 +162,7 @@ unsafe fn push_array<'a>(
     len: usize,
     protocol: Protocol,
 ) {
-    // Room made in advance would change what `#` says of an array with nils in it, which only
-    // RESP3 brings.
+    // Reserved capacity would change the result of `#` for an array with nils, which only RESP3 has.
     let room = if protocol == Protocol::Resp3 { 0 } else { len };
     unsafe {
         ffi::lua_createtable(state, c_int::try_from(room).unwrap_or(0), 0);
@@ -174,7 +173,7 @@ unsafe fn push_array<'a>(
     }
 }
 
-/// Pushes a table of RESP3, without what cannot be a key.
+/// Pushes a table of RESP3, without values that cannot be keys.
 unsafe fn push_keyed<'a>(
     state: *mut lua_State,
     pairs: impl Iterator<Item = (&'a Reply, &'a Reply)>,
@@ -192,7 +191,7 @@ unsafe fn push_keyed<'a>(
     }
 }
 
-/// What a script returned, at the top of the stack, as a reply. `protocol` is the one that it has chosen.
+/// Reads the result of a script, at the top of the stack, as a reply. `protocol` is the script's choice.
 pub(super) unsafe fn read(state: *mut lua_State, protocol: Protocol) -> Reply {
     unsafe { nested(state, protocol, 0) }
 }
@@ -216,7 +215,7 @@ unsafe fn nested(state: *mut lua_State, protocol: Protocol, depth: usize) -> Rep
     }
 }
 
-/// C's conversion on the machines that Redis runs on: what does not fit is the least integer.
+/// Converts like C on the machines that Redis runs on: values out of range become the least integer.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "checked to be within the integers"
@@ -230,7 +229,7 @@ fn truncated(value: f64) -> i64 {
     }
 }
 
-/// The table at the top of the stack.
+/// Reads the table at the top of the stack.
 unsafe fn table(state: *mut lua_State, protocol: Protocol, depth: usize) -> Reply {
     unsafe {
         let a_text = || text(state, -1);
@@ -272,7 +271,7 @@ unsafe fn table(state: *mut lua_State, protocol: Protocol, depth: usize) -> Repl
     }
 }
 
-/// What `read` makes of a field of the table at the top of the stack, when it stands there itself.
+/// Applies `read` to a field of the table at the top of the stack, while the field is on the top.
 unsafe fn field<T>(
     state: *mut lua_State,
     name: &str,
@@ -297,7 +296,7 @@ unsafe fn verbatim(state: *mut lua_State) -> Option<String> {
     }
 }
 
-/// The keys and values of the table at the top of the stack.
+/// Returns the keys and values of the table at the top of the stack.
 unsafe fn pairs(
     state: *mut lua_State,
     protocol: Protocol,

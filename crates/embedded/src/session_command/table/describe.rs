@@ -1,4 +1,4 @@
-//! COMMAND: what the table says of the commands, to clients.
+//! COMMAND: describes the commands to clients.
 
 use bytes::Bytes;
 
@@ -40,7 +40,7 @@ fn command_count(_: &mut Call<'_>, _: &[Bytes]) -> Outcome {
     ))
 }
 
-/// No documentation is carried here; clients do without it.
+/// Returns no documentation; clients do without it.
 fn command_docs(_: &mut Call<'_>, _: &[Bytes]) -> Outcome {
     Ok(Reply::Map(Vec::new()))
 }
@@ -72,7 +72,7 @@ fn command_list(_: &mut Call<'_>, args: &[Bytes]) -> Outcome {
             if !is_word(kind, "module") && !is_word(kind, "aclcat") {
                 return Err(syntax_error());
             }
-            // There are no modules and no categories: nothing is in one.
+            // There are neither modules nor categories.
             return Ok(Reply::Array(Vec::new()));
         }
         _ => return Err(syntax_error()),
@@ -103,7 +103,7 @@ fn command_getkeys(_: &mut Call<'_>, args: &[Bytes]) -> Outcome {
     ))
 }
 
-/// A command as `COMMAND` describes it: its subcommands last.
+/// Returns the description of a command in `COMMAND`, with its subcommands last.
 fn describe(spec: &'static Spec) -> Reply {
     let flags = spec
         .flags

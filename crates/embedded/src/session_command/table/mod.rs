@@ -1,4 +1,4 @@
-//! The table of all commands, and how a request finds its entry.
+//! The table of all commands, and the lookup for a request.
 
 mod describe;
 
@@ -12,10 +12,10 @@ use crate::{
     world::{Commands, SessionFn},
 };
 
-/// No name of a command, with its subcommand, is longer.
+/// Greatest length of a command's name, with its subcommand.
 const NAME_MAX: usize = 40;
 
-/// Bytes of the arguments that the error about an unknown command quotes, as in Redis.
+/// Number of bytes of the arguments in the error for an unknown command, as in Redis.
 const QUOTED_MAX: usize = 128;
 
 static BY_NAME: LazyLock<HashMap<&'static [u8], &'static Spec>> =
@@ -28,13 +28,13 @@ static SESSION_FNS: LazyLock<HashMap<&'static str, SessionFn>> = LazyLock::new(|
         .collect()
 });
 
-/// The table, for what calls commands below it.
+/// The table, for modules below this one that call commands.
 pub(crate) static COMMANDS: Commands = Commands {
     find,
     session: |spec| SESSION_FNS.get(spec.name).copied(),
 };
 
-/// All commands.
+/// Returns all commands.
 fn all() -> impl Iterator<Item = &'static Spec> {
     let session = session_commands().map(|command| &command.spec);
     data_commands().iter().chain(session)
@@ -55,7 +55,7 @@ fn session_commands() -> impl Iterator<Item = &'static Command> {
     all.into_iter().flatten()
 }
 
-/// The entry of the command that a request names, or the error for the client.
+/// Returns the entry of a request's command, or the error for the client.
 pub(crate) fn find(args: &[Bytes]) -> Result<&'static Spec, String> {
     let name = args.first().map_or(&b""[..], |name| name);
     let unknown = || unknown_command(name, args.get(1..).unwrap_or_default());
@@ -101,13 +101,13 @@ fn unknown_command(name: &[u8], args: &[Bytes]) -> String {
     format!("ERR unknown command '{name}', with args beginning with: {beginning}")
 }
 
-/// A name as the errors quote it.
+/// Returns a name as errors show it.
 fn quoted(name: &[u8]) -> String {
     let name = until_nul(name);
     String::from_utf8_lossy(&name[..name.len().min(QUOTED_MAX)]).into_owned()
 }
 
-/// Redis quotes by the rules of C: up to the first NUL.
+/// Returns the text up to the first NUL, as Redis shows it.
 fn until_nul(text: &[u8]) -> &[u8] {
     let end = text
         .iter()
@@ -116,24 +116,24 @@ fn until_nul(text: &[u8]) -> &[u8] {
     &text[..end]
 }
 
-/// What the table says of one command; for tests that try every one of them.
+/// An entry of the table, for tests that try all commands.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandInfo {
-    /// Lower case; of a subcommand both words, as in `client|id`.
+    /// Name in lower case; of a subcommand both words, as in `client|id`.
     pub name: &'static str,
-    /// The number of arguments with the name, of a subcommand with both; negative: at least.
+    /// Number of arguments with the name, of a subcommand with both; negative: the least number.
     pub arity: i32,
-    /// Where the keys stand, as `COMMAND` says it: first, last, step.
+    /// Positions of the keys, as in `COMMAND`: first, last, step.
     pub keys: (i32, i32, i32),
-    /// Whether it is only there to have subcommands.
+    /// True if the command only has subcommands.
     pub container: bool,
-    /// Whether scripts may not call it.
+    /// True if scripts may not call it.
     pub noscript: bool,
-    /// Whether it may wait.
+    /// True if it may block.
     pub blocking: bool,
 }
 
-/// The table of the commands.
+/// Returns the table of the commands.
 #[must_use]
 pub fn command_table() -> Vec<CommandInfo> {
     let info = |spec: &'static Spec| CommandInfo {

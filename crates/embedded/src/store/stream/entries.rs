@@ -10,19 +10,19 @@ use super::{
     radix,
 };
 
-/// The entries of a stream. A copy shares its nodes until they are written to.
+/// The entries of a stream. Copies share nodes until they are changed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Entries {
     nodes: BTreeMap<StreamId, Arc<Node>>,
     len: usize,
 }
 
-/// What is cut off at the start of a stream.
+/// The part of a stream to trim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// All but so many of the last.
+    /// All entries except this number of the last ones.
     MaxLen(u64),
-    /// Those before this id.
+    /// Entries before this id.
     MinId(StreamId),
 }
 
@@ -31,7 +31,7 @@ impl Entries {
         self.len
     }
 
-    /// The entries with ids between two, both included.
+    /// Returns the entries with ids from `from` to `to`, inclusive.
     pub(crate) fn range(
         &self,
         from: StreamId,
@@ -56,24 +56,24 @@ impl Entries {
         self.node_of(id).is_some_and(|(_, node)| node.contains(id))
     }
 
-    /// The id of the last entry.
+    /// Returns the id of the last entry.
     pub(crate) fn last_id(&self) -> Option<StreamId> {
         Some(self.all().next_back()?.id())
     }
 
-    /// Where the first node starts; entries deleted since count.
+    /// Returns the start of the first node, with deleted entries.
     pub(crate) fn edge(&self) -> StreamId {
         let first = self.nodes.values().next();
         first.map_or(StreamId::MAX, |node| node.edges().0)
     }
 
-    /// How many nodes there are, and how many the radix tree has in which Redis keeps them.
+    /// Returns the number of nodes, and the number of nodes in the radix tree in which Redis stores them.
     pub(crate) fn tree(&self) -> (usize, usize) {
         let keys: Vec<_> = self.nodes.keys().map(|id| id.to_be_bytes()).collect();
         (keys.len(), radix::nodes(&keys))
     }
 
-    /// Adds an entry, whose id is beyond that of all others.
+    /// Adds an entry, whose id is greater than all others.
     pub(super) fn push(&mut self, id: StreamId, fields: &[Bytes]) {
         let bytes = fields.iter().map(Bytes::len).sum();
         self.len += 1;
@@ -86,7 +86,7 @@ impl Entries {
         self.nodes.insert(id, Arc::new(Node::new(id, fields)));
     }
 
-    /// Returns whether it was there.
+    /// Deletes an entry, and returns whether it existed.
     pub(super) fn delete(&mut self, id: StreamId) -> bool {
         let Some((start, node)) = self.nodes.range_mut(..=id).next_back() else {
             return false;
@@ -104,8 +104,8 @@ impl Entries {
         true
     }
 
-    /// Cuts entries off at the start, in whole nodes only if so asked, and at most `limit` of
-    /// them unless it is 0. Returns how many.
+    /// Trims entries from the start, optionally in whole nodes only, and at most `limit` unless it is 0. Returns
+    /// their number.
     pub(super) fn trim(&mut self, cut: Cut, whole_nodes: bool, limit: usize) -> usize {
         let before = self.len;
         let surplus = |len: usize| match cut {

@@ -1,4 +1,4 @@
-//! Consumer groups: how far a group has read, and who has what to do.
+//! Consumer groups: their position, and the pending entries of their consumers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,28 +9,28 @@ use super::StreamId;
 /// A consumer group.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
-    /// The last entry that was delivered.
+    /// The last delivered entry.
     pub(crate) last: StreamId,
-    /// How many entries of the stream were read up to there, if that is known.
+    /// Number of entries that were read up to there, if known.
     pub(crate) read: Option<i64>,
     pending: BTreeMap<StreamId, Pending>,
     consumers: BTreeMap<Bytes, Consumer>,
 }
 
-/// An entry that was delivered and not acknowledged yet.
+/// A delivered entry that was not acknowledged yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pending {
     pub(crate) consumer: Bytes,
-    /// When it was delivered, in milliseconds since 1970.
+    /// Time of the delivery, in milliseconds since 1970.
     pub(crate) delivered: i64,
-    /// How often.
+    /// Number of deliveries.
     pub(crate) count: i64,
 }
 
-/// One who reads in a group.
+/// A consumer of a group.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Consumer {
-    /// When it last asked for something.
+    /// Time of its last command.
     pub(crate) seen: i64,
     pending: BTreeSet<StreamId>,
 }
@@ -51,13 +51,13 @@ impl Group {
         }
     }
 
-    /// How many entries were read, as ENTRIESREAD takes it.
+    /// Returns the number of read entries, as an argument of ENTRIESREAD.
     pub(crate) fn read_text(&self) -> Bytes {
         let read = self.read.filter(|read| *read >= 0);
         read.unwrap_or(-1).to_string().into()
     }
 
-    /// What is not acknowledged.
+    /// Returns the pending entries.
     pub(crate) fn pending(&self) -> &BTreeMap<StreamId, Pending> {
         &self.pending
     }
@@ -66,7 +66,7 @@ impl Group {
         &self.consumers
     }
 
-    /// Notes that a consumer has asked for something; returns whether it is new.
+    /// Records a command of a consumer, and returns whether the consumer is new.
     pub(crate) fn see(&mut self, name: &Bytes, now: i64) -> bool {
         if let Some(consumer) = self.consumers.get_mut(name) {
             consumer.seen = now;
@@ -75,7 +75,7 @@ impl Group {
         self.add_consumer(name, now)
     }
 
-    /// Adds a consumer unless it is there; returns whether it is new.
+    /// Adds a consumer unless it exists, and returns whether it is new.
     pub(crate) fn add_consumer(&mut self, name: &Bytes, now: i64) -> bool {
         if self.consumers.contains_key(name) {
             return false;
@@ -88,7 +88,7 @@ impl Group {
         true
     }
 
-    /// Removes a consumer and what is pending for it: how much that was, if it was there.
+    /// Removes a consumer and its pending entries, and returns their number; `None` if it did not exist.
     pub(crate) fn remove_consumer(&mut self, name: &[u8]) -> Option<usize> {
         let consumer = self.consumers.remove(name)?;
         for id in &consumer.pending {
@@ -97,7 +97,7 @@ impl Group {
         Some(consumer.pending.len())
     }
 
-    /// Makes an entry pending for a consumer that is there, and for nobody else.
+    /// Makes an entry pending for an existing consumer only.
     pub(crate) fn assign(&mut self, id: StreamId, pending: Pending) {
         let name = pending.consumer.clone();
         if let Some(before) = self.pending.insert(id, pending)
@@ -111,7 +111,7 @@ impl Group {
         }
     }
 
-    /// Acknowledges an entry; returns what it was.
+    /// Acknowledges an entry, and returns its pending state.
     pub(crate) fn release(&mut self, id: StreamId) -> Option<Pending> {
         let pending = self.pending.remove(&id)?;
         if let Some(consumer) = self.consumers.get_mut(&pending.consumer) {

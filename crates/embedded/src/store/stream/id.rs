@@ -1,4 +1,4 @@
-//! The ids of entries: their order, their text, their neighbours.
+//! Ids of entries: order, text, and neighbours.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ impl StreamId {
         Self { ms, seq }
     }
 
-    /// The id after this one; none after the last.
+    /// Returns the next id; `None` after the greatest.
     pub(crate) fn next(self) -> Option<Self> {
         match self.seq.checked_add(1) {
             Some(seq) => Some(Self::new(self.ms, seq)),
@@ -27,7 +27,7 @@ impl StreamId {
         }
     }
 
-    /// The id before this one; none before the first.
+    /// Returns the previous id; `None` before the least.
     pub(crate) fn previous(self) -> Option<Self> {
         match self.seq.checked_sub(1) {
             Some(seq) => Some(Self::new(self.ms, seq)),
@@ -39,7 +39,7 @@ impl StreamId {
         self.to_string().into()
     }
 
-    /// As the key of a radix tree.
+    /// Returns the id as a key of a radix tree.
     pub(super) fn to_be_bytes(self) -> [u8; 16] {
         (u128::from(self.ms) << 64 | u128::from(self.seq)).to_be_bytes()
     }

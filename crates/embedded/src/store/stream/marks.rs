@@ -1,24 +1,24 @@
-//! What a stream remembers of its past, and what follows from it for how far a group is behind.
+//! Counters of a stream about its past, and the lag of groups that follows from them.
 
 use super::{Group, StreamId};
 
-/// What a stream remembers of the entries that it has and had.
+/// Counters about present and past entries of a stream.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Marks {
-    /// How many entries there are.
+    /// Number of entries.
     pub(super) len: usize,
-    /// The first entry; 0-0 where there is none.
+    /// Id of the first entry; 0-0 without entries.
     pub(crate) first: StreamId,
-    /// The last id that was given.
+    /// Greatest id so far.
     pub(crate) last: StreamId,
-    /// The highest id that was deleted by XDEL.
+    /// Greatest id that XDEL deleted.
     pub(crate) max_deleted: StreamId,
-    /// How many entries were ever added.
+    /// Number of entries that were ever added.
     pub(crate) added: u64,
 }
 
 impl Marks {
-    /// Whether an entry from `from` on may have been deleted by XDEL.
+    /// Returns whether XDEL may have deleted an entry from `from` on.
     fn has_gaps_from(&self, from: StreamId) -> bool {
         self.len > 0
             && self.max_deleted != StreamId::MIN
@@ -26,7 +26,7 @@ impl Marks {
             && from <= self.max_deleted
     }
 
-    /// How many entries were ever added up to an id, where that can be told.
+    /// Returns the number of entries that were ever added up to an id, if known.
     pub(crate) fn added_up_to(&self, id: StreamId) -> Option<i64> {
         let added = self.added.cast_signed();
         let len = i64::try_from(self.len).unwrap_or(i64::MAX);
@@ -47,7 +47,7 @@ impl Marks {
         }
     }
 
-    /// How many entries a group has not been given yet, where that can be told.
+    /// Returns the number of entries that a group has not received yet, if known.
     pub(crate) fn lag(&self, group: &Group) -> Option<i64> {
         if self.added == 0 {
             return Some(0);
@@ -57,7 +57,7 @@ impl Marks {
         Some(self.added.cast_signed().wrapping_sub(read))
     }
 
-    /// Notes in a group that it was given an entry.
+    /// Records in a group that it received an entry.
     pub(crate) fn advance(&self, group: &mut Group, id: StreamId) {
         if id <= group.last {
             return;

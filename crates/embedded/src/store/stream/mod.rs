@@ -20,7 +20,7 @@ pub(crate) use node::EntryRef;
 pub(crate) use rewrite::claim_command;
 pub(super) use rewrite::commands;
 
-/// A stream. It stays when it has become empty.
+/// A stream. It remains when it becomes empty.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stream {
     entries: Entries,
@@ -45,7 +45,7 @@ impl Stream {
         &mut self.marks
     }
 
-    /// Adds an entry, whose id is beyond the last one.
+    /// Adds an entry, whose id is greater than the last one.
     pub(crate) fn append(&mut self, id: StreamId, fields: &[Bytes]) {
         self.entries.push(id, fields);
         self.marks.last = id;
@@ -56,7 +56,7 @@ impl Stream {
         }
     }
 
-    /// Deletes entries; returns how many there were.
+    /// Deletes entries, and returns the number of existing ones.
     pub(crate) fn delete(&mut self, ids: &[StreamId]) -> usize {
         let first = self.marks.first;
         let mut deleted = 0;
@@ -74,7 +74,7 @@ impl Stream {
         deleted
     }
 
-    /// Cuts entries off at the start; see [`Entries::trim`].
+    /// Trims entries from the start; see [`Entries::trim`].
     pub(crate) fn trim(&mut self, cut: Cut, whole_nodes: bool, limit: usize) -> usize {
         let trimmed = self.entries.trim(cut, whole_nodes, limit);
         self.shrunk(trimmed > 0);
@@ -99,13 +99,13 @@ impl Stream {
         self.groups.get(name).map(|group| &**group)
     }
 
-    /// A group to write to, with the entries that it reads and what is known of them.
+    /// Returns a group for changes, with the entries that it reads and their counters.
     pub(crate) fn group_mut(&mut self, name: &[u8]) -> Option<(&mut Group, &Entries, Marks)> {
         let group = Arc::make_mut(self.groups.get_mut(name)?);
         Some((group, &self.entries, self.marks))
     }
 
-    /// Adds a group; returns whether there was none of this name.
+    /// Adds a group, and returns whether it is new.
     pub(crate) fn add_group(&mut self, name: &Bytes, last: StreamId, read: Option<i64>) -> bool {
         if self.groups.contains_key(name) {
             return false;

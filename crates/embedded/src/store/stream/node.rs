@@ -1,30 +1,30 @@
-//! A node: up to a hundred entries that follow each other. Trimming with `~` removes whole nodes,
-//! so a node is full here when it is full in Redis, to the byte.
+//! A node: up to a hundred consecutive entries. Trimming with `~` removes whole nodes, so a node is full here exactly
+//! when it is full in Redis, to the byte.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
 use super::StreamId;
 use crate::resp::parse_integer;
 
-/// Entries of a node, deleted ones included (`stream-node-max-entries`).
+/// Greatest number of entries of a node, with deleted ones (`stream-node-max-entries`).
 const ENTRIES_MAX: usize = 100;
 
-/// Bytes of a node as Redis stores it (`stream-node-max-bytes`); one entry may have more.
+/// Greatest length of a node as Redis stores it (`stream-node-max-bytes`); one entry may be longer.
 const BYTES_MAX: usize = 4096;
 
-/// What Redis needs around the items of a node.
+/// Bytes around the items of a node in Redis.
 const FRAME: usize = 7;
 
-/// Entries that follow each other.
+/// Consecutive entries.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// The field names of its first entry: most have the same, and do without a copy of them.
+    /// Names of the fields of its first entry. Most entries have the same ones, and store no copy.
     names: Vec<Bytes>,
-    /// Never empty: an entry that is deleted stays as a mark of where it was.
+    /// Never empty: a deleted entry stays as a mark.
     entries: Vec<Entry>,
-    /// How many are not deleted.
+    /// Number of entries that are not deleted.
     live: usize,
-    /// What it takes in Redis.
+    /// Length in Redis.
     bytes: usize,
 }
 
@@ -32,13 +32,13 @@ pub(super) struct Node {
 struct Entry {
     id: StreamId,
     deleted: bool,
-    /// Whether its field names are those of the node, and `packed` holds the values alone.
+    /// True if its names are those of the node, and `packed` has only the values.
     same_names: bool,
-    /// Strings, each after its length in four bytes: names and values in turn.
+    /// Strings, each after its length in four bytes: alternately names and values.
     packed: Bytes,
 }
 
-/// An entry that is there.
+/// An entry that is not deleted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EntryRef<'a> {
     node: &'a Node,
@@ -50,7 +50,7 @@ impl EntryRef<'_> {
         self.entry.id
     }
 
-    /// Names and values in turn.
+    /// Returns alternately names and values.
     pub(crate) fn fields(&self) -> Vec<Bytes> {
         let strings = unpacked(&self.entry.packed);
         if !self.entry.same_names {
@@ -62,13 +62,13 @@ impl EntryRef<'_> {
 }
 
 impl Node {
-    /// A node with its first entry.
+    /// Returns a node with its first entry.
     pub(super) fn new(id: StreamId, fields: &[Bytes]) -> Self {
         let names: Vec<_> = fields.iter().step_by(2).cloned().collect();
-        // How many are there and how many were deleted, and the end: two bytes each.
+        // The numbers of entries and of deleted ones, and the end: two bytes each.
         let mut bytes = FRAME + 3 * 2 + int_size(signed(names.len() as u64));
         bytes += names.iter().map(|name| text_size(name)).sum::<usize>();
-        // The names outlive the request that brought them.
+        // Copies, because the names outlive their request.
         let names = unpacked(&packed(names.iter())).collect();
         let mut node = Self {
             names,
@@ -80,7 +80,7 @@ impl Node {
         node
     }
 
-    /// Whether an entry with so many bytes of names and values goes into a new node.
+    /// Returns whether an entry with this length of names and values needs a new node.
     pub(super) fn is_full_for(&self, bytes: usize) -> bool {
         self.bytes + bytes >= BYTES_MAX || self.entries.len() >= ENTRIES_MAX
     }
@@ -117,7 +117,7 @@ impl Node {
         self.live
     }
 
-    /// The first and the last id, whether or not they are deleted.
+    /// Returns the first and the last id, deleted or not.
     pub(super) fn edges(&self) -> (StreamId, StreamId) {
         let first = self.entries.first().map(|entry| entry.id);
         let last = self.entries.last().map(|entry| entry.id);
@@ -134,15 +134,15 @@ impl Node {
             .is_some_and(|place| !self.entries[place].deleted)
     }
 
-    /// Deletes an entry that is there.
+    /// Deletes an existing entry.
     pub(super) fn delete(&mut self, id: StreamId) {
         if let Some(place) = self.place(id) {
             self.delete_at(place);
         }
     }
 
-    /// Deletes entries from the start on while `more`, which is told how many that were until
-    /// then. Returns how many.
+    /// Deletes entries from the start while `more`, which gets the number of deleted ones so far. Returns their
+    /// number.
     pub(super) fn delete_while(&mut self, more: impl Fn(StreamId, usize) -> bool) -> usize {
         let mut deleted = 0;
         for place in 0..self.entries.len() {
@@ -172,7 +172,7 @@ impl Node {
     }
 }
 
-/// Bytes that a string takes before it: its length.
+/// Number of bytes for the length before a string.
 const LENGTH: usize = 4;
 
 fn packed<'a>(strings: impl Iterator<Item = &'a Bytes> + Clone) -> Bytes {
@@ -200,7 +200,7 @@ fn signed(value: u64) -> i64 {
     value.cast_signed()
 }
 
-/// Bytes of an integer in a node of Redis (a listpack).
+/// Returns the size of an integer in a node of Redis (a listpack).
 fn int_size(value: i64) -> usize {
     let size = match value {
         0..=127 => 1,
@@ -213,7 +213,7 @@ fn int_size(value: i64) -> usize {
     with_its_length(size)
 }
 
-/// Bytes of a string there: one that looks like an integer is kept as one.
+/// Returns the size of a string there; one that looks like an integer is stored as one.
 fn text_size(text: &[u8]) -> usize {
     if let Some(value) = parse_integer(text) {
         return int_size(value);
@@ -226,7 +226,7 @@ fn text_size(text: &[u8]) -> usize {
     with_its_length(head + text.len())
 }
 
-/// With the length at its end, for walking backwards.
+/// Returns the size with the length at the end, for walking backwards.
 fn with_its_length(size: usize) -> usize {
     let length = match size {
         0..=127 => 1,

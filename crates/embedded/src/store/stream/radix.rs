@@ -1,12 +1,12 @@
-//! How many nodes the radix tree has in which Redis keeps keys, which XINFO STREAM tells.
+//! Number of nodes in the radix tree in which Redis stores keys, for XINFO STREAM.
 
-/// The number of nodes for these keys, which are sorted and all different.
+/// Returns the number of nodes for these keys, which are sorted and distinct.
 pub(super) fn nodes(keys: &[[u8; 16]]) -> usize {
     if keys.is_empty() { 1 } else { below(keys, 0) }
 }
 
-/// The nodes from a depth on: one for what all keys share, one where they part, and one at the
-/// end of each.
+/// Returns the number of nodes from a depth on: one for a common prefix, one where keys diverge, and one at the end
+/// of each.
 fn below(keys: &[[u8; 16]], depth: usize) -> usize {
     let [first, .., last] = keys else {
         return 1 + usize::from(depth < 16);

@@ -1,18 +1,18 @@
-//! A stream as the commands that make it.
+//! A stream as the commands that create it.
 
 use bytes::Bytes;
 
 use super::{Group, Pending, Stream, StreamId};
 
-/// Ids in one XCLAIM: no command is long.
+/// Greatest number of ids in one XCLAIM, which keeps commands short.
 const IDS: usize = 64;
 
 fn word(text: &'static str) -> Bytes {
     Bytes::from_static(text.as_bytes())
 }
 
-/// The commands that make a stream in an empty server. What is pending of entries that are gone
-/// is not among them, as in the files that Redis rewrites.
+/// Returns the commands that create a stream in an empty server. Pending entries that are gone are omitted, as in
+/// files that Redis rewrites.
 pub(in crate::store) fn commands<'a>(
     key: &'a Bytes,
     stream: &'a Stream,
@@ -28,7 +28,7 @@ pub(in crate::store) fn commands<'a>(
         .chain(groups.flat_map(|(name, group)| of_group(key, stream, name, group)))
 }
 
-/// A stream without entries comes from one that is cut off at once.
+/// Returns a command for a stream without entries: one entry that is trimmed at once.
 fn empty(key: &Bytes, stream: &Stream) -> Option<Vec<Bytes>> {
     let args = ["MAXLEN", "0", "0-1", "x", "y"].map(word);
     (stream.len() == 0).then(|| {
@@ -39,8 +39,7 @@ fn empty(key: &Bytes, stream: &Stream) -> Option<Vec<Bytes>> {
     })
 }
 
-/// What a stream remembers. The last id may be below the highest deleted one, which one command
-/// cannot say.
+/// Returns commands for the counters. The last id may be below the greatest deleted one, which needs two commands.
 fn marks(key: &Bytes, stream: &Stream) -> impl Iterator<Item = Vec<Bytes>> {
     let marks = stream.marks();
     let set = |id: StreamId| vec![word("XSETID"), key.clone(), id.text()];
@@ -93,7 +92,7 @@ fn of_group<'a>(
     std::iter::once(create).chain(consumers).chain(claims)
 }
 
-/// The command that makes entries pending, whatever they were.
+/// Returns the command that makes entries pending, whatever their state.
 pub(crate) fn claim_command<'a>(
     key: &'a Bytes,
     group: &'a Bytes,

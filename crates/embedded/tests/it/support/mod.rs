@@ -1,5 +1,5 @@
-//! What the tests of the log, the owner and the listener share: a client that speaks the bare
-//! protocol, the whole content of a server as text, and child processes.
+//! Shared helpers for tests of the log, the owner and the listener: a client of the raw protocol, the whole content
+//! of a server as text, and child processes.
 
 use std::{
     collections::BTreeMap,
@@ -27,10 +27,10 @@ use tokio::{
 /// The log in a data directory.
 pub(crate) const LOG: &str = "appendonly.aof";
 
-/// How long anything may take that takes milliseconds.
+/// Timeout of actions that take milliseconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Opens a directory that must be ours.
+/// Opens a directory that this process must own.
 pub(crate) async fn own(dir: &Path, options: Options) -> Owner {
     match open(dir, options).await.unwrap() {
         Opened::Owner(owner) => owner,
@@ -38,7 +38,7 @@ pub(crate) async fn own(dir: &Path, options: Options) -> Owner {
     }
 }
 
-/// Opens a directory that must be another's.
+/// Opens a directory that another process must own.
 pub(crate) async fn attach_to(dir: &Path, options: Options) -> Socket {
     match open(dir, options).await.unwrap() {
         Opened::Attach(socket) => socket,
@@ -46,7 +46,7 @@ pub(crate) async fn attach_to(dir: &Path, options: Options) -> Socket {
     }
 }
 
-/// Whoever runs commands: a session in this process, or a connection.
+/// Runs commands: a session in this process, or a connection.
 pub(crate) trait Runs {
     async fn run(&mut self, args: &[&[u8]]) -> Reply;
 
@@ -64,14 +64,14 @@ pub(crate) trait Runs {
 impl Runs for Session {
     async fn run(&mut self, args: &[&[u8]]) -> Reply {
         let args: Vec<_> = args.iter().map(|arg| Bytes::copy_from_slice(arg)).collect();
-        // As a client of RESP2 sees it.
+        // The reply as a client of RESP2 gets it.
         let mut bytes = Vec::new();
         encode_reply(&self.call(&args).await, Protocol::Resp2, &mut bytes);
         decode_reply(&bytes).unwrap().expect("a whole reply").0
     }
 }
 
-/// A connection that speaks the bare protocol.
+/// A connection for the raw protocol.
 pub(crate) struct Raw {
     pub(crate) stream: UnixStream,
     input: BytesMut,
@@ -93,7 +93,7 @@ impl Raw {
         Self::new(meshwork_embedded::attach(owner.dir()).await.unwrap())
     }
 
-    /// Sends a command. That the other side has gone is told by the reply that does not come.
+    /// Sends a command. A disconnect is reported by the missing reply.
     pub(crate) async fn send(&mut self, line: &str) {
         let args: Vec<_> = line.split_whitespace().collect();
         let mut bytes = Vec::new();
@@ -101,7 +101,7 @@ impl Raw {
         self.stream.write_all(&bytes).await.ok();
     }
 
-    /// The next reply, or `None` at the end of the stream.
+    /// Returns the next reply, or `None` at the end of the stream.
     pub(crate) async fn reply(&mut self) -> Option<Reply> {
         loop {
             if let Some((reply, len)) = decode_reply(&self.input).unwrap() {
@@ -129,7 +129,7 @@ impl Runs for Raw {
 /// Every key of every database with its value and deadline, as text.
 pub(crate) type Content = BTreeMap<(usize, String), String>;
 
-/// Reads all there is.
+/// Reads all data.
 pub(crate) async fn content(server: &mut impl Runs) -> Content {
     let mut content = Content::new();
     for db in 0..16 {
@@ -166,7 +166,7 @@ pub(crate) async fn content(server: &mut impl Runs) -> Content {
     content
 }
 
-/// All of a stream but when its consumers were last seen, and how it is kept.
+/// Reads a stream without the times of its consumers and without its encoding.
 async fn stream(server: &mut impl Runs, key: &[u8]) -> Reply {
     let all: [&[u8]; 6] = [b"XINFO", b"STREAM", key, b"FULL", b"COUNT", b"0"];
     without_moments(server.run(&all).await)
@@ -209,21 +209,21 @@ pub(crate) async fn content_of(owner: &Owner) -> Content {
     content(&mut owner.handle().session()).await
 }
 
-/// What a server makes of a directory, at each of two starts.
+/// Returns the data that a server loads from a directory, at each of two starts.
 async fn loaded_by(server: ServerOptions, dir: &Path) -> Option<[Content; 2]> {
     let mut server = server
         .append_only()
         .args(&["--dir", dir.to_str().unwrap()])
         .start()?;
     let first = content(&mut Raw::connect(&server.socket()).await).await;
-    // An orderly stop would take Redis a tenth of a second, times all the cuts below.
+    // An orderly shutdown would take Redis a tenth of a second, times all the cuts below.
     server.kill9();
     server.start_again();
     let second = content(&mut Raw::connect(&server.socket()).await).await;
     Some([first, second])
 }
 
-/// Both starts find the same.
+/// Checks that both starts load the same.
 pub(crate) async fn assert_same(server: ServerOptions, log: &[u8], expected: &Content) {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join(LOG), log).unwrap();
@@ -234,10 +234,10 @@ pub(crate) async fn assert_same(server: ServerOptions, log: &[u8], expected: &Co
     }
 }
 
-/// Waits until `INFO persistence` says so, and returns all of it.
+/// Waits until `INFO persistence` contains the text, and returns all of it.
 pub(crate) async fn info_says(owner: &Owner, wanted: &str) -> String {
     let mut session = owner.handle().session();
-    // It is answered also while the log takes no writes.
+    // Answered also while the log refuses writes.
     let ask: [&[u8]; 2] = [b"INFO", b"persistence"];
     let look = async {
         loop {
@@ -256,25 +256,24 @@ pub(crate) async fn info_says(owner: &Owner, wanted: &str) -> String {
         .unwrap_or_else(|_| panic!("never {wanted}"))
 }
 
-/// Has the log rewritten.
+/// Rewrites the log.
 pub(crate) async fn rewrite(owner: &Owner) {
     owner.handle().session().done("BGREWRITEAOF").await;
     let info = info_says(owner, "aof_rewrite_in_progress:0").await;
     assert!(info.contains("aof_last_bgrewrite_status:ok"), "{info}");
 }
 
-/// The variable that makes a test binary play the child's part.
+/// The variable that gives a test binary the role of a child.
 const ROLE: &str = "MESHWORK_TEST_ROLE";
 
-/// In a child: the part it has to play, and its directory.
+/// Returns the role of a child, and its directory.
 pub(crate) fn role() -> Option<(String, std::path::PathBuf)> {
     let role = std::env::var(ROLE).ok()?;
     let (part, dir) = role.split_once(' ').expect("part and directory");
     Some((part.to_owned(), dir.into()))
 }
 
-/// Another process that runs the test `players::child` of this binary with a part to play. Killed when
-/// dropped.
+/// Another process that runs the test `players::child` of this binary with a role. Killed when dropped.
 pub(crate) struct Player {
     child: Child,
     lines: mpsc::Receiver<String>,
@@ -298,8 +297,8 @@ impl Player {
         Self { child, lines }
     }
 
-    /// The next line that begins with `word`, without it. Lines of the test harness and other
-    /// words are skipped.
+    /// Waits for the next line that begins with `word`, and returns the rest. Skips lines of the test harness and
+    /// others.
     pub(crate) fn hears(&self, word: &str) -> String {
         loop {
             let line = self.lines.recv_timeout(PATIENCE);
@@ -310,8 +309,7 @@ impl Player {
         }
     }
 
-    /// All lines so far that begin with `word`, without it; with `to_end`, up to the end of the
-    /// process.
+    /// Returns the rests of all lines so far that begin with `word`; with `to_end`, up to the end of the process.
     pub(crate) fn heard(&self, word: &str, to_end: bool) -> Vec<String> {
         let lines: Vec<String> = if to_end {
             std::iter::from_fn(|| self.lines.recv_timeout(PATIENCE).ok()).collect()
@@ -326,7 +324,7 @@ impl Player {
         self.child.id().try_into().unwrap()
     }
 
-    /// Stops the process without ending it; returns when it stands still.
+    /// Suspends the process; returns when it is suspended.
     pub(crate) fn stop(&self) {
         let pid = Pid::from_raw(self.pid()).unwrap();
         kill_process(pid, Signal::STOP).unwrap();
@@ -337,7 +335,7 @@ impl Player {
         );
     }
 
-    /// `kill -9`; returns when the process has gone.
+    /// `kill -9`; returns when the process is gone.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
