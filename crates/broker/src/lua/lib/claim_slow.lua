@@ -52,7 +52,7 @@ local function claim_slow(id, k, g)
     redis.call('HDEL', key, 'mw_lock', 'mw_seen')
     unwatch(id)
   end
-  -- A key of uniqueness that is taken until the job has started.
+  -- A key (unique name) that is taken until the job has started.
   if is.mw_unique and string.find(is.mw_unique, '^started ') then unclaim(id, is) end
   respond_with(id, queue, attempt, record)
 end

@@ -1,7 +1,7 @@
 --- @include old_entries
 -- Removal of ids from their queues.
 
--- Removes an id from its queue. A longer queue would block the server; the claim drops the id later.
+-- Removes an id from its queue. In a long queue the search would block the server: the claim drops the id later.
 local LONGEST_WALK = 10000
 local function unqueue(queue, id)
   local length = redis.pcall('LLEN', queue)

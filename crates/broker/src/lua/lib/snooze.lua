@@ -2,7 +2,7 @@
 -- Snoozes of jobs.
 
 -- Puts a started job off without counting its attempt, at most `most` times and until `longest` ms after the first
--- time. Returns false and changes nothing beyond that.
+-- time. Returns false and changes nothing after that.
 local function snooze(id, key, has, from, pause, now, most, longest)
   local had = redis.call('HMGET', key, 'mw_snoozes', 'mw_snoozed')
   local times, first = (tonumber(had[1] or '') or 0) + 1, tonumber(had[2] or '') or now
