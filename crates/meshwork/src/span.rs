@@ -25,10 +25,9 @@ pub(crate) struct Subject<'a> {
 
 impl Subject<'_> {
     /// The span of a run, and the trace that what it calls belongs to. The span has the level of an error, so that
-    /// whatever is logged within it has these facts. An attempt that is not known yet is for [`attempt`].
+    /// whatever is logged within it has these facts. The attempt is for the worker to tell.
     pub(crate) fn run(
         &self,
-        attempt: Option<u32>,
         worker: &str,
         trace: Option<TraceContext>,
     ) -> (Span, Option<TraceContext>) {
@@ -44,9 +43,6 @@ impl Subject<'_> {
             worker,
             trace = trace.as_ref().map(TraceContext::trace_id),
         );
-        if let Some(attempt) = attempt {
-            span.record("attempt", attempt);
-        }
         #[cfg(feature = "opentelemetry")]
         let trace = remote::child(&span, trace);
         (span, trace)
@@ -78,7 +74,7 @@ pub(crate) fn of_run(claimed: &Claimed, worker: &str) -> (Span, Option<TraceCont
         priority: Some(job.priority.as_deref().unwrap_or(Priority::Normal.as_str())),
         task: None,
     };
-    let (span, trace) = subject.run(Some(job.attempt), worker, trace);
+    let (span, trace) = subject.run(worker, trace);
     if let Some(fault) = fault {
         span.in_scope(|| tracing::warn!(%fault, "a trace context that is not valid is left out"));
     }

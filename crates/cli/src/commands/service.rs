@@ -106,7 +106,7 @@ impl From<ServiceError> for CommandError {
 enum Event<'a> {
     Listening {
         service: &'a str,
-        queues: Vec<&'a str>,
+        queues: Vec<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         metrics: Option<&'a str>,
     },
@@ -223,7 +223,7 @@ impl ServiceCommand {
         metrics: Option<&str>,
         context: &mut Context,
     ) -> Result<(), CommandError> {
-        let queues: Vec<_> = service.queues().collect();
+        let queues = service.queues();
         if context.out.is_json() {
             context.out.json(&Event::Listening {
                 service: &self.name,

@@ -48,6 +48,14 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// A script, whose file says by its ending what runs it.
+    pub(super) fn script(name: &str, path: &Path) -> Result<Self, HandlerError> {
+        let (script_type, text) = read_script(name, path)?;
+        let runner = runner::builtin(script_type).ok_or_else(|| unknown(name, path))?;
+        let script = Some(text.into_bytes());
+        Ok(Self { runner, script })
+    }
+
     /// The job as its runtime takes it: a function finds the payload where scripts have their text, a script finds
     /// it where scripts find their input.
     pub(super) fn job(&self, id: &str, payload: &str) -> Job {
@@ -107,10 +115,7 @@ impl Handlers {
     }
 
     pub(super) fn add_script(&mut self, name: &str, path: &Path) -> Result<(), HandlerError> {
-        let (script_type, text) = read_script(name, path)?;
-        let runner = runner::builtin(script_type).ok_or_else(|| unknown(name, path))?;
-        let script = Some(text.into_bytes());
-        self.0.insert(name.to_owned(), Entry { runner, script });
+        self.0.insert(name.to_owned(), Entry::script(name, path)?);
         Ok(())
     }
 

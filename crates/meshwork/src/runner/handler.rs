@@ -25,7 +25,7 @@ use crate::Batch;
 
 /// How long a handler may go on after [`Context::stop`] when its job is this worker's no more: enough to drop
 /// what it holds. The job may run elsewhere already, but code in this process can only be asked.
-const LOST_GRACE: Duration = Duration::from_secs(1);
+pub(crate) const LOST_GRACE: Duration = Duration::from_secs(1);
 
 /// What a handler may know about the run that it is called for.
 #[derive(Debug, Clone)]

@@ -29,6 +29,7 @@ use tokio::time::Instant;
 
 use crate::Batch;
 pub use check::{Place, ScriptError, check};
+pub(crate) use handler::LOST_GRACE;
 pub use handler::{Call, Context, Handler, handler};
 pub use inputs::{InputError, Inputs};
 use log::LogSink;

@@ -1,5 +1,5 @@
-//! Completer: reports failed runs, each by itself, until the server has answered. Results go with the next exchange, see
-//! [`super::fetcher`].
+//! Completer: reports runs that go alone, until the server has answered: those that failed, and where a protocol stores
+//! results one by one, all. Other results go with the next exchange, see [`super::fetcher`].
 
 use std::time::Duration;
 
@@ -8,9 +8,11 @@ use meshwork_model::outcome::Report;
 use tokio::time::Instant;
 
 use super::engine::Engine;
+use super::exchange::Completed;
 use super::protocol::{Failed, FailedRun, Protocol};
-use super::task::{LeasedJob, REPEAT_FOR};
+use super::task::{Completion, LeasedJob, REPEAT_FOR};
 use crate::failure::Reason;
+use crate::span;
 
 /// Reports a failed run, until the broker has answered, the job is lost, or [`REPEAT_FOR`] is over.
 pub(super) async fn fail<P: Protocol>(
@@ -32,12 +34,14 @@ pub(super) async fn fail<P: Protocol>(
     loop {
         match engine.protocol.fail(&task.job, &failed).await {
             Ok(Failed::Stale) => stale(&P::id(&task.job)),
-            Ok(Failed::Retried(_)) => {
+            Ok(Failed::Retried(attempt)) => {
                 engine.protocol.outages().succeeded("fail");
+                counted::<P>(&task.job, attempt);
                 reason.log(true);
             }
-            Ok(Failed::Dead) => {
+            Ok(Failed::Dead(attempt)) => {
                 engine.protocol.outages().succeeded("fail");
+                counted::<P>(&task.job, attempt);
                 reason.log(false);
             }
             Err(error) if error.is_temporary() && Instant::now() < until => {
@@ -57,8 +61,52 @@ pub(super) async fn fail<P: Protocol>(
     }
 }
 
+/// Tells the span of a run its number, if that was not known before.
+fn counted<P: Protocol>(job: &P::Job, attempt: u32) {
+    if P::attempt(job).is_none() {
+        span::attempt(attempt);
+    }
+}
+
+/// Stores one result, until the broker has answered, the job is lost, or [`REPEAT_FOR`] is over.
+pub(super) async fn complete<P: Protocol>(engine: &Engine<P>, result: &Completion<P::Job>) {
+    engine.in_flight.ended(result.task.seq);
+    let mut backoff = Backoff::new();
+    loop {
+        let results = std::slice::from_ref(result);
+        let exchanged = engine.protocol.exchange(&engine.config, results, None);
+        match exchanged.await.completed {
+            Ok(completed) => {
+                engine.protocol.outages().succeeded("report");
+                engine.meter.heard();
+                let id = P::id(&result.task.job);
+                completed.iter().for_each(|one| log(*one, &id));
+                return;
+            }
+            Err(error) => {
+                engine.failed(("report", "report"), &error);
+                if !result.repeats(&error, &P::id(&result.task.job)) {
+                    return;
+                }
+            }
+        }
+        tokio::select! {
+            () = backoff.wait() => {}
+            () = result.task.cancel.lost() => return,
+        }
+    }
+}
+
+/// Logs the outcome of a report.
+pub(super) fn log(completed: Completed, job: &str) {
+    match completed {
+        Completed::Stored => tracing::debug!(job, ok = true, "job completed"),
+        Completed::Stale => stale(job),
+    }
+}
+
 /// A report came after the job belonged to another worker.
-pub(super) fn stale(job: &str) {
+fn stale(job: &str) {
     tracing::warn!(
         job,
         "result dropped: the job does not belong to this worker any more"

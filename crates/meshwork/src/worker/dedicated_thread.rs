@@ -16,13 +16,8 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// Starts it: it does this until it ends.
-    pub(crate) fn start(what: impl Future<Output = ()> + Send + 'static) -> std::io::Result<Self> {
-        Self::start_with_last(what, async {})
-    }
-
-    /// The same, and the last thing that it does, however it ends.
-    pub(crate) fn start_with_last(
+    /// Starts it: it does this until it ends, and then the last thing, however it ends.
+    pub(crate) fn start(
         what: impl Future<Output = ()> + Send + 'static,
         last: impl Future<Output = ()> + Send + 'static,
     ) -> std::io::Result<Self> {

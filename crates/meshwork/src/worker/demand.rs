@@ -61,10 +61,15 @@ impl Demand {
     pub(crate) async fn notify_arrival(&self, list: &str) {
         let mut claims = self.claims.subscribe();
         claims.mark_unchanged();
+        self.note_arrival(list);
+        let _ = tokio::time::timeout(CLAIM_SOON, claims.changed()).await;
+    }
+
+    /// Wakes the fetcher: there may be more in `list`.
+    pub(crate) fn note_arrival(&self, list: &str) {
         self.arrived.send_modify(|arrived| {
             arrived.insert(list.to_owned());
         });
-        let _ = tokio::time::timeout(CLAIM_SOON, claims.changed()).await;
     }
 
     /// From which lists ids have come since it was asked last, as soon as there is one.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +12,7 @@ use super::health::HealthSource;
 use super::in_flight::InFlight;
 use super::logfile::LogFolders;
 use super::meter::Meter;
-use super::protocol::Protocol;
+use super::protocol::{Protocol, Queues};
 
 /// A registration that the server knows of.
 #[derive(Debug)]
@@ -21,12 +21,17 @@ pub(super) struct Registered<Q> {
     pub(super) until: Instant,
     /// The queues for which it is registered.
     pub(super) queues: Arc<Q>,
+    /// Those of them that the server refused.
+    pub(super) refused: Arc<[String]>,
 }
 
 impl<Q> Clone for Registered<Q> {
     fn clone(&self) -> Self {
-        let (until, queues) = (self.until, Arc::clone(&self.queues));
-        Self { until, queues }
+        Self {
+            until: self.until,
+            queues: Arc::clone(&self.queues),
+            refused: Arc::clone(&self.refused),
+        }
     }
 }
 
@@ -38,6 +43,8 @@ pub(crate) struct Engine<P: Protocol> {
     pub(super) in_flight: InFlight<P::Job>,
     pub(super) demand: Demand,
     pub(super) meter: Meter,
+    /// The slots that runs hold, where jobs come without a claim ([`Protocol::TAKES`]).
+    pub(super) slots: Semaphore,
     pub(super) registered: watch::Sender<Option<Registered<P::Queues>>>,
     /// Whether the worker is, or is to be, registered for its queues. Locked while a renewal is on its way: one that lands
     /// after the worker left would register it again.
@@ -50,6 +57,7 @@ impl<P: Protocol> Engine<P> {
     pub(crate) fn new(protocol: P, config: Config, log_folders: LogFolders) -> Self {
         Self {
             meter: Meter::new(config.concurrency),
+            slots: Semaphore::new(config.concurrency),
             protocol,
             config,
             log_folders: Arc::new(log_folders),
@@ -59,6 +67,23 @@ impl<P: Protocol> Engine<P> {
             listening: tokio::sync::Mutex::new(true),
             stop: CancellationToken::new(),
         }
+    }
+
+    /// The registration, if it lasts for longer than a wait.
+    pub(super) fn registration(&self) -> Option<Registered<P::Queues>> {
+        let registered = self.registered.borrow();
+        let known = registered.as_ref()?;
+        (known.until > Instant::now() + self.config.wait()).then(|| known.clone())
+    }
+
+    /// Whether a wait for a queue may be sent: a slot is free, the queues were found empty, nothing blocks this one, and the
+    /// server knows for longer than the wait lasts that this worker is alive and takes from it.
+    pub(super) fn may_wait(&self, queue: &str) -> bool {
+        let takes = |known: Registered<P::Queues>| {
+            known.queues.names().iter().any(|name| name == queue)
+                && !known.refused.iter().any(|name| name == queue)
+        };
+        self.demand.is_demanded(queue) && self.registration().is_some_and(takes)
     }
 
     /// A call over a connection has failed.
@@ -82,7 +107,9 @@ impl<P: Protocol> HealthSource for Engine<P> {
     }
 
     fn alive_until(&self) -> Option<Instant> {
-        self.registered.borrow().as_ref().map(|known| known.until)
+        let registered = self.registered.borrow();
+        let known = registered.as_ref().filter(|it| it.refused.is_empty());
+        known.map(|known| known.until)
     }
 
     fn meter(&self) -> &Meter {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use meshwork_broker::Backoff;
 use meshwork_model::job::Job;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use meshwork_model::trace::TraceContext;
@@ -14,7 +15,7 @@ use super::engine::Engine;
 use super::log_forwarder::{self, LogForwarder};
 use super::logfile::{self, LogFile, LogFolders, LogPathError};
 use super::protocol::{Prepared, Protocol, Step};
-use super::task::LeasedJob;
+use super::task::{LeasedJob, REPEAT_FOR};
 use crate::runner::{Announced, Run, Runner, StopReason, StopSignal};
 use crate::span;
 
@@ -34,9 +35,8 @@ pub(super) async fn execute<P: Protocol>(
     (trace, reserved): RunContext,
 ) -> Option<(Report, Duration)> {
     let (protocol, job) = (&engine.protocol, &task.job);
-    let step = protocol.prepare(&engine.config, job, trace.as_ref()).await;
-    let (report, took) = match step {
-        Step::Settled => return None,
+    let (report, took) = match prepare(engine, task, trace.as_ref()).await {
+        Step::Settled | Step::Again(_) => return None,
         Step::End(report) => (Some(report), Duration::ZERO),
         Step::Run(prepared) => {
             let began = Instant::now();
@@ -49,6 +49,39 @@ pub(super) async fn execute<P: Protocol>(
     }
     span::ended(report.as_ref());
     report.map(|report| (report, took))
+}
+
+/// The next step with a job. One whose preparation panics has failed for good: it would do the same to the next worker.
+async fn prepare<P: Protocol>(
+    engine: &Engine<P>,
+    task: &LeasedJob<P::Job>,
+    trace: Option<&TraceContext>,
+) -> Step {
+    let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
+    loop {
+        let step = engine.protocol.prepare(&engine.config, &task.job, trace);
+        match AssertUnwindSafe(step).catch_unwind().await {
+            Ok(Step::Again(error)) if error.is_temporary() && Instant::now() < until => {
+                engine.failed(("prepare", "prepare"), &error);
+                tokio::select! {
+                    () = backoff.wait() => {}
+                    () = task.cancel.lost() => return Step::Settled,
+                }
+            }
+            Ok(Step::Again(error)) => {
+                tracing::error!(job = %P::id(&task.job), %error, "job not begun; its lease will expire");
+                return Step::Settled;
+            }
+            Ok(step) => return step,
+            Err(_) => return Step::End(unprepared()),
+        }
+    }
+}
+
+/// The report of a job that made the worker panic before it ran.
+pub(super) fn unprepared() -> Report {
+    let message = "the worker panicked when it read the job; see its log";
+    Report::failed(Failure::new(FailureKind::Permanent, message))
 }
 
 /// None if nobody wants its report any more.

@@ -10,18 +10,17 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use meshwork_broker::{Backoff, Error};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-use super::completer::stale;
+use super::completer::log;
 use super::demand::BlockedQueues;
-use super::engine::Engine;
+use super::engine::{Engine, Registered};
 use super::exchange::{Completed, Exchange, ExchangeEvent, Exchanged, FetchRequest, Fetched};
 use super::protocol::Protocol;
 use super::release::release_all;
-use super::spawner::Spawner;
+use super::spawner::{Spawner, Starter};
 use super::task::{Completion, RunEvent};
 
 /// Between two claims while nothing arrives: what no connection told of is found then, and what came to a queue that no
@@ -46,14 +45,14 @@ pub(super) struct ShutdownTokens {
 /// Claims, starts and reports jobs, until the engine stops and all that is in flight is reported.
 pub(super) async fn fetch<P: Protocol>(
     engine: Arc<Engine<P>>,
-    running: TaskTracker,
+    starter: Arc<Starter<P>>,
+    events: mpsc::UnboundedReceiver<RunEvent<P::Job>>,
     tokens: ShutdownTokens,
 ) {
-    let (sender, events) = mpsc::unbounded_channel();
-    let spawner = Spawner::new(Arc::clone(&engine), running, sender);
     let fetcher = Fetcher {
+        registered: engine.registered.subscribe(),
         engine,
-        spawner,
+        spawner: Spawner::new(starter),
         blocked: BlockedQueues::default(),
         in_hand: 0,
         reserved: 0,
@@ -76,6 +75,7 @@ pub(super) async fn fetch<P: Protocol>(
 
 struct Fetcher<P: Protocol> {
     engine: Arc<Engine<P>>,
+    registered: watch::Receiver<Option<Registered<P::Queues>>>,
     spawner: Spawner<P>,
     blocked: BlockedQueues,
     /// Jobs that run, and results that no call under way carries.
@@ -141,6 +141,8 @@ impl<P: Protocol> Fetcher<P> {
                 Some(event) = events.recv() => self.ended(event),
                 arrived = engine.demand.arrivals() => self.arrivals.extend(arrived),
                 () = &mut wake, if at.is_some() => {}
+                // The sender is in the engine.
+                _ = self.registered.changed(), if P::TAKES && !self.stopping => {}
                 () = engine.stop.cancelled(), if !self.stopping => self.stopping = true,
                 () = tokens.released.cancelled(), if self.resting && self.stopping => self.give_up(),
             }
@@ -154,6 +156,7 @@ impl<P: Protocol> Fetcher<P> {
 
     fn ended(&mut self, event: RunEvent<P::Job>) {
         match event {
+            RunEvent::TakenIn => self.in_hand += 1,
             RunEvent::Completed(ran) => {
                 self.engine.in_flight.ended(ran.task.seq);
                 self.ready.push_back(ran);
@@ -221,17 +224,25 @@ impl<P: Protocol> Fetcher<P> {
             return None;
         }
         let arrivals = std::mem::take(&mut self.arrivals);
+        let mut skipped = Vec::new();
+        let mut until = now + self.engine.config.lease;
+        // An id that arrived may be of a queue that is blocked: then it goes back.
+        if arrivals.is_empty() || P::TAKES {
+            skipped = self.blocked.skipped(now);
+        }
+        if P::TAKES
+            && let Some(known) = &*self.registered.borrow_and_update()
+        {
+            // Others take the jobs of a worker whose registration has ended.
+            until = known.until;
+            skipped.extend(known.refused.iter().cloned());
+        }
         Some(FetchRequest {
-            until: now + self.engine.config.lease,
+            until,
             want,
             // Two that are under way take the queues in their usual order.
             round: (self.claims == 0).then_some(self.rounds),
-            // An id that arrived may be of a queue that is blocked: then it goes back.
-            skipped: if arrivals.is_empty() {
-                self.blocked.skipped(now)
-            } else {
-                Vec::new()
-            },
+            skipped,
             arrivals,
             sweep: self.swept.is_none_or(|swept| swept + SAFETY <= now),
         })
@@ -241,7 +252,8 @@ impl<P: Protocol> Fetcher<P> {
     fn want(&self, results: usize) -> usize {
         let busy = (self.in_hand - results) + self.reserved;
         let free = self.engine.config.concurrency.saturating_sub(busy);
-        if self.stopping || self.releases > 0 || self.spawner.is_closed() {
+        let is_known = !P::TAKES || self.engine.registration().is_some();
+        if self.stopping || self.releases > 0 || self.spawner.is_closed() || !is_known {
             0
         } else if !self.spawner.one_by_one {
             free
@@ -261,8 +273,9 @@ impl<P: Protocol> Fetcher<P> {
         {
             return None;
         }
-        let safety = self.looked + SAFETY;
-        Some(self.blocked.next().map_or(safety, |next| next.min(safety)))
+        // Waits that take jobs leave none behind in a prefetch list.
+        let safety = (!P::TAKES).then(|| self.looked + SAFETY);
+        safety.into_iter().chain(self.blocked.next()).min()
     }
 
     fn is_hungry(&self) -> bool {
@@ -342,11 +355,7 @@ impl<P: Protocol> Fetcher<P> {
             self.engine.meter.heard();
         }
         for (ran, completed) in results.into_iter().zip(completed) {
-            let id = P::id(&ran.task.job);
-            match completed {
-                Completed::Stored => tracing::debug!(job = %id, ok = true, "job completed"),
-                Completed::Stale => stale(&id),
-            }
+            log(*completed, &P::id(&ran.task.job));
             self.engine.in_flight.remove(ran.task.seq);
         }
     }

@@ -1,10 +1,11 @@
 //! A running worker, and its shutdown.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use meshwork_model::name::JobId;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -17,7 +18,10 @@ use super::heartbeat;
 use super::prefetch::Prefetchers;
 use super::protocol::{Protocol, Queues};
 use super::release::{ENDED, ended_or_cut_off, release_all};
-use crate::Error;
+use super::spawner::Starter;
+
+/// How long a stopping worker waits for the answer to a claim.
+const QUIET: Duration = Duration::from_secs(5);
 
 /// A running worker, whatever its protocol. Dropped without [`WorkerHandle::stop`], it takes no more jobs, and what it runs
 /// comes back when the leases expire.
@@ -33,7 +37,7 @@ trait Running: Send + Sync {
     fn running(&self) -> usize;
     fn registered(&self) -> BoxFuture<'_, ()>;
     fn cancel(&self, id: &str) -> bool;
-    fn shutdown(self: Box<Self>) -> BoxFuture<'static, usize>;
+    fn shutdown(self: Box<Self>, cut_off: Duration) -> BoxFuture<'static, usize>;
 }
 
 /// The parts of a running worker.
@@ -52,17 +56,20 @@ struct Parts<P: Protocol> {
 ///
 /// # Errors
 /// If the system has no thread left.
-pub(crate) fn start<P: Protocol>(engine: Engine<P>) -> Result<WorkerHandle, Error> {
+pub(crate) fn start<P: Protocol>(engine: Engine<P>) -> std::io::Result<WorkerHandle> {
     let engine = Arc::new(engine);
-    let heartbeat = heartbeat::start(&engine)?;
     let (running, released) = (TaskTracker::new(), CancellationToken::new());
+    let (sender, events) = mpsc::unbounded_channel();
+    let starter = Starter::new(Arc::clone(&engine), running.clone(), sender);
+    let starter = Arc::new(starter);
+    let heartbeat = heartbeat::start(&engine, Arc::clone(&starter) as _)?;
     let (tell, quiet) = oneshot::channel();
-    let prefetchers = Prefetchers::start(&engine);
+    let prefetchers = Prefetchers::start(&engine, &starter);
     let tokens = ShutdownTokens {
         released: released.clone(),
         quiet: tell,
     };
-    let fetch = fetcher::fetch(Arc::clone(&engine), running.clone(), tokens);
+    let fetch = fetcher::fetch(Arc::clone(&engine), starter, events, tokens);
     let fetcher = tokio::spawn(fetch);
     let monitor = Monitor::new(
         Arc::clone(&engine) as _,
@@ -123,7 +130,13 @@ impl WorkerHandle {
     /// Shuts it down: it takes no more jobs, waits for those that run as long as its shutdown timeout allows, ends the rest,
     /// and releases them when they have ended or were cut off. Returns the number of jobs released.
     pub async fn stop(self) -> usize {
-        self.parts.shutdown().await
+        self.stop_by(ENDED).await
+    }
+
+    /// The same with another cut-off.
+    #[doc(hidden)]
+    pub async fn stop_by(self, cut_off: Duration) -> usize {
+        self.parts.shutdown(cut_off).await
     }
 }
 
@@ -160,12 +173,12 @@ impl<P: Protocol> Running for Parts<P> {
         self.engine.in_flight.cancel(|job| P::id(job) == id)
     }
 
-    fn shutdown(self: Box<Self>) -> BoxFuture<'static, usize> {
-        Box::pin(shutdown(*self))
+    fn shutdown(self: Box<Self>, cut_off: Duration) -> BoxFuture<'static, usize> {
+        Box::pin(shutdown(*self, cut_off))
     }
 }
 
-async fn shutdown<P: Protocol>(parts: Parts<P>) -> usize {
+async fn shutdown<P: Protocol>(parts: Parts<P>, cut_off: Duration) -> usize {
     let Parts {
         engine,
         fetcher,
@@ -179,8 +192,9 @@ async fn shutdown<P: Protocol>(parts: Parts<P>) -> usize {
     let (protocol, config) = (&engine.protocol, &engine.config);
     drop(stop);
     // An error means that the fetcher is gone, so nothing comes either; its end is reported below.
-    let (deregisters, _) = tokio::join!(prefetchers.ended(), quiet);
-    if deregisters {
+    let quiet = tokio::time::timeout(QUIET, quiet);
+    let (deregisters, quiet) = tokio::join!(prefetchers.ended(), quiet);
+    if deregisters && quiet.is_ok() {
         deregister(&engine).await;
     }
     running.close();
@@ -188,14 +202,17 @@ async fn shutdown<P: Protocol>(parts: Parts<P>) -> usize {
     let left = engine.in_flight.release_all();
     released.cancel();
     // Until the last run has ended, or is cut off, the heartbeat renews: none begins elsewhere before.
-    let ended = ended_or_cut_off(running.wait(), ENDED).await;
+    let ended = ended_or_cut_off(running.wait(), cut_off).await;
     let release = |job: Arc<P::Job>| async move { protocol.release(&job).await };
     let jobs_released = release_all(left, config.lease, release).await;
     if !ended {
         // It would wait for the run, whose result nobody asks for any more.
         fetcher.abort();
     }
-    if let Err(error) = fetcher.await
+    if quiet.is_err() {
+        // It ends when the claim is answered, and releases what that brings.
+        tracing::warn!("a claim is not answered; what it brings is released when it is");
+    } else if let Err(error) = fetcher.await
         && !error.is_cancelled()
     {
         tracing::error!(%error, "fetcher panicked");

@@ -8,25 +8,28 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::dedicated_thread::{Never, Thread, in_turn, within};
 use super::engine::{Engine, Registered};
-use super::protocol::{Protocol, Renewed};
+use super::protocol::{Intake, Protocol, Renewed};
 
 /// Starts the thread.
-pub(super) fn start<P: Protocol>(engine: &Arc<Engine<P>>) -> std::io::Result<Thread> {
+pub(super) fn start<P: Protocol>(
+    engine: &Arc<Engine<P>>,
+    intake: Arc<dyn Intake<P::Job>>,
+) -> std::io::Result<Thread> {
     let (beats, departs) = (Arc::clone(engine), Arc::clone(engine));
-    let beat = async move { beat(&beats).await };
+    let beat = async move { beat(&beats, &*intake).await };
     let depart = async move { departs.protocol.depart().await };
-    Thread::start_with_last(beat, depart)
+    Thread::start(beat, depart)
 }
 
 /// Renews for ever, over a connection that is made again whenever it breaks.
-async fn beat<P: Protocol>(engine: &Engine<P>) {
+async fn beat<P: Protocol>(engine: &Engine<P>, intake: &dyn Intake<P::Job>) {
     let mut backoff = Backoff::new();
     let protocol = &engine.protocol;
     loop {
         match protocol.connect().await {
             Ok(conn) => {
                 let error = tokio::select! {
-                    failed = beat_over(&conn, engine, &mut backoff) => match failed {
+                    failed = beat_over(&conn, engine, intake, &mut backoff) => match failed {
                         Ok(never) => match never {},
                         Err(error) => error,
                     },
@@ -46,6 +49,7 @@ async fn beat<P: Protocol>(engine: &Engine<P>) {
 async fn beat_over<P: Protocol>(
     conn: &P::Conn,
     engine: &Engine<P>,
+    intake: &dyn Intake<P::Job>,
     backoff: &mut Backoff,
 ) -> Result<Never, Error> {
     let (protocol, every) = (&engine.protocol, engine.config.heartbeat_interval());
@@ -64,7 +68,8 @@ async fn beat_over<P: Protocol>(
             let load = in_turn(outages, "load", every, protocol.load(conn)).await?;
             loaded = load.is_some();
         }
-        in_turn(outages, "reclaim", every, protocol.reclaim(conn)).await?;
+        let reclaim = protocol.reclaim(conn, engine.config.lease, intake);
+        in_turn(outages, "reclaim", every, reclaim).await?;
     }
 }
 
@@ -79,14 +84,22 @@ async fn renew<P: Protocol>(conn: &P::Conn, engine: &Engine<P>) -> Result<(), Er
     let renewal = protocol.renew(conn, config.lease, &snapshot.jobs, names);
     let renewed = within("renew", config.heartbeat_interval(), renewal).await?;
     drop(listening);
-    let Renewed { gone, cancel } = renewed;
+    let Renewed {
+        gone,
+        cancel,
+        refused,
+    } = renewed;
     let id = |job: &P::Job| P::id(job).into_owned();
     engine
         .meter
         .lost(engine.in_flight.lose(&snapshot, &gone, id));
     engine.in_flight.cancel_all(&snapshot, &cancel);
     let until = began + config.lease;
-    let registered = Registered { until, queues };
+    let registered = Registered {
+        until,
+        queues,
+        refused: refused.into(),
+    };
     engine.registered.send_replace(Some(registered));
     Ok(())
 }

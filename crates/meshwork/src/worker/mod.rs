@@ -26,16 +26,15 @@ pub(crate) mod protocol;
 pub(crate) mod release;
 mod spawner;
 pub(crate) mod task;
+pub(crate) mod waits;
 
 pub(crate) use config::Config;
 pub use config::{InvalidSetting, MAX_CONCURRENCY, TIMEOUT};
 pub(crate) use engine::Engine;
 pub use handle::WorkerHandle;
 pub(crate) use handle::start;
-pub(crate) use health::HealthSource;
 pub use health::{Monitor, Unfit};
 pub(crate) use identity::Identity;
 pub use logfile::LogDirError;
 pub(crate) use logfile::LogFolders;
-pub(crate) use meter::Meter;
 pub(crate) use protocol::Protocol;

@@ -1,23 +1,29 @@
 //! Prefetch: while a worker has free slots and its queues are empty, one connection per queue waits for an id. It wakes exactly
-//! one worker, whichever client pushed the id, and the id is in a list at every moment.
+//! one worker, whichever client pushed the id, and the id is in a list at every moment. Where a protocol's wait takes the job
+//! itself, the job is started here.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use meshwork_broker::{Backoff, BlockingConn};
+use meshwork_broker::{Backoff, BlockingConn, Error};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Engine, Registered};
-use super::protocol::{Protocol, Queues};
+use super::engine::Engine;
+use super::protocol::{Protocol, Queues, Waited};
+use super::spawner::Starter;
+use super::waits::Waits;
 
 /// How long a stopping worker waits for its waiting connections.
 const END_WAIT: Duration = Duration::from_secs(2);
-/// How long one of them may take before the server is asked once more.
-const END_WAIT_AGAIN: Duration = Duration::from_millis(20);
+/// For how long at most nothing is sent that would hold up a result which comes at once. A handler may hold its thread for
+/// longer in its first step, and other slots are free.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// The prefetchers of one worker.
 pub(super) struct Prefetchers {
@@ -26,9 +32,10 @@ pub(super) struct Prefetchers {
 
 impl Prefetchers {
     /// Starts one per queue, and follows the queues that the worker takes from. All end when the engine stops.
-    pub(super) fn start<P: Protocol>(engine: &Arc<Engine<P>>) -> Self {
+    pub(super) fn start<P: Protocol>(engine: &Arc<Engine<P>>, starter: &Arc<Starter<P>>) -> Self {
         let supervisor = Supervisor {
             engine: Arc::clone(engine),
+            starter: Arc::clone(starter),
             prefetchers: HashMap::new(),
         };
         Self {
@@ -61,6 +68,7 @@ impl Prefetcher {
 
 struct Supervisor<P: Protocol> {
     engine: Arc<Engine<P>>,
+    starter: Arc<Starter<P>>,
     /// By queue.
     prefetchers: HashMap<String, Prefetcher>,
 }
@@ -96,7 +104,8 @@ impl<P: Protocol> Supervisor<P> {
 
     fn start(&self, queue: String) -> Prefetcher {
         let stop = self.engine.stop.child_token();
-        let task = prefetch(Arc::clone(&self.engine), queue, stop.clone());
+        let (engine, starter) = (Arc::clone(&self.engine), Arc::clone(&self.starter));
+        let task = prefetch(engine, starter, queue, stop.clone());
         Prefetcher {
             task: tokio::spawn(task),
             stop,
@@ -118,96 +127,200 @@ impl<P: Protocol> Supervisor<P> {
     }
 }
 
-async fn prefetch<P: Protocol>(engine: Arc<Engine<P>>, queue: String, stop: CancellationToken) {
-    let (protocol, demand) = (&engine.protocol, &engine.demand);
+/// The waits for one queue.
+struct Prefetch<P: Protocol> {
+    engine: Arc<Engine<P>>,
+    starter: Arc<Starter<P>>,
+    queue: String,
+    waits: Option<Waits<Came<P::Job>>>,
+    /// The run of a job that came alone, until it is over or takes longer than a step: nothing is sent that would hold up its
+    /// result.
+    begun: Option<Arc<Notify>>,
+    /// When that ends at the latest. Set anew when it is over and not for each job, since a timer costs as much as a call
+    /// saves: one that comes early does no harm.
+    patience: Pin<Box<Sleep>>,
+}
+
+/// The outcome of a wait, and until when a job that it brings is this worker's for certain.
+type Came<J> = (Waited<J>, Instant);
+
+async fn prefetch<P: Protocol>(
+    engine: Arc<Engine<P>>,
+    starter: Arc<Starter<P>>,
+    queue: String,
+    stop: CancellationToken,
+) {
     let mut backoff = Backoff::new();
-    let mut blocking: Option<BlockingConn> = None;
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = ready(&engine, &queue) => {}
-        }
-        let conn = match &blocking {
-            Some(conn) => conn,
-            None => match protocol.blocking_conn().await {
-                Ok(made) => blocking.insert(made),
-                Err(error) => {
-                    engine.failed(("connect", "wait"), &error);
-                    tokio::select! {
-                        () = stop.cancelled() => return,
-                        () = backoff.wait() => continue,
-                    }
-                }
-            },
-        };
-        match wait(&engine, conn, &queue, &stop).await {
-            Ok(came) => {
-                backoff = Backoff::new();
-                protocol.outages().succeeded("wait");
-                if came {
-                    demand.notify_arrival(&queue).await;
-                }
-            }
-            Err(error) => {
-                engine.failed(("wait", "wait"), &error);
-                blocking = None;
+    let mut prefetch = Prefetch {
+        engine,
+        starter,
+        queue,
+        waits: None,
+        begun: None,
+        patience: Box::pin(sleep(PATIENCE)),
+    };
+    while !stop.is_cancelled() {
+        match prefetch.once(&stop).await {
+            Ok(true) => backoff = Backoff::new(),
+            Ok(false) => {}
+            Err((operation, error)) => {
+                prefetch.engine.failed((operation, "wait"), &error);
+                (prefetch.waits, prefetch.begun) = (None, None);
                 // An id may have come that the server could not tell of.
                 let again = async {
-                    demand.notify_arrival(&queue).await;
+                    if operation == "wait" {
+                        prefetch.engine.demand.notify_arrival(&prefetch.queue).await;
+                    }
                     backoff.wait().await;
                 };
                 tokio::select! {
-                    () = stop.cancelled() => return,
+                    () = stop.cancelled() => {}
                     () = again => {}
                 }
             }
         }
     }
+    prefetch.end().await;
 }
 
-/// Returns when a slot is free, the queues were found empty, nothing blocks this one, and the server knows for longer than a
-/// wait lasts that this worker is alive and takes from it.
+impl<P: Protocol> Prefetch<P> {
+    fn under_way(&self) -> usize {
+        self.waits.as_ref().map_or(0, Waits::len)
+    }
+
+    /// Sends waits once a slot is free, and sees what comes first. Whether a wait went well.
+    async fn once(&mut self, stop: &CancellationToken) -> Result<bool, (&'static str, Error)> {
+        if self.begun.is_none() {
+            if self.under_way() == 0 {
+                tokio::select! {
+                    () = stop.cancelled() => return Ok(false),
+                    () = ready(&self.engine, &self.queue) => {}
+                }
+            }
+            self.send().await.map_err(|error| ("connect", error))?;
+            if self.under_way() == 0 {
+                // What made it ready is over already.
+                return Ok(false);
+            }
+        }
+        let came = self.came(stop).await.map_err(|error| ("wait", error))?;
+        let Some(came) = came else { return Ok(false) };
+        self.engine.protocol.outages().succeeded("wait");
+        if let Some(arrived) = self.arrived(came) {
+            arrived.await;
+        }
+        Ok(true)
+    }
+
+    /// Sends as many waits as slots are free, of which none has one: another queue may have something to run in it.
+    async fn send(&mut self) -> Result<(), Error> {
+        let engine = &self.engine;
+        let waits = match &mut self.waits {
+            Some(waits) => waits,
+            none => none.insert(Waits::over(engine.protocol.blocking_conn().await?)),
+        };
+        let most = engine.slots.available_permits().clamp(1, P::WAITS);
+        let wait = engine.config.wait() / P::WAITS as u32;
+        while waits.len() < most && engine.may_wait(&self.queue) {
+            let Some(until) = engine.registration().map(|known| known.until) else {
+                break;
+            };
+            let before = wait * waits.len() as u32;
+            let (engine, queue) = (Arc::clone(engine), self.queue.clone());
+            waits.push(|conn| async move {
+                let came = engine.protocol.wait(&conn, &queue, wait, before).await?;
+                Ok((came, until))
+            });
+        }
+        Ok(())
+    }
+
+    /// The outcome of the first wait. None if it is time to send the next one, or to stop.
+    async fn came(&mut self, stop: &CancellationToken) -> Result<Option<Came<P::Job>>, Error> {
+        let came = async {
+            match &mut self.waits {
+                Some(waits) => waits.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        let begun = async {
+            match &self.begun {
+                Some(begun) => begun.notified().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            came = came => return came.map(Some),
+            () = begun => {}
+            () = &mut self.patience, if self.begun.is_some() => {}
+            () = stop.cancelled() => return Ok(None),
+        }
+        self.begun = None;
+        Ok(None)
+    }
+
+    /// Sees to what came; what is returned is to be waited for.
+    fn arrived(&mut self, (came, until): Came<P::Job>) -> Option<impl Future<Output = ()> + '_> {
+        match came {
+            Waited::Nothing => return None,
+            Waited::Hint => {}
+            Waited::Job(job) => {
+                let now = Instant::now();
+                if until <= now {
+                    // This process was stopped, or the answer held up: others may have taken it over.
+                    tracing::warn!("job released: it came after the registration of this worker");
+                    self.starter.release(job, self.starter.running.token());
+                    return None;
+                }
+                let begun = Arc::new(Notify::new());
+                self.starter.take_in(job, Some(Arc::clone(&begun)));
+                if self.starter.running.len() <= 1 {
+                    self.begun = Some(begun);
+                    if self.patience.deadline() <= now {
+                        self.patience.as_mut().reset(now + PATIENCE);
+                    }
+                } else {
+                    // More may be there.
+                    self.engine.demand.note_arrival(&self.queue);
+                }
+                return None;
+            }
+        }
+        Some(self.engine.demand.notify_arrival(&self.queue))
+    }
+
+    /// Ends the waits, when the worker stops or takes from the queue no more. What came meanwhile is seen.
+    async fn end(&mut self) {
+        let Some(mut waits) = self.waits.take() else {
+            return;
+        };
+        let mut came = Vec::new();
+        let engine = &self.engine;
+        let end = async |conn: BlockingConn| engine.protocol.end_wait(&conn).await;
+        if let Err(error) = waits.end(end, |one| came.push(one)).await {
+            engine.failed(("wait", "wait"), &error);
+        }
+        for one in came {
+            if let Some(arrived) = self.arrived(one) {
+                arrived.await;
+            }
+        }
+    }
+}
+
+/// Returns when a wait may be sent.
 async fn ready<P: Protocol>(engine: &Engine<P>, queue: &str) {
     let mut registered = engine.registered.subscribe();
-    let is_known = |known: &Registered<P::Queues>| {
-        known.until > Instant::now() + engine.config.wait()
-            && known.queues.names().iter().any(|name| name == queue)
-    };
     loop {
         engine.demand.wait_for_demand(queue).await;
         engine.protocol.may_wait(queue).await;
+        registered.mark_unchanged();
+        if engine.may_wait(queue) {
+            return;
+        }
         if engine.demand.is_demanded(queue) {
-            let known = registered.borrow_and_update().clone();
-            if known.is_some_and(|known| is_known(&known)) {
-                return;
-            }
             // The sender is in the engine.
             let _ = registered.changed().await;
-        }
-    }
-}
-
-/// One wait. When the worker stops, the server is asked to end it, and an id that came meanwhile is seen.
-async fn wait<P: Protocol>(
-    engine: &Engine<P>,
-    conn: &BlockingConn,
-    queue: &str,
-    stop: &CancellationToken,
-) -> Result<bool, meshwork_broker::Error> {
-    let protocol = &engine.protocol;
-    let wait = protocol.wait(conn, queue, engine.config.wait());
-    tokio::pin!(wait);
-    tokio::select! {
-        came = &mut wait => return came,
-        () = stop.cancelled() => {}
-    }
-    loop {
-        if let Err(error) = protocol.end_wait(conn).await {
-            tracing::debug!(%error, queue, "the wait ends by itself");
-        }
-        // The wait may have reached the server only after the call to end it.
-        if let Ok(came) = tokio::time::timeout(END_WAIT_AGAIN, &mut wait).await {
-            return came;
         }
     }
 }

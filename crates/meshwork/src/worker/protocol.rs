@@ -62,6 +62,40 @@ pub(crate) enum Step {
     End(Report),
     /// The protocol has dealt with the job.
     Settled,
+    /// A call failed: the step is asked for again after a pause, if another try may succeed.
+    Again(Error),
+}
+
+/// The outcome of a wait.
+#[derive(Debug)]
+pub(crate) enum Waited<J> {
+    /// Nothing came in time.
+    Nothing,
+    /// An id is in the prefetch list of this worker: the next claim finds it.
+    Hint,
+    /// A job came, and belongs to this worker. Only where [`Protocol::TAKES`].
+    Job(J),
+}
+
+impl<J> Waited<J> {
+    /// Of a wait that brings no job.
+    pub(crate) fn hint(came: bool) -> Self {
+        match came {
+            true => Self::Hint,
+            false => Self::Nothing,
+        }
+    }
+}
+
+/// The jobs of a worker, for what takes over jobs of dead workers.
+pub(crate) trait Intake<J>: Send + Sync {
+    /// The number of free slots.
+    fn free(&self) -> usize;
+    /// Calls `see` with every job in flight.
+    fn each(&self, see: &mut dyn FnMut(&J));
+    /// Takes a job in that belongs to this worker: it is run as one that was claimed. If no slot is free for it within one
+    /// heartbeat interval, or the worker stops, it is released.
+    fn take(&self, job: J);
 }
 
 /// A failed run, as it is reported.
@@ -78,10 +112,10 @@ pub(crate) struct FailedRun<'a> {
 /// The outcome of a reported failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failed {
-    /// The job runs again after this pause.
-    Retried(Duration),
-    /// The job has failed for good.
-    Dead,
+    /// The job runs again. The number is that of the run that failed, from 1: see [`Protocol`] on attempts.
+    Retried(u32),
+    /// The job has failed for good, with the run of this number.
+    Dead(u32),
     /// The job does not belong to this worker any more; nothing was changed.
     Stale,
 }
@@ -93,9 +127,14 @@ pub(crate) struct Renewed {
     pub(crate) gone: Vec<usize>,
     /// The places of those that somebody wants to be cancelled.
     pub(crate) cancel: Vec<usize>,
+    /// The queues for which the server did not take the registration: nothing is taken from them until it does.
+    pub(crate) refused: Vec<String>,
 }
 
 /// A queue protocol. All calls may be repeated, and all futures may be dropped at any point.
+///
+/// An attempt is a run that was begun and reported. Its number is that of the failed runs before it, plus one; a run whose
+/// worker was lost has no number, and the job is given up for losses apart.
 pub(crate) trait Protocol: Sized + Send + Sync + 'static {
     /// A job under a lease.
     type Job: Clone + std::fmt::Debug + Send + Sync + 'static;
@@ -106,6 +145,13 @@ pub(crate) trait Protocol: Sized + Send + Sync + 'static {
 
     /// Whether output and progress of a run are stored while it runs.
     const KEEPS_LOGS: bool = false;
+    /// Whether jobs come without a claim: from waits, and from the look after dead workers. A worker takes none before it is
+    /// registered.
+    const TAKES: bool = false;
+    /// Whether the results of several runs are stored in one call. Else each is stored at once, by the task that ran the job.
+    const TOGETHER: bool = true;
+    /// The most waits under way for one queue, one behind the other on its connection. No more than slots are free.
+    const WAITS: usize = 1;
 
     /// The worker's name with its incarnation.
     fn worker(&self) -> &str;
@@ -130,6 +176,10 @@ pub(crate) trait Protocol: Sized + Send + Sync + 'static {
     }
     /// The moment from which a job waited, in milliseconds since 1970; none if its record does not say.
     fn ready_ms(_job: &Self::Job) -> Option<u64> {
+        None
+    }
+    /// The number of this run, from 1; none if only its failure tells.
+    fn attempt(_job: &Self::Job) -> Option<u32> {
         None
     }
     /// The labels of a queue, for metrics.
@@ -181,13 +231,15 @@ pub(crate) trait Protocol: Sized + Send + Sync + 'static {
     fn may_wait(&self, _queue: &str) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
-    /// Waits for an id of a queue. True if one is in the prefetch list of this worker now.
+    /// Waits for an id or a job of a queue for `most`. It begins when the waits sent before on the connection are over, which
+    /// may take `before`.
     fn wait(
         &self,
         conn: &BlockingConn,
         queue: &str,
         most: Duration,
-    ) -> impl Future<Output = Result<bool, Error>> + Send;
+        before: Duration,
+    ) -> impl Future<Output = Result<Waited<Self::Job>, Error>> + Send;
     /// Ends the wait on a connection.
     fn end_wait(&self, conn: &BlockingConn) -> impl Future<Output = Result<(), Error>> + Send;
     /// Ends the registration for queues, and returns what was prefetched from them.
@@ -205,8 +257,13 @@ pub(crate) trait Protocol: Sized + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Renewed, Error>> + Send;
     /// Prepares a new connection, once.
     fn load(&self, conn: &Self::Conn) -> impl Future<Output = Result<(), Error>> + Send;
-    /// Returns the jobs of dead workers to their queues.
-    fn reclaim(&self, conn: &Self::Conn) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Returns the jobs of dead workers to their queues, or takes them in.
+    fn reclaim(
+        &self,
+        conn: &Self::Conn,
+        lease: Duration,
+        intake: &dyn Intake<Self::Job>,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
     /// Does what workers do beside their jobs, until the connection breaks.
     fn maintain(
         &self,

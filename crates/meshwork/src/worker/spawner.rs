@@ -1,33 +1,93 @@
-//! Spawner: gives each job that was claimed a slot and a task of its own.
+//! Spawner: gives each job that was claimed, or came without a claim, a slot and a task of its own.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use meshwork_model::outcome::{Failure, Report};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::task::TaskTracker;
-use tracing::Instrument;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+use tracing::{Instrument, Span};
 
 use super::completer;
 use super::engine::Engine;
 use super::exclusive::{ExclusiveGate, GateTicket};
 use super::executor::{self, RunContext};
-use super::protocol::Protocol;
+use super::protocol::{Intake, Protocol};
+use super::release::release_all;
 use super::task::{LeasedJob, RunEvent, SlotGuard};
 use crate::runner::{Announced, StopReason};
 use crate::span;
 
-/// Starts jobs that were claimed.
+/// Starts the jobs of one claim after the other.
 pub(super) struct Spawner<P: Protocol> {
-    engine: Arc<Engine<P>>,
-    gate: ExclusiveGate,
-    running: TaskTracker,
-    events: UnboundedSender<RunEvent<P::Job>>,
+    pub(super) starter: Arc<Starter<P>>,
     /// The last claim brought an exclusive job. Such jobs come in rows, and what is claimed beside one is released: until
     /// another kind comes they are claimed one by one.
     pub(super) one_by_one: bool,
 }
 
+/// Starts one job, from any thread.
+pub(super) struct Starter<P: Protocol> {
+    engine: Arc<Engine<P>>,
+    gate: ExclusiveGate,
+    pub(super) running: TaskTracker,
+    events: UnboundedSender<RunEvent<P::Job>>,
+    runtime: Handle,
+}
+
+/// A job's task, before its span is known.
+struct Start<P: Protocol> {
+    engine: Arc<Engine<P>>,
+    guard: SlotGuard<P::Job>,
+    ticket: GateTicket,
+    reserved: Option<Announced>,
+}
+
 impl<P: Protocol> Spawner<P> {
+    pub(super) fn new(starter: Arc<Starter<P>>) -> Self {
+        Self {
+            starter,
+            one_by_one: false,
+        }
+    }
+
+    /// Whether an exclusive job waits or runs, or the worker has stopped: nothing more is to be claimed.
+    pub(super) fn is_closed(&self) -> bool {
+        self.starter.gate.is_taken() || self.starter.running.is_closed()
+    }
+
+    /// Starts the jobs that run beside others, then the first exclusive one. Returns the other exclusive jobs, which are
+    /// better released: another worker may be free for them long before this one.
+    #[must_use]
+    pub(super) fn start(&mut self, jobs: Vec<P::Job>) -> Vec<P::Job> {
+        // They were claimed before it was known that the gate is closed.
+        if jobs.is_empty() || self.is_closed() {
+            return jobs;
+        }
+        let starter = &self.starter;
+        let (exclusive, others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(P::is_exclusive);
+        self.one_by_one = !exclusive.is_empty();
+        let reserved: Vec<_> = others.iter().map(|job| starter.reserve(job)).collect();
+        for (job, reserved) in others.into_iter().zip(reserved) {
+            let token = starter.running.token();
+            starter.spawn(job, token, starter.gate.beside_others(), reserved, None);
+        }
+        let mut exclusive = exclusive.into_iter();
+        if let Some(first) = exclusive.next() {
+            let token = starter.running.token();
+            starter.spawn(first, token, starter.gate.alone(), None, None);
+        }
+        exclusive.collect()
+    }
+}
+
+impl<P: Protocol> Starter<P> {
+    /// On the current runtime.
     pub(super) fn new(
         engine: Arc<Engine<P>>,
         running: TaskTracker,
@@ -38,42 +98,46 @@ impl<P: Protocol> Spawner<P> {
             gate: ExclusiveGate::new(),
             running,
             events,
-            one_by_one: false,
+            runtime: Handle::current(),
         }
-    }
-
-    /// Whether an exclusive job waits or runs: nothing more is to be claimed.
-    pub(super) fn is_closed(&self) -> bool {
-        self.gate.is_taken()
-    }
-
-    /// Starts the jobs that run beside others, then the first exclusive one. Returns the other exclusive jobs, which are
-    /// better released: another worker may be free for them long before this one.
-    #[must_use]
-    pub(super) fn start(&mut self, jobs: Vec<P::Job>) -> Vec<P::Job> {
-        // They were asked for before it was known that the gate is closed.
-        if jobs.is_empty() || self.is_closed() {
-            return jobs;
-        }
-        let (exclusive, others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(P::is_exclusive);
-        self.one_by_one = !exclusive.is_empty();
-        let reserved: Vec<_> = others.iter().map(|job| self.reserve(job)).collect();
-        for (job, reserved) in others.into_iter().zip(reserved) {
-            self.spawn(job, self.gate.beside_others(), reserved);
-        }
-        let mut exclusive = exclusive.into_iter();
-        if let Some(first) = exclusive.next() {
-            self.spawn(first, self.gate.alone(), None);
-        }
-        exclusive.collect()
     }
 
     fn reserve(&self, job: &P::Job) -> Option<Announced> {
         self.engine.protocol.runner(job)?.announce()
     }
 
-    fn spawn(&self, job: P::Job, ticket: GateTicket, reserved: Option<Announced>) {
-        let (span, trace) = self.engine.protocol.span(&job);
+    /// Takes a job in that came without a claim. `begun` is notified when its run goes on after its first step, or is over.
+    pub(super) fn take_in(&self, job: P::Job, begun: Option<Arc<Notify>>) {
+        // Before the look at `stop`: who stops the worker waits for it.
+        let token = self.running.token();
+        if self.engine.stop.is_cancelled() {
+            self.release(job, token);
+            return;
+        }
+        self.engine.meter.took(1);
+        // Nobody counts when the fetcher has ended.
+        let _ = self.events.send(RunEvent::TakenIn);
+        let reserved = self.reserve(&job);
+        self.spawn(job, token, self.gate.beside_others(), reserved, begun);
+    }
+
+    /// Releases a job that has no run.
+    pub(super) fn release(&self, job: P::Job, token: TaskTrackerToken) {
+        let engine = Arc::clone(&self.engine);
+        self.runtime.spawn(async move {
+            let _token = token;
+            release(&engine, &job).await;
+        });
+    }
+
+    fn spawn(
+        &self,
+        job: P::Job,
+        token: TaskTrackerToken,
+        ticket: GateTicket,
+        reserved: Option<Announced>,
+        begun: Option<Arc<Notify>>,
+    ) {
         let job = Arc::new(job);
         // Added now, so that jobs in flight have the order of their claims.
         let (cancel, seq) = self.engine.in_flight.add(&job);
@@ -81,11 +145,81 @@ impl<P: Protocol> Spawner<P> {
             job,
             cancel,
             seq,
-            _running: self.running.token(),
+            _running: token,
         };
-        let guard = SlotGuard::new(task, self.events.clone());
-        let work = work(Arc::clone(&self.engine), guard, ticket, (trace, reserved));
-        tokio::spawn(work.instrument(span));
+        let start = Start {
+            engine: Arc::clone(&self.engine),
+            guard: SlotGuard::new(task, self.events.clone()),
+            ticket,
+            reserved,
+        };
+        match begun {
+            Some(begun) => self.runtime.spawn(tell_when_begun(start.run(), begun)),
+            None => self.runtime.spawn(start.run()),
+        };
+    }
+}
+
+impl<P: Protocol> Intake<P::Job> for Starter<P> {
+    fn free(&self) -> usize {
+        self.engine.slots.available_permits()
+    }
+
+    fn each(&self, see: &mut dyn FnMut(&P::Job)) {
+        self.engine.in_flight.each(see);
+    }
+
+    fn take(&self, job: P::Job) {
+        self.take_in(job, None);
+    }
+}
+
+async fn release<P: Protocol>(engine: &Engine<P>, job: &P::Job) {
+    let release = |job| engine.protocol.release(job);
+    release_all([job], engine.config.lease, release).await;
+}
+
+/// Tells when a future goes on after its first step, or is over, however that comes.
+async fn tell_when_begun(run: impl Future<Output = ()>, begun: Arc<Notify>) {
+    struct Tells(Arc<Notify>);
+    impl Drop for Tells {
+        fn drop(&mut self) {
+            self.0.notify_one();
+        }
+    }
+    let tells = Tells(begun);
+    let mut run = pin!(run);
+    let is_over = std::future::poll_fn(|context| {
+        std::task::Poll::Ready(run.as_mut().poll(context).is_ready())
+    });
+    let is_over = is_over.await;
+    drop(tells);
+    if !is_over {
+        run.await;
+    }
+}
+
+impl<P: Protocol> Start<P> {
+    async fn run(self) {
+        let Some(job) = self.guard.task().map(|task| Arc::clone(&task.job)) else {
+            return;
+        };
+        let protocol = &self.engine.protocol;
+        // What panics here would panic for the next worker too.
+        let span = catch_unwind(AssertUnwindSafe(|| protocol.span(&job)));
+        let is_sound = span.is_ok();
+        let (span, trace) = span.unwrap_or_else(|_| (Span::none(), None));
+        if let Some(attempt) = P::attempt(&job) {
+            span.record("attempt", attempt);
+        }
+        let work = work(
+            self.engine,
+            self.guard,
+            self.ticket,
+            (trace, self.reserved),
+            is_sound,
+        );
+        work.instrument(span).await;
     }
 }
 
@@ -95,19 +229,26 @@ async fn work<P: Protocol>(
     mut guard: SlotGuard<P::Job>,
     ticket: GateTicket,
     context: RunContext,
+    is_sound: bool,
 ) {
     let Some(task) = guard.task() else { return };
+    let Some(slot) = slot(&engine, task).await else {
+        return;
+    };
     span::dequeued();
     let ended = tokio::select! {
         biased;
         entered = ticket.enter() => {
-            let ended = executor::execute(&engine, task, context).await;
+            let ended = match is_sound {
+                true => executor::execute(&engine, task, context).await,
+                false => Some((executor::unprepared(), Duration::ZERO)),
+            };
             drop(entered);
             ended
         }
         // It has not begun.
         reason = task.cancel.stopped() => match reason {
-            StopReason::Requested => Some((Report::failed(Failure::stopped()), std::time::Duration::ZERO)),
+            StopReason::Requested => Some((Report::failed(Failure::stopped()), Duration::ZERO)),
             StopReason::Lost => None,
         },
     };
@@ -116,6 +257,37 @@ async fn work<P: Protocol>(
     match report.result {
         // Reported while the guard has the job, so that its slot is freed in any case.
         Err(_) => completer::fail(&engine, task, &report, took).await,
-        Ok(output) => guard.complete(output, (report.stdout, report.stderr), took),
+        Ok(output) => {
+            let result = guard.ended(output, (report.stdout, report.stderr), took);
+            match result {
+                Some(result) if !P::TOGETHER => completer::complete(&engine, result).await,
+                _ => guard.hand_over(),
+            }
+        }
     }
+    drop(slot);
+}
+
+/// A slot for a job, where jobs come without a claim. None if there is none within a heartbeat interval, and the job was
+/// released: another worker may have one.
+async fn slot<'a, P: Protocol>(
+    engine: &'a Engine<P>,
+    task: &LeasedJob<P::Job>,
+) -> Option<Option<tokio::sync::SemaphorePermit<'a>>> {
+    if !P::TAKES {
+        return Some(None);
+    }
+    if let Ok(slot) = engine.slots.try_acquire() {
+        return Some(Some(slot));
+    }
+    tokio::select! {
+        biased;
+        Ok(slot) = engine.slots.acquire() => return Some(Some(slot)),
+        // It is another worker's by now, or released with all others.
+        () = task.cancel.lost() => return None,
+        () = engine.stop.cancelled() => {}
+        () = tokio::time::sleep(engine.config.heartbeat_interval()) => {}
+    }
+    release(engine, &task.job).await;
+    None
 }

@@ -74,34 +74,63 @@ impl<J> Completion<J> {
     }
 }
 
-/// The end of a run: with a result to be stored, or with nothing more to report.
+/// An event of a run, for the fetcher.
 #[derive(Debug)]
 pub(super) enum RunEvent<J> {
+    /// A job came without a claim, and takes a slot.
+    TakenIn,
+    /// The run ended well, and its result is to be stored with others.
     Completed(Completion<J>),
+    /// There is nothing more to report.
     Settled(LeasedJob<J>),
 }
 
 /// Frees the slot of a job in any case.
 pub(super) struct SlotGuard<J> {
-    task: Option<LeasedJob<J>>,
+    held: Option<Held<J>>,
     events: UnboundedSender<RunEvent<J>>,
+}
+
+enum Held<J> {
+    Job(LeasedJob<J>),
+    Result(Completion<J>),
 }
 
 impl<J> SlotGuard<J> {
     pub(super) fn new(task: LeasedJob<J>, events: UnboundedSender<RunEvent<J>>) -> Self {
-        let task = Some(task);
-        Self { task, events }
+        let held = Some(Held::Job(task));
+        Self { held, events }
     }
 
     pub(super) fn task(&self) -> Option<&LeasedJob<J>> {
-        self.task.as_ref()
+        match self.held.as_ref()? {
+            Held::Job(task) => Some(task),
+            Held::Result(completion) => Some(&completion.task),
+        }
     }
 
-    /// The run ended well: its result goes on in the place of the job.
-    pub(super) fn complete(&mut self, output: Vec<u8>, logs: (Vec<u8>, Vec<u8>), took: Duration) {
-        if let Some(task) = self.task.take() {
-            let completion = Completion::new(task, output, logs, took);
-            self.send(RunEvent::Completed(completion));
+    /// The run ended well: it holds the slot until the result is stored.
+    pub(super) fn ended(
+        &mut self,
+        output: Vec<u8>,
+        logs: (Vec<u8>, Vec<u8>),
+        took: Duration,
+    ) -> Option<&mut Completion<J>> {
+        let Some(Held::Job(task)) = self.held.take() else {
+            return None;
+        };
+        let completion = Completion::new(task, output, logs, took);
+        match self.held.insert(Held::Result(completion)) {
+            Held::Result(completion) => Some(completion),
+            Held::Job(_) => None,
+        }
+    }
+
+    /// Leaves the result to the fetcher, which stores it with others.
+    pub(super) fn hand_over(mut self) {
+        match self.held.take() {
+            Some(Held::Result(completion)) => self.send(RunEvent::Completed(completion)),
+            held => self.held = held,
         }
     }
 
@@ -113,8 +142,10 @@ impl<J> SlotGuard<J> {
 
 impl<J> Drop for SlotGuard<J> {
     fn drop(&mut self) {
-        if let Some(task) = self.task.take() {
-            self.send(RunEvent::Settled(task));
+        match self.held.take() {
+            Some(Held::Job(task)) => self.send(RunEvent::Settled(task)),
+            Some(Held::Result(completion)) => self.send(RunEvent::Settled(completion.task)),
+            None => {}
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::runner::{Inputs, Runner};
 use crate::span::Subject;
 use crate::worker::exchange::{Completed, Exchanged, FetchRequest, Fetched};
 use crate::worker::in_flight::InFlight;
-use crate::worker::protocol::{Failed, FailedRun, Prepared, Renewed, Step};
+use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step, Waited};
 use crate::worker::task::Completion;
 use crate::worker::{Config, Protocol};
 
@@ -174,6 +174,14 @@ impl Protocol for BananasProtocol {
         job.found.bytes()
     }
 
+    /// Failures are counted in the record, lost workers apart.
+    fn attempt(job: &Claimed) -> Option<u32> {
+        match &job.found {
+            Found::Job(record) => Some(record.attempts().saturating_add(1)),
+            _ => None,
+        }
+    }
+
     fn place(&self, queue: &str) -> QueueParts {
         QueueParts {
             script_type: queue.to_owned(),
@@ -200,13 +208,13 @@ impl Protocol for BananasProtocol {
             ..Subject::default()
         };
         let Found::Job(record) = &job.found else {
-            return subject.run(None, worker, None);
+            return subject.run(worker, None);
         };
         let route = record.route();
         subject.kind = record.name();
         subject.route = route.as_ref().map(|route| route.as_str());
         subject.priority = Some(record.priority().as_str());
-        subject.run(Some(attempt(record)), worker, None)
+        subject.run(worker, None)
     }
 
     fn runner(&self, job: &Claimed) -> Option<&Arc<dyn Runner>> {
@@ -256,7 +264,7 @@ impl Protocol for BananasProtocol {
             return failed(FailureKind::Script, message);
         };
         let mut job = entry.job(&claimed.id(), record.payload());
-        job.attempt = attempt(record);
+        job.attempt = Self::attempt(claimed).unwrap_or_default();
         Step::Run(Box::new(Prepared {
             runner: Arc::clone(&entry.runner),
             job: Arc::new(job),
@@ -284,10 +292,11 @@ impl Protocol for BananasProtocol {
         // Its wire has no snooze: the job waits for a retry.
         let again = kind.retryable() || kind == FailureKind::Snoozed;
         let (most, took) = (self.max_retries, failed.took);
+        let run = Self::attempt(claimed).unwrap_or_default();
         let reported = self.broker.fail(claimed, &error, again, most, took);
         Ok(match reported.await? {
-            Reported::Again(pause) => Failed::Retried(pause),
-            Reported::Dead => Failed::Dead,
+            Reported::Again(_) => Failed::Retried(run),
+            Reported::Dead => Failed::Dead(run),
             Reported::Stale => Failed::Stale,
         })
     }
@@ -307,9 +316,16 @@ impl Protocol for BananasProtocol {
         }
     }
 
-    async fn wait(&self, conn: &BlockingConn, queue: &str, most: Duration) -> Result<bool, Error> {
+    async fn wait(
+        &self,
+        conn: &BlockingConn,
+        queue: &str,
+        most: Duration,
+        _before: Duration,
+    ) -> Result<Waited<Claimed>, Error> {
         let worker = self.identity.worker();
-        self.broker.wait_for_job(conn, worker, queue, most).await
+        let came = self.broker.wait_for_job(conn, worker, queue, most).await?;
+        Ok(Waited::hint(came))
     }
 
     async fn end_wait(&self, conn: &BlockingConn) -> Result<(), Error> {
@@ -347,15 +363,22 @@ impl Protocol for BananasProtocol {
         let holds = broker.renew(renewal).await?;
         let (newest, mut gone) = newest_claims(jobs);
         gone.extend(holds.iter().filter_map(|hold| newest.get(hold.as_slice())));
-        let cancel = Vec::new();
-        Ok(Renewed { gone, cancel })
+        Ok(Renewed {
+            gone,
+            ..Renewed::default()
+        })
     }
 
     async fn load(&self, broker: &Bananas) -> Result<(), Error> {
         broker.load().await
     }
 
-    async fn reclaim(&self, broker: &Bananas) -> Result<(), Error> {
+    async fn reclaim(
+        &self,
+        broker: &Bananas,
+        _lease: Duration,
+        _intake: &dyn Intake<Claimed>,
+    ) -> Result<(), Error> {
         let taken = broker.reclaim().await?;
         if taken != Reclaimed::default() {
             let (requeued, moved) = (taken.requeued.len(), taken.moved);
@@ -372,9 +395,4 @@ impl Protocol for BananasProtocol {
     ) -> Result<Infallible, Error> {
         maintenance::run(broker, self, config.lease).await
     }
-}
-
-/// The number of this run: failures are counted in the record, lost workers apart.
-fn attempt(record: &Record) -> u32 {
-    record.attempts().saturating_add(1)
 }

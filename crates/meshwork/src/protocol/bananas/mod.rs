@@ -195,7 +195,8 @@ impl Worker {
             rests: watch::Sender::new(None),
             behind: tokio::sync::Mutex::default(),
         };
-        worker::start(Engine::new(protocol, self.config, LogFolders::default()))
+        let engine = Engine::new(protocol, self.config, LogFolders::default());
+        Ok(worker::start(engine)?)
     }
 }
 

@@ -30,7 +30,7 @@ use crate::runner::{self, Inputs, Runner, Submitter};
 use crate::span;
 use crate::worker::exchange::{Completed, Exchanged, FetchRequest, Fetched};
 use crate::worker::in_flight::InFlight;
-use crate::worker::protocol::{Failed, FailedRun, Prepared, Renewed, Step};
+use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step, Waited};
 use crate::worker::task::Completion;
 use crate::worker::{Config, Protocol};
 
@@ -179,6 +179,10 @@ impl Protocol for HeroProtocol {
         said.into_iter().find_map(|at| parse_iso(at))
     }
 
+    fn attempt(job: &Claimed) -> Option<u32> {
+        Some(job.job.attempt)
+    }
+
     /// The name of an old list stands for the type.
     fn place(&self, queue: &str) -> QueueParts {
         let parts = self.broker.keys().queue_parts(queue);
@@ -293,9 +297,9 @@ impl Protocol for HeroProtocol {
         Ok(match failed.await? {
             meshwork_broker::Failed::Requeued => {
                 self.next_due.note(pause);
-                Failed::Retried(pause)
+                Failed::Retried(claimed.job.attempt)
             }
-            meshwork_broker::Failed::Failed => Failed::Dead,
+            meshwork_broker::Failed::Failed => Failed::Dead(claimed.job.attempt),
             meshwork_broker::Failed::Stale => Failed::Stale,
         })
     }
@@ -318,9 +322,16 @@ impl Protocol for HeroProtocol {
         self.broker.blocking_conn().await
     }
 
-    async fn wait(&self, conn: &BlockingConn, queue: &str, most: Duration) -> Result<bool, Error> {
+    async fn wait(
+        &self,
+        conn: &BlockingConn,
+        queue: &str,
+        most: Duration,
+        _before: Duration,
+    ) -> Result<Waited<Claimed>, Error> {
         let worker = self.identity.worker();
-        self.broker.wait_for_job(conn, worker, queue, most).await
+        let came = self.broker.wait_for_job(conn, worker, queue, most).await?;
+        Ok(Waited::hint(came))
     }
 
     async fn end_wait(&self, conn: &BlockingConn) -> Result<(), Error> {
@@ -363,6 +374,7 @@ impl Protocol for HeroProtocol {
         Ok(Renewed {
             gone: places(&renewed.gone),
             cancel: places(&renewed.stop),
+            refused: Vec::new(),
         })
     }
 
@@ -372,7 +384,12 @@ impl Protocol for HeroProtocol {
         Ok(())
     }
 
-    async fn reclaim(&self, broker: &Broker) -> Result<(), Error> {
+    async fn reclaim(
+        &self,
+        broker: &Broker,
+        _lease: Duration,
+        _intake: &dyn Intake<Claimed>,
+    ) -> Result<(), Error> {
         let taken = broker.reclaim().await?;
         if taken != meshwork_broker::Reclaimed::default() {
             let (requeued, ended, moved) = (&taken.requeued, &taken.ended, taken.moved);

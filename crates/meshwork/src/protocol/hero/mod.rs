@@ -271,7 +271,7 @@ impl Worker {
             next_due: NextDue::new(),
             broker: self.broker,
         };
-        worker::start(Engine::new(hero, self.config, log_folders))
+        Ok(worker::start(Engine::new(hero, self.config, log_folders))?)
     }
 }
 

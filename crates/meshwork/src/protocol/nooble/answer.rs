@@ -11,6 +11,7 @@ use super::request::{known_by, new_id, now};
 use super::{ANSWER_WAITS, WAITS_FOR_CALLBACK};
 
 /// An answer on its way.
+#[derive(Debug)]
 pub(super) struct Reply {
     pub(super) list: String,
     pub(super) message: String,

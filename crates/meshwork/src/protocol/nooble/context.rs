@@ -38,6 +38,7 @@ pub(super) struct Expects {
 }
 
 /// Where a handler says which callback its answer asks for.
+#[derive(Debug)]
 pub(super) struct Expected(Arc<Mutex<Option<Expects>>>);
 
 impl Expected {

@@ -184,13 +184,21 @@ impl ActionError {
     }
 
     /// What a failed run of a script is told as.
-    pub(super) fn of_run(failure: &Failure, stderr: &[u8]) -> Self {
-        let reason = Reason::of(failure, stderr);
+    pub(super) fn of_run(reason: &Reason) -> Self {
         let error = Self::new(PROCESSING.0, PROCESSING.1, &reason.message);
         Self {
             kind: reason.kind,
-            behind: reason.detail.into(),
+            behind: reason.detail.as_str().into(),
             ..error
+        }
+    }
+
+    /// The same as the worker reports it.
+    pub(super) fn failure(&self) -> Failure {
+        let behind = Some(&*self.behind).filter(|behind| !behind.is_empty());
+        Failure {
+            traceback: behind.map(str::to_owned),
+            ..Failure::new(self.kind, self.detail.message.as_str())
         }
     }
 

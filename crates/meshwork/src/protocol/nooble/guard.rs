@@ -2,8 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use futures_util::FutureExt;
-
 /// What is said of a message whose reading panicked.
 pub(super) const PANICKED: &str = "reading it panicked; see the log";
 
@@ -14,11 +12,6 @@ pub(super) fn reading<T, E: ToString>(read: impl FnOnce() -> Result<T, E>) -> Re
         Ok(read) => read.map_err(|error| error.to_string()),
         Err(_) => Err(PANICKED.to_owned()),
     }
-}
-
-/// What a future gives; None if it panics.
-pub(super) fn sound<T>(future: impl Future<Output = T>) -> impl Future<Output = Option<T>> {
-    AssertUnwindSafe(future).catch_unwind().map(Result::ok)
 }
 
 #[cfg(test)]

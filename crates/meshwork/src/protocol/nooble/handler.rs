@@ -2,23 +2,19 @@
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
-use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use meshwork_model::job::Job;
 use meshwork_model::nooble::{Action, Data, ErrorDetail, InvalidData};
-use meshwork_model::outcome::FailureKind;
 use meshwork_model::secret::EnvVars;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::time::Instant;
 
 use super::context::ActionContext;
 use super::error::{ActionError, PROCESSING};
 use super::request::traceparent;
-use crate::protocol::handlers::{Entry, HandlerError, Handlers as Scripts};
-use crate::runner::{Run, StopReason, StopSignal};
+use crate::protocol::handlers::Entry;
 
 /// What a handler gives: the data of the answer.
 pub(super) type Given = Result<Data, ActionError>;
@@ -166,69 +162,24 @@ fn outcome(data: Data) -> Result<Data, ErrorDetail> {
     }
 }
 
-/// A script: it finds the data where scripts find their input, and its result is the answer's data.
-struct Script {
-    name: String,
-    scripts: Arc<Scripts>,
-    timeout: Duration,
-}
-
-impl Act for Script {
-    fn act(&self, data: Data, context: ActionContext) -> BoxFuture<'static, Given> {
-        let (scripts, name) = (Arc::clone(&self.scripts), self.name.clone());
-        let timeout = self.timeout;
-        let deadline = Instant::now() + timeout;
-        Box::pin(async move {
-            match scripts.get(&name) {
-                Some(entry) => script(entry, &data, &context, (deadline, timeout)).await,
-                None => Err(no_data("there is no such script")),
-            }
-        })
+/// What a script gave, as the data of an answer.
+pub(super) fn data_of(output: &[u8]) -> Given {
+    match String::from_utf8_lossy(output).trim() {
+        "" => Ok(Data::empty()),
+        // Stricter than what is read off the wire: Python writes NaN, which others do not read.
+        text => match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+            Ok(_) => answer(Data::parse(text)),
+            Err(error) => Err(no_data(&format!("it is no JSON: {error}"))),
+        },
     }
 }
 
-async fn script(
-    entry: &Entry,
-    data: &Data,
-    context: &ActionContext,
-    (deadline, timeout): (Instant, Duration),
-) -> Given {
-    let action = &context.action;
-    let mut job = entry.job(&action.action_id, data.text());
+/// The job of a script for an action.
+pub(super) fn job_of(entry: &Entry, action: &Action) -> Job {
+    let mut job = entry.job(&action.action_id, action.data.text());
     job.traceparent = traceparent(action);
     job.env_vars = env(action);
-    let secrets = job.env_vars.secrets();
-    let mut run = Run::new(Arc::new(job), deadline);
-    let stop = StopSignal::default();
-    run.stop = stop.clone();
-    let runs = entry.runner.run(run);
-    tokio::pin!(runs);
-    let report = tokio::select! {
-        report = &mut runs => report,
-        () = context.stop.cancelled() => {
-            stop.stop(StopReason::Lost);
-            runs.await
-        }
-    };
-    let report = report.masked(&secrets);
-    match report.result {
-        Ok(output) => match String::from_utf8_lossy(&output).trim() {
-            "" => Ok(Data::empty()),
-            // Stricter than what is read off the wire: Python writes NaN, which others do not read.
-            text => match serde_json::from_str::<serde::de::IgnoredAny>(text) {
-                Ok(_) => answer(Data::parse(text)),
-                Err(error) => Err(no_data(&format!("it is no JSON: {error}"))),
-            },
-        },
-        Err(failure) => {
-            Err(match failure.kind {
-                // Told to stop it is when its time is up: both clocks end at once. (And when the message is this
-                // service's no more; then nobody hears of it.)
-                FailureKind::Timeout | FailureKind::Stopped => ActionError::timeout(timeout),
-                _ => ActionError::of_run(&failure, &report.stderr),
-            })
-        }
-    }
+    job
 }
 
 /// What a script is told of its action, as environment variables. What the action does not say is not there.
@@ -250,54 +201,33 @@ fn env(action: &Action) -> EnvVars {
     .collect()
 }
 
+/// What deals with actions of a type.
+#[derive(Clone)]
+pub(super) enum Deals {
+    Function(Arc<dyn Act>),
+    /// A script: it finds the data where scripts find their input, and its result is the answer's data.
+    Script(Arc<Entry>),
+}
+
 /// What deals with actions, by their type.
-pub(super) type Handlers = HashMap<String, Arc<dyn Act>>;
+pub(super) type Handlers = HashMap<String, Deals>;
 
 /// The only one of the callbacks of an event.
 pub(super) fn of_event<H: CallbackHandler<S>, S: 'static>(event: &str, handler: H) -> Handlers {
-    let act: Arc<dyn Act> = Arc::new(TypedCallback(handler, PhantomData));
+    let act = Deals::Function(Arc::new(TypedCallback(handler, PhantomData)));
     Handlers::from([(event.to_owned(), act)])
 }
 
-/// The handlers of a service's actions.
-#[derive(Default)]
-pub(super) struct Registry {
-    acts: Handlers,
-    scripts: Scripts,
-    scripted: Vec<String>,
+/// Adds a function.
+pub(super) fn add<H: ActionHandler<S>, S: 'static>(to: &mut Handlers, name: &str, handler: H) {
+    let act = Deals::Function(Arc::new(Typed(handler, PhantomData)));
+    to.insert(name.to_owned(), act);
 }
 
-impl Registry {
-    pub(super) fn add<H: ActionHandler<S>, S: 'static>(&mut self, name: &str, handler: H) {
-        let act = Arc::new(Typed(handler, PhantomData));
-        self.acts.insert(name.to_owned(), act);
-    }
-
-    /// What deals with these where nothing else does.
-    pub(super) fn add_unless_there(&mut self, handlers: &Handlers) {
-        for (name, act) in handlers {
-            let free = self.acts.entry(name.clone());
-            free.or_insert_with(|| Arc::clone(act));
-        }
-    }
-
-    pub(super) fn add_script(&mut self, name: &str, path: &Path) -> Result<(), HandlerError> {
-        self.scripts.add_script(name, path)?;
-        self.scripted.push(name.to_owned());
-        Ok(())
-    }
-
-    /// With the scripts, which may take so long.
-    pub(super) fn ready(self, timeout: Duration) -> Handlers {
-        let (mut acts, scripts) = (self.acts, Arc::new(self.scripts));
-        for name in self.scripted {
-            let act = Script {
-                name: name.clone(),
-                scripts: Arc::clone(&scripts),
-                timeout,
-            };
-            acts.insert(name, Arc::new(act));
-        }
-        acts
+/// Adds those of which nothing else deals with the type.
+pub(super) fn add_unless_there(to: &mut Handlers, handlers: &Handlers) {
+    for (name, deals) in handlers {
+        let free = to.entry(name.clone());
+        free.or_insert_with(|| deals.clone());
     }
 }

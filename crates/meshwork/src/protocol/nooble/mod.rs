@@ -1,45 +1,52 @@
-//! Services that call each other by actions (Nooble4), and their clients. Of a [`Service`], [`pull`] takes
-//! messages, [`run`] deals with them, [`answer`] says what of, [`tidy`] does what is left, and [`keep`] keeps them. A
-//! [`Cycle`] is several calls for one task.
+//! Services that call each other by actions (Nooble4), and their clients. Of a [`Service`], [`jobs`] is what the worker
+//! engine asks for, [`take`] takes messages, [`report`] tells how they ended, [`answer`] says what of, [`tidy`] does what is
+//! left, and [`maintenance`] moves what is due. A [`Cycle`] is several calls for one task.
 
 mod answer;
+mod call;
 mod client;
 mod context;
 mod cycle;
 mod error;
 mod guard;
-mod handle;
 mod handler;
-mod keep;
-mod pull;
+mod jobs;
+mod maintenance;
+mod message;
+mod queue;
 mod replies;
+mod report;
 mod request;
-mod run;
 mod state;
 mod subscribe;
+mod take;
 mod tidy;
-mod waits;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use meshwork_broker::nooble::{Nooble, Source};
+use meshwork_model::job::Job;
+use tokio::sync::watch;
 
 pub use client::{AskedFor, Client};
 pub use context::ActionContext;
 pub use cycle::{Cycle, MAX_STEPS};
 pub use error::{ActionError, Error};
-pub use handle::ServiceHandle;
 pub use handler::{ActionHandler, CallbackHandler};
-use handler::{Handlers, Registry, of_event};
+use handler::{Deals, Handlers, add, add_unless_there, of_event};
+use queue::Queue;
 pub use request::{Ids, Request};
-use state::{Queue, Setup, State};
+use state::NoobleProtocol;
 pub use subscribe::{MAX_UNREAD, Notice, Notification, Subscription};
+use tidy::Ends;
 
+use super::handlers::Entry;
 pub use super::handlers::{HandlerError, UnknownScript};
-use crate::worker::Config;
-pub use crate::worker::MAX_CONCURRENCY;
+use crate::worker::{self, Config, Engine, LogFolders};
+pub use crate::worker::{MAX_CONCURRENCY, WorkerHandle as ServiceHandle};
 
 /// How many runs an action gets that nobody waits for, unless it is said.
 const RUNS: u32 = 3;
@@ -53,7 +60,7 @@ const WAITS_FOR_CALLBACK: Duration = Duration::from_secs(3 * 86_400);
 /// A service, to be started.
 pub struct Service {
     client: Client,
-    registry: Registry,
+    handlers: Handlers,
     /// Where its actions come from.
     actions: Vec<Arc<Source>>,
     /// Where callbacks come from, and what deals with them.
@@ -80,7 +87,7 @@ impl Service {
     pub fn listener(client: &Client) -> Self {
         Self {
             client: client.clone(),
-            registry: Registry::default(),
+            handlers: Handlers::default(),
             actions: Vec::new(),
             callbacks: Vec::new(),
             config: Config::default(),
@@ -99,7 +106,7 @@ impl Service {
         H: ActionHandler<Signature>,
         Signature: 'static,
     {
-        self.registry.add(action_type, handler);
+        add(&mut self.handlers, action_type, handler);
         self
     }
 
@@ -109,7 +116,8 @@ impl Service {
     /// # Errors
     /// If the file cannot be read, or nothing runs such files.
     pub fn script(mut self, action_type: &str, path: &Path) -> Result<Self, HandlerError> {
-        self.registry.add_script(action_type, path)?;
+        let script = Deals::Script(Arc::new(Entry::script(action_type, path)?));
+        self.handlers.insert(action_type.to_owned(), script);
         Ok(self)
     }
 
@@ -122,7 +130,7 @@ impl Service {
     {
         let handlers = of_event(event, handler);
         // In the lists dialect a service may take its callbacks among its actions.
-        self.registry.add_unless_there(&handlers);
+        add_unless_there(&mut self.handlers, &handlers);
         self.listen(event, None, handlers)
     }
 
@@ -241,25 +249,31 @@ impl Service {
     pub async fn start(self) -> Result<ServiceHandle, Error> {
         self.config.validate()?;
         let incarnation = format!("{}.{}", self.client.service(), request::new_id());
-        let handlers = Arc::new(self.registry.ready(self.config.timeout));
+        let handlers = Arc::new(self.handlers);
         let of_actions = |source| Queue::new(source, false, Arc::clone(&handlers));
         let of_callbacks = |(source, handlers)| Queue::new(source, true, Arc::new(handlers));
         let queues = self.actions.into_iter().map(of_actions);
         let queues = queues.chain(self.callbacks.into_iter().map(of_callbacks));
-        let setup = Setup {
+        let queues: Vec<_> = queues.map(Arc::new).collect();
+        let names = queues.iter().map(|queue| queue.name().to_owned()).collect();
+        let protocol = NoobleProtocol {
             broker: self.client.broker().clone(),
             worker: Nooble::worker(&incarnation),
             client: self.client,
-            queues: queues.map(Arc::new).collect(),
-            config: self.config,
+            queues,
+            names: watch::Sender::new(Arc::new(names)),
+            timeout: self.config.timeout,
             runs: self.runs,
             call_runs: self.call_runs,
-            pause: self.pauses.0,
-            longest_pause: self.pauses.1,
+            pauses: self.pauses,
             adopt: self.adopt,
             unasked: self.unasked,
+            over: Arc::new(Ends::default()),
+            no_job: Arc::new(Job::from_fields("", Vec::new())),
+            leaves: AtomicBool::new(false),
         };
-        handle::start(Arc::new(State::new(setup)))
+        let engine = Engine::new(protocol, self.config, LogFolders::default());
+        Ok(worker::start(engine)?)
     }
 }
 

@@ -2,6 +2,7 @@
 //! answer does not wait for this: the trace is told, and failures are forgotten. What a service has not told yet when it
 //! is killed is missing in the trace, and nowhere else.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ const AT_ONCE: usize = 100;
 pub(super) struct Ends {
     over: Mutex<Untold>,
     came: Notify,
+    /// Held during a call.
+    telling: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -47,26 +50,26 @@ impl Ends {
     }
 }
 
-/// Tidies until the service has stopped and nothing runs any more, which `ended` tells.
-pub(super) async fn tidy(broker: Nooble, over: Arc<Ends>, ended: impl Future<Output = ()>) {
-    tokio::pin!(ended);
+/// Tidies for ever. A call that was begun is ended by a task of its own: what it tells is known nowhere else.
+pub(super) async fn tidy(broker: &Nooble, over: &Arc<Ends>) -> Infallible {
     loop {
-        tokio::select! {
-            () = over.came.notified() => {}
-            () = &mut ended => return flush(&broker, &over).await,
-        }
-        tokio::select! {
-            () = sleep(PAUSE) => flush(&broker, &over).await,
-            () = &mut ended => return flush(&broker, &over).await,
+        over.came.notified().await;
+        sleep(PAUSE).await;
+        let (broker, over) = (broker.clone(), Arc::clone(over));
+        let flush = tokio::spawn(async move { flush(&broker, &over).await });
+        if let Err(error) = flush.await {
+            tracing::error!(%error, "actions that are over are missing in the trace");
         }
     }
 }
 
-async fn flush(broker: &Nooble, over: &Ends) {
-    let over = std::mem::take(&mut *over.over()).runs;
+/// Tidies what is there, after the call under way if there is one.
+pub(super) async fn flush(broker: &Nooble, ends: &Ends) {
+    let _telling = ends.telling.lock().await;
+    let over = std::mem::take(&mut *ends.over()).runs;
     for part in over.chunks(AT_ONCE) {
-        let told = broker.outages().told("tidy", broker.tidy(part).await);
-        if told.is_err() {
+        let tidied = broker.outages().told("tidy", broker.tidy(part).await);
+        if tidied.is_err() {
             tracing::debug!(
                 many = part.len(),
                 "the trace was not told of actions that are over"

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::super::waits::Waits;
 use super::{END, Replies, give_up};
+use crate::worker::waits::Waits;
 
 /// How long one wait for answers lasts: a client that is dropped stops reading after it at the latest.
 const SLICE: Duration = Duration::from_secs(2);
@@ -90,7 +90,13 @@ async fn keep_reading(broker: &Nooble, replies: &Replies) {
                 };
                 reading.until(&mut changes, &mut backoff).await
             }
-            None => Waits::open(broker).await.map(|made| waits = Some(made)),
+            None => match broker.blocking_conn().await {
+                Ok(conn) => {
+                    waits = Some(Waits::over(conn));
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            },
         };
         if let Err(error) = read {
             broker.outages().failed("replies", &error);
@@ -115,9 +121,9 @@ impl Reading<'_> {
             self.lists.rotate_left(1);
             let lists = self.lists.clone();
             let before = SLICE * self.waits.len() as u32;
-            self.waits.push(|broker, blocking| async move {
-                broker.replies(&blocking, &lists, SLICE, before).await
-            });
+            let broker = self.broker.clone();
+            self.waits
+                .push(|conn| async move { broker.replies(&conn, &lists, SLICE, before).await });
         }
     }
 
@@ -145,7 +151,8 @@ impl Reading<'_> {
                 // The sender lives as long as the wait.
                 _ = changes.changed() => {
                     let hand_out = |came| self.replies.hand_out(came, self.broker);
-                    return self.waits.end(hand_out).await;
+                    let end = async |conn| self.broker.unblock(&conn).await;
+                    return self.waits.end(end, hand_out).await;
                 }
             }
         }

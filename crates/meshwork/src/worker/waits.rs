@@ -10,76 +10,76 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, MaybeDone, maybe_done};
-use meshwork_broker::nooble::Nooble;
 use meshwork_broker::{BlockingConn, Error};
 
-/// How long a wait that is told to end may take before the server is asked once more.
-const UNPARK_AGAIN: Duration = Duration::from_millis(20);
+/// How long a wait may take to end before the call is repeated.
+const END_AGAIN: Duration = Duration::from_millis(20);
 
-/// So often a server says that it was told to end a wait, before that is taken for a wait on another one: for six seconds, as
-/// long as the broker does.
-const UNPARKS: u32 = 300;
+/// The most calls that a server answers without ending the wait: six seconds, as in the broker. Then the wait is on another
+/// server.
+const ENDS: u32 = 300;
 
-/// What has been asked for on one connection.
-pub(super) struct Waits<T> {
-    broker: Nooble,
-    blocking: BlockingConn,
+/// The waits under way on one connection.
+pub(crate) struct Waits<T> {
+    conn: BlockingConn,
     waits: InOrder<Result<T, Error>>,
 }
 
 impl<T: Send + 'static> Waits<T> {
-    /// None yet, over a connection of their own.
-    pub(super) async fn open(broker: &Nooble) -> Result<Self, Error> {
-        Ok(Self {
-            broker: broker.clone(),
-            blocking: broker.blocking_conn().await?,
-            waits: InOrder::default(),
-        })
+    /// None yet.
+    pub(crate) fn over(conn: BlockingConn) -> Self {
+        let waits = InOrder::default();
+        Self { conn, waits }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.waits.all.len()
     }
 
     /// Waits once more, behind the others. It is sent when [`Self::next`] is polled.
-    pub(super) fn push<F>(&mut self, wait: impl FnOnce(Nooble, BlockingConn) -> F)
+    pub(crate) fn push<F>(&mut self, wait: impl FnOnce(BlockingConn) -> F)
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
-        self.waits
-            .push(wait(self.broker.clone(), self.blocking.clone()));
+        self.waits.push(wait(self.conn.clone()));
     }
 
-    /// What the first of them brings; where there is none, nothing ever. It may be dropped and called again.
-    pub(super) async fn next(&mut self) -> Result<T, Error> {
+    /// The outcome of the first of them; where there is none, nothing ever. It may be dropped and called again.
+    pub(crate) async fn next(&mut self) -> Result<T, Error> {
         poll_fn(|context| self.waits.poll_next(context)).await
     }
 
-    /// Ends them; what came until then is given to `came`. One that answers, but ends nothing, is another server in the
-    /// place of that on which they are.
-    pub(super) async fn end(&mut self, mut came: impl FnMut(T)) -> Result<(), Error> {
+    /// Ends them by `end`, which tells the server to end one; what came until then is given to `came`. A server that answers,
+    /// but ends nothing, is another one in the place of that on which they are.
+    pub(crate) async fn end<E>(
+        &mut self,
+        end: impl Fn(BlockingConn) -> E,
+        mut came: impl FnMut(T),
+    ) -> Result<(), Error>
+    where
+        E: Future<Output = Result<(), Error>>,
+    {
         let mut answered = 0;
         while self.len() > 0 {
-            match self.broker.unblock(&self.blocking).await {
+            match end(self.conn.clone()).await {
                 Ok(()) => answered += 1,
                 Err(error) => tracing::debug!(%error, "the wait ends by itself"),
             }
-            // The wait may have reached the server only after the word to end it.
-            match tokio::time::timeout(UNPARK_AGAIN, self.next()).await {
+            // The wait may have reached the server only after the call to end it.
+            match tokio::time::timeout(END_AGAIN, self.next()).await {
                 Ok(ended) => {
                     came(ended?);
                     answered = 0;
                 }
-                Err(_) if answered < UNPARKS => {}
-                Err(_) => return Err(Error::timed_out("unpark")),
+                Err(_) if answered < ENDS => {}
+                Err(_) => return Err(Error::timed_out("unblock")),
             }
         }
         Ok(())
     }
 }
 
-/// Futures that begin and end one behind the other, as calls over one connection do: only the first is asked whether it is
-/// over.
+/// Futures that begin and end one behind the other, as calls over one connection do: only the first is polled.
 struct InOrder<T> {
     all: VecDeque<MaybeDone<BoxFuture<'static, T>>>,
     /// How many of them, the last ones, have not begun.
@@ -124,6 +124,7 @@ mod tests {
 
     use futures_util::task::noop_waker;
     use meshwork_broker::conn::Conn;
+    use meshwork_broker::nooble::Nooble;
     use meshwork_conformance::agreeing::FakeAgreeing;
     use meshwork_model::keys::nooble::{Dialect, QueueManager};
     use meshwork_model::name::Namespace;
@@ -158,9 +159,10 @@ mod tests {
     async fn a_wait_on_a_server_that_was_replaced_ends() {
         let names = QueueManager::new(Namespace::nooble(), None, Dialect::Lists);
         let broker = Nooble::new(Conn::new(FakeAgreeing), names);
-        let mut waits = Waits::<()>::open(&broker).await.unwrap();
-        waits.push(|_, _| std::future::pending());
-        let ended = tokio::time::timeout(Duration::from_secs(60), waits.end(|()| {}));
+        let mut waits = Waits::<()>::over(broker.blocking_conn().await.unwrap());
+        waits.push(|_| std::future::pending());
+        let end = async |conn: BlockingConn| broker.unblock(&conn).await;
+        let ended = tokio::time::timeout(Duration::from_secs(60), waits.end(end, |()| {}));
         assert!(ended.await.unwrap().unwrap_err().is_connection_lost());
     }
 

@@ -1,0 +1,66 @@
+//! Call: a run of a function, within its time.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use meshwork_model::outcome::{Failure, Report};
+
+use super::context::ActionContext;
+use super::error::ActionError;
+use super::handler::Act;
+use super::message::Message;
+use crate::runner::{LOST_GRACE, Run, Runner, StopReason, panic_text};
+
+/// A call of a function, as the worker runs it.
+struct Call {
+    act: Arc<dyn Act>,
+    message: Arc<Message>,
+    context: ActionContext,
+}
+
+/// The call of a function for an action.
+pub(super) fn call(
+    act: &Arc<dyn Act>,
+    message: &Arc<Message>,
+    context: ActionContext,
+) -> Arc<dyn Runner> {
+    message.run().expected = Some(context.expected());
+    Arc::new(Call {
+        act: Arc::clone(act),
+        message: Arc::clone(message),
+        context,
+    })
+}
+
+impl Runner for Call {
+    fn run(&self, run: Run) -> BoxFuture<'_, Report> {
+        Box::pin(async move {
+            let (act, context) = (Arc::clone(&self.act), self.context.clone());
+            let data = context.action.data.clone();
+            // What reads the data for a function runs before its first step.
+            let act = async move { act.act(data, context).await };
+            let act = async {
+                let ended = AssertUnwindSafe(act).catch_unwind().await;
+                ended.unwrap_or_else(|panic| Err(ActionError::panicked(panic_text(&*panic))))
+            };
+            tokio::pin!(act);
+            let (failure, grace) = tokio::select! {
+                biased;
+                given = &mut act => return self.message.ended(given),
+                () = tokio::time::sleep_until(run.deadline) => (Failure::timeout(), run.grace),
+                reason = run.stop.stopped() => match reason {
+                    StopReason::Requested => (Failure::stopped(), run.grace),
+                    StopReason::Lost => (Failure::stopped(), LOST_GRACE.min(run.grace)),
+                },
+            };
+            self.context.stop.cancel();
+            match tokio::time::timeout(grace, act).await {
+                // What it has done just now, it has done.
+                Ok(given) => self.message.ended(given),
+                Err(_) => Report::failed(failure),
+            }
+        })
+    }
+}

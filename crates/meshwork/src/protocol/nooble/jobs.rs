@@ -1,0 +1,385 @@
+//! Actions over the engine: how they are claimed, prepared, reported and kept.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use meshwork_broker::nooble::{End, Nooble};
+use meshwork_broker::{BlockingConn, Error, MAX_ITEMS, Outages};
+use meshwork_model::job::limits::MAX_LOST;
+use meshwork_model::keys::hero::QueueParts;
+use meshwork_model::nooble::Action;
+use meshwork_model::outcome::{Failure, FailureKind, Report};
+use meshwork_model::route::Priority;
+use meshwork_model::trace::TraceContext;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::Span;
+
+use super::call::call;
+use super::client::AskedFor;
+use super::context::ActionContext;
+use super::error::{ActionError, PROCESSING};
+use super::handler::{Deals, data_of, job_of};
+use super::maintenance;
+use super::message::Message;
+use super::queue::Queue;
+use super::request::{span as span_id, traceparent};
+use super::state::NoobleProtocol;
+use super::tidy;
+use crate::clock::host_micros;
+use crate::runner::Runner;
+use crate::span::Subject;
+use crate::worker::exchange::{Exchanged, FetchRequest};
+use crate::worker::in_flight::InFlight;
+use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step, Waited};
+use crate::worker::task::Completion;
+use crate::worker::{Config, Protocol};
+
+/// How long it may take to tell the trace of the last runs, and to be forgotten. Both end by themselves.
+const DEPART: Duration = Duration::from_secs(2);
+
+impl NoobleProtocol {
+    /// The record of the request that a callback answers. Where there is none, nobody waits for it, or it came before: it is
+    /// dropped, unless the service wants it.
+    ///
+    /// # Errors
+    /// The step in the place of a run.
+    async fn asked_for(
+        &self,
+        message: &Message,
+        action: &Action,
+    ) -> Result<Option<AskedFor>, Step> {
+        let id = action.correlation_id.as_deref().unwrap_or_default();
+        let names = self.broker.names();
+        let key = names.asked(self.client.service(), &action.action_type, id);
+        let found = self.refused(message, self.broker.asked(&key).await);
+        let found = found.map_err(Step::Again)?;
+        if found.is_none() && !self.unasked {
+            tracing::info!(
+                key,
+                "dropped a callback that nobody waits for, or that was told before"
+            );
+            let finished = self
+                .broker
+                .finish(&self.worker, &message.received, End::default());
+            let finished = self.refused(message, finished.await);
+            return Err(finished.map_or_else(Step::Again, |_| Step::Settled));
+        }
+        let record = found.and_then(|text| serde_json::from_str::<AskedFor>(&text).ok());
+        let record = record.map(|record| record.of(&action.action_id));
+        let mut run = message.run();
+        run.asker = record.as_ref().map(|record| span_id(&record.action_id));
+        run.record = Some(key);
+        Ok(record)
+    }
+
+    /// Renews the messages of one queue: their places, and what the server says to it.
+    async fn renew_queue(
+        &self,
+        broker: &Nooble,
+        queue: &Queue,
+        held: &[(usize, &Message)],
+        lease: Duration,
+    ) -> Result<Vec<usize>, Error> {
+        let mut gone = Vec::new();
+        let proof = |(_, message): &(usize, &Message)| {
+            let received = &message.received;
+            (received.id.clone(), received.given)
+        };
+        // Without messages, the registration is renewed.
+        let none = held.is_empty().then_some(&[][..]);
+        for part in held.chunks(MAX_ITEMS).chain(none) {
+            let proofs: Vec<_> = part.iter().map(proof).collect();
+            let lost = broker.renew(&self.worker, &queue.source, &proofs, lease);
+            let lost = lost.await?;
+            let is_lost = |one: &&(usize, &Message)| lost.contains(&one.1.received.id);
+            gone.extend(part.iter().filter(is_lost).map(|(at, _)| *at));
+        }
+        Ok(gone)
+    }
+}
+
+impl Protocol for NoobleProtocol {
+    type Job = Arc<Message>;
+    type Conn = Nooble;
+    type Queues = Vec<String>;
+
+    const TAKES: bool = true;
+    const TOGETHER: bool = false;
+    const WAITS: usize = 2;
+
+    fn worker(&self) -> &str {
+        &self.worker
+    }
+
+    fn outages(&self) -> &Outages {
+        self.broker.outages()
+    }
+
+    fn queues(&self) -> &watch::Sender<Arc<Vec<String>>> {
+        &self.names
+    }
+
+    fn share_limits(&self, one: &str, other: &str) -> bool {
+        one == other
+    }
+
+    fn id(job: &Arc<Message>) -> Cow<'_, str> {
+        let id = job.action().map(|action| action.action_id.as_str());
+        id.unwrap_or_default().into()
+    }
+
+    fn queue(job: &Arc<Message>) -> &str {
+        job.queue.name()
+    }
+
+    fn place(&self, queue: &str) -> QueueParts {
+        QueueParts {
+            script_type: queue.to_owned(),
+            group: None,
+            instance: None,
+            priority: Priority::Normal,
+        }
+    }
+
+    /// Types without a handler are anybody's, and are not counted.
+    fn kind(&self, job: &Arc<Message>) -> Option<String> {
+        let action_type = &job.action()?.action_type;
+        let known = job.queue.handlers.contains_key(action_type);
+        known.then(|| action_type.clone())
+    }
+
+    fn span(&self, job: &Arc<Message>) -> (Span, Option<TraceContext>) {
+        let queue = job.queue.name();
+        let Ok(action) = job.read(self.broker.names().dialect()) else {
+            let subject = Subject {
+                queue,
+                ..Subject::default()
+            };
+            return subject.run(&self.worker, None);
+        };
+        let subject = Subject {
+            job: &action.action_id,
+            kind: &action.action_type,
+            queue,
+            task: action.task_id.as_deref(),
+            ..Subject::default()
+        };
+        let trace = traceparent(action);
+        let trace = trace.and_then(|trace| TraceContext::parse(&trace, None).ok());
+        subject.run(&self.worker, trace)
+    }
+
+    fn runner(&self, _job: &Arc<Message>) -> Option<&Arc<dyn Runner>> {
+        None
+    }
+
+    async fn exchange(
+        &self,
+        _config: &Config,
+        results: &[Completion<Arc<Message>>],
+        fetch: Option<&FetchRequest>,
+    ) -> Exchanged<Arc<Message>> {
+        let finished = results
+            .iter()
+            .map(|one| self.finish(&one.task.job, one.took));
+        let completed = join_all(finished).await.into_iter().collect();
+        let fetched = match fetch {
+            Some(request) => Some(self.claim(request).await),
+            None => None,
+        };
+        Exchanged { completed, fetched }
+    }
+
+    async fn prepare(
+        &self,
+        config: &Config,
+        job: &Arc<Arc<Message>>,
+        _trace: Option<&TraceContext>,
+    ) -> Step {
+        let action = match job.read(self.broker.names().dialect()) {
+            Ok(action) => action,
+            Err(what) => {
+                return Step::End(Report::failed(Failure::new(FailureKind::Permanent, what)));
+            }
+        };
+        let mut record = None;
+        if job.queue.callbacks {
+            record = match self.asked_for(job, action).await {
+                Ok(record) => record,
+                Err(step) => return step,
+            };
+        }
+        job.run().began = host_micros();
+        let lost = job.received.lost;
+        if lost >= MAX_LOST {
+            let message = format!("lost: {lost} services went away while they dealt with it");
+            let error = ActionError::new("ProcessingError", "LOST", &message).permanent();
+            return Step::End(job.failed(error));
+        }
+        let Some(deals) = job.queue.handlers.get(&action.action_type) else {
+            let message = format!("No handler for {}", action.action_type);
+            let error = ActionError::new(PROCESSING.0, PROCESSING.1, &message).permanent();
+            return Step::End(job.failed(error));
+        };
+        let (runner, given) = match deals {
+            Deals::Function(act) => {
+                let stop = CancellationToken::new();
+                let (action, client) = (Arc::clone(action), self.client.clone());
+                let context = ActionContext::new(action, record, client, stop);
+                (call(act, job, context), Arc::clone(&self.no_job))
+            }
+            Deals::Script(entry) => (entry.runner.clone(), Arc::new(job_of(entry, action))),
+        };
+        Step::Run(Box::new(Prepared {
+            runner,
+            job: given,
+            timeout: config.timeout,
+            submitter: None,
+            batch: None,
+        }))
+    }
+
+    fn encode(&self, job: &Arc<Message>, report: Report) -> Report {
+        let action_type = job.action().map(|action| &action.action_type);
+        match (
+            action_type.and_then(|it| job.queue.handlers.get(it)),
+            &report.result,
+        ) {
+            (Some(Deals::Script(_)), Ok(output)) => job.ended(data_of(output)),
+            _ => report,
+        }
+    }
+
+    async fn fail(&self, job: &Arc<Message>, failed: &FailedRun<'_>) -> Result<Failed, Error> {
+        self.fails(job, failed).await
+    }
+
+    /// One that is not handed back is looked for.
+    async fn release(&self, job: &Arc<Message>) -> Result<bool, Error> {
+        let released = self.broker.release(&self.worker, &job.received).await;
+        if released.is_err() {
+            job.queue.doubt();
+        }
+        released
+    }
+
+    async fn blocking_conn(&self) -> Result<BlockingConn, Error> {
+        self.broker.blocking_conn().await
+    }
+
+    async fn wait(
+        &self,
+        conn: &BlockingConn,
+        queue: &str,
+        most: Duration,
+        before: Duration,
+    ) -> Result<Waited<Arc<Message>>, Error> {
+        let Some(queue) = self.queue(queue) else {
+            return Ok(Waited::Nothing);
+        };
+        let came = self.await_message(conn, queue, (most, before)).await?;
+        Ok(came.map_or(Waited::Nothing, Waited::Job))
+    }
+
+    async fn end_wait(&self, conn: &BlockingConn) -> Result<(), Error> {
+        self.broker.unblock(conn).await
+    }
+
+    /// What runs is this worker's as long as it is registered: it is forgotten when it departs.
+    async fn deregister(&self, _queues: &[String]) -> Result<(), Error> {
+        self.leaves.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn connect(&self) -> Result<Nooble, Error> {
+        self.broker.dedicated().await
+    }
+
+    async fn renew(
+        &self,
+        broker: &Nooble,
+        lease: Duration,
+        jobs: &[Arc<Message>],
+        _queues: Option<&Vec<String>>,
+    ) -> Result<Renewed, Error> {
+        let mut held: HashMap<&str, Vec<(usize, &Message)>> = HashMap::new();
+        for (at, job) in jobs.iter().enumerate() {
+            held.entry(job.queue.name()).or_default().push((at, job));
+        }
+        let each = self.queues.iter().map(|queue| {
+            let held = held.get(queue.name()).map_or(&[][..], Vec::as_slice);
+            self.renew_queue(broker, queue, held, lease)
+        });
+        let mut renewed = Renewed::default();
+        for (queue, outcome) in self.queues.iter().zip(join_all(each).await) {
+            match outcome {
+                Ok(gone) => renewed.gone.extend(gone),
+                Err(error) if error.is_temporary() => return Err(error),
+                // The others are kept all the same; of this one no more is taken.
+                Err(error) => {
+                    self.broker.outages().failed("keep", &error);
+                    renewed.refused.push(queue.name().to_owned());
+                }
+            }
+        }
+        if renewed.refused.is_empty() {
+            self.broker.outages().succeeded("keep");
+        }
+        Ok(renewed)
+    }
+
+    async fn load(&self, broker: &Nooble) -> Result<(), Error> {
+        broker.load().await
+    }
+
+    async fn reclaim(
+        &self,
+        broker: &Nooble,
+        lease: Duration,
+        intake: &dyn Intake<Arc<Message>>,
+    ) -> Result<(), Error> {
+        self.take_over(broker, lease, intake).await
+    }
+
+    async fn maintain(
+        &self,
+        broker: &Nooble,
+        config: &Config,
+        _in_flight: &InFlight<Arc<Message>>,
+    ) -> Result<Infallible, Error> {
+        tokio::select! {
+            failed = maintenance::run(broker, &self.queues, config.lease) => failed,
+            // Over the connection of the runs, so that no renewal waits for it.
+            never = tidy::tidy(&self.broker, &self.over) => match never {},
+        }
+    }
+
+    async fn depart(&self) {
+        // The other connections may be served by a runtime that waits for this thread.
+        let departs = async {
+            let broker = self.broker.dedicated().await?;
+            tidy::flush(&broker, &self.over).await;
+            if self.leaves.load(Ordering::Relaxed) {
+                let leave = |queue: &Arc<Queue>| {
+                    let queue = Arc::clone(queue);
+                    let broker = &broker;
+                    async move { broker.leave(&self.worker, &queue.source).await }
+                };
+                let left = join_all(self.queues.iter().map(leave)).await;
+                left.into_iter().collect::<Result<Vec<_>, _>>()?;
+            }
+            Ok::<_, Error>(())
+        };
+        match tokio::time::timeout(DEPART, departs).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "not forgotten; that ends by itself"),
+            Err(_) => tracing::warn!("runs that are over are missing in the trace"),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Maintenance: puts back what failed when its pause is over, and deletes what is done with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::select_all;
+use meshwork_broker::Error;
+use meshwork_broker::nooble::{MAX_WAIT, Nooble};
+use tokio::time::sleep;
+
+use super::queue::Queue;
+use crate::worker::dedicated_thread::{Never, in_turn};
+
+/// Between two looks at what is to run again, at most: another process may have put it there.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The shortest time between two looks.
+const LOOK_SOON: Duration = Duration::from_millis(5);
+/// Between two looks at what a stream keeps that is done with.
+const TRIM_EVERY: Duration = Duration::from_secs(10);
+/// For how long a stream keeps what workers of another make acknowledged: somebody may want to look at it.
+const KEEP: Duration = Duration::from_secs(600);
+
+/// Does it all until the connection breaks. No call takes longer than a lease.
+pub(super) async fn run(
+    broker: &Nooble,
+    queues: &[Arc<Queue>],
+    lease: Duration,
+) -> Result<Never, Error> {
+    if queues.is_empty() {
+        return std::future::pending().await;
+    }
+    let each = queues.iter().map(|queue| {
+        Box::pin(async move {
+            tokio::select! {
+                failed = promote(broker, queue, lease) => failed,
+                failed = trim(broker, queue, lease) => failed,
+            }
+        })
+    });
+    select_all(each).await.0
+}
+
+/// Puts back what failed when its pause is over.
+async fn promote(broker: &Nooble, queue: &Queue, lease: Duration) -> Result<Never, Error> {
+    loop {
+        let promoted = broker.promote(&queue.source);
+        let promoted = in_turn(broker.outages(), "promote", lease, promoted).await?;
+        let next = promoted.and_then(|(_, next)| next).unwrap_or(LOOK_EVERY);
+        sleep(next.clamp(LOOK_SOON, LOOK_EVERY)).await;
+    }
+}
+
+/// Deletes what is done with from a stream, and who is gone from its group.
+async fn trim(broker: &Nooble, queue: &Queue, lease: Duration) -> Result<Never, Error> {
+    // Who waits is not heard of while it does.
+    let gone = lease + MAX_WAIT;
+    loop {
+        let deleted = broker.trim(&queue.source, KEEP, gone);
+        let deleted = in_turn(broker.outages(), "trim", lease, deleted).await?;
+        let pause = match deleted {
+            Some(many) if many > 0 => LOOK_SOON,
+            _ => TRIM_EVERY,
+        };
+        sleep(pause).await;
+    }
+}

@@ -1,0 +1,244 @@
+//! Report: answers, failures and dead letters, when a run has ended.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use meshwork_broker::Error;
+use meshwork_broker::nooble::{Answer, End, Failed as Told, Failure, Finished, Over, Received};
+use meshwork_model::job::limits::MAX_LOST;
+use meshwork_model::nooble::{Action, Ended, Traced, micros};
+use meshwork_model::outcome::FailureKind;
+
+use super::answer::{self, Reply};
+use super::error::ActionError;
+use super::guard::reading;
+use super::message::Message;
+use super::request::{comes_from, new_id, span as span_id, task_of};
+use super::state::NoobleProtocol;
+use crate::worker::exchange::Completed;
+use crate::worker::protocol::{Failed, FailedRun};
+
+/// The longest error that is kept, in bytes, with the details of the failure: more belongs in a log.
+const MAX_ERROR: usize = 16 * 1024;
+
+impl NoobleProtocol {
+    /// Answers an action that went well, and acknowledges its message.
+    pub(super) async fn finish(
+        &self,
+        message: &Message,
+        took: Duration,
+    ) -> Result<Completed, Error> {
+        let Some(action) = message.action() else {
+            return Ok(Completed::Stale);
+        };
+        let made = reading(|| {
+            let expected = message.run().expected.take();
+            let expects = expected.and_then(|it| it.get());
+            let expects = expects.filter(|_| !answer::is_call(action));
+            let in_place = expects.as_ref().is_some_and(|it| it.in_place);
+            if message.reply.get().is_none() {
+                let given = message.run().given.take();
+                let given = given.unwrap_or_else(|| Err(ActionError::panicked("no result")));
+                let reply = self.reply(action, &given, expects);
+                if in_place && reply.is_some() {
+                    // What the answer asks for is kept there.
+                    message.run().record = None;
+                }
+                let _ = message.reply.set(reply);
+            }
+            Ok::<_, String>(())
+        });
+        if let Err(error) = made {
+            return Ok(match self.poison(message, &error).await? {
+                Failed::Stale => Completed::Stale,
+                _ => Completed::Stored,
+            });
+        }
+        let record = message.run().record.clone();
+        let end = end(message, record.as_deref());
+        let outcome = self.broker.finish(&self.worker, &message.received, end);
+        match self.refused(message, outcome.await)? {
+            Finished::Stale => return Ok(Completed::Stale),
+            Finished::Unanswered => unanswered(action),
+            Finished::Finished => {}
+        }
+        self.over
+            .add(self.ended(message, action, took, (Ended::Done, "")));
+        Ok(Completed::Stored)
+    }
+
+    /// Reports a run that failed.
+    pub(super) async fn fails(
+        &self,
+        message: &Message,
+        failed: &FailedRun<'_>,
+    ) -> Result<Failed, Error> {
+        let Some(action) = message.action() else {
+            return self.poison(message, &failed.failure.message).await;
+        };
+        let error = self.error_of(message, failed);
+        let is_call = answer::is_call(action);
+        let runs = if is_call { self.call_runs } else { self.runs };
+        let buries = message.received.lost >= MAX_LOST;
+        let reason = error.reason();
+        let text = reason.whole(MAX_ERROR);
+        let reply = || self.reply(action, &Err(error.clone()), None);
+        message.reply.get_or_init(reply);
+        let token = new_id();
+        let failure = Failure {
+            // A caller gets the error, and decides; all else would be gone.
+            error: if is_call && !buries { "" } else { &text },
+            most_runs: if reason.kind.retryable() { runs } else { 0 },
+            pause: self.pauses.0,
+            longest_pause: self.pauses.1,
+            token: &token,
+        };
+        let record = message.run().record.clone();
+        let end = end(message, record.as_deref());
+        let outcome = self
+            .broker
+            .fail(&self.worker, &message.received, failure, end);
+        let runs = match self.refused(message, outcome.await)? {
+            Told::Stale => return Ok(Failed::Stale),
+            Told::Again(runs) => return Ok(Failed::Retried(runs)),
+            Told::Unanswered(runs) => {
+                unanswered(action);
+                runs
+            }
+            Told::Failed(runs) => runs,
+        };
+        let how = (Ended::Failed, reason.message.as_str());
+        self.over.add(self.ended(message, action, failed.took, how));
+        Ok(Failed::Dead(runs))
+    }
+
+    /// The error of a failed run, as the other side reads it.
+    fn error_of(&self, message: &Message, failed: &FailedRun<'_>) -> ActionError {
+        if let Some(Err(error)) = &message.run().given {
+            return error.clone();
+        }
+        match failed.failure.kind {
+            FailureKind::Timeout => ActionError::timeout(self.timeout),
+            _ => ActionError::of_run(failed.reason),
+        }
+    }
+
+    /// Makes a dead letter of a message that is no action, and answers its sender, if it says who that is.
+    async fn poison(&self, message: &Message, what: &str) -> Result<Failed, Error> {
+        let received = &message.received;
+        let queue = message.queue.name();
+        tracing::warn!(queue, what, "a dead letter: it is no action");
+        let dialect = self.broker.names().dialect();
+        let reply = || {
+            let error = ActionError::new("ValidationError", "INVALID_ACTION", what);
+            let asks = answer::salvage(received.bytes(), dialect)?;
+            self.reply(&asks, &Err(error), None)
+        };
+        message.reply.get_or_init(reply);
+        let (token, letter) = (new_id(), letter(what, received));
+        let failure = Failure {
+            error: &letter[..letter.floor_char_boundary(MAX_ERROR)],
+            most_runs: 0,
+            pause: Duration::ZERO,
+            longest_pause: Duration::ZERO,
+            token: &token,
+        };
+        let end = end(message, None);
+        let outcome = self.broker.fail(&self.worker, received, failure, end);
+        Ok(match self.refused(message, outcome.await)? {
+            Told::Stale => Failed::Stale,
+            Told::Again(runs) => Failed::Retried(runs),
+            Told::Failed(runs) | Told::Unanswered(runs) => Failed::Dead(runs),
+        })
+    }
+
+    /// A report that the server refuses for good leaves the message with this service: it is looked for, and taken again.
+    pub(super) fn refused<T>(
+        &self,
+        message: &Message,
+        outcome: Result<T, Error>,
+    ) -> Result<T, Error> {
+        if outcome.as_ref().is_err_and(|error| !error.is_temporary()) {
+            message.queue.doubt();
+        }
+        outcome
+    }
+
+    fn reply(
+        &self,
+        action: &Action,
+        given: &super::handler::Given,
+        expects: Option<super::context::Expects>,
+    ) -> Option<Reply> {
+        let (names, service) = (self.broker.names(), self.client.service());
+        answer::to(action, service, names, given, expects)
+    }
+
+    /// What is left to do when an action is over.
+    fn ended(
+        &self,
+        message: &Message,
+        action: &Arc<Action>,
+        took: Duration,
+        (how, error): (Ended, &str),
+    ) -> Over {
+        let run = message.run();
+        let parent = comes_from(action).map(|from| from.parent_id().to_owned());
+        // A callback says nothing of it, as Nooble4's do not.
+        let parent = parent.or_else(|| run.asker.clone());
+        let outcome = Traced {
+            task: task_of(action, self.broker.names().dialect()).into(),
+            action: (&action.action_id).into(),
+            action_type: (&action.action_type).into(),
+            span: span_id(&action.action_id).into(),
+            parent: parent.unwrap_or_default().into(),
+            from: said(&action.origin_service),
+            service: self.client.service().into(),
+            correlation: said(&action.correlation_id),
+            trace: said(&action.trace_id),
+            asked: (&action.timestamp).into(),
+            began: micros(run.began).into(),
+            took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            how,
+            error: error[..error.floor_char_boundary(MAX_ERROR)].into(),
+        };
+        Over::new(&message.received, &outcome)
+    }
+}
+
+fn unanswered(action: &Action) {
+    let list = &action.callback_queue_name;
+    tracing::warn!(?list, "the answer went nowhere: the key is no list");
+}
+
+fn end<'a>(message: &'a Message, record: Option<&'a str>) -> End<'a> {
+    let reply = message.reply.get().and_then(Option::as_ref);
+    let answer = reply.map(|reply| Answer {
+        list: &reply.list,
+        message: &reply.message,
+        waits: reply.waits,
+    });
+    End {
+        answer,
+        asked: record,
+    }
+}
+
+/// A text that may be missing, as the trace has it.
+fn said(of: &Option<String>) -> Cow<'_, str> {
+    of.as_deref().unwrap_or_default().into()
+}
+
+/// What stands with a dead letter that is no action: why, and what came in the place of a message.
+fn letter(what: &str, of: &Received) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let field = |(name, value): &(Vec<u8>, Vec<u8>)| format!("{}={}", text(name), text(value));
+    match of.message {
+        None if !of.others.is_empty() => {
+            let others: Vec<_> = of.others.iter().map(field).collect();
+            format!("{what}, but {}", others.join(", "))
+        }
+        _ => what.to_owned(),
+    }
+}
