@@ -10,7 +10,7 @@ use meshwork::model::trace::TraceContext;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::out::{Out, OutError, value_of};
+use crate::out::{Column, Out, OutError, Row, value_of};
 
 /// A job as JSON. Secrets of its environment are masked in all but its result.
 #[derive(Debug, Serialize)]
@@ -31,25 +31,45 @@ pub(crate) struct Record<'a> {
 /// What a list says of a job.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary<'a> {
-    id: &'a str,
+    pub(crate) id: &'a str,
     status: &'a str,
-    error: Option<&'a str>,
+    /// Secrets of the environment are masked.
+    pub(crate) error: Option<Cow<'a, str>>,
     #[serde(flatten)]
-    about: About<'a>,
+    pub(crate) about: About<'a>,
+}
+
+impl Row for Summary<'_> {
+    fn columns() -> Vec<Column> {
+        let names = ["id", "status", "type", "created", "attempts", "error"];
+        Column::named(names, &["attempts"])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let about = &self.about;
+        vec![
+            self.id.to_owned(),
+            self.status.to_owned(),
+            about.script_type.unwrap_or_default().to_owned(),
+            about.created_at.to_owned(),
+            about.attempts.to_string(),
+            self.error.as_deref().unwrap_or_default().to_owned(),
+        ]
+    }
 }
 
 /// Where a job goes and what befell it.
 #[derive(Debug, Serialize)]
-struct About<'a> {
+pub(crate) struct About<'a> {
     #[serde(rename = "type")]
-    script_type: Option<&'a str>,
+    pub(crate) script_type: Option<&'a str>,
     group: Option<&'a str>,
     instance: Option<&'a str>,
     caller: &'a str,
     context: &'a str,
     timeout: u64,
     retries: u32,
-    attempts: u32,
+    pub(crate) attempts: u32,
     lost: u32,
     snoozes: u32,
     priority: &'a str,
@@ -58,7 +78,7 @@ struct About<'a> {
     key: Option<&'a str>,
     unique: Option<&'a str>,
     progress: Option<&'a str>,
-    dead: Option<&'a str>,
+    pub(crate) dead: Option<&'a str>,
     parent: Option<&'a str>,
     children: u32,
     worker: Option<&'a str>,
@@ -122,7 +142,10 @@ impl<'a> From<&'a Job> for Summary<'a> {
         Self {
             id: &job.id,
             status: status_of(job),
-            error: job.error.as_deref(),
+            error: job
+                .error
+                .as_deref()
+                .map(|text| job.env_vars.secrets().mask(text)),
             about: job.into(),
         }
     }

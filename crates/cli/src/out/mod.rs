@@ -3,6 +3,7 @@
 mod json;
 mod note;
 mod progress;
+mod row;
 mod table;
 mod text;
 
@@ -17,6 +18,7 @@ use crate::exit::Exit;
 pub(crate) use json::value_of;
 pub(crate) use note::{note, notes_as_json};
 pub(crate) use progress::Progress;
+pub(crate) use row::Row;
 pub(crate) use table::{Column, Table};
 pub(crate) use text::{one_line, printable};
 

@@ -36,6 +36,15 @@ impl Column {
             number: true,
         }
     }
+
+    /// Columns of these names; those in `numbers` hold numbers.
+    pub(crate) fn named<const N: usize>(names: [&str; N], numbers: &[&str]) -> Vec<Self> {
+        let column = |name| match numbers.contains(&name) {
+            true => Self::number(name),
+            false => Self::text(name),
+        };
+        names.map(column).into()
+    }
 }
 
 impl Table {

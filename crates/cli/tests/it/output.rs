@@ -263,6 +263,12 @@ on_all_data! {
             let said = format!("{}{}", done.stdout, done.stderr);
             assert!(said.contains("***") && !said.contains("hunter"), "{args:?}: {said}");
         }
+        for noun in ["job", "dead"] {
+            for args in [&[noun, "list"][..], &[noun, "list", "--json"]] {
+                let listed = ground.run(args).ok().stdout;
+                assert!(listed.contains("no ***") && !listed.contains("hunter"), "{args:?}: {listed}");
+            }
+        }
     }
 
     fn a_variable_of_this_environment_is_handed_on(ground: &Ground) {

@@ -11,7 +11,7 @@ use super::{Side, part};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::{Column, Table};
+use crate::out::{Column, Row};
 
 /// Look at the actions of a service that failed for good, or run one again
 #[derive(Debug, clap::Subcommand)]
@@ -94,6 +94,17 @@ struct Letter<'a> {
     message: std::borrow::Cow<'a, str>,
 }
 
+impl Row for Letter<'_> {
+    fn columns() -> Vec<Column> {
+        Column::named(["id", "at", "runs", "error"], &["runs"])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let (id, error) = (self.id.to_owned(), self.error.to_owned());
+        vec![id, self.at.clone(), self.runs.to_string(), error]
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct Back<'a> {
     replayed: &'a str,
@@ -132,23 +143,7 @@ impl List {
         let broker = self.of.side.broker(context).await?;
         let source = self.of.source(&broker);
         let dead = broker.dead(&source, None, self.limit.into()).await?;
-        if context.out.is_json() {
-            for one in &dead.letters {
-                context.out.json(&letter(one))?;
-            }
-            return Ok(Exit::DONE);
-        }
-        let mut table = Table::new([
-            Column::text("id"),
-            Column::text("at"),
-            Column::number("runs"),
-            Column::text("error"),
-        ]);
-        for one in &dead.letters {
-            let (at, runs) = (iso(one.at_ms), one.runs.to_string());
-            table.row([&one.id, &at, &runs, &one.error]);
-        }
-        context.out.table(table)?;
+        context.out.rows(dead.letters.iter().map(letter))?;
         Ok(Exit::DONE)
     }
 }

@@ -3,13 +3,14 @@
 use meshwork::context::Node;
 use meshwork::model::context::Actor;
 use meshwork::model::keys::context::ActorId;
+use serde::Serialize;
 
 use super::when;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::IdentityArgs;
-use crate::out::{Column, Table};
+use crate::out::{Column, Row};
 
 /// List the actors of the node
 #[derive(Debug, clap::Args)]
@@ -50,27 +51,26 @@ impl Show {
 }
 
 fn print(context: &mut Context, actors: &[Actor]) -> Result<Exit, CommandError> {
-    if context.out.is_json() {
-        for actor in actors {
-            context.out.json(actor)?;
-        }
-        return Ok(Exit::DONE);
+    context.out.rows(actors.iter().map(Listed))?;
+    Ok(Exit::DONE)
+}
+
+#[derive(Debug, Serialize)]
+struct Listed<'a>(&'a Actor);
+
+impl Row for Listed<'_> {
+    fn columns() -> Vec<Column> {
+        Column::named(["id", "public key", "created", "state"], &["id"])
     }
-    let columns = ["public key", "created", "state"].map(Column::text);
-    let mut table = Table::new([Column::number("id")].into_iter().chain(columns));
-    for actor in actors {
+
+    fn cells(&self) -> Vec<String> {
+        let actor = self.0;
         let state = match (actor.revoked_at, actor.old_until) {
             (Some(at), _) => format!("revoked {}", when(at)),
             (None, Some(until)) => format!("old key until {}", when(until)),
             (None, None) => "trusted".to_owned(),
         };
-        table.row([
-            actor.id.to_string(),
-            actor.pubkey.to_string(),
-            when(actor.created_at),
-            state,
-        ]);
+        let (id, key) = (actor.id.to_string(), actor.pubkey.to_string());
+        vec![id, key, when(actor.created_at), state]
     }
-    context.out.table(table)?;
-    Ok(Exit::DONE)
 }

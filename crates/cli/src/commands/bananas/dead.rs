@@ -11,7 +11,7 @@ use crate::change::{Change, tell};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::{Column, Table};
+use crate::out::{Column, Row};
 use crate::value;
 
 /// List the jobs that failed for good, the latest first; show, retry or delete them
@@ -75,6 +75,19 @@ struct Letter {
     error: String,
 }
 
+impl Row for Letter {
+    fn columns() -> Vec<Column> {
+        Column::named(["id", "name", "attempts", "error"], &["attempts"])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        // The details of a failure stand below its first line: `show` prints them.
+        let error = self.error.lines().next().unwrap_or_default().to_owned();
+        let (id, name) = (self.id.clone(), self.name.clone());
+        vec![id, name, self.attempts.to_string(), error]
+    }
+}
+
 impl Dead {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         match self.command {
@@ -101,25 +114,7 @@ impl List {
                 id,
             });
         }
-        if context.out.is_json() {
-            for letter in &letters {
-                context.out.json(letter)?;
-            }
-            return Ok(Exit::DONE);
-        }
-        let mut table = Table::new([
-            Column::text("id"),
-            Column::text("name"),
-            Column::number("attempts"),
-            Column::text("error"),
-        ]);
-        for letter in letters {
-            let attempts = letter.attempts.to_string();
-            // The details of a failure stand below it: `show` has them.
-            let error = letter.error.lines().next().unwrap_or_default().to_owned();
-            table.row([letter.id, letter.name, attempts, error]);
-        }
-        context.out.table(table)?;
+        context.out.rows(letters)?;
         Ok(Exit::DONE)
     }
 }

@@ -10,7 +10,7 @@ use super::Side;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::{Column, Table};
+use crate::out::{Column, Row};
 
 /// Show, set and remove limits of routes: how many jobs workers of ours run at once, and start in a time
 ///
@@ -74,6 +74,30 @@ struct Line<'a> {
     route: &'a str,
     concurrency: Option<u64>,
     rate: Option<String>,
+    /// All of them in words.
+    #[serde(skip)]
+    words: Vec<String>,
+}
+
+impl<'a> From<(&'a RoutingKey, &QueueSettings)> for Line<'a> {
+    fn from((route, set): (&'a RoutingKey, &QueueSettings)) -> Self {
+        Self {
+            route: route.as_str(),
+            concurrency: set.concurrency,
+            rate: set.rate.map(|rate| rate.to_string()),
+            words: set.limits(),
+        }
+    }
+}
+
+impl Row for Line<'_> {
+    fn columns() -> Vec<Column> {
+        Column::named(["route", "set"], &[])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        vec![self.route.to_owned(), self.words.join(", ")]
+    }
 }
 
 impl LimitCommand {
@@ -93,17 +117,7 @@ impl Show {
             return print(&client, route, context).await;
         }
         let limits = client.limits().await?;
-        let mut table = Table::new([Column::text("route"), Column::text("set")]);
-        for (route, set) in &limits {
-            if context.out.is_json() {
-                context.out.json(&line(route, set))?;
-            } else {
-                table.row([route.to_string(), set.limits().join(", ")]);
-            }
-        }
-        if !context.out.is_json() {
-            context.out.table(table)?;
-        }
+        context.out.rows(limits.iter().map(Line::from))?;
         Ok(Exit::DONE)
     }
 }
@@ -153,7 +167,7 @@ async fn print(
     let limits = client.limits().await?;
     let set = limits.get(route).cloned().unwrap_or_default();
     if context.out.is_json() {
-        context.out.json(&line(route, &set))?;
+        context.out.json(&Line::from((route, &set)))?;
         return Ok(Exit::DONE);
     }
     let words = match set.limits() {
@@ -162,12 +176,4 @@ async fn print(
     };
     context.out.line(format_args!("{route} {words}"))?;
     Ok(Exit::DONE)
-}
-
-fn line<'a>(route: &'a RoutingKey, set: &QueueSettings) -> Line<'a> {
-    Line {
-        route: route.as_str(),
-        concurrency: set.concurrency,
-        rate: set.rate.map(|rate| rate.to_string()),
-    }
 }

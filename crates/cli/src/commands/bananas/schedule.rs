@@ -6,13 +6,14 @@ use meshwork::model::route::Priority;
 use meshwork::model::schedule::cron::Cron as Expression;
 use meshwork::model::schedule::timing::{Rhythm, Timing};
 use meshwork::model::schedule::zone::Zone;
+use meshwork_broker::bananas::KeptCron;
 use serde::Serialize;
 
 use super::{Side, of_bananas};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::{Column, Table, note};
+use crate::out::{Column, Row, note};
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ScheduleCommand {
@@ -126,44 +127,50 @@ struct Line {
 impl List {
     async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let client = self.side.client(context).await?;
-        let columns = [
+        let schedules = client.schedules().await?;
+        context.out.rows(schedules.iter().map(Line::from))?;
+        Ok(Exit::DONE)
+    }
+}
+
+impl From<&KeptCron> for Line {
+    fn from(kept: &KeptCron) -> Self {
+        let cron = kept.cron.as_ref().ok();
+        let route = cron.and_then(|cron| cron.job.route.as_ref());
+        Self {
+            schedule: kept.name.to_string(),
+            cron: cron.map(|cron| cron.timing.rhythm.to_string()),
+            zone: cron.map(|cron| cron.timing.zone.to_string()),
+            name: cron.map(|cron| cron.job.name.clone()),
+            route: route.map(ToString::to_string),
+            next_run: kept.next.map(seconds),
+            last_run: Some(kept.last_run.clone()).filter(|time| !time.is_empty()),
+            run_count: kept.runs,
+            trouble: kept.cron.as_ref().err().map(ToString::to_string),
+        }
+    }
+}
+
+impl Row for Line {
+    fn columns() -> Vec<Column> {
+        let names = [
             "schedule", "cron", "zone", "job", "next", "last", "runs", "",
         ];
-        let mut table = Table::new(columns.map(Column::text));
-        for kept in client.schedules().await? {
-            let cron = kept.cron.as_ref().ok();
-            let route = cron.and_then(|cron| cron.job.route.as_ref());
-            let line = Line {
-                schedule: kept.name.to_string(),
-                cron: cron.map(|cron| cron.timing.rhythm.to_string()),
-                zone: cron.map(|cron| cron.timing.zone.to_string()),
-                name: cron.map(|cron| cron.job.name.clone()),
-                route: route.map(ToString::to_string),
-                next_run: kept.next.map(seconds),
-                last_run: Some(kept.last_run).filter(|time| !time.is_empty()),
-                run_count: kept.runs,
-                trouble: kept.cron.as_ref().err().map(ToString::to_string),
-            };
-            if context.out.is_json() {
-                context.out.json(&line)?;
-                continue;
-            }
-            let known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-            table.row([
-                line.schedule,
-                known(line.cron),
-                known(line.zone),
-                known(line.name),
-                known(line.next_run),
-                known(line.last_run),
-                line.run_count.to_string(),
-                line.trouble.unwrap_or_default(),
-            ]);
-        }
-        if !context.out.is_json() {
-            context.out.table(table)?;
-        }
-        Ok(Exit::DONE)
+        Column::named(names, &[])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+        vec![
+            self.schedule.clone(),
+            known(&self.cron),
+            known(&self.zone),
+            known(&self.name),
+            known(&self.next_run),
+            known(&self.last_run),
+            self.run_count.to_string(),
+            self.trouble.clone().unwrap_or_default(),
+        ]
     }
 }
 

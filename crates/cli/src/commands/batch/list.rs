@@ -1,12 +1,10 @@
 //! `meshwork batch list`.
 
-use meshwork::model::time;
-
 use super::shown::Shown;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::{Column, Table, note};
+use crate::out::{Column, Row, note};
 
 /// List batches: those that go on, then the others, the last to end first
 #[derive(Debug, clap::Args)]
@@ -26,32 +24,24 @@ impl List {
             batches.truncate(limit);
             note(format_args!("the first {limit}; there are more (--limit)"));
         }
-        if context.out.is_json() {
-            for batch in &batches {
-                context.out.json(&Shown::from(batch))?;
-            }
-            return Ok(Exit::DONE);
-        }
-        let numbers = ["jobs", "pending", "finished", "failed"].map(Column::number);
-        let columns = ["id", "state"].map(Column::text).into_iter().chain(numbers);
-        let last = ["opened", "name"].map(Column::text);
-        let mut table = Table::new(columns.chain(last));
-        for batch in &batches {
-            let [total, pending, succeeded, failed] =
-                [batch.total, batch.pending(), batch.succeeded, batch.failed]
-                    .map(|n| n.to_string());
-            table.row([
-                batch.id.to_string(),
-                batch.state.as_str().to_owned(),
-                total,
-                pending,
-                succeeded,
-                failed,
-                time::iso(batch.created_ms),
-                batch.name.clone(),
-            ]);
-        }
-        context.out.table(table)?;
+        context.out.rows(batches.iter().map(Shown::from))?;
         Ok(Exit::DONE)
+    }
+}
+
+impl Row for Shown<'_> {
+    fn columns() -> Vec<Column> {
+        let names = [
+            "id", "state", "jobs", "pending", "finished", "failed", "opened", "name",
+        ];
+        Column::named(names, &["jobs", "pending", "finished", "failed"])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let numbers = [self.total, self.pending, self.succeeded, self.failed];
+        let [total, pending, succeeded, failed] = numbers.map(|n| n.to_string());
+        let (id, state) = (self.id.to_owned(), self.state.to_owned());
+        let (opened, name) = (self.created_at.clone(), self.name.to_owned());
+        vec![id, state, total, pending, succeeded, failed, opened, name]
     }
 }

@@ -9,19 +9,19 @@ use serde::Serialize;
 /// A batch as JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct Shown<'a> {
-    id: &'a str,
-    name: &'a str,
-    state: &'a str,
-    total: u64,
-    pending: u64,
-    succeeded: u64,
-    failed: u64,
+    pub(super) id: &'a str,
+    pub(super) name: &'a str,
+    pub(super) state: &'a str,
+    pub(super) total: u64,
+    pub(super) pending: u64,
+    pub(super) succeeded: u64,
+    pub(super) failed: u64,
     first_failed: Option<&'a str>,
     expired: bool,
     cancelled: Option<&'a str>,
     /// Ids by what they wait for.
     callbacks: BTreeMap<&'a str, &'a str>,
-    created_at: String,
+    pub(super) created_at: String,
     open_until: Option<String>,
     ended_at: Option<String>,
 }

@@ -9,14 +9,14 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
-use crate::out::{Column, Table};
+use crate::out::{Column, Row};
 
 /// List the contexts of the node
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {}
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct Listed {
     id: ContextId,
     layout: &'static str,
     database: u32,
@@ -26,31 +26,24 @@ impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let node = Node::of(context.client().await?.broker());
         let contexts = node.contexts().await?;
-        let rows = contexts.iter().map(|handle| Row {
+        let rows = contexts.iter().map(|handle| Listed {
             id: handle.id(),
             layout: handle.keys().layout().as_str(),
             database: handle.keys().database(),
         });
-        if context.out.is_json() {
-            for row in rows {
-                context.out.json(&row)?;
-            }
-            return Ok(Exit::DONE);
-        }
-        let mut table = Table::new([
-            Column::number("id"),
-            Column::text("layout"),
-            Column::number("database"),
-        ]);
-        for row in rows {
-            table.row([
-                row.id.to_string(),
-                row.layout.to_owned(),
-                row.database.to_string(),
-            ]);
-        }
-        context.out.table(table)?;
+        context.out.rows(rows)?;
         Ok(Exit::DONE)
+    }
+}
+
+impl Row for Listed {
+    fn columns() -> Vec<Column> {
+        Column::named(["id", "layout", "database"], &["id", "database"])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let (id, database) = (self.id.to_string(), self.database.to_string());
+        vec![id, self.layout.to_owned(), database]
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::{Column, Table, note};
+use crate::out::{Column, Row, note};
 use crate::record::Summary;
 use crate::select::Select;
 
@@ -29,6 +29,35 @@ struct Line<'a> {
     job: Summary<'a>,
 }
 
+impl<'a> From<&'a DeadLetter> for Line<'a> {
+    fn from(letter: &'a DeadLetter) -> Self {
+        Self {
+            died_at: time::iso(letter.at_ms),
+            job: Summary::from(&letter.job),
+        }
+    }
+}
+
+impl Row for Line<'_> {
+    fn columns() -> Vec<Column> {
+        let names = ["id", "type", "reason", "died", "attempts", "error"];
+        Column::named(names, &["attempts"])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let (job, about) = (&self.job, &self.job.about);
+        let or_empty = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        vec![
+            job.id.to_owned(),
+            or_empty(about.script_type),
+            or_empty(about.dead),
+            self.died_at.clone(),
+            about.attempts.to_string(),
+            or_empty(job.error.as_deref()),
+        ]
+    }
+}
+
 impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let filter = self.select.filter(&context.keys())?;
@@ -40,33 +69,7 @@ impl List {
             letters.truncate(limit);
             note(format_args!("the newest {limit}; there are more (--limit)"));
         }
-        if context.out.is_json() {
-            for letter in &letters {
-                context.out.json(&Line {
-                    died_at: time::iso(letter.at_ms),
-                    job: Summary::from(&letter.job),
-                })?;
-            }
-            return Ok(Exit::DONE);
-        }
-        let names = ["id", "type", "reason", "died", "attempts", "error"];
-        let mut table = Table::new(names.map(|name| match name {
-            "attempts" => Column::number(name),
-            _ => Column::text(name),
-        }));
-        for letter in &letters {
-            let job = &letter.job;
-            let or_empty = |text: &Option<String>| text.clone().unwrap_or_default();
-            table.row([
-                job.id.clone(),
-                or_empty(&job.script_type),
-                or_empty(&job.dead),
-                time::iso(letter.at_ms),
-                job.attempt.to_string(),
-                or_empty(&job.error),
-            ]);
-        }
-        context.out.table(table)?;
+        context.out.rows(letters.iter().map(Line::from))?;
         Ok(Exit::DONE)
     }
 }

@@ -7,8 +7,8 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::listing::{Cursor, Newest};
-use crate::out::{Column, Table, note};
-use crate::record::{Summary, status_of};
+use crate::out::note;
+use crate::record::Summary;
 use crate::select::Select;
 use crate::value;
 
@@ -49,33 +49,7 @@ impl List {
                 "--text looked at {MAX_TEXT_SCAN} jobs, and there are more: choose fewer by another option"
             ));
         }
-        if context.out.is_json() {
-            for job in &newest.jobs {
-                context.out.json(&Summary::from(job))?;
-            }
-            return Ok(Exit::DONE);
-        }
-        let names = ["id", "status", "type", "created", "attempts", "error"];
-        let mut table = Table::new(names.map(|name| match name {
-            "attempts" => Column::number(name),
-            _ => Column::text(name),
-        }));
-        for job in &newest.jobs {
-            let (attempts, error) = (
-                job.attempt.to_string(),
-                job.error.as_deref().unwrap_or_default(),
-            );
-            let script_type = job.script_type.as_deref().unwrap_or_default();
-            table.row([
-                &job.id,
-                status_of(job),
-                script_type,
-                &job.created_at,
-                &attempts,
-                error,
-            ]);
-        }
-        context.out.table(table)?;
+        context.out.rows(newest.jobs.iter().map(Summary::from))?;
         Ok(Exit::DONE)
     }
 }

@@ -2,12 +2,13 @@
 
 use meshwork::context::MessageView;
 use meshwork::model::time;
+use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
-use crate::out::{Column, Table, note};
+use crate::out::{Column, Row, note};
 
 /// List the messages of a context, sent and received, the latest first
 ///
@@ -41,18 +42,23 @@ impl List {
 
 /// Prints messages: a line each.
 pub(super) fn print(context: &mut Context, views: &[MessageView]) -> Result<Exit, CommandError> {
-    if context.out.is_json() {
-        for view in views {
-            context.out.json(view)?;
-        }
-        return Ok(Exit::DONE);
+    context.out.rows(views.iter().map(Listed))?;
+    Ok(Exit::DONE)
+}
+
+#[derive(Debug, Serialize)]
+struct Listed<'a>(&'a MessageView);
+
+impl Row for Listed<'_> {
+    fn columns() -> Vec<Column> {
+        let names = ["message", "type", "status", "from or to", "created", "text"];
+        Column::named(names, &[])
     }
-    let columns = ["message", "type", "status", "from or to", "created", "text"].map(Column::text);
-    let mut table = Table::new(columns);
-    for MessageView {
-        message, origin, ..
-    } in views
-    {
+
+    fn cells(&self) -> Vec<String> {
+        let MessageView {
+            message, origin, ..
+        } = self.0;
         let other = match (origin, message.target_context) {
             (Some(origin), _) => format!("from {}", origin.context),
             (None, Some(target)) => format!("to {target}"),
@@ -63,15 +69,13 @@ pub(super) fn print(context: &mut Context, views: &[MessageView]) -> Result<Exit
             1 => "1 job".to_owned(),
             many => format!("{many} jobs"),
         };
-        table.row([
+        vec![
             message.key().numbers(),
             message.message_type.to_string(),
             message.status.to_string(),
             other,
             time::iso(u64::from(message.created_at) * 1000),
             text,
-        ]);
+        ]
     }
-    context.out.table(table)?;
-    Ok(Exit::DONE)
 }

@@ -4,12 +4,11 @@ use meshwork::Settings;
 use meshwork::model::queue::{MAX_CONCURRENCY, MAX_PAYLOAD, QueueSetting, Rate};
 use meshwork_broker::MAX_QUEUE_LIMIT;
 
-use super::line::{Line, number, print};
+use super::line::{Line, print};
 use super::{Queue, UsageError};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::{Column, Table};
 
 /// What stands for all queues that have no limit of their own.
 const DEFAULT: &str = "default";
@@ -191,20 +190,6 @@ async fn show(context: &mut Context, queue: Option<Queue>) -> Result<Exit, Comma
     let lists = set.limits.queues.keys().chain(set.queues.keys());
     let lists: std::collections::BTreeSet<_> = lists.collect();
     let lines = lists.into_iter().map(|list| line(&set, Some(list)));
-    let mut table = Table::new([
-        Column::text("queue"),
-        Column::number("length"),
-        Column::text("set"),
-    ]);
-    for line in default.into_iter().chain(lines) {
-        if context.out.is_json() {
-            context.out.json(&line)?;
-        } else {
-            table.row([line.queue, &number(line.limit), &line.words()]);
-        }
-    }
-    if !context.out.is_json() {
-        context.out.table(table)?;
-    }
+    context.out.rows(default.into_iter().chain(lines))?;
     Ok(Exit::DONE)
 }

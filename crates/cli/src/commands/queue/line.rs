@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::out::{Column, Row};
 
 /// A list and what is set for it. All but its limit holds for the whole queue, and is said of its list without
 /// a priority alone.
@@ -75,13 +76,19 @@ impl<'a> Line<'a> {
             set: Set::new(queue, set),
         }
     }
+}
 
-    /// What is set but the length, for people.
-    pub(super) fn words(&self) -> String {
-        match self.set.words() {
-            "" => "-".to_owned(),
-            words => words.to_owned(),
-        }
+impl Row for Line<'_> {
+    fn columns() -> Vec<Column> {
+        Column::named(["queue", "length", "set"], &["length"])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let words = match self.set.words() {
+            "" => "-",
+            words => words,
+        };
+        vec![self.queue.to_owned(), number(self.limit), words.to_owned()]
     }
 }
 

@@ -7,7 +7,7 @@ use super::line::{Set, number};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::{Column, Table};
+use crate::out::{Column, Row};
 
 /// List the queues that hold jobs or have listeners
 ///
@@ -35,34 +35,54 @@ impl List {
         let client = context.client().await?;
         let (mut queues, limits) = (client.queues().await?, client.limits().await?);
         queues.retain(|info| !is_idle_priority(info) || limits.queues.contains_key(&info.queue));
-        if context.out.is_json() {
-            for info in &queues {
-                context.out.json(&Line {
-                    queue: &info.queue,
-                    waiting: info.waiting,
-                    running: info.running,
-                    listeners: info.listeners,
-                    set_aside: info.set_aside,
-                    limit: info.limit,
-                    legacy: info.legacy,
-                    set: Set::new(&info.queue, info.settings.as_ref()),
-                })?;
-            }
-            return Ok(Exit::DONE);
-        }
-        let numbers = ["waiting", "running", "aside", "listeners", "limit"].map(Column::number);
-        let columns = std::iter::once(Column::text("queue")).chain(numbers);
-        let mut table = Table::new(columns.chain([Column::text("")]));
-        for info in queues {
-            let limit = number(info.limit);
-            let [waiting, running, aside, listeners] =
-                [info.waiting, info.running, info.set_aside, info.listeners].map(|n| n.to_string());
-            let set = Set::new(&info.queue, info.settings.as_ref());
-            let mark = if info.legacy { "legacy" } else { set.words() }.to_owned();
-            table.row([info.queue, waiting, running, aside, listeners, limit, mark]);
-        }
-        context.out.table(table)?;
+        context.out.rows(queues.iter().map(Line::from))?;
         Ok(Exit::DONE)
+    }
+}
+
+impl<'a> From<&'a QueueInfo> for Line<'a> {
+    fn from(info: &'a QueueInfo) -> Self {
+        Self {
+            queue: &info.queue,
+            waiting: info.waiting,
+            running: info.running,
+            listeners: info.listeners,
+            set_aside: info.set_aside,
+            limit: info.limit,
+            legacy: info.legacy,
+            set: Set::new(&info.queue, info.settings.as_ref()),
+        }
+    }
+}
+
+impl Row for Line<'_> {
+    fn columns() -> Vec<Column> {
+        let names = [
+            "queue",
+            "waiting",
+            "running",
+            "aside",
+            "listeners",
+            "limit",
+            "",
+        ];
+        Column::named(
+            names,
+            &["waiting", "running", "aside", "listeners", "limit"],
+        )
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let numbers = [self.waiting, self.running, self.set_aside, self.listeners];
+        let [waiting, running, aside, listeners] = numbers.map(|n| n.to_string());
+        let mark = if self.legacy {
+            "legacy"
+        } else {
+            self.set.words()
+        }
+        .to_owned();
+        let (queue, limit) = (self.queue.to_owned(), number(self.limit));
+        vec![queue, waiting, running, aside, listeners, limit, mark]
     }
 }
 

@@ -4,12 +4,13 @@ use meshwork::context::NewRunner;
 use meshwork::model::context::Runner;
 use meshwork::model::keys::context::RunnerId;
 use meshwork::model::name::ScriptType;
+use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
-use crate::out::{Column, Table};
+use crate::out::{Column, Row};
 
 /// Register the runners of a context: workers that have a number
 #[derive(Debug, clap::Subcommand)]
@@ -86,32 +87,24 @@ impl List {
     pub(crate) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let (me, handle) = self.args.open(context).await?;
         let runners = handle.runners(&me).await?;
-        if context.out.is_json() {
-            for runner in &runners {
-                context.out.json(runner)?;
-            }
-            return Ok(Exit::DONE);
-        }
-        let columns = ["types", "takes", "topic"].map(Column::text);
-        let mut table = Table::new([Column::number("id")].into_iter().chain(columns));
-        for Runner {
-            id,
-            types,
-            local,
-            topic,
-            ..
-        } in &runners
-        {
-            let types: Vec<_> = types.iter().map(ScriptType::as_str).collect();
-            let takes = if *local { "queues" } else { "its topic" };
-            table.row([
-                id.to_string(),
-                types.join(","),
-                takes.to_owned(),
-                topic.clone(),
-            ]);
-        }
-        context.out.table(table)?;
+        context.out.rows(runners.iter().map(Listed))?;
         Ok(Exit::DONE)
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Listed<'a>(&'a Runner);
+
+impl Row for Listed<'_> {
+    fn columns() -> Vec<Column> {
+        Column::named(["id", "types", "takes", "topic"], &["id"])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let runner = self.0;
+        let types: Vec<_> = runner.types.iter().map(ScriptType::as_str).collect();
+        let takes = if runner.local { "queues" } else { "its topic" };
+        let (id, topic) = (runner.id.to_string(), runner.topic.clone());
+        vec![id, types.join(","), takes.to_owned(), topic]
     }
 }

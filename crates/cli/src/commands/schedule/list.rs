@@ -1,10 +1,12 @@
 //! `meshwork schedule list`.
 
+use serde::Serialize;
+
 use super::view::View;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::{Column, Table};
+use crate::out::{Column, Row};
 
 /// List all schedules by name
 #[derive(Debug, clap::Args)]
@@ -20,7 +22,8 @@ impl List {
             let views = page.schedules.iter().map(|there| {
                 let local = there.schedule.as_ref().ok().zip(there.next);
                 let local = local.map(|(schedule, next)| schedule.timing.zone.show(next));
-                (there.name.clone(), (View::from(there), local))
+                let view = View::from(there);
+                (there.name.clone(), Listed { view, next: local })
             });
             all.extend(views);
             from = page.next;
@@ -28,26 +31,35 @@ impl List {
                 break;
             }
         }
-        let names = ["name", "rhythm", "zone", "next", "type", ""].map(Column::text);
-        let mut table = Table::new(names);
-        for (name, (view, next)) in all {
-            if context.out.is_json() {
-                context.out.json(&view)?;
-                continue;
-            }
-            let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".to_owned());
-            table.row([
-                name.to_string(),
-                known(&view.rhythm),
-                known(&view.zone),
-                next.unwrap_or_else(|| "-".to_owned()),
-                known(&view.script_type),
-                view.state().to_owned(),
-            ]);
-        }
-        if !context.out.is_json() {
-            context.out.table(table)?;
-        }
+        context.out.rows(all.into_values())?;
         Ok(Exit::DONE)
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    view: View,
+    /// In the zone of the schedule.
+    #[serde(skip)]
+    next: Option<String>,
+}
+
+impl Row for Listed {
+    fn columns() -> Vec<Column> {
+        Column::named(["name", "rhythm", "zone", "next", "type", ""], &[])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let view = &self.view;
+        let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".to_owned());
+        vec![
+            view.name.clone(),
+            known(&view.rhythm),
+            known(&view.zone),
+            self.next.clone().unwrap_or_else(|| "-".to_owned()),
+            known(&view.script_type),
+            view.state().to_owned(),
+        ]
     }
 }

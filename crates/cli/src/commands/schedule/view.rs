@@ -14,7 +14,7 @@ use crate::record::line;
 /// A schedule as JSON. What cannot be read of it is null, and why is its trouble.
 #[derive(Debug, Serialize)]
 pub(super) struct View {
-    name: String,
+    pub(super) name: String,
     pub(super) rhythm: Option<String>,
     pub(super) zone: Option<String>,
     start_at: Option<String>,

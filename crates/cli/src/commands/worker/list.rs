@@ -1,11 +1,12 @@
 //! `meshwork worker list`.
 
 use meshwork::WorkerInfo;
+use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::{Column, Table};
+use crate::out::{Column, Row};
 
 /// List the workers that say that they are there
 #[derive(Debug, clap::Args)]
@@ -14,38 +15,39 @@ pub(crate) struct List {}
 impl List {
     pub(super) async fn run(self, context: &mut Context) -> Result<Exit, CommandError> {
         let workers = context.client().await?.workers().await?;
-        if context.out.is_json() {
-            for worker in &workers {
-                context.out.json(worker)?;
-            }
-            return Ok(Exit::DONE);
-        }
-        let texts = ["type", "group", "instance", "host"].map(Column::text);
-        let numbers = ["pid", "jobs", "slots"].map(Column::number);
-        let since = [Column::text("since"), Column::text("version")];
-        let mut table = Table::new(texts.into_iter().chain(numbers).chain(since));
-        for worker in workers {
-            table.row(cells(worker));
-        }
-        context.out.table(table)?;
+        context.out.rows(workers.into_iter().map(Listed))?;
         Ok(Exit::DONE)
     }
 }
 
-/// What a worker does not say is left empty.
-fn cells(worker: WorkerInfo) -> [String; 9] {
-    let number = |number: Option<usize>| number.map(|n| n.to_string()).unwrap_or_default();
-    // A name that was made up says nothing to people.
-    let instance = Some(worker.instance).filter(|_| worker.named);
-    [
-        worker.script_type,
-        worker.group,
-        instance.unwrap_or_default(),
-        worker.hostname.unwrap_or_default(),
-        worker.pid.map(|pid| pid.to_string()).unwrap_or_default(),
-        number(worker.in_flight),
-        number(worker.slots),
-        worker.started_at.unwrap_or_default(),
-        worker.version.unwrap_or_default(),
-    ]
+#[derive(Debug, Serialize)]
+struct Listed(WorkerInfo);
+
+impl Row for Listed {
+    fn columns() -> Vec<Column> {
+        let names = [
+            "type", "group", "instance", "host", "pid", "jobs", "slots", "since", "version",
+        ];
+        Column::named(names, &["pid", "jobs", "slots"])
+    }
+
+    /// A cell is empty if the worker does not say it.
+    fn cells(&self) -> Vec<String> {
+        let worker = &self.0;
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let number = |number: Option<usize>| number.map(|n| n.to_string()).unwrap_or_default();
+        // A generated name says nothing to people.
+        let instance = Some(&worker.instance).filter(|_| worker.named);
+        vec![
+            worker.script_type.clone(),
+            worker.group.clone(),
+            instance.cloned().unwrap_or_default(),
+            text(&worker.hostname),
+            worker.pid.map(|pid| pid.to_string()).unwrap_or_default(),
+            number(worker.in_flight),
+            number(worker.slots),
+            text(&worker.started_at),
+            text(&worker.version),
+        ]
+    }
 }

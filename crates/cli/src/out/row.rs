@@ -1,0 +1,31 @@
+//! Rows: one type for each noun, printed as objects of JSON or as a table.
+
+use serde::Serialize;
+
+use super::{Column, Out, OutError, Table};
+
+/// One of the things that a command lists. Its fields are the JSON.
+pub(crate) trait Row: Serialize {
+    /// The columns of the table.
+    fn columns() -> Vec<Column>;
+
+    /// A cell for each column.
+    fn cells(&self) -> Vec<String>;
+}
+
+impl Out {
+    /// Prints one line of JSON for each row with `--json`, and a table otherwise.
+    pub(crate) fn rows<R: Row>(
+        &mut self,
+        rows: impl IntoIterator<Item = R>,
+    ) -> Result<(), OutError> {
+        if self.is_json() {
+            return rows.into_iter().try_for_each(|row| self.json(&row));
+        }
+        let mut table = Table::new(R::columns());
+        for row in rows {
+            table.row(row.cells());
+        }
+        self.table(table)
+    }
+}
