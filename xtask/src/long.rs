@@ -1,5 +1,5 @@
-//! The long forms of tests, built with optimisation: `fuzz`, `scale`, `bench`, `chaos`, `legacy`, `bananas` and
-//! `actions` of `crates/fuzz` and `crates/scenarios`. What measures is built as it is shipped.
+//! The long programs, built with optimization: `fuzz`, `scale`, `bench`, `chaos`, `legacy`, `bananas` and `actions`
+//! of `crates/fuzz` and `crates/scenarios`. Programs that measure use the profile of releases.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::process::{self, Failure};
 use crate::tools;
 use crate::workspace::Workspace;
 
-/// Long enough for ten times what the issue of record asks for, and still an end.
+/// Time limit: ten times the longest planned run.
 const LIMIT: Duration = Duration::from_secs(6 * 3600);
 
 pub(crate) fn run(workspace: &Workspace, binary: &str, rest: &[String]) -> Result<(), Failure> {

@@ -87,7 +87,7 @@ enum Chore {
 }
 
 fn main() -> ExitCode {
-    // Before clap, which would take the `--` for its own.
+    // Before clap, which would consume the `--`.
     let mut own: Vec<String> = env::args().collect();
     let at = own
         .iter()
@@ -104,7 +104,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// `behind` is what stood behind a `--`.
+/// Runs the chore. `behind` has the arguments after a `--`.
 fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
     let workspace = Workspace::find()?;
     match chore {

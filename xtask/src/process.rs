@@ -1,4 +1,4 @@
-//! Child processes with a bound on their time.
+//! Child processes with a time limit.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Why a chore failed, in a sentence.
+/// The reason why a chore failed, in a sentence.
 #[derive(Debug)]
 pub(crate) struct Failure(String);
 
@@ -24,7 +24,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The command as one would type it.
+/// Returns the command as typed in a shell.
 pub(crate) fn in_words(command: &Command) -> String {
     let program = command.get_program().to_string_lossy();
     let program = program.rsplit('/').next().unwrap_or_default().to_owned();
@@ -35,7 +35,7 @@ pub(crate) fn in_words(command: &Command) -> String {
         .join(" ")
 }
 
-/// Runs to the end with our own stdout and stderr; an error if it fails or takes too long.
+/// Runs a command to the end with this process' stdout and stderr; an error if it fails or exceeds the limit.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), Failure> {
     let child = spawn(command)?;
     let output = wait(child, command, limit)?;
@@ -49,7 +49,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), Failure>
     )))
 }
 
-/// As [`run`]; the error says too what stands on stderr from the first line on that tells of an error.
+/// Does the same as [`run`]; the error also has the lines of stderr from the first one with an error on.
 pub(crate) fn run_quoting(command: &mut Command, limit: Duration) -> Result<(), Failure> {
     let mut child = spawn(command.stderr(Stdio::piped()))?;
     let stream = child.stderr.take().expect("stderr is piped");
@@ -63,10 +63,10 @@ pub(crate) fn run_quoting(command: &mut Command, limit: Duration) -> Result<(), 
     Err(Failure::new(format!("`{words}` failed: {status}{quoted}")))
 }
 
-/// Lines of an error that are told again.
+/// Number of lines of an error that are repeated.
 const QUOTED: usize = 40;
 
-/// Passes lines on to our stderr.
+/// Forwards lines to this process' stderr, and returns those of an error.
 fn quote(stream: impl Read) -> String {
     let mut quoted = String::new();
     let mut room = QUOTED;
@@ -81,7 +81,7 @@ fn quote(stream: impl Read) -> String {
     quoted
 }
 
-/// Runs to the end and returns what it said; an error if it fails or takes too long.
+/// Runs a command to the end and returns its output; an error if it fails or exceeds the limit.
 pub(crate) fn ask(command: &mut Command, limit: Duration) -> Result<String, Failure> {
     let child = spawn(
         command
@@ -107,7 +107,7 @@ pub(crate) fn ask(command: &mut Command, limit: Duration) -> Result<String, Fail
     )))
 }
 
-/// Runs with its stdout going, line by line, to `see`; returns whether it succeeded.
+/// Runs a command and passes its stdout to `see`, line by line; returns whether it succeeded.
 pub(crate) fn watch(
     command: &mut Command,
     limit: Duration,
@@ -126,7 +126,7 @@ pub(crate) fn watch(
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 kill_tree(child.id());
-                // Reaped, so that nothing of it is left when we return.
+                // Reaped, so that no zombie is left.
                 child.wait().ok();
                 let words = in_words(command);
                 return Err(Failure::new(format!(
@@ -141,7 +141,7 @@ pub(crate) fn watch(
 
 fn lines_of(child: &mut Child) -> Receiver<String> {
     let stream = child.stdout.take().expect("stdout is piped");
-    // Bounded, so that a flood of output waits for us and not the other way round.
+    // Bounded, so that a flood of output waits for this process, not the other way round.
     let (sender, receiver) = mpsc::sync_channel(1024);
     thread::spawn(move || {
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
@@ -179,9 +179,9 @@ fn wait(child: Child, command: &Command, limit: Duration) -> Result<Output, Fail
     }
 }
 
-/// Kills a process with all that it started. They are in our own process group, so that whoever
-/// ends us ends them too; hence they are found by their parents, and the root is stopped first,
-/// since the children of one that has ended are init's.
+/// Kills a process with all its descendants. They are in this process' group, so that a signal to that group ends
+/// them too. Hence they are found by their parents. The root is suspended first, because init adopts the children of
+/// a process that has ended.
 fn kill_tree(root: u32) {
     signal("-STOP", root);
     let table = ask(Command::new("ps").args(["-A", "-o", "pid=,ppid="]), LISTING);
@@ -191,7 +191,7 @@ fn kill_tree(root: u32) {
     signal("-KILL", root);
 }
 
-/// How long `ps` may take.
+/// Timeout of `ps`.
 const LISTING: Duration = Duration::from_secs(10);
 
 fn signal(name: &str, id: u32) {
@@ -201,7 +201,7 @@ fn signal(name: &str, id: u32) {
         .ok();
 }
 
-/// All below `root` in a table of process and parent numbers.
+/// Returns all descendants of `root` in a table of process and parent ids.
 fn descendants(table: &str, root: u32) -> Vec<u32> {
     let pairs: Vec<(u32, u32)> = table
         .lines()

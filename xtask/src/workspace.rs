@@ -1,4 +1,4 @@
-//! Where the workspace is, and how cargo is called in it.
+//! Location of the workspace, and calls of cargo in it.
 
 use std::env;
 use std::path::PathBuf;
@@ -28,20 +28,19 @@ impl Workspace {
         }
     }
 
-    /// Where test tools are unpacked and lists are kept; ignored by git, removed by `cargo clean`.
+    /// Returns a folder for test tools and lists; ignored by git, removed by `cargo clean`.
     pub(crate) fn target(&self, name: &str) -> PathBuf {
         self.root.join("target").join(name)
     }
 
-    /// The directory of built binaries.
+    /// Returns the directory of built binaries.
     pub(crate) fn built(&self) -> PathBuf {
         let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
         self.root.join(target).join("debug")
     }
 
-    /// Cargo in the workspace, without what cargo told us about our own package: some build
-    /// scripts watch those variables, and would run again at each change between `cargo test` and
-    /// `cargo xtask test`.
+    /// Returns a call of cargo in the workspace, without the variables that cargo sets for this package. Some build
+    /// scripts watch them, and would run again at each change between `cargo test` and `cargo xtask test`.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(program);
@@ -65,7 +64,7 @@ impl Workspace {
     }
 }
 
-/// In CI nothing may be skipped.
+/// Returns whether this is CI, where no test may be skipped.
 pub(crate) fn in_ci() -> bool {
     env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }

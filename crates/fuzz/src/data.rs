@@ -12,7 +12,7 @@ use super::{
 /// Databases of both sides.
 const DATABASES: usize = 16;
 
-/// Milliseconds by which two deadlines may differ that were set from two clocks.
+/// Greatest difference of two deadlines that were set by two clocks, in milliseconds.
 const TIME_TOLERANCE: u64 = 2_000;
 
 /// Compares all databases.
@@ -72,7 +72,7 @@ pub(super) fn compare(handle: &Handle, server: &mut Wire) -> Result<(), Differen
         .map(drop)
 }
 
-/// The stretches of two texts around their first difference.
+/// Returns the parts of two texts around their first difference.
 fn where_they_part(texts: [String; 2]) -> [String; 2] {
     const BEFORE: usize = 200;
     const SHOWN: usize = 800;
@@ -94,7 +94,7 @@ fn ask(engine: &mut Session, args: &[&[u8]]) -> Reply {
     as_seen(&reply, engine.protocol())
 }
 
-/// A reply as a client sees it: RESP2 knows fewer kinds.
+/// Returns a reply as a client gets it: RESP2 has fewer types.
 pub(super) fn as_seen(reply: &Reply, protocol: Protocol) -> Reply {
     let mut bytes = Vec::new();
     encode_reply(reply, protocol, &mut bytes);
@@ -118,7 +118,7 @@ fn names(reply: Reply) -> Vec<Bytes> {
     names
 }
 
-/// Content whose order is that of a hash table, in an order of its own.
+/// Normalizes content whose order is that of a hash table.
 fn normal(command: &[u8], reply: Reply) -> Vec<String> {
     let reply = match reply {
         Reply::Map(pairs) => Reply::Array(

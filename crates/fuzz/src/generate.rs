@@ -13,13 +13,13 @@ use super::{
     words::{self, TIMED, once_in, one_of},
 };
 
-/// Sessions of a run; the ones with an odd number speak RESP3 from the start.
+/// Number of sessions in a run; those with an odd number use RESP3 from the start.
 pub(super) const SESSIONS: usize = 4;
 
-/// Commands between two looks at all the data.
+/// Number of commands between two comparisons of all data.
 const COMPARE_EVERY: u32 = 250;
 
-/// What is not tried, and why.
+/// Commands that are not tried, with the reason.
 const LEFT_OUT: [(&str, &str); 9] = [
     ("bgrewriteaof", "the engine of the run has no log"),
     (
@@ -38,7 +38,7 @@ const LEFT_OUT: [(&str, &str); 9] = [
     ("shutdown", "would end the run"),
 ];
 
-/// What comes ten times less often: it makes everything else meaningless for a while.
+/// Commands that are ten times less frequent, because they make the others meaningless for a while.
 const SELDOM: [&str; 14] = [
     "flushall",
     "flushdb",
@@ -60,15 +60,15 @@ pub(super) struct Generator {
     random: StdRng,
     commands: Vec<CommandInfo>,
     until_compare: u32,
-    /// Which sessions are, as far as the generator knows, between MULTI and EXEC.
+    /// True for sessions that are between MULTI and EXEC, as far as the generator knows.
     in_multi: [bool; SESSIONS],
-    /// Scripts sent before, for EVALSHA and for running them again.
+    /// Earlier scripts, for EVALSHA and for repeated runs.
     scripts: Vec<Vec<u8>>,
-    /// Steps that come next, because chance would hardly bring them one after the other.
+    /// Steps that come next, because they are unlikely one after the other by chance.
     planned: VecDeque<Step>,
 }
 
-/// Scripts kept to be run again.
+/// Number of scripts that are kept.
 const SCRIPTS_KEPT: usize = 20;
 
 impl Generator {
@@ -110,7 +110,7 @@ impl Generator {
             }
             380..500 => self.of_streams(),
             500..505 => return self.wait_in_a_group(),
-            // Out of every state that the session may be in, and back to its protocol.
+            // Leaves every state of the session, and restores its protocol.
             265..275 if session >= SESSIONS / 2 => self.named("reset"),
             265..285 if session % 2 == 1 => vec![b"HELLO".to_vec(), b"3".to_vec()],
             260..265 => {
@@ -127,7 +127,7 @@ impl Generator {
         Step::call(session, args)
     }
 
-    /// What streams are about, more often than by chance: entries, and groups that read them.
+    /// Returns a command on streams, which chance would make too rare: entries, and groups that read them.
     fn of_streams(&mut self) -> Vec<Vec<u8>> {
         let often = [
             "xadd",
@@ -152,7 +152,7 @@ impl Generator {
         self.call_of(fitting[at])
     }
 
-    /// Somebody who waits in a group that has read all, and what may end that.
+    /// Returns a client that waits in a group without new entries, and plans commands that may end the wait.
     fn wait_in_a_group(&mut self) -> Step {
         let random = &mut self.random;
         let key = one_of(random, words::STREAMS);
@@ -250,7 +250,7 @@ impl Generator {
         }
     }
 
-    /// A call of a command: by its form, or by what the table says of it.
+    /// Returns a call of a command: by its form, or by its entry in the table.
     fn call_of(&mut self, command: CommandInfo) -> Vec<Vec<u8>> {
         let mut args = self.name_of(command.name);
         if command.name == "command|getkeys" {
@@ -276,7 +276,7 @@ impl Generator {
         args
     }
 
-    /// The name, in lower, upper or mixed case.
+    /// Returns the name, in lower, upper or mixed case.
     fn name_of(&mut self, name: &str) -> Vec<Vec<u8>> {
         let case = self.random.random_range(0..10);
         let spelled = |word: &str| match case {
@@ -309,7 +309,7 @@ impl Generator {
         }
     }
 
-    /// A new script, or one of before.
+    /// Returns a new script, or an earlier one.
     fn text(&mut self) -> Vec<u8> {
         if !self.scripts.is_empty() && once_in(&mut self.random, 3) {
             let at = self.random.random_range(0..self.scripts.len());
@@ -326,8 +326,8 @@ impl Generator {
         script
     }
 
-    /// A call whose reply is the same on both sides to the last byte: what is done with it
-    /// inside the script cannot be normalised.
+    /// Returns a call whose reply is the same on both sides to the last byte, because a script's use of it cannot be
+    /// normalized.
     fn call_in_script(&mut self) -> Vec<Vec<u8>> {
         loop {
             let command = self.pick();
@@ -367,23 +367,23 @@ impl Generator {
     }
 }
 
-/// Takes away the ids of XADD that are made of the time, which is another one on each side.
+/// Replaces ids of XADD that come from the clock, which differ by side.
 pub(super) fn settle_ids(args: &mut [Vec<u8>]) {
     for arg in args.iter_mut().filter(|arg| arg[..] == *b"*") {
         *arg = format!("{}-*", words::LATE_MS).into_bytes();
     }
 }
 
-/// Relative times below, in seconds or milliseconds, may be over within a run.
+/// Relative times below this, in seconds or milliseconds, may be over within a run.
 const SOON: f64 = 90_000.0;
 
-/// Milliseconds that are waited for.
+/// Greatest time to wait, in milliseconds.
 const WAITED_MS: f64 = 10.0;
 
-/// Milliseconds from now that no clock can count: such a wait is over at once.
+/// Milliseconds from now beyond any clock: such a wait is over at once.
 const BEYOND_TIME: f64 = 9e18;
 
-/// Takes away short times; those of `0.00…` seconds are waited for.
+/// Replaces short times, except those of `0.00…` seconds, which are waited for.
 fn never_soon(name: &str, args: &mut [Vec<u8>]) {
     if !TIMED.contains(&name) {
         return;
@@ -393,7 +393,7 @@ fn never_soon(name: &str, args: &mut [Vec<u8>]) {
         let text = String::from_utf8_lossy(&args[at]);
         let number: Option<f64> = text.trim().parse().ok();
         let soon = number.is_some_and(|n| n > 0.0 && n < SOON) && !text.starts_with("0.00");
-        // Most of the numbers are none of time there.
+        // Most of the numbers there are not times.
         let before = args[at - 1].to_ascii_lowercase();
         let is_time = match (of_stream, before.as_slice()) {
             (false, _) => true,
@@ -407,7 +407,7 @@ fn never_soon(name: &str, args: &mut [Vec<u8>]) {
     }
 }
 
-/// Whether a call that waits ends by itself before long.
+/// Returns whether a blocked call ends soon by itself.
 pub(super) fn ends_soon(args: &[Vec<u8>]) -> bool {
     let name = same::name_of(args);
     if name.starts_with("xread") {

@@ -1,8 +1,8 @@
-//! What the arguments of the known commands look like, so that more than errors comes of them. A
-//! command that is not described here gets arguments of any kind.
+//! Forms of the arguments of known commands, so that they return more than errors. A command without a form gets
+//! arbitrary arguments.
 //!
-//! `%x` is a word of kind x (see [`super::words::word`]), `a|b` in brackets a choice, `[…]` an
-//! optional part, `{…}` a part up to four times, anything else stands for itself.
+//! `%x` is a word of kind x (see [`super::words::word`]), `a|b` in brackets a choice, `[…]` an optional part, `{…}` a
+//! part up to four times; any other text is literal.
 
 use rand::{RngExt, rngs::StdRng};
 
@@ -180,10 +180,10 @@ const FORMS: &[(&str, &str)] = &[
     ("zscan", "%z 0 [(MATCH %p|COUNT %n|%o)]"),
 ];
 
-/// Repetitions of a part in braces.
+/// Greatest number of repetitions of a part in braces.
 const REPEAT_MAX: u32 = 4;
 
-/// Arguments by the form of a command, if it has one.
+/// Returns arguments by the form of a command, if it has one.
 pub(super) fn arguments(name: &str, random: &mut StdRng) -> Option<Vec<Vec<u8>>> {
     let form = FORMS.iter().find(|(known, _)| *known == name)?.1;
     let mut args = Vec::new();
@@ -228,7 +228,7 @@ fn expand(form: &str, random: &mut StdRng, args: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// Whether an alternative is several options (`NX XX`) and not one argument with a space.
+/// Returns whether an alternative is several options (`NX XX`) and not one argument with a space.
 fn is_words(choice: &str) -> bool {
     choice.contains(' ') && choice.chars().all(|c| c.is_ascii_uppercase() || c == ' ')
         || ["AUTH ", "SETNAME ", "ping ", "nope "]
@@ -236,7 +236,7 @@ fn is_words(choice: &str) -> bool {
             .any(|head| choice.starts_with(head))
 }
 
-/// What stands in the brackets at the start of `form`, and what follows them.
+/// Splits `form` into the content of the brackets at its start and the rest.
 fn bracketed(form: &str) -> (&str, &str) {
     let mut depth = 0;
     for (at, c) in form.char_indices() {

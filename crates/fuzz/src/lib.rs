@@ -1,9 +1,9 @@
-//! The differential fuzzer: random commands, the same to the engine and to a real server, and a
-//! comparison of every reply and, now and then, of all the data.
+//! The differential fuzzer: sends the same random commands to the engine and to a real server, and compares every
+//! reply and, from time to time, all data.
 //!
-//! The commands come from the engine's own table, so that a new one is tried without a word
-//! here; those that have a form in `grammar` get arguments that make sense more often. What is
-//! not compared to the last byte is listed in `same`, what is not tried in `generate`.
+//! The commands come from the engine's own table, so that new ones are tried automatically; those with a form in
+//! `grammar` get meaningful arguments more often. `same` lists the replies that are not compared to the last byte,
+//! `generate` the commands that are not tried.
 
 mod data;
 mod generate;
@@ -22,26 +22,26 @@ use meshwork_embedded::command_table;
 
 use crate::{generate::Generator, pair::Pair, step::Step, wire::Wire};
 
-/// Steps before both sides begin anew: so many at most have to be shrunk.
+/// Number of steps after which both sides are emptied: the most that have to be shrunk.
 const STEPS_PER_ROUND: u64 = 2_000;
 
-/// What to try.
+/// The extent of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// How many commands.
+    /// Number of commands.
     pub commands: u64,
-    /// What all choices follow from.
+    /// Seed of all choices.
     pub seed: u64,
 }
 
-/// The engine and the server did not do the same.
+/// A difference between the engine and the server.
 #[derive(Debug)]
 pub struct Difference {
     /// The seed of the run.
     pub seed: u64,
-    /// The step of the run at which it was seen.
+    /// Step of the run at which it was found.
     pub at: u64,
-    /// As few steps as were found that still show it, and what was seen after them.
+    /// The fewest steps that still show it, and the difference after them.
     steps: Vec<Step>,
     seen: String,
 }
@@ -62,28 +62,28 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
-/// Why a run ended early.
+/// The reason why a run ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum FuzzError {
-    /// The two differ.
+    /// The engine and the server differ.
     #[error("fuzz: {0}")]
     Different(#[from] Difference),
-    /// The engine follows another version of Redis than the server is.
+    /// The server has another version than the engine follows.
     #[error(
         "fuzz: the engine is compared with redis-server 7.0, and this one is {0}: name a 7.0 in \
          MESHWORK_TEST_REDIS_SERVER"
     )]
     Version(String),
-    /// The server at the socket cannot be talked to.
+    /// The server at the socket does not answer.
     #[error("fuzz: the server: {0}")]
     Server(#[from] io::Error),
 }
 
-/// Sends `plan.commands` commands to an engine in this process and to the server at `socket`,
-/// which is emptied before. Ends at the first difference.
+/// Sends `plan.commands` commands to an engine in this process and to the server at `socket`, which is emptied
+/// before. Ends at the first difference.
 ///
 /// # Errors
-/// When the two differ, and when the server goes away.
+/// The two differ, or the server disconnects.
 pub fn run(plan: Plan, socket: &Path) -> Result<(), FuzzError> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(1).enable_time().build()?;

@@ -1,10 +1,10 @@
-//! Scripts put together from pieces: calls with and without `pcall`, values of every kind, errors.
+//! Random scripts: calls with and without `pcall`, values of every type, errors.
 
 use rand::{RngExt, rngs::StdRng};
 
 use super::words::{self, TIMED, once_in, one_of};
 
-/// Statements that do something with what is there: `r` is the last result.
+/// Statements that use existing variables: `r` is the last result.
 const STATEMENTS: &[&str] = &[
     "if type(r) == 'table' and r.err then r = r.err end",
     "if type(r) == 'table' then r = #r end",
@@ -58,7 +58,7 @@ const STATEMENTS: &[&str] = &[
     "r = math.random(1)",
 ];
 
-/// What a script ends with.
+/// Last statements of scripts.
 const ENDS: &[&str] = &[
     "return r",
     "return {r, 1, 'x'}",
@@ -149,7 +149,7 @@ const SHEBANGS: &[&str] = &[
     "#!lua\n\n\n",
 ];
 
-/// A script around some calls, each given as the arguments of a command.
+/// Returns a script around some calls, each given as the arguments of a command.
 pub(super) fn script(random: &mut StdRng, calls: &[Vec<Vec<u8>>]) -> Vec<u8> {
     let mut text = String::new();
     if once_in(random, 8) {
@@ -160,7 +160,7 @@ pub(super) fn script(random: &mut StdRng, calls: &[Vec<Vec<u8>>]) -> Vec<u8> {
         text.push_str("redis.setresp(3) ");
     }
     for call in calls {
-        // Mostly such as go on after an error, so that most scripts get to their end.
+        // Mostly calls that continue after an error, so that most scripts reach their end.
         let calls = [
             "r = redis.call",
             "r = redis.pcall",
@@ -189,8 +189,7 @@ pub(super) fn script(random: &mut StdRng, calls: &[Vec<Vec<u8>>]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// An argument as Lua writes it: sometimes KEYS or ARGV instead if it may be anything, sometimes
-/// as a number.
+/// Returns an argument as a Lua literal: sometimes KEYS or ARGV if any value is possible, sometimes a number.
 fn literal(random: &mut StdRng, arg: &[u8], anything: bool) -> String {
     match random.random_range(0..16) {
         0 if anything => return "KEYS[1]".to_owned(),
@@ -210,7 +209,7 @@ fn literal(random: &mut StdRng, arg: &[u8], anything: bool) -> String {
     format!("'{}'", arg.iter().map(escaped).collect::<String>())
 }
 
-/// Keys and further arguments of a script, with their number in front.
+/// Returns keys and further arguments of a script, after their number.
 pub(super) fn keys_and_argv(random: &mut StdRng) -> Vec<Vec<u8>> {
     let keys = random.random_range(0..3);
     let more = random.random_range(0..3);

@@ -1,4 +1,4 @@
-//! The engine and the server side by side: one step on both, and whether they did the same.
+//! The engine and the server side by side: runs each step on both, and compares.
 
 use std::{io, path::Path, pin::Pin, task::Poll};
 
@@ -20,15 +20,15 @@ type Args = Vec<Vec<u8>>;
 /// The first session that may subscribe.
 const LISTENERS: usize = SESSIONS / 2;
 
-/// Marks the end of what a listening session has been sent.
+/// Marks the end of the pushed messages of a step.
 const MARK: &str = "end-of-step";
 
-/// A call of the engine that waits; it holds the session until it is done.
+/// A blocked call of the engine, which owns the session until it ends.
 type Waiting = Pin<Box<dyn Future<Output = (Session, Reply)>>>;
 
 /// One session on both sides.
 struct Slot {
-    /// None while a call waits.
+    /// `None` while a call is blocked.
     engine: Option<Session>,
     waiting: Option<(Args, Waiting)>,
     wire: Wire,
@@ -42,12 +42,12 @@ struct Slot {
 pub(super) struct Pair {
     handle: Handle,
     slots: Vec<Slot>,
-    /// A connection to the server that is never in a transaction and never waits.
+    /// A connection to the server that is never in a transaction and never blocked.
     control: Wire,
 }
 
 impl Pair {
-    /// An empty engine, and the server emptied.
+    /// Returns an empty engine and an emptied server.
     pub(super) fn fresh(socket: &Path) -> io::Result<Self> {
         let mut control = Wire::connect(socket)?;
         for request in [&["FLUSHALL"][..], &["SCRIPT", "FLUSH"]] {
@@ -83,7 +83,7 @@ impl Pair {
         self.settle()
     }
 
-    /// Lets XADD take its id from the clock only where it will count on from the last one.
+    /// Lets XADD use the clock's id only where it continues from the last one.
     fn settle_ids(&mut self, session: usize, args: &mut [Arg]) {
         let plain = self.resolved(args, 0);
         if name_of(&plain) != "xadd" || plain.len() < 2 {
@@ -109,7 +109,7 @@ impl Pair {
         args.iter().map(bytes).collect()
     }
 
-    /// Whether a call can be compared in the state that the session is in.
+    /// Returns whether a call can be compared in the session's state.
     fn makes_sense(&self, session: usize, args: &Args) -> bool {
         let slot = &self.slots[session];
         let name = name_of(args);
@@ -118,18 +118,18 @@ impl Pair {
         let blocks = name.starts_with('b') || (name.starts_with("xread") && args.iter().any(waits));
         match name.as_str() {
             _ if slot.engine.is_none() => false,
-            // The reply of EXEC would not say where the items of a queued SUBSCRIBE end, HELLO
-            // would change the protocol half-way, and what SPOP drew could not be made good.
+            // The reply of EXEC would not show the end of the items of a queued SUBSCRIBE, HELLO would change the
+            // protocol half-way, and random members of SPOP could not be restored.
             "hello" | "spop" => slot.queued.is_none(),
-            // Half of the sessions never listen: RESP2 allows a listener little else.
+            // Half of the sessions never subscribe: RESP2 permits few other commands to a subscriber.
             _ if name.ends_with("subscribe") => slot.queued.is_none() && session >= LISTENERS,
-            // Where the messages of a listening session end would be hard to say.
+            // The end of the messages of a subscribed session would be hard to find.
             "multi" => !slot.listening,
-            // There would be no reply, or only after a time that is spent for nothing.
+            // There would be no reply, or only after a useless wait.
             "client|reply" => args.get(2).is_none_or(is_on),
             "wait" => args.get(1).is_none_or(|replicas| replicas == b"0"),
-            // Somebody has to go on while others wait; and to one that listens and waits the
-            // engine hands the messages when the waiting is over.
+            // One session must never block; and the engine delivers messages to a blocked subscriber only after the
+            // wait.
             _ if blocks => session != 0 && !slot.listening,
             _ => true,
         }
@@ -166,7 +166,7 @@ impl Pair {
         self.follow_up(session, &name, ours, &reply)
     }
 
-    /// What must be made good or looked at more closely after a reply that chance has a part in.
+    /// Corrects or compares more closely after a reply with a random part.
     fn follow_up(
         &mut self,
         session: usize,
@@ -203,7 +203,7 @@ impl Pair {
         }
     }
 
-    /// A call that waits on our side: it must on the other, too.
+    /// Handles a call that blocks on the engine: it must block on the server, too.
     fn wait(&mut self, session: usize, args: &Args, waiting: Waiting) -> Result<(), Different> {
         self.slots[session].waiting = Some((args.clone(), waiting));
         if ends_soon(args) {
@@ -212,9 +212,9 @@ impl Pair {
         self.check_waiting()
     }
 
-    /// Nobody who waits on our side has been answered on the other.
+    /// Checks that no session that is blocked on the engine got a reply on the server.
     fn check_waiting(&mut self) -> Result<(), Different> {
-        // Twice: the first may be read together with what was sent before it.
+        // Twice: the first may be read together with an earlier command.
         for _ in 0..2 {
             self.control
                 .ask(&["PING"])
@@ -232,7 +232,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Compares the replies of those whose waiting ended on our side.
+    /// Compares the replies of sessions whose wait ended on the engine.
     fn settle(&mut self) -> Result<(), Different> {
         self.slots.iter_mut().try_for_each(Slot::settle)
     }
@@ -260,7 +260,7 @@ impl Slot {
         Ok(slot)
     }
 
-    /// A call that does not wait, on our side only.
+    /// Runs a call that does not block, on the engine only.
     fn engine_now(&mut self, args: &Args) -> Reply {
         let engine = self.engine.take().expect("no call waits");
         let (engine, reply) = call_engine(engine, args)
@@ -270,7 +270,7 @@ impl Slot {
         reply
     }
 
-    /// The time in the last id of a stream.
+    /// Returns the time in the last id of a stream.
     fn last_ms(&mut self, key: &[u8]) -> Option<u64> {
         let ask = ["XINFO".into(), "STREAM".into(), key.to_vec()];
         let Reply::Map(fields) = self.engine_now(&ask.to_vec()) else {
@@ -295,7 +295,7 @@ impl Slot {
         bytes
     }
 
-    /// What the reply says of the transaction of the session.
+    /// Tracks the session's transaction by its replies.
     fn note(&mut self, name: &str, args: &Args, reply: &Reply) {
         match (name, reply) {
             ("multi", Reply::Status(_)) => self.queued = Some(Vec::new()),
@@ -311,7 +311,7 @@ impl Slot {
         }
     }
 
-    /// A step of a session that listens: pushed messages may come before and after the reply.
+    /// Compares a step of a subscribed session: pushed messages may come before and after the reply.
     fn compare_frames(
         &mut self,
         args: &Args,
@@ -398,7 +398,7 @@ impl Slot {
         }
     }
 
-    /// All that a scan brings on each side, from its start to its end.
+    /// Returns all items of a scan on each side, from its start to its end.
     fn scan_whole(&mut self, args: &Args) -> io::Result<[Vec<String>; 2]> {
         let cursor_at = if name_of(args) == "scan" { 1 } else { 2 };
         let width = if matches!(name_of(args).as_str(), "hscan" | "zscan") {
@@ -430,7 +430,7 @@ impl Slot {
                 }
                 request[cursor_at] = cursor.to_vec();
             }
-            // A scan may bring an item twice.
+            // A scan may return an item twice.
             found.sort_unstable();
             found.dedup();
         }
@@ -466,8 +466,8 @@ fn describe(args: &Args, error: &io::Error) -> Different {
     format!("{}\n  server: {error}", line(args))
 }
 
-/// Frames in an order of their own: messages for several patterns come in the order of a hash
-/// table, and so do the confirmations of leaving everything, which count down besides.
+/// Returns frames in a fixed order. Messages for several patterns come in the order of a hash table, and so do the
+/// confirmations of unsubscribing from everything, which also count down.
 fn in_any_order(args: &Args, frames: &[Vec<u8>]) -> Vec<String> {
     let leaves_all = args.len() == 1 && name_of(args).ends_with("unsubscribe");
     let frame = |bytes: &Vec<u8>| match decode_reply(bytes) {

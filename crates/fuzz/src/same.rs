@@ -1,32 +1,32 @@
-//! When two replies are the same. To the last byte, but for what is listed here.
+//! Comparison of two replies: to the last byte, except for the cases listed here.
 
 use meshwork_embedded::{Reply, decode_reply};
 
-/// What was different, in words.
+/// Description of a difference.
 pub(super) type Different = String;
 
-/// How the replies of a command are compared.
+/// The way in which the replies of a command are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
     /// To the last byte.
     Exact,
-    /// The items in any order: the order is that of a hash table, which is seeded by chance.
+    /// The items in any order, which is that of a randomly seeded hash table.
     Unordered,
     /// The pairs of names and values in any order, for the same reason.
     UnorderedPairs,
-    /// The kind of the reply and the number of its items: the items are drawn by chance.
+    /// The type of the reply and the number of its items, which are random.
     Count,
-    /// The kind of the reply: it tells of the server, its clock or its clients.
+    /// The type of the reply: it describes the server, its clock or its clients.
     Kind,
-    /// Points in time a little apart are one: the two count relative times from their own now.
+    /// Times that differ slightly are equal: each side counts relative times from its own present.
     Times,
-    /// As above, of the times that are somewhere in a report on a stream.
+    /// The same for times anywhere in a report on a stream.
     TimesWithin,
-    /// Each reply by its own command: the transaction's.
+    /// Each reply by its own command in the transaction.
     Queued,
 }
 
-/// What is not compared to the last byte.
+/// Commands that are not compared to the last byte.
 const LOOSE: [(&str, Likeness); 42] = [
     ("client|id", Likeness::Kind),
     ("client|info", Likeness::Kind),
@@ -72,24 +72,24 @@ const LOOSE: [(&str, Likeness); 42] = [
     ("zscan", Likeness::Kind),
 ];
 
-/// Seconds and milliseconds by which two times may differ that were set from two clocks.
+/// Greatest difference of two times that were set by two clocks, in seconds and milliseconds.
 const TIME_TOLERANCE: i64 = 2_000;
 
-/// Numbers below are no times that the generator sets.
+/// Least number that the generator uses as a time.
 const TIME_MIN: i64 = 50_000;
 
-/// How replies of a command are compared. A subcommand has both words, as in `client|id`.
+/// Returns the comparison for a command. A subcommand has both words, as in `client|id`.
 pub(super) fn likeness(name: &str) -> Likeness {
     let loose = LOOSE.iter().find(|(loose, _)| *loose == name);
     loose.map_or(Likeness::Exact, |(_, likeness)| *likeness)
 }
 
-/// Whether replies of a command are not compared to the last byte.
+/// Returns whether replies of a command are not compared to the last byte.
 pub(super) fn is_loose(name: &str) -> bool {
     likeness(name) != Likeness::Exact
 }
 
-/// The name of the command in a request, as the table has it.
+/// Returns the name of a request's command, as in the table.
 pub(super) fn name_of(args: &[Vec<u8>]) -> String {
     let lower = |arg: &Vec<u8>| String::from_utf8_lossy(arg).to_lowercase();
     let name = args.first().map(lower).unwrap_or_default();
@@ -102,14 +102,14 @@ pub(super) fn name_of(args: &[Vec<u8>]) -> String {
     }
 }
 
-/// Whether two replies, as they come over the wire, are the same for a request. `queued` are the
-/// requests of the transaction that it ends.
+/// Returns whether two encoded replies are the same for a request. `queued` are the requests of the transaction that
+/// it ends.
 pub(super) fn same(args: &[Vec<u8>], queued: &[Vec<Vec<u8>>], one: &[u8], other: &[u8]) -> bool {
     if one == other {
         return true;
     }
     if one.starts_with(b"-") && other.starts_with(b"-") {
-        // Errors are texts here, and bytes in Redis: it quotes what is no text as it is.
+        // Errors are text here, and bytes in Redis, which quotes invalid text unchanged.
         return String::from_utf8_lossy(one) == String::from_utf8_lossy(other);
     }
     let name = name_of(args);
@@ -155,13 +155,12 @@ fn alike(name: &str, queued: &[Vec<Vec<u8>>], one: &Reply, other: &Reply) -> boo
     }
 }
 
-/// Whether two reports on a stream are the same but for when something was delivered or somebody
-/// seen: by the clocks of the two, or how long ago that is.
+/// Returns whether two reports on a stream are the same except for times of deliveries and of consumers' activity.
 pub(super) fn same_but_times(one: &Reply, other: &Reply) -> bool {
     let (Some(ones), Some(others)) = (flat(one), flat(other)) else {
         return one == other;
     };
-    // A pending entry is its id, its consumer or not, when it was delivered, and how often.
+    // A pending entry is its id, its consumer or not, its time of delivery, and its number of deliveries.
     let delivered = match ones.as_slice() {
         [Reply::Bulk(_), Reply::Int(_), Reply::Int(_)] => Some(1),
         [Reply::Bulk(_), Reply::Bulk(_), Reply::Int(_), Reply::Int(_)] => Some(2),
@@ -186,7 +185,7 @@ pub(super) fn same_but_times(one: &Reply, other: &Reply) -> bool {
             })
 }
 
-/// The parts of a reply, if it has any.
+/// Returns the parts of a reply, if it has any.
 fn flat(reply: &Reply) -> Option<Vec<Reply>> {
     match reply {
         Reply::Array(items) => Some(items.clone()),
@@ -198,7 +197,7 @@ fn flat(reply: &Reply) -> Option<Vec<Reply>> {
     }
 }
 
-/// The items of a reply; a pair of a map is one.
+/// Returns the items of a reply; a pair of a map is one item.
 fn items(reply: &Reply) -> Vec<Reply> {
     match reply {
         Reply::Array(items) | Reply::Set(items) | Reply::Push(items) => items.clone(),
@@ -210,7 +209,7 @@ fn items(reply: &Reply) -> Vec<Reply> {
     }
 }
 
-/// The items in groups of `width`, in an order of their own.
+/// Returns the items in groups of `width`, in a fixed order.
 pub(super) fn sorted(items: Vec<Reply>, width: usize) -> Vec<String> {
     let mut groups: Vec<String> = items
         .chunks(width)

@@ -1,4 +1,4 @@
-//! Finds fewer steps that still show a difference, by leaving out more and more of them.
+//! Finds fewer steps that still show a difference, by omitting more and more of them.
 
 use std::{
     io,
@@ -8,10 +8,10 @@ use std::{
 
 use super::{pair::Pair, step::Step};
 
-/// Time spent on it. A server that does not answer takes its time at each try.
+/// Time limit. A server that does not answer costs its timeout at each try.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Fewer steps that lead to a difference, and what is seen after the last of them.
+/// Returns fewer steps that lead to a difference, and the difference after the last of them.
 pub(super) fn shrink(
     mut steps: Vec<Step>,
     mut seen: String,
@@ -37,7 +37,7 @@ pub(super) fn shrink(
     Ok((steps, seen))
 }
 
-/// How many of the steps lead to a difference, and what is seen then.
+/// Returns the number of steps that lead to a difference, and the difference.
 fn play(steps: &[Step], socket: &Path) -> io::Result<Option<(usize, String)>> {
     let mut pair = Pair::fresh(socket)?;
     for (at, step) in steps.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! One step of a run, as the generator makes it and a report prints it.
+//! One step of a run, as generated and as printed in a report.
 
 use std::fmt;
 
-/// One step: a request by one of the sessions, or a look at all the data.
+/// One step: a request by one of the sessions, or a comparison of all data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     Call { session: usize, args: Vec<Arg> },
@@ -13,7 +13,7 @@ pub(super) enum Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Arg {
     Bytes(Vec<u8>),
-    /// The id that a session has: another one on each side.
+    /// The client id of a session, which differs by side.
     ClientOf(usize),
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// An argument as redis-cli takes it.
+/// Returns an argument in the syntax of redis-cli.
 pub(super) fn quoted(bytes: &[u8]) -> String {
     let plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\');
     if !bytes.is_empty() && bytes.iter().all(plain) {

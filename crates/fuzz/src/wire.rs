@@ -1,4 +1,4 @@
-//! A client that sees every byte: requests out, replies in as they came.
+//! A client of raw bytes: sends requests and returns replies unparsed.
 
 use std::{
     io::{self, ErrorKind, Read as _, Write as _},
@@ -9,7 +9,7 @@ use std::{
 
 use meshwork_embedded::{Reply, decode_reply, encode_command};
 
-/// A reply that has not come by then does not come: the server is on this machine, and idle.
+/// Timeout of a reply: the server is on this machine, and idle.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Bytes read at once.
@@ -36,7 +36,7 @@ impl Wire {
         self.stream.write_all(&request)
     }
 
-    /// The next reply or pushed message, as bytes.
+    /// Returns the next reply or pushed message, as bytes.
     pub(super) fn receive(&mut self) -> io::Result<Vec<u8>> {
         loop {
             if let Some(frame) = self.take()? {
@@ -46,7 +46,7 @@ impl Wire {
         }
     }
 
-    /// Sends a request that has one reply, and gets that.
+    /// Sends a request with one reply, and returns the reply.
     pub(super) fn ask(&mut self, args: &[impl AsRef<[u8]>]) -> io::Result<Reply> {
         self.send(args)?;
         let frame = self.receive()?;
@@ -55,7 +55,7 @@ impl Wire {
             .ok_or_else(|| ErrorKind::InvalidData.into())
     }
 
-    /// The version of the server.
+    /// Returns the version of the server.
     pub(super) fn version(&mut self) -> io::Result<String> {
         let Reply::Bulk(info) = self.ask(&["INFO", "server"])? else {
             return Err(ErrorKind::InvalidData.into());
@@ -67,7 +67,7 @@ impl Wire {
         Ok(version.unwrap_or("unknown").to_owned())
     }
 
-    /// What has already come of the next reply or message.
+    /// Returns the available bytes of the next reply or message.
     pub(super) fn peek(&mut self) -> io::Result<Option<Vec<u8>>> {
         self.stream.set_nonblocking(true)?;
         let read = self.read();

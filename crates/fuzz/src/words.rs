@@ -1,9 +1,8 @@
-//! The words that commands are made of: few keys and values, so that commands meet each other's,
-//! and many ways to be wrong.
+//! The words of commands: few keys and values, so that commands affect each other's, and many wrong values.
 
 use rand::{RngExt, rngs::StdRng};
 
-/// Keys, each named after the kind of value that it mostly has.
+/// Keys, named after the type of their usual value.
 pub(super) const STRINGS: &[&str] = &["s1", "s2", "s3"];
 pub(super) const LISTS: &[&str] = &["l1", "l2", "l3"];
 pub(super) const HASHES: &[&str] = &["h1", "h2"];
@@ -12,12 +11,10 @@ pub(super) const ZSETS: &[&str] = &["z1", "z2"];
 
 pub(super) const STREAMS: &[&str] = &["x1", "x2", "x3"];
 
-/// A time in ids of entries that is later than any clock: after it `*` counts on from there, on
-/// both sides alike.
+/// A time in ids of entries that is later than any clock, so that `*` continues from there on both sides alike.
 pub(super) const LATE_MS: u64 = 9_000_000_000_000;
 
-/// The commands with a relative time, which is over on one side before it is on the other if it
-/// is short.
+/// Commands with a relative time, which may be over on one side before the other if it is short.
 pub(super) const TIMED: [&str; 16] = [
     "blmove",
     "blmpop",
@@ -73,7 +70,7 @@ const IDS: &[&str] = &[
     "(18446744073709551615-18446744073709551615",
     "18446744073709551616",
 ];
-/// How long ago something was delivered at least: no time at all, or longer than a run.
+/// Least times since a delivery: none, or longer than a run.
 const IDLE: &[&str] = &[
     "0",
     "0",
@@ -195,7 +192,7 @@ const COUNTS: &[&str] = &[
     "1.5",
     "9223372036854775807",
 ];
-/// Relative times that are over at once, or none.
+/// Relative times that are over at once, or invalid.
 const OVER: &[&str] = &[
     "0",
     "-1",
@@ -205,7 +202,7 @@ const OVER: &[&str] = &[
     "1.5",
     "9223372036854775807",
 ];
-/// Long enough that none is over in a run, far enough apart that none passes another.
+/// Deadlines that are not reached in a run, and too far apart to pass each other.
 const PAST: &[&str] = &["1", "0", "-1", "1000", "-9223372036854775808"];
 const FUTURE_SECONDS: &[&str] = &[
     "4000000000",
@@ -225,7 +222,7 @@ const KINDS: &[&str] = &[
     "string", "list", "hash", "set", "zset", "stream", "none", "STRING", "x",
 ];
 
-/// Options of all commands, for those that nobody has described.
+/// Options of all commands, for commands without a form.
 const OPTIONS: &[&str] = &[
     "NX",
     "XX",
@@ -279,17 +276,17 @@ const OPTIONS: &[&str] = &[
     "~",
 ];
 
-/// One of a list.
+/// Returns one item of a list.
 pub(super) fn one_of<'a, T: ?Sized>(random: &mut StdRng, list: &[&'a T]) -> &'a T {
     list[random.random_range(0..list.len())]
 }
 
-/// Whether something happens that happens once in `times`.
+/// Returns true once in `times` calls, on average.
 pub(super) fn once_in(random: &mut StdRng, times: u32) -> bool {
     random.random_range(0..times) == 0
 }
 
-/// A key that mostly holds a kind of value: `s`, `l`, `h`, `t`, `z`, `q` (a stream), or any.
+/// Returns a key that mostly has a type of value: `s`, `l`, `h`, `t`, `z`, `q` (a stream), or any.
 pub(super) fn key(random: &mut StdRng, kind: char) -> Vec<u8> {
     let kinds = [STRINGS, LISTS, HASHES, SETS, ZSETS, STREAMS];
     let at = "slhtzq".find(kind).filter(|_| !once_in(random, 12));
@@ -297,7 +294,7 @@ pub(super) fn key(random: &mut StdRng, kind: char) -> Vec<u8> {
     one_of(random, names).as_bytes().to_vec()
 }
 
-/// A word of the kind that a letter of the grammar stands for.
+/// Returns a word of the kind that a letter of the grammar names.
 pub(super) fn word(random: &mut StdRng, kind: char) -> Vec<u8> {
     let list = match kind {
         's' | 'l' | 'h' | 't' | 'z' | 'q' | 'k' => return key(random, kind),
@@ -324,7 +321,7 @@ pub(super) fn word(random: &mut StdRng, kind: char) -> Vec<u8> {
         'Q' => OVER,
         'E' => FUTURE_SECONDS,
         'M' => FUTURE_MS,
-        // Relative times, which the two servers count from moments a little apart.
+        // Relative times, which the two servers count from slightly different moments.
         'r' => {
             return random
                 .random_range(100_000..10_000_000)
@@ -345,7 +342,7 @@ pub(super) fn word(random: &mut StdRng, kind: char) -> Vec<u8> {
     one_of(random, list).as_bytes().to_vec()
 }
 
-/// A word of any kind.
+/// Returns a word of any kind.
 pub(super) fn any(random: &mut StdRng) -> Vec<u8> {
     let kind = one_of(
         random,
@@ -356,7 +353,7 @@ pub(super) fn any(random: &mut StdRng) -> Vec<u8> {
     word(random, kind.chars().next().unwrap_or('v'))
 }
 
-/// The id of an entry that may be there.
+/// Returns the id of an entry that may exist.
 fn id(random: &mut StdRng) -> Vec<u8> {
     let ms = if once_in(random, 3) {
         random.random_range(1..8)
@@ -367,7 +364,7 @@ fn id(random: &mut StdRng) -> Vec<u8> {
     format!("{ms}-{}", random.random_range(0..=seq_max)).into_bytes()
 }
 
-/// The id of an entry to add.
+/// Returns the id of an entry to add.
 fn new_id(random: &mut StdRng) -> Vec<u8> {
     match random.random_range(0..10) {
         0..5 => b"*".to_vec(),

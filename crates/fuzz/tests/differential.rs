@@ -1,5 +1,5 @@
-//! The engine does what redis-server 7.0 does: random commands to both, every reply compared. The
-//! long form is `cargo xtask fuzz`.
+//! Compares the engine with redis-server 7.0: random commands to both, every reply compared. `cargo xtask fuzz` is
+//! the long form.
 
 #![allow(clippy::print_stderr, reason = "a fresh seed has to be seen")]
 

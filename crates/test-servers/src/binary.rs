@@ -5,10 +5,10 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The binary: `MESHWORK_BIN`, else built now, beside the program that asks.
+/// Returns the binary: `MESHWORK_BIN`, else one that is built now, beside the calling program.
 ///
 /// # Errors
-/// When it cannot be built.
+/// The build failed.
 pub fn meshwork_binary() -> io::Result<PathBuf> {
     if let Some(named) = env::var_os("MESHWORK_BIN").filter(|path| !path.is_empty()) {
         return Ok(named.into());
@@ -37,7 +37,7 @@ pub fn meshwork_binary() -> io::Result<PathBuf> {
     Ok(profile.join("meshwork"))
 }
 
-/// The name of the profile that is built into `folder`.
+/// Returns the name of the profile that is built into `folder`.
 #[must_use]
 pub fn profile_of(folder: &Path) -> &str {
     match folder.file_name().and_then(OsStr::to_str) {

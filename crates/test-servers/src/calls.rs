@@ -1,4 +1,4 @@
-//! How many calls clients make of a server, whoever makes them: what `MONITOR` shows, without what scripts call.
+//! Number of calls of a server by all clients, from `MONITOR`, without those of scripts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,10 +15,10 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Begins to count. Nobody else should use the server.
+    /// Begins to count. No other test should use the server.
     ///
     /// # Errors
-    /// When the server does not answer.
+    /// The server does not answer.
     pub async fn of(url: &str) -> redis::RedisResult<Self> {
         let monitor = redis::Client::open(url)?.get_async_monitor().await?;
         let count = Arc::new(AtomicU64::new(0));
@@ -35,13 +35,13 @@ impl Calls {
         })
     }
 
-    /// Calls since it was made.
+    /// Returns the number of calls so far.
     #[must_use]
     pub fn so_far(&self) -> u64 {
         self.count.load(Ordering::SeqCst)
     }
 
-    /// Calls in a second, while it looks on for so long.
+    /// Returns the calls in a second, measured over this time.
     pub async fn per_second(&self, watched: Duration) -> f64 {
         let mut watch = tokio::time::interval(watched);
         watch.tick().await;

@@ -1,15 +1,14 @@
-//! Waiting for something that sends no signal, such as a key in a server: the one place where
-//! tests may poll.
+//! Polling for a state without a signal, such as a key in a server: the only place where tests may poll.
 
 use std::time::{Duration, Instant};
 
-/// Between two looks: short beside any bound that is worth testing.
+/// Pause between two polls: short compared with any bound that is worth testing.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Looks again and again until `look` gives a value, and returns it.
+/// Polls until `look` returns a value, and returns it.
 ///
 /// # Panics
-/// When `bound` has passed, naming `what` did not happen.
+/// `bound` has passed; the message names `what` did not happen.
 pub async fn eventually<T>(
     what: &str,
     bound: Duration,

@@ -1,4 +1,4 @@
-//! A process that does not outlive who started it.
+//! A child process that does not outlive its parent.
 
 use std::process::Child;
 

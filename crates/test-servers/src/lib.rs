@@ -1,6 +1,6 @@
-//! Real servers and fakes for tests, and what tests wait with.
+//! Real servers and fakes for tests, and helpers that wait.
 //!
-//! Nothing here knows a crate of Meshwork: a change of those builds nothing of this anew.
+//! This crate depends on no crate of Meshwork, so that their changes do not rebuild it.
 
 pub mod account;
 pub mod binary;

@@ -1,24 +1,24 @@
-//! A client of Redis that says bare commands: what programs of other systems are played with, to the letter. Nothing of
-//! ours is in it.
+//! A Redis client for raw commands, with which tests imitate programs of other systems exactly. It uses no code of
+//! Meshwork.
 
 use redis::{Connection, FromRedisValue, RedisResult};
 
-/// A connection of its own.
+/// A separate connection.
 pub struct Plain(Connection);
 
 impl Plain {
     /// Connects to the database at `url`.
     ///
     /// # Errors
-    /// When the server does not answer.
+    /// The server does not answer.
     pub fn connect(url: &str) -> RedisResult<Self> {
         Ok(Self(redis::Client::open(url)?.get_connection()?))
     }
 
-    /// Says a command, and reads the answer as `T`.
+    /// Sends a command, and returns the answer as `T`.
     ///
     /// # Errors
-    /// When the server refuses it, or its answer is no `T`.
+    /// The server refuses the command, or the answer is not a `T`.
     pub fn ask<T: FromRedisValue>(&mut self, words: &[&str]) -> RedisResult<T> {
         let mut cmd = redis::Cmd::new();
         for word in words {
@@ -27,10 +27,10 @@ impl Plain {
         cmd.query(&mut self.0)
     }
 
-    /// Says several commands, one per line, with words apart by blanks; what they answer is not looked at.
+    /// Sends several commands, one in each line, with words separated by blanks; ignores their answers.
     ///
     /// # Errors
-    /// When the server refuses one.
+    /// The server refuses one.
     pub fn say(&mut self, lines: &str) -> RedisResult<()> {
         for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let words: Vec<_> = line.split(' ').collect();

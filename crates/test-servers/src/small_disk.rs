@@ -1,4 +1,4 @@
-//! A disk that is full when a test wants it to be: a file system in memory, of a few MB.
+//! A disk that a test can fill: a file system in memory, of a few MB.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
@@ -9,22 +9,22 @@ use tempfile::TempDir;
 
 use crate::servers::tools::report_skipped;
 
-/// Written at a time while the disk is filled: its last bytes are to be taken, too.
+/// Bytes in one write while the disk is filled, so that its last bytes are used, too.
 const PIECE: usize = 4096;
 
-/// The file that takes what is left.
+/// Name of the file that uses the free space.
 const FILLING: &str = "filling";
 
-/// A mounted file system. It goes with this value.
+/// A mounted file system, unmounted when dropped.
 #[derive(Debug)]
 pub struct SmallDisk(TempDir);
 
 impl SmallDisk {
-    /// Mounts one of so many bytes. Only root may: where that is not so, the test is reported as skipped
-    /// and there is none.
+    /// Mounts one of this size in bytes. Only root may: otherwise the test is reported as skipped, and `None` is
+    /// returned.
     ///
     /// # Panics
-    /// When no folder can be made for it.
+    /// No folder can be created for it.
     #[must_use]
     pub fn mount(test: &str, bytes: u64) -> Option<Self> {
         let dir = tempfile::Builder::new().prefix("mw-").tempdir();
@@ -41,16 +41,16 @@ impl SmallDisk {
         None
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Takes all the room that is left.
+    /// Uses all free space.
     ///
     /// # Panics
-    /// When that fails otherwise than for want of room.
+    /// A write fails for another reason than a full disk.
     pub fn fill(&self) {
         let mut file = File::options()
             .append(true)
@@ -65,10 +65,10 @@ impl SmallDisk {
         assert_eq!(full.kind(), ErrorKind::StorageFull, "{full}");
     }
 
-    /// Gives that room back.
+    /// Frees that space.
     ///
     /// # Panics
-    /// When it was not filled.
+    /// It was not filled.
     pub fn free(&self) {
         fs::remove_file(self.filling()).expect("it was filled");
     }
@@ -80,7 +80,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Also while a process of a failed test still has files there.
+        // Works also while a process of a failed test still has files there.
         let _ = Command::new("umount").arg("-l").arg(self.path()).status();
     }
 }

@@ -1,5 +1,5 @@
-//! A way to a server on which everything stands still from a moment that a test names until it says that it goes on: so
-//! it looks to a process that was stopped, or to one whose network lost what it was told.
+//! A proxy to a server that stalls from a given moment until it is resumed, like a suspended process or a network
+//! that loses packets.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// A way to a server. It ends when this is dropped.
+/// A proxy to a server. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Stalling {
     url: String,
@@ -20,14 +20,14 @@ pub struct Stalling {
 }
 
 impl Stalling {
-    /// A way to the server of `url` (`redis://host:port…`) that stands still as soon as the server says `word` on it.
-    /// What has that word in it, and what comes after it, on any connection and to either side, arrives when it goes on.
+    /// Starts a proxy to the server of `url` (`redis://host:port…`) that stalls as soon as the server sends `word`.
+    /// The data with that word, and all later data on any connection in both directions, arrives after the resume.
     ///
     /// # Errors
-    /// If there is no free port on loopback.
+    /// Loopback has no free port.
     ///
     /// # Panics
-    /// If `url` is no such address.
+    /// `url` is not of this form.
     pub async fn at(word: &'static str, url: &str) -> io::Result<Self> {
         let (scheme, rest) = url.split_once("://").expect("an address has a scheme");
         let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -43,19 +43,19 @@ impl Stalling {
         })
     }
 
-    /// The address of the server by this way.
+    /// Returns the address of the proxy.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Returns when everything stands still.
+    /// Returns when the proxy stalls.
     pub async fn stands_still(&self) {
         // The sender is in `self`.
         let _ = self.still.subscribe().wait_for(|still| *still).await;
     }
 
-    /// All goes on, and does not stand still again.
+    /// Resumes the proxy, which does not stall again.
     pub fn goes_on(&self) {
         self.still.send_replace(false);
     }
@@ -84,7 +84,7 @@ async fn forward(
                 let has_word = bytes
                     .windows(word.len())
                     .any(|part| part == word.as_bytes());
-                // Only the first time: then it has gone on.
+                // Only the first time: the proxy does not stall again after a resume.
                 if has_word && !first.swap(true, Ordering::Relaxed) {
                     listens.send_replace(true);
                 }
@@ -93,7 +93,7 @@ async fn forward(
     }
 }
 
-/// One direction of one connection.
+/// Forwards one direction of one connection.
 async fn way(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,

@@ -1,4 +1,4 @@
-//! The test servers themselves: that they do what they are asked, and never outlive a test.
+//! Tests of the test servers: their options, and that they never outlive a test.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
@@ -64,7 +64,7 @@ fn tls_wants_a_certificate_of_the_client() {
     let Some(server) = RealServer::redis().tls().start() else {
         return;
     };
-    // Fails if another test was first, which is as good.
+    // Fails if another test was first, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let files = server.tls_files().unwrap();
     let read = |path: &Path| fs::read(path).unwrap();
@@ -156,10 +156,10 @@ fn the_fake_says_redis_6_and_remembers() {
     assert!(fake.commands().contains(&"INFO server".to_owned()));
 }
 
-/// Names the process that [`a_killed_test_leaves_no_server`] starts from this same binary.
+/// Name of the variable that marks the process which [`a_killed_test_leaves_no_server`] starts from this binary.
 const VICTIM: &str = "MESHWORK_TEST_VICTIM";
 
-/// In the victim only: starts a server, says where, and waits to be killed.
+/// In the child only: starts a server, prints its address, and waits to be killed.
 #[test]
 fn victim() {
     if env::var_os(VICTIM).is_none() {

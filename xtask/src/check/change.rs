@@ -1,4 +1,4 @@
-//! What a change touches, told from the paths of its files.
+//! The parts of the repository that a change affects, from the paths of its files.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,33 +6,33 @@ use std::time::Duration;
 use crate::process::{Failure, ask};
 use crate::workspace::Workspace;
 
-/// Git answers at once; a cold disk may need a moment.
+/// Timeout of git, which is fast except on a cold disk.
 const GIT: Duration = Duration::from_secs(60);
 
-/// Where the Lua scripts are.
+/// Folder of the Lua scripts.
 const SCRIPTS: &str = "crates/broker/src/lua/";
 
-/// What is to be checked for a change.
+/// The parts to check for a change.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Lua scripts that are still there, by their paths.
+    /// Changed Lua scripts that still exist, by path.
     pub(super) scripts: BTreeSet<String>,
-    /// Folders below `crates`, and `xtask`, of which Rust files or data changed.
+    /// Folders below `crates`, and `xtask`, with changed Rust files or data.
     pub(super) crates: BTreeSet<String>,
     /// Documents at the root and below `docs`.
     pub(super) documents: bool,
-    /// Files of which only the whole check knows the effects.
+    /// Files whose effects only the whole check covers.
     pub(super) beyond: BTreeSet<String>,
 }
 
 impl Change {
-    /// What differs from `since`, files that git does not know yet included.
+    /// Returns the difference from `since`, with files that git does not track yet.
     pub(super) fn since(workspace: &Workspace, since: &str) -> Result<Self, Failure> {
         let git = |arguments: &[&str]| {
             let mut command = std::process::Command::new("git");
             ask(command.args(arguments).current_dir(&workspace.root), GIT)
         };
-        // `--end-of-options`: a name that begins with a dash is no option.
+        // `--end-of-options`: a name that begins with a dash is not an option.
         let differs = [
             "diff",
             "--name-only",
@@ -67,7 +67,7 @@ impl Change {
         change
     }
 
-    /// Whether nothing differs.
+    /// Returns whether there is no difference.
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask check --fast`: what a change touches, and a stop at the first step that fails.
+//! `cargo xtask check --fast`: checks the parts that a change affects, and stops at the first failure.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use crate::suite::{self, Selection};
 use crate::tidy;
 use crate::workspace::Workspace;
 
-/// One engine stands for all where a change is in Rust: what differs between them is tried by the whole check.
+/// One engine suffices for changes in Rust: the whole check covers differences between engines.
 const ENGINES: (&str, &str) = ("MESHWORK_ENGINES", "redis");
 
-/// Names the changed scripts to the tests; also in `meshwork_conformance::mutation::touched`.
+/// Variable that names the changed scripts to the tests; also in `meshwork_conformance::mutation::touched`.
 const CHANGED: &str = "MESHWORK_CHANGED_SCRIPTS";
 
-/// Checks what differs from the revision `since`.
+/// Checks the difference from the revision `since`.
 pub(super) fn check(workspace: &Workspace, since: &str) -> Result<(), Failure> {
     let change = Change::since(workspace, since)?;
     if change.is_empty() {
@@ -57,14 +57,14 @@ pub(super) fn check(workspace: &Workspace, since: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The mutations whose text is in the changed scripts, and the cases that notice them, on every engine.
+/// Runs the mutations whose text is in the changed scripts, and the cases that notice them, on every engine.
 fn test_scripts(workspace: &Workspace, scripts: &BTreeSet<String>) -> Result<(), Failure> {
     let changed: Vec<_> = scripts.iter().map(String::as_str).collect();
     let targets = "-p meshwork-broker --lib --test conformance --test mutations";
     test(workspace, targets, &[(CHANGED, &changed.join(","))])
 }
 
-/// The tests of each crate that changed. Those of the broker and of the suite include the conformance suite.
+/// Runs the tests of each changed crate. Those of the broker and of the suite include the conformance suite.
 fn test_crates(workspace: &Workspace, crates: &BTreeSet<String>) -> Result<(), Failure> {
     for folder in crates {
         let targets = match folder.as_str() {
@@ -78,7 +78,7 @@ fn test_crates(workspace: &Workspace, crates: &BTreeSet<String>) -> Result<(), F
     Ok(())
 }
 
-/// The commands that the documents show.
+/// Runs the commands in the documents.
 fn test_documents(workspace: &Workspace) -> Result<(), Failure> {
     test(workspace, "-p meshwork-cli --test it examples", &[])
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask check`: all that CI does, the cheap steps first. Every step runs, also after one that failed, so
-//! that one run tells everything. [`fast`] checks what a change touches; [`long`] adds what takes hours.
+//! `cargo xtask check`: all steps of CI, the cheap ones first. Every step runs, even after a failure, so that one run
+//! reports everything. [`fast`] checks the parts that a change affects; [`long`] adds steps that take hours.
 
 mod change;
 mod fast;
@@ -10,24 +10,24 @@ use crate::process::{self, Failure, ask};
 use crate::workspace::Workspace;
 use crate::{long, suite, tidy};
 
-/// A step builds everything again with another tool, on a small and busy machine.
+/// Timeout of a step: it may rebuild everything with another tool, on a small and busy machine.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
-/// A link to something private is a link for whoever works here.
+/// Links to private items are allowed, because these documents are for developers.
 const RUSTDOCFLAGS: &str = "-D warnings -A rustdoc::private_intra_doc_links";
 
-/// A name, and what fails or not.
+/// A name, and the step itself.
 type Step<'a> = (&'a str, Box<dyn Fn() -> Result<(), Failure> + 'a>);
 
-/// The programs of the long check, each with its own defaults: fresh seeds, all scenarios.
+/// Programs of the long check, each with its own defaults: fresh seeds, all scenarios.
 const LONG: [&str; 7] = [
     "fuzz", "chaos", "legacy", "actions", "bananas", "scale", "bench",
 ];
 
-/// The conformance suite on all engines there are, where each check takes one of each kind.
+/// Selects all engines for the conformance suite; a plain check uses one of each kind.
 const ALL_ENGINES: (&str, &str) = ("MESHWORK_ENGINES", "all");
 
-/// How much is checked.
+/// The extent of a check.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Extent {
     /// Only what a change touches, by crate and by script, and stop at the first step that fails
@@ -91,7 +91,7 @@ fn cargo(workspace: &Workspace, words: &str) -> Result<(), Failure> {
     process::run_quoting(&mut workspace.cargo(&words), LIMIT)
 }
 
-/// All with the features that the tests were built with; and the command as most build it, without them.
+/// Runs clippy with the features of the tests, and for the command without them, as most users build it.
 fn lints(workspace: &Workspace) -> Result<(), Failure> {
     let mut all = workspace.cargo(&["clippy", "--workspace", "--all-targets"]);
     all.args(suite::FEATURES).args(["--", "-D", "warnings"]);
@@ -99,8 +99,9 @@ fn lints(workspace: &Workspace) -> Result<(), Failure> {
     cargo(workspace, "clippy -p meshwork-cli -- -D warnings")
 }
 
-/// Private items too, so that their links are checked. The command by itself, since its pages and those of the library
-/// of the same name overwrite each other; of the same packages, so that nothing is built for one of the two alone.
+/// Builds the documents with private items, so that their links are checked. The command has its own run, because its
+/// pages and those of the library of the same name overwrite each other. Both runs have the same packages, so that
+/// nothing is built for only one of them.
 fn documents(workspace: &Workspace) -> Result<(), Failure> {
     for targets in ["--bins", "--lib"] {
         let mut command = workspace.cargo(&["doc", "--workspace", "--no-deps"]);
@@ -111,7 +112,7 @@ fn documents(workspace: &Workspace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Advisories are left out: they change without a change of ours.
+/// Checks licences and bans. Advisories are left out, because they change without a change of this repository.
 fn licences(workspace: &Workspace) -> Result<(), Failure> {
     if ask(&mut workspace.cargo(&["deny", "--version"]), LIMIT).is_err() {
         eprintln!("cargo-deny is not installed: licences and bans are not checked");

@@ -1,4 +1,4 @@
-//! What the test binaries say in their closing lines, added up.
+//! Sum of the results of all test binaries.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub(super) struct Account {
     passed: u32,
     ignored: u32,
     failed: Vec<Failed>,
-    /// The test whose message the next lines are, by its place among those that failed.
+    /// Index of the failed test whose message the next lines belong to.
     reporting: Option<usize>,
     skipped: Vec<String>,
     flaky: Vec<Failed>,
@@ -20,18 +20,17 @@ pub(super) struct Account {
 #[derive(Debug, PartialEq, Eq)]
 struct Failed {
     name: String,
-    /// The last lines of what it said.
+    /// The last lines of its message.
     message: Vec<String>,
 }
 
-/// Lines of what a test said that are kept to be told again at the end, after thousands of lines about what passed. Why
-/// it failed stands behind what it printed before.
+/// Number of lines that are kept of a failed test's message, to be repeated at the end. The reason is at its end.
 const MESSAGE: usize = 30;
 
-/// Failed tests that are told of with their messages: whoever has more begins with these.
+/// Number of failed tests whose messages are repeated.
 const MESSAGES: usize = 10;
 
-/// Tests that are named as the slowest.
+/// Number of tests that are named as the slowest.
 const SLOWEST: usize = 5;
 
 impl Failed {
@@ -51,7 +50,7 @@ impl Failed {
 }
 
 impl Account {
-    /// Takes notice of a line of a test binary's stdout.
+    /// Processes a line of a test binary's stdout.
     pub(super) fn add(&mut self, line: &str) {
         if let Some(counts) = line.strip_prefix("test result: ") {
             self.reporting = None;
@@ -76,18 +75,18 @@ impl Account {
         self.slowest.truncate(SLOWEST);
     }
 
-    /// The tests that failed.
+    /// Returns the failed tests.
     pub(super) fn failed(&self) -> Vec<String> {
         self.failed.iter().map(|test| test.name.clone()).collect()
     }
 
-    /// Whether a program has said how many of its tests passed.
+    /// Returns whether a program has printed its number of passed tests.
     pub(super) fn is_closed(&self) -> bool {
         self.binaries > 0
     }
 
-    /// Adds what a program said, whose tests are named with `program` before them. One that failed without a test that
-    /// did is named itself.
+    /// Adds the results of a program, whose tests are named with `program` before them. A program that failed without
+    /// a failed test is named itself.
     pub(super) fn add_program(&mut self, program: &str, own: Self, passed: bool) {
         self.binaries += own.binaries;
         self.passed += own.passed;
@@ -107,7 +106,7 @@ impl Account {
         self.keep_slowest();
     }
 
-    /// A test that failed and, run again by itself, did not.
+    /// Marks a failed test as flaky, because it passed when run alone.
     pub(super) fn add_flaky(&mut self, program: &str, test: &str) {
         let name = format!("{program}: {test}");
         let at = self.failed.iter().position(|failed| failed.name == name);
@@ -116,7 +115,7 @@ impl Account {
         self.flaky.push(failed);
     }
 
-    /// Takes notice of the list of skipped tests.
+    /// Adds the list of skipped tests.
     pub(super) fn add_skipped(&mut self, list: &str) {
         self.skipped.extend(list.lines().map(str::to_owned));
         self.skipped.sort();
@@ -128,8 +127,8 @@ impl Account {
     }
 }
 
-/// What failed stands last, for whoever sees only the last lines. Skipped tests stand apart: they return early, and most
-/// binaries count them as passed.
+/// Prints failures last, for readers of the last lines. Skipped tests are listed separately: they return early, and
+/// most binaries count them as passed.
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (ms, name) in &self.slowest {
@@ -156,7 +155,7 @@ impl fmt::Display for Account {
     }
 }
 
-/// `3` of `… ok. 3 passed; 0 failed; …`.
+/// Returns `3` for `passed` in `… ok. 3 passed; 0 failed; …`.
 fn count(counts: &str, what: &str) -> u32 {
     let words: Vec<&str> = counts
         .split([' ', ';', '.'])
@@ -169,19 +168,19 @@ fn count(counts: &str, what: &str) -> u32 {
         .unwrap_or(0)
 }
 
-/// `name` of `test name ... FAILED`.
+/// Returns `name` in `test name ... FAILED`.
 fn failed_test(line: &str) -> Option<&str> {
     let (name, _) = line.strip_prefix("test ")?.rsplit_once(" ... FAILED")?;
     Some(name.trim_end())
 }
 
-/// `name` of `---- name stdout ----`, or of `---- name ----`.
+/// Returns `name` in `---- name stdout ----`, or in `---- name ----`.
 fn reported_test(line: &str) -> Option<&str> {
     let name = line.strip_prefix("---- ")?.strip_suffix(" ----")?;
     Some(name.strip_suffix(" stdout").unwrap_or(name))
 }
 
-/// How many milliseconds a test took: `test name ... ok <1.234s>`, or `slow: 1.234s name`.
+/// Returns the milliseconds and the name of a test: `test name ... ok <1.234s>`, or `slow: 1.234s name`.
 fn timed_test(line: &str) -> Option<(u32, String)> {
     let (name, seconds) = if let Some(rest) = line.strip_prefix("slow: ") {
         let (seconds, name) = rest.split_once(' ')?;

@@ -1,4 +1,4 @@
-//! The test programs that cargo built, and how each is started.
+//! The test programs that cargo built, and their commands.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::FEATURES;
 use crate::process::Failure;
 use crate::workspace::Workspace;
 
-/// A program whose tests are run: a test binary, or cargo with the tests of the documentation.
+/// A program with tests: a test binary, or cargo with the tests of the documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Program {
     /// Package and target, as `meshwork-broker::conformance`.
@@ -28,23 +28,23 @@ enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Binary {
     path: PathBuf,
-    /// The folder of its package, in which cargo starts it too.
+    /// The folder of its package, in which cargo also starts it.
     folder: PathBuf,
-    /// Whether it has a harness of its own, which says itself which of its tests took longest.
+    /// True if it has a custom harness, which itself prints its slowest tests.
     own_harness: bool,
 }
 
-/// By these words the usual harness says how long each test took. It takes them only with the variable, since how it says
-/// so may change.
+/// Arguments with which the standard harness prints the duration of each test. It accepts them only with the
+/// variable, because their output may change.
 const TIMES: [&str; 2] = ["-Zunstable-options", "--report-time"];
 const UNSTABLE: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
 
 impl Program {
-    /// Reads one line of what `cargo test --no-run --message-format=json` prints; `None` for what is no test binary.
+    /// Reads one line of `cargo test --no-run --message-format=json`; `None` if it is not a test binary.
     pub(super) fn read(line: &str) -> Result<Option<Self>, Failure> {
         let message: Value = match serde_json::from_str(line) {
             Ok(message) => message,
-            // A build script may print what it likes.
+            // A build script may print anything.
             Err(_) => return Ok(None),
         };
         let is_test =
@@ -67,7 +67,7 @@ impl Program {
         }))
     }
 
-    /// The tests in the documentation of all crates.
+    /// Returns the tests in the documentation of all crates.
     pub(super) fn documentation() -> Self {
         Self {
             name: "documentation".to_owned(),
@@ -75,7 +75,7 @@ impl Program {
         }
     }
 
-    /// Starts all of its tests.
+    /// Returns the command for all of its tests.
     pub(super) fn command(&self, workspace: &Workspace) -> Command {
         match &self.kind {
             Kind::Binary(binary) => {
@@ -93,7 +93,7 @@ impl Program {
         }
     }
 
-    /// Starts one test; `None` where one cannot be started alone.
+    /// Returns the command for one test; `None` if it cannot be run alone.
     pub(super) fn command_for(&self, test: &str) -> Option<Command> {
         let Kind::Binary(binary) = &self.kind else {
             return None;
@@ -113,7 +113,7 @@ impl Binary {
     }
 }
 
-/// Whether a manifest says `harness = false` of a test.
+/// Returns whether a manifest has `harness = false` for a test.
 fn has_own_harness(manifest: &Path, test: &str) -> Result<bool, Failure> {
     let text = fs::read_to_string(manifest)
         .map_err(|error| Failure::new(format!("{}: {error}", manifest.display())))?;

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test of the workspace, and an honest account of them.
+//! `cargo xtask test`: runs every test of the workspace, and counts them.
 
 mod account;
 mod binaries;
@@ -17,23 +17,24 @@ use crate::process::{self, Failure};
 use crate::tools::{self, Tools};
 use crate::workspace::{Workspace, in_ci};
 
-/// A clean build of everything, on a small and busy machine.
+/// Timeout of a clean build, on a small and busy machine.
 const BUILD: Duration = Duration::from_secs(60 * 60);
 
-/// Every test has to fit into this, on two cores.
+/// Time limit of all tests, on two cores.
 const TESTS: Duration = Duration::from_secs(75 * 60);
 
-/// What nothing turns on by itself, so that every test is there. Whoever names packages names features too.
+/// Features that no other crate enables, so that every test exists. A call that names packages must name its features
+/// too.
 pub(crate) const FEATURES: [&str; 2] = ["--features", "meshwork-cli/otlp"];
 
-/// What the tests find in their environment.
+/// The environment of the tests.
 struct Surroundings<'a> {
     tools: Tools,
-    /// The file in which tests that cannot run here name themselves.
+    /// The file in which tests that cannot run here record their names.
     skipped: PathBuf,
-    /// The built command, where it is built with the tests.
+    /// The built command, if it is built with the tests.
     command: Option<PathBuf>,
-    /// What else there is.
+    /// Further variables.
     environment: &'a [(&'a str, &'a str)],
 }
 
@@ -66,16 +67,17 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// Which tests run. Without words for cargo and for the binaries, all of the workspace do, several binaries at once.
+/// The tests to run. Without arguments for cargo and for the binaries, all of the workspace run, several binaries at
+/// once.
 #[derive(Default)]
 pub(crate) struct Selection<'a> {
-    /// Tests whose programs are missing are skipped.
+    /// True to skip tests whose programs are missing.
     pub(crate) no_install: bool,
-    /// Words for cargo.
+    /// Arguments for cargo.
     pub(crate) cargo: &'a [String],
-    /// Words for the test binaries.
+    /// Arguments for the test binaries.
     pub(crate) binaries: &'a [String],
-    /// Variables that the tests find.
+    /// Variables of the tests.
     pub(crate) environment: &'a [(&'a str, &'a str)],
 }
 
@@ -97,7 +99,7 @@ pub(crate) fn test(workspace: &Workspace, selection: &Selection<'_>) -> Result<(
     verdict(passed, &account)
 }
 
-/// The tests that the words for cargo and for the binaries name.
+/// Runs the tests that the arguments for cargo and for the binaries select.
 fn some(
     workspace: &Workspace,
     surroundings: &Surroundings<'_>,
@@ -118,7 +120,7 @@ fn some(
     })
 }
 
-/// Whoever reads our stdout may go away; the tests go on.
+/// Prints a line. The reader of stdout may exit; the tests continue.
 fn print(line: &str) {
     writeln!(stdout(), "{line}").ok();
 }
@@ -136,7 +138,7 @@ fn verdict(passed: bool, account: &Account) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The whole workspace with all that is in it, unless packages are named.
+/// Returns the whole workspace with all features, unless packages are named.
 fn scope(cargo: &[String]) -> Vec<&'static str> {
     let named = ["-p", "--package", "--workspace", "--all"];
     if cargo

@@ -1,4 +1,4 @@
-//! Test programs side by side: half of what they do is waiting, so more run at once than there are cores.
+//! Concurrent test programs: they wait half of their time, so more of them run than there are cores.
 
 use std::collections::VecDeque;
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::{self, Failure};
 
-/// How a program ended.
+/// The outcome of a program.
 pub(super) struct Ended<T> {
     pub(super) task: T,
     /// Its stdout, line by line.
@@ -17,8 +17,8 @@ pub(super) struct Ended<T> {
     pub(super) took: Duration,
 }
 
-/// Runs `tasks`, `at_once` of them at a time and the first first, each until `deadline` at most. `see` gets each when it
-/// has ended, one after the other.
+/// Runs `tasks` in order, `at_once` of them at a time, each until `deadline` at most. `see` gets each one when it has
+/// ended, one after the other.
 pub(super) fn run<T: Send>(
     tasks: Vec<T>,
     at_once: usize,

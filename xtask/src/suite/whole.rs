@@ -1,4 +1,4 @@
-//! All tests of the workspace: built once, run side by side, and what failed is run once more by itself.
+//! All tests of the workspace: built once, run side by side, and each failed one run once more alone.
 
 use std::process::Command;
 use std::thread::available_parallelism;
@@ -10,16 +10,16 @@ use super::{BUILD, FEATURES, Surroundings, TESTS, pool, print};
 use crate::process::{self, Failure};
 use crate::workspace::Workspace;
 
-/// Failed tests that are run again: where more fail, they do not fail by chance.
+/// Greatest number of failed tests that are run again: more do not fail by chance.
 const AGAIN: usize = 10;
 
-/// Programs that are named as the slowest.
+/// Number of programs that are named as the slowest.
 const SLOWEST: usize = 8;
 
-/// How libtest learns how many tests run at once in a program.
+/// Variable with which libtest limits concurrent tests in a program.
 const THREADS: &str = "RUST_TEST_THREADS";
 
-/// Returns whether all passed, also those that did so only by themselves.
+/// Returns whether all passed, with those that passed only alone.
 pub(super) fn test(
     workspace: &Workspace,
     surroundings: &Surroundings<'_>,
@@ -63,7 +63,7 @@ pub(super) fn test(
             false
         });
         let tests = own.failed();
-        // One that broke off has no closing line, and perhaps tests of which nobody knows.
+        // A program that crashed has no closing line, and possibly unknown tests.
         whole &= passed || (!tests.is_empty() && own.is_closed());
         account.add_program(&task.name, own, passed);
         failed.extend(tests.into_iter().map(|test| (task.clone(), test)));
@@ -107,8 +107,8 @@ fn say_slowest(mut times: Vec<(Duration, String)>) {
     }
 }
 
-/// Runs each failed test once more, with nothing beside it. One that passes then is flaky: a bug too, but no reason to
-/// lose what else was found out.
+/// Runs each failed test once more alone. One that passes then is flaky, which is a bug too, but must not hide other
+/// results.
 fn again(surroundings: &Surroundings<'_>, failed: Vec<(Program, String)>, account: &mut Account) {
     if failed.len() > AGAIN {
         return;
@@ -124,7 +124,7 @@ fn again(surroundings: &Surroundings<'_>, failed: Vec<(Program, String)>, accoun
     }
 }
 
-/// A filter that finds no test passes too, so the count decides.
+/// Returns whether a test passed. A filter without matches succeeds too, so the count decides.
 fn passes(command: &mut Command) -> bool {
     let mut ran = false;
     let passed = process::watch(command, TESTS, |line| {

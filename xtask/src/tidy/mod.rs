@@ -1,6 +1,6 @@
 //! `cargo xtask tidy`: the structure of this repository as rules that a machine checks.
 //!
-//! What the compiler, clippy, rustfmt or cargo-deny can check is theirs.
+//! Rules of the compiler, clippy, rustfmt or cargo-deny are not repeated here.
 
 mod rules;
 mod rust_text;
@@ -13,14 +13,14 @@ use tree::Tree;
 use crate::process::Failure;
 use crate::workspace::Workspace;
 
-/// A place that breaks a rule.
+/// A line that breaks a rule.
 #[derive(Clone, Debug)]
 struct Finding {
     path: String,
     /// From 1.
     line: usize,
     what: String,
-    /// What to do about it.
+    /// Advice for the author.
     remedy: &'static str,
 }
 

@@ -1,18 +1,18 @@
-//! Rust source split into code and string literals, with comments left out, so that a rule looks
-//! at what it means. Far from a parser: enough to know where a literal begins and ends.
+//! Rust source split into code and string literals, without comments, for the rules. This is no parser: it only finds
+//! the beginning and end of literals.
 
 /// One line of source.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Line {
-    /// The code, with each literal's contents left out.
+    /// The code, with empty literals.
     pub(super) code: String,
     /// The literals that begin here, without quotes and as written.
     pub(super) literals: Vec<String>,
-    /// Whether the line is only there when testing.
+    /// True if the line is only for tests.
     pub(super) test: bool,
 }
 
-/// The lines of a file; `test_file` says that all of it is test code.
+/// Returns the lines of a file; `test_file` means that all of it is test code.
 pub(super) fn lines_of(text: &str, test_file: bool) -> Vec<Line> {
     let mut scanner = Scanner {
         rest: text,
@@ -26,7 +26,7 @@ pub(super) fn lines_of(text: &str, test_file: bool) -> Vec<Line> {
     lines
 }
 
-/// Crates that are there for tests alone.
+/// Crates for tests only.
 const TEST_CRATES: [&str; 4] = [
     "crates/test-servers/",
     "crates/conformance/",
@@ -34,14 +34,14 @@ const TEST_CRATES: [&str; 4] = [
     "crates/scenarios/",
 ];
 
-/// Whether all of a file is test code.
+/// Returns whether all of a file is test code.
 pub(super) fn is_test_file(path: &str) -> bool {
     TEST_CRATES.iter().any(|krate| path.starts_with(krate))
         || path.contains("/tests/")
         || path.ends_with("/tests.rs")
 }
 
-/// Whether a file is no part of what users run: tests, and the programs that measure or show.
+/// Returns whether a file is not a part of the product: tests, and programs that measure or demonstrate.
 pub(super) fn is_beside_the_product(path: &str) -> bool {
     is_test_file(path) || path.contains("/examples/")
 }
@@ -76,7 +76,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Whether an `r` or `b` here would be the end of a longer name.
+    /// Returns whether an `r` or `b` here is the end of a longer name.
     fn in_word(&mut self) -> bool {
         self.line()
             .code
@@ -135,7 +135,7 @@ impl Scanner<'_> {
     }
 }
 
-/// The number of hashes of the raw string that begins here.
+/// Returns the number of hashes of the raw string that begins here.
 fn raw_string(text: &str) -> Option<usize> {
     let after = ["br", "cr", "r"]
         .iter()
@@ -144,7 +144,7 @@ fn raw_string(text: &str) -> Option<usize> {
     after[hashes..].starts_with('"').then_some(hashes)
 }
 
-/// Where the string that begins here has its closing quote.
+/// Returns the position of the closing quote of the string that begins here.
 fn end_of_string(text: &str) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -158,7 +158,7 @@ fn end_of_string(text: &str) -> usize {
     text.len()
 }
 
-/// The length of the character literal that begins here; a lifetime is none.
+/// Returns the length of the character literal that begins here; a lifetime is not one.
 fn character(text: &str) -> Option<usize> {
     let inner = text.strip_prefix('\'')?;
     let first = inner.chars().next()?;
@@ -170,7 +170,8 @@ fn character(text: &str) -> Option<usize> {
     inner[length..].starts_with('\'').then_some(length + 2)
 }
 
-/// An item under `#[cfg(test)]` ends with its closing brace, or with a semicolon before any.
+/// Marks the lines for tests. An item under `#[cfg(test)]` ends with its closing brace, or with a semicolon before
+/// any.
 fn mark_tests(lines: &mut [Line], test_file: bool) {
     let mut depth: Option<usize> = None;
     for line in lines {

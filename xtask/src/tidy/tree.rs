@@ -1,4 +1,4 @@
-//! The text files of the repository, as git knows them or will know them.
+//! The text files of the repository that git tracks or would add.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::process::{Failure, ask};
 use crate::workspace::Workspace;
 
-/// How long git may take to list the files.
+/// Timeout for listing the files.
 const LISTING: Duration = Duration::from_secs(60);
 
 pub(super) struct File {
@@ -21,12 +21,12 @@ impl File {
         self.path.ends_with(ending)
     }
 
-    /// The crate's directory, as `broker` in `crates/broker/src/lib.rs`.
+    /// Returns the crate's directory, as `broker` in `crates/broker/src/lib.rs`.
     pub(super) fn krate(&self) -> Option<&str> {
         self.path.strip_prefix("crates/")?.split('/').next()
     }
 
-    /// Lines from 1.
+    /// Returns the lines, numbered from 1.
     pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text
             .lines()
@@ -37,12 +37,12 @@ impl File {
 
 pub(super) struct Tree {
     files: Vec<File>,
-    /// Also those that are no text.
+    /// With files that are not text.
     paths: Vec<String>,
 }
 
 impl Tree {
-    /// Tracked files and new ones that are not ignored.
+    /// Reads tracked files and new ones that are not ignored.
     pub(super) fn read(workspace: &Workspace) -> Result<Self, Failure> {
         let mut git = Command::new("git");
         git.args(["ls-files", "--cached", "--others", "--exclude-standard"]);
@@ -87,7 +87,7 @@ impl Tree {
         self.files().find(|file| file.path == path)
     }
 
-    /// Whether there is a file or a directory of this path.
+    /// Returns whether there is a file or a directory with this path.
     pub(super) fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         path.is_empty()

@@ -1,4 +1,4 @@
-//! libfaketime, which gives a process a clock that is wrong.
+//! libfaketime, which gives a process a wrong clock.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub(super) fn find_or_install(install: bool) -> Result<Found, Failure> {
     Ok(found(path, note))
 }
 
-/// Packages put it into a folder of its own, below one for the machine's kind on some systems.
+/// Returns the path of the library. Packages use a folder of its own, below one for the architecture on some systems.
 fn library() -> Option<PathBuf> {
     if std::env::var_os(VARIABLE).is_some_and(|value| !value.is_empty()) {
         return look(LIBRARY, VARIABLE);

@@ -1,4 +1,4 @@
-//! What the tests need from outside this repository: found, or installed and said so.
+//! External programs for the tests, which are found or installed, with a line about each.
 
 mod faketime;
 mod package_manager;
@@ -14,10 +14,10 @@ use std::time::Duration;
 use crate::process::{Failure, ask};
 use crate::workspace::{Workspace, in_ci};
 
-/// How long a program may take to tell its version.
+/// Timeout for the version of a program.
 const QUESTION: Duration = Duration::from_secs(60);
 
-/// How long a package manager or a download may take.
+/// Timeout of a package manager or a download.
 const INSTALLATION: Duration = Duration::from_secs(600);
 
 /// The programs that were found.
@@ -30,7 +30,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// How the tests learn of them; the names are also in `test-servers::servers::tools`.
+    /// Returns the variables of the tests for these programs; the names are also in `test-servers::servers::tools`.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         [
             ("MESHWORK_TEST_PYTHON", &self.python),
@@ -43,7 +43,7 @@ impl Tools {
     }
 }
 
-/// Finds each tool or installs it, and says a line about each.
+/// Finds or installs each tool, and prints a line about it.
 pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
     let python = told("python3", python::find_or_install(install));
     let redis = told("redis-server", redis::find_or_install(install));
@@ -59,7 +59,7 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
     }
 }
 
-/// A program and where it comes from, in words.
+/// A program and a description of its origin.
 struct Found {
     path: PathBuf,
     note: String,
@@ -83,7 +83,7 @@ fn told(program: &str, outcome: Result<Found, Failure>) -> Option<PathBuf> {
     }
 }
 
-/// The path that a variable names, else the first in `PATH`.
+/// Returns the path that a variable names, else the first in `PATH`.
 fn look(program: &str, variable: &str) -> Option<PathBuf> {
     let named = env::var_os(variable).filter(|value| !value.is_empty());
     named.map(PathBuf::from).or_else(|| in_path(program))
@@ -95,13 +95,13 @@ fn in_path(program: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// The first line of what `program --version` says.
+/// Returns the first line of `program --version`.
 fn version(program: &Path) -> Result<String, Failure> {
     let said = ask(Command::new(program).arg("--version"), QUESTION)?;
     Ok(said.lines().next().unwrap_or_default().to_owned())
 }
 
-/// Major and minor number in `… v=7.0.15 …`.
+/// Returns major and minor number in `… v=7.0.15 …`.
 fn server_version(line: &str) -> Option<(u32, u32)> {
     let (_, rest) = line.split_once("v=")?;
     let mut numbers = rest.split(|c: char| !c.is_ascii_digit()).map(str::parse);

@@ -1,4 +1,4 @@
-//! The system's package manager, whichever it is.
+//! The system's package manager.
 
 use std::io::{IsTerminal, stdin};
 use std::path::Path;
@@ -9,13 +9,13 @@ use crate::process::{Failure, ask, in_words, run};
 
 struct PackageManager {
     program: &'static str,
-    /// Fetches the list of packages, where installing does not.
+    /// Updates the list of packages, if installing does not.
     refresh: Option<&'static [&'static str]>,
     install: &'static [&'static str],
     python: &'static str,
     pip: &'static str,
     redis: &'static str,
-    /// Refuses to run as root, and needs no root.
+    /// True if it refuses to run as root, and needs no root.
     as_user: bool,
 }
 
@@ -23,7 +23,7 @@ const KNOWN: [PackageManager; 6] = [
     PackageManager {
         program: "apt-get",
         refresh: Some(&["update"]),
-        // A machine that has just started may be at its own updates.
+        // A machine that has just started may run its own updates.
         install: &[
             "-oDPkg::Lock::Timeout=120",
             "install",
@@ -82,7 +82,7 @@ const KNOWN: [PackageManager; 6] = [
     },
 ];
 
-/// Installs `python3`, `pip`, `redis-server` or a package of that name; returns what was done, in words.
+/// Installs `python3`, `pip`, `redis-server` or a package of that name; returns a description.
 pub(super) fn install(wanted: &str) -> Result<String, Failure> {
     let Some((manager, program)) = KNOWN
         .iter()
@@ -96,12 +96,12 @@ pub(super) fn install(wanted: &str) -> Result<String, Failure> {
         "python3" => manager.python,
         "pip" => manager.pip,
         "redis-server" => manager.redis,
-        // Called so everywhere.
+        // The same name on all systems.
         other => other,
     };
     if let Some(refresh) = manager.refresh {
         let mut command = privileged(&program, manager.as_user)?;
-        // The installation itself will tell when the list was needed and did not come.
+        // If the list was needed and could not be updated, the installation fails.
         announced(wanted, command.args(refresh)).ok();
     }
     let mut command = privileged(&program, manager.as_user)?;
@@ -111,14 +111,14 @@ pub(super) fn install(wanted: &str) -> Result<String, Failure> {
 
 fn announced(wanted: &str, command: &mut Command) -> Result<(), Failure> {
     eprintln!("{wanted}: not in PATH; running: {}", in_words(command));
-    // What it says belongs to stderr: stdout is for the results of tests.
+    // Its output goes to stderr: stdout is for the results of tests.
     run(
         command.stdin(Stdio::inherit()).stdout(std::io::stderr()),
         INSTALLATION,
     )
 }
 
-/// As root where that is needed, by sudo if we are not; without a terminal sudo must not ask.
+/// Returns a command that runs as root if needed, by sudo for other users; without a terminal sudo must not ask.
 fn privileged(program: &Path, as_user: bool) -> Result<Command, Failure> {
     let root = ask(Command::new("id").arg("-u"), QUESTION)? == "0";
     if as_user || root {

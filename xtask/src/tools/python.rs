@@ -6,7 +6,7 @@ use std::process::Command;
 use super::{Found, QUESTION, look, package_manager};
 use crate::process::{Failure, ask};
 
-/// The older ones lack what the runner asks of them.
+/// Oldest version with all features that the runner needs.
 const AT_LEAST: (u32, u32) = (3, 8);
 
 pub(super) fn find_or_install(install: bool) -> Result<Found, Failure> {
@@ -23,7 +23,8 @@ pub(super) fn find_or_install(install: bool) -> Result<Found, Failure> {
     }
 }
 
-/// The interpreter itself, not a shim in front of it that costs a quarter of a second each time.
+/// Checks the version and returns the interpreter itself, not a shim before it that costs a quarter of a second each
+/// time.
 fn checked(path: &Path, note: &str) -> Result<Found, Failure> {
     let question = "import sys; print('%d %d %s' % (sys.version_info[:2] + (sys.executable,)))";
     let answer = ask(Command::new(path).args(["-I", "-c", question]), QUESTION)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{Found, look, package_manager, server_version, version};
 use crate::process::Failure;
 
-/// Scripts that declare themselves with `#!lua flags=…` came with this one.
+/// Oldest version that supports scripts with `#!lua flags=…`.
 const AT_LEAST: (u32, u32) = (7, 0);
 
 const PROGRAM: &str = "redis-server";
@@ -41,7 +41,7 @@ fn checked(path: PathBuf, note: &str) -> Result<Found, Failure> {
 
 fn fault(path: &Path, line: &str) -> Option<String> {
     let path = path.display();
-    // Some systems put another server under this name.
+    // Some systems have another server under this name.
     if !line.starts_with("Redis") {
         return Some(format!("{path} is no Redis: {line}"));
     }

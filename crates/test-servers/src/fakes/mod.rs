@@ -1,4 +1,4 @@
-//! Things that only pretend to be a server, for what no real server does on demand.
+//! Fake servers, for behaviour that no real server has on demand.
 
 mod redis6;
 mod silent;

@@ -1,5 +1,5 @@
-//! A fake: it answers like a Redis 6.2 as far as a client's handshake goes, and remembers what it
-//! was asked, so that a test sees that nothing was written to it. It stores nothing.
+//! A fake that answers a client's handshake like Redis 6.2, and records all commands, so that a test can check that
+//! nothing was written. It stores nothing.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,7 +19,7 @@ impl FakeRedis6 {
     /// Starts to listen.
     ///
     /// # Panics
-    /// When loopback has no free port.
+    /// Loopback has no free port.
     #[must_use]
     pub fn start() -> Self {
         let commands = Arc::new(Mutex::new(Vec::new()));
@@ -28,16 +28,16 @@ impl FakeRedis6 {
         Self { address, commands }
     }
 
-    /// The URL of its database 0.
+    /// Returns the URL of its database 0.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://{}/0", self.address)
     }
 
-    /// Every command so far, as words in one line.
+    /// Returns every command so far, as words in one line.
     ///
     /// # Panics
-    /// When a connection's thread panicked.
+    /// The thread of a connection panicked.
     #[must_use]
     pub fn commands(&self) -> Vec<String> {
         self.commands
@@ -80,7 +80,7 @@ fn read_number(input: &mut impl BufRead, sign: char) -> Option<usize> {
     line.trim_end().strip_prefix(sign)?.parse().ok()
 }
 
-/// What a server of this version says to a word of a client's handshake; `None` to any other.
+/// Returns the answer of a server of this version to a command of a client's handshake; `None` to any other.
 pub(super) fn handshake(words: &[String], version: &str) -> Option<String> {
     let word = |at: usize| {
         words

@@ -1,5 +1,5 @@
-//! A fake: it answers a client's handshake as a Redis that is fit does, and nothing else, ever: so it looks to a client
-//! behind one address whose server went away right then. It stores nothing.
+//! A fake that answers a client's handshake like a suitable server, and nothing after it, like a server that fails
+//! right then behind a fixed address. It stores nothing.
 
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -16,14 +16,14 @@ impl FakeSilent {
     /// Starts to listen.
     ///
     /// # Panics
-    /// When loopback has no free port.
+    /// Loopback has no free port.
     #[must_use]
     pub fn start() -> Self {
         let address = listen(|client| _ = serve(client));
         Self { address }
     }
 
-    /// The URL of its database 0.
+    /// Returns the URL of its database 0.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://{}/0", self.address)

@@ -11,36 +11,36 @@ use super::server::RealServer;
 use super::tools::{need, need_for};
 use crate::eventually;
 
-/// How many masters a cluster needs to elect one.
+/// Number of masters that a cluster needs to elect one.
 const MASTERS: usize = 3;
-/// How many slots a cluster has.
+/// Number of slots in a cluster.
 const SLOTS: usize = 16384;
-/// How long the nodes may take to agree.
+/// Time for the nodes to agree.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many keys are asked for at once while a slot moves.
+/// Number of keys that are listed at once while a slot moves.
 const KEYS_AT_ONCE: &str = "100";
-/// How long the move of a key may take, in milliseconds.
+/// Timeout for moving a key, in milliseconds.
 const MIGRATE_MS: &str = "5000";
 
 /// A cluster of one test, killed when dropped.
 pub struct RealCluster {
     nodes: Vec<RealServer>,
-    /// How many of the nodes are masters: they stand first.
+    /// Number of masters, which are the first nodes.
     masters: usize,
 }
 
 impl RealCluster {
-    /// Starts three masters and as many replicas, of the first master first. `None`: this machine lacks the
-    /// server, and the calling test has been reported as skipped.
+    /// Starts three masters and as many replicas, of the first master first. `None`: this machine lacks the server,
+    /// and the calling test has been reported as skipped.
     ///
     /// # Panics
-    /// When the nodes do not agree; in CI, when there is no server.
+    /// The nodes do not agree; in CI, there is no server.
     pub async fn start(options: ServerOptions, replicas: usize) -> Option<Self> {
         let program = need(options.tool)?;
         Some(Self::with(&program, options, MASTERS, replicas).await)
     }
 
-    /// As [`Self::start`], for a harness of its own, where threads carry no test's name.
+    /// Does the same as [`Self::start`] for custom harnesses, whose threads do not have a test's name.
     ///
     /// # Panics
     /// As [`Self::start`].
@@ -49,10 +49,10 @@ impl RealCluster {
         Some(Self::with(&program, options, MASTERS, replicas).await)
     }
 
-    /// One node with all slots. It refuses keys of two slots, as each node does.
+    /// Starts one node with all slots. It refuses keys of two slots, as each node does.
     ///
     /// # Panics
-    /// When the node does not take its slots; in CI, when there is no server.
+    /// The node does not accept its slots; in CI, there is no server.
     pub async fn start_single_for(test: &str, options: ServerOptions) -> Option<Self> {
         let program = need_for(test, options.tool)?;
         Some(Self::with(&program, options, 1, 0).await)
@@ -74,7 +74,7 @@ impl RealCluster {
             let (from, to) = (at * SLOTS / masters, (at + 1) * SLOTS / masters - 1);
             let (from, to) = (from.to_string(), to.to_string());
             node.say::<()>(&["CLUSTER", "ADDSLOTSRANGE", &from, &to])?;
-            // No two nodes may take each other's epoch.
+            // Epochs of nodes must be distinct.
             node.say::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &(at + 1).to_string()])?;
         }
         for node in &self.nodes[1..] {
@@ -95,12 +95,12 @@ impl RealCluster {
             })
             .await;
         }
-        // Replicas are known to all: a failover is possible.
+        // All nodes know the replicas: a failover is possible.
         self.each_says("cluster_slots_ok", &SLOTS.to_string()).await;
         Ok(())
     }
 
-    /// Waits until every node that runs says so in `CLUSTER INFO`.
+    /// Waits until every live node has this line in `CLUSTER INFO`.
     async fn each_says(&self, name: &str, value: &str) {
         let line = format!("{name}:{value}");
         for node in &self.nodes {
@@ -116,19 +116,19 @@ impl RealCluster {
         }
     }
 
-    /// The nodes: the masters first.
+    /// Returns the nodes, masters first.
     #[must_use]
     pub fn nodes(&self) -> &[RealServer] {
         &self.nodes
     }
 
-    /// A node to be killed or started.
+    /// Returns a node, to kill or start it.
     #[must_use]
     pub fn node_mut(&mut self, at: usize) -> &mut RealServer {
         &mut self.nodes[at]
     }
 
-    /// The URL of all nodes, `redis+cluster://…`.
+    /// Returns the URL of all nodes, `redis+cluster://…`.
     #[must_use]
     pub fn url(&self) -> String {
         let hosts = self.nodes.iter().map(RealServer::host);
@@ -136,15 +136,15 @@ impl RealCluster {
         format!("redis+cluster://{hosts}")
     }
 
-    /// The id of a node.
+    /// Returns the id of a node.
     fn id(&self, at: usize) -> RedisResult<String> {
         self.nodes[at].say(&["CLUSTER", "MYID"])
     }
 
-    /// The master that owns the slot of `key`, by its number, and the slot.
+    /// Returns the number of the master that owns the slot of `key`, and the slot.
     ///
     /// # Panics
-    /// When the first node does not answer.
+    /// The first node does not answer.
     #[must_use]
     pub fn owner(&self, key: &str) -> (usize, usize) {
         let slot: usize = self.nodes[0]
@@ -156,10 +156,10 @@ impl RealCluster {
         (owner, slot)
     }
 
-    /// Begins to move a slot from one master to another one: its keys are still where they were.
+    /// Begins to move a slot from one master to another; its keys do not move yet.
     ///
     /// # Errors
-    /// If a node does not take the command.
+    /// A node refuses the command.
     pub fn begin_move(&self, slot: usize, from: usize, to: usize) -> RedisResult<()> {
         let slot = &slot.to_string();
         let ids = (self.id(from)?, self.id(to)?);
@@ -167,19 +167,19 @@ impl RealCluster {
         self.nodes[from].say::<()>(&["CLUSTER", "SETSLOT", slot, "MIGRATING", &ids.1])
     }
 
-    /// Moves one key of a slot that moves.
+    /// Moves one key of a moving slot.
     ///
     /// # Errors
-    /// If a node does not take the command.
+    /// A node refuses the command.
     pub fn move_key(&self, from: usize, to: usize, key: &str) -> RedisResult<()> {
         let port = self.nodes[to].port().to_string();
         self.nodes[from].say(&["MIGRATE", "127.0.0.1", &port, key, "0", MIGRATE_MS])
     }
 
-    /// Moves the keys of a slot that moves.
+    /// Moves the keys of a moving slot.
     ///
     /// # Errors
-    /// If a node does not take the command.
+    /// A node refuses the command.
     pub fn move_keys(&self, slot: usize, from: usize, to: usize) -> RedisResult<()> {
         let slot = slot.to_string();
         loop {
@@ -197,7 +197,7 @@ impl RealCluster {
     /// Ends the move: the slot belongs to the other master.
     ///
     /// # Errors
-    /// If a node does not take the command.
+    /// A node refuses the command.
     pub fn end_move(&self, slot: usize, from: usize, to: usize) -> RedisResult<()> {
         let (slot, id) = (slot.to_string(), self.id(to)?);
         for at in [to, from] {

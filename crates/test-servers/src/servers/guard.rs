@@ -1,8 +1,8 @@
-//! The process that holds a server and ends it.
+//! The process that guards a server and ends it.
 //!
-//! A test that is killed runs no destructor, and a server must not outlive it. So each server is
-//! the child of a small shell that waits for its stdin to close: the other end is held by the
-//! test's process alone, and the kernel closes it whichever way that process ends.
+//! A test that is killed runs no destructor, and a server must not outlive it. Each server is therefore the child of
+//! a small shell that waits for the end of its stdin. Only the test's process has the other end, which the kernel
+//! closes however that process ends.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,10 +15,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The shell's part: start the server, name its process, wait for the end of stdin, kill, and
-/// remove the directory unless told to keep it. It closes its own stdout, so that the end of the
-/// stream is the end of the server, and it reaps the server only at the end, so that the number
-/// of the process cannot be another's meanwhile.
+/// The shell's script: starts the server, prints its process id, waits for the end of stdin, kills the server, and
+/// removes the directory unless the word `keep` was sent. It closes its own stdout, so that the end of the stream is
+/// the end of the server. It reaps the server only at the end, so that the process id is not reused meanwhile.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
 dir=$1; shift
@@ -32,24 +31,23 @@ wait "$server" 2>/dev/null
 [ "$word" = keep ] || rm -rf "$dir"
 "#;
 
-/// What a server and a sentinel say when they take connections, from Redis 7 to Valkey 9.
+/// Lines that a server and a sentinel print when they accept connections, from Redis 7 to Valkey 9.
 const READY: [&str; 2] = ["eady to accept connections", "Sentinel ID is"];
 
-/// How long a server may take to start or to die: far more than it needs, also on a machine
-/// that builds at the same time.
+/// Time for a server to start or to die: far more than needed, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Lines of the server's output that are kept to explain a failed start.
+/// Number of output lines that are kept to explain a failed start.
 const KEPT_LINES: usize = 200;
 
 pub(crate) struct Guard {
     shell: Child,
     server: Pid,
-    /// In a mutex only because a shared server is used by many threads.
+    /// In a mutex only because several threads use a shared server.
     output: Mutex<Receiver<String>>,
 }
 
-/// Why a server did not start: its own words.
+/// The output of a server that did not start.
 #[derive(Debug)]
 pub(crate) struct StartError {
     pub(crate) output: String,
@@ -62,7 +60,7 @@ impl fmt::Display for StartError {
 }
 
 impl Guard {
-    /// Starts `program` and returns when it takes connections.
+    /// Starts `program` and returns when it accepts connections.
     pub(crate) fn start(program: &Path, args: &[String], dir: &Path) -> Result<Self, StartError> {
         let mut shell = Command::new("/bin/sh")
             .args(["-c", SCRIPT, "guard"])
@@ -92,7 +90,7 @@ impl Guard {
             .expect("the server's process is not reaped before its guard ends");
     }
 
-    /// Waits until the process has gone: its stdout is closed by then.
+    /// Waits until the process is gone: its stdout is closed by then.
     pub(crate) fn wait_for_death(&mut self) {
         let output = self
             .output
@@ -114,7 +112,7 @@ impl Guard {
         self.server.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// Kills the server if it still runs, and leaves its directory.
+    /// Kills the server if it still runs, and keeps its directory.
     pub(crate) fn end_and_keep_files(mut self) {
         finish(&mut self.shell, "keep");
     }
@@ -128,15 +126,15 @@ impl Drop for Guard {
 
 fn finish(shell: &mut Child, word: &str) {
     if let Some(mut stdin) = shell.stdin.take() {
-        // A guard that is gone already has done its work.
+        // A guard that is gone has already done this.
         stdin.write_all(word.as_bytes()).ok();
         drop(stdin);
         shell.wait().ok();
     }
 }
 
-/// Reads the stream to its end, whether anybody listens or not: a full pipe would stop the
-/// server. Lines that find no room are dropped.
+/// Reads the stream to its end, even without a receiver: a full pipe would block the server. Excess lines are
+/// dropped.
 fn lines_of(stream: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = mpsc::sync_channel(KEPT_LINES);
     thread::spawn(move || {

@@ -1,10 +1,8 @@
-//! Real servers for tests: redis-server and valkey-server on loopback, each with its own port,
-//! socket and directory.
+//! Real servers for tests: redis-server and valkey-server on loopback, each with its own port, socket and directory.
 //!
-//! A server lives as long as its [`RealServer`] and never longer than the process of the test,
-//! however that process ends: see [`guard`]. A test that needs a program which this machine lacks
-//! is reported as skipped by its name, and fails in CI: see [`tools`]. Servers that are no
-//! servers at all are in [`crate::fakes`].
+//! A server lives as long as its [`RealServer`] and never longer than the test's process, however that ends: see
+//! [`guard`]. A test whose program is missing on this machine is reported as skipped by name, and fails in CI: see
+//! [`tools`]. [`crate::fakes`] has fake servers.
 
 mod cluster;
 mod guard;

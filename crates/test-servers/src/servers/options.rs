@@ -1,4 +1,4 @@
-//! What a test asks of its server, and the command line that says so.
+//! Options of a test's server, and its command line.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::tls::{SelfSigned, TlsFiles};
 use super::tools::Tool;
 
-/// A server to be started. Without options: no password, no TLS, nothing on disk, 16 databases.
+/// A server to be started. Default: no password, no TLS, nothing on disk, 16 databases.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     pub(super) tool: Tool,
@@ -21,7 +21,7 @@ pub struct ServerOptions {
     args: Vec<String>,
 }
 
-/// What a sentinel watches.
+/// The service that a sentinel watches.
 #[derive(Clone, Debug)]
 pub(super) struct Watched {
     pub(super) service: String,
@@ -30,11 +30,11 @@ pub(super) struct Watched {
     pub(super) password: Option<String>,
 }
 
-/// How long a node or a server may be silent until the others count it as gone, in milliseconds: short, so
-/// that tests of failovers are, and long enough for a machine that builds at the same time.
+/// Time after which a silent node or server counts as gone, in milliseconds: short, for fast tests of failovers, and
+/// long enough for a busy machine.
 const DOWN_AFTER_MS: u32 = 1000;
 
-/// From a node's port to the one where it listens to other nodes.
+/// Distance from a node's port to its port for other nodes.
 pub(super) const BUS: u16 = 500;
 
 impl ServerOptions {
@@ -53,7 +53,7 @@ impl ServerOptions {
         }
     }
 
-    /// Asks for a password of the default user.
+    /// Requires a password of the default user.
     #[must_use]
     pub fn password(mut self, password: &str) -> Self {
         self.user = None;
@@ -61,7 +61,7 @@ impl ServerOptions {
         self
     }
 
-    /// Makes an ACL user who may do everything, and turns the default user off.
+    /// Creates an ACL user with all rights, and disables the default user.
     #[must_use]
     pub fn acl_user(mut self, user: &str, password: &str) -> Self {
         self.user = Some(user.to_owned());
@@ -69,7 +69,7 @@ impl ServerOptions {
         self
     }
 
-    /// TLS only, with an authority of its own, and clients must show a certificate of it:
+    /// Enables TLS only, with an authority of its own. Clients must present its certificate:
     /// [`super::RealServer::tls_files`]. The Valkey of the test tools is built without TLS.
     #[must_use]
     pub fn tls(mut self) -> Self {
@@ -77,7 +77,7 @@ impl ServerOptions {
         self
     }
 
-    /// TLS only, with such a certificate; clients need none.
+    /// Enables TLS only, with such a certificate; clients need none.
     #[must_use]
     pub fn self_signed(mut self, certificate: SelfSigned) -> Self {
         self.tls = true;
@@ -85,7 +85,7 @@ impl ServerOptions {
         self
     }
 
-    /// Keeps an append-only file, written before each reply, so that [`super::RealServer::restart`] and
+    /// Enables an append-only file, written before each reply, so that [`super::RealServer::restart`] and
     /// [`super::RealServer::start_again`] find every acknowledged write.
     #[must_use]
     pub fn append_only(mut self) -> Self {
@@ -93,39 +93,39 @@ impl ServerOptions {
         self
     }
 
-    /// `maxmemory-policy`, as `allkeys-lru`.
+    /// Sets `maxmemory-policy`, as `allkeys-lru`.
     #[must_use]
     pub fn max_memory_policy(self, policy: &str) -> Self {
         self.args(&["--maxmemory-policy", policy])
     }
 
-    /// A node of a cluster: see [`super::RealCluster`].
+    /// Makes it a node of a cluster: see [`super::RealCluster`].
     pub(super) fn cluster(mut self) -> Self {
         self.cluster = true;
         self
     }
 
-    /// A sentinel: see [`super::RealSentinels`].
+    /// Makes it a sentinel: see [`super::RealSentinels`].
     pub(super) fn sentinel(mut self, watched: Watched) -> Self {
         self.watched = Some(watched);
         self
     }
 
-    /// The number of databases.
+    /// Sets the number of databases.
     #[must_use]
     pub fn databases(mut self, databases: u32) -> Self {
         self.databases = databases;
         self
     }
 
-    /// More of the server's own command line.
+    /// Adds arguments of the server's own command line.
     #[must_use]
     pub fn args(mut self, args: &[&str]) -> Self {
         self.args.extend(args.iter().map(|arg| (*arg).to_owned()));
         self
     }
 
-    /// A sentinel takes its settings from a file only, since it changes them itself.
+    /// Returns the command line of a sentinel, whose settings must be in a file, because it changes them itself.
     fn sentinel_line(&self, watched: &Watched, port: u16, dir: &Path) -> Vec<String> {
         let Watched {
             service,
@@ -180,7 +180,7 @@ impl ServerOptions {
         if self.cluster {
             set("cluster-enabled", "yes".to_owned());
             set("cluster-node-timeout", DOWN_AFTER_MS.to_string());
-            // The usual one is the port and 10,000, which systems give to outgoing connections.
+            // The default is the port plus 10,000, in the range of outgoing connections.
             set("cluster-port", (port + BUS).to_string());
         }
         if let Some(tls) = tls {

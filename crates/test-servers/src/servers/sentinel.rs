@@ -8,11 +8,11 @@ use super::server::RealServer;
 use super::tools::need;
 use crate::eventually;
 
-/// How many sentinels: two of them agree on a failover.
+/// Number of sentinels: two of them agree on a failover.
 const SENTINELS: usize = 3;
-/// How long the parts may take to find each other.
+/// Time for the parts to find each other.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What the sentinels call the master and its replica.
+/// Name of the master and its replica at the sentinels.
 const SERVICE: &str = "main";
 
 /// A master with a replica and their sentinels, killed when dropped.
@@ -23,11 +23,11 @@ pub struct RealSentinels {
 }
 
 impl RealSentinels {
-    /// Starts all of them; the sentinels with their own password, if one is given. `None`: this machine
-    /// lacks the server, and the calling test has been reported as skipped.
+    /// Starts all of them; the sentinels with their own password, if one is given. `None`: this machine lacks the
+    /// server, and the calling test has been reported as skipped.
     ///
     /// # Panics
-    /// When they do not find each other; in CI, when there is no server.
+    /// They do not find each other; in CI, there is no server.
     pub async fn start(options: ServerOptions, password: Option<&str>) -> Option<Self> {
         let program = need(options.tool)?;
         let mut options = options.args(&["--repl-diskless-sync-delay", "0"]);
@@ -71,7 +71,7 @@ impl RealSentinels {
         }
     }
 
-    /// The URL, with what is asked for behind the service's name, such as `/1`.
+    /// Returns the URL, with `rest` after the service's name, such as `/1`.
     #[must_use]
     pub fn url(&self, rest: &str) -> String {
         let hosts = self.sentinels.iter().map(RealServer::host);
@@ -80,19 +80,19 @@ impl RealSentinels {
         format!("redis+sentinel://{login}{hosts}/{SERVICE}{rest}")
     }
 
-    /// The sentinels.
+    /// Returns the sentinels.
     #[must_use]
     pub fn sentinels(&self) -> &[RealServer] {
         &self.sentinels
     }
 
-    /// The first master, and its replica.
+    /// Returns the first master, and its replica.
     #[must_use]
     pub fn servers(&self) -> &[RealServer] {
         &self.servers
     }
 
-    /// One of [`Self::servers`], to be killed or started.
+    /// Returns one of [`Self::servers`], to kill or start it.
     #[must_use]
     pub fn server_mut(&mut self, at: usize) -> &mut RealServer {
         &mut self.servers[at]

@@ -1,4 +1,4 @@
-//! A running server: where it listens, and what can happen to it.
+//! A running server: its addresses, and actions on it.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,11 @@ use super::options::ServerOptions;
 use super::tls::TlsFiles;
 use super::tools::{Tool, need, need_for};
 
-/// Ports to choose from: below the range that systems give to outgoing connections, which could
-/// otherwise take the port of a server that is about to start again.
+/// Range of ports, below that of outgoing connections, which could otherwise take the port of a server that is about
+/// to start again.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
-/// Another process can take a port between our look and the server's; so often in a row it does
-/// not.
+/// Number of tries, because another process can take a port between the check and the server's start.
 const PORT_ATTEMPTS: usize = 8;
 
 /// A redis-server or valkey-server of one test, killed when dropped.
@@ -26,25 +25,25 @@ pub struct RealServer {
     port: u16,
     tls: Option<TlsFiles>,
     guard: Option<Guard>,
-    /// Removed by the guard too, which also works when the test is killed.
+    /// The guard removes it too, which also works if the test is killed.
     dir: TempDir,
 }
 
 impl RealServer {
-    /// A redis-server with no options yet.
+    /// Returns a redis-server without options.
     #[must_use]
     pub fn redis() -> ServerOptions {
         ServerOptions::new(Tool::Redis)
     }
 
-    /// A valkey-server with no options yet.
+    /// Returns a valkey-server without options.
     #[must_use]
     pub fn valkey() -> ServerOptions {
         ServerOptions::new(Tool::Valkey)
     }
 
     pub(super) fn start(program: &Path, options: ServerOptions) -> Self {
-        // A short name, because a socket's address holds about 100 bytes.
+        // A short name, because the address of a socket has about 100 bytes.
         let dir = tempfile::Builder::new()
             .prefix("mw-")
             .tempdir()
@@ -74,13 +73,13 @@ impl RealServer {
         }
     }
 
-    /// The URL of database 0, with user and password: `redis://…` or, with TLS, `rediss://…`.
+    /// Returns the URL of database 0, with user and password: `redis://…` or, with TLS, `rediss://…`.
     #[must_use]
     pub fn url(&self) -> String {
         self.url_of(0)
     }
 
-    /// The URL of a database, with user and password.
+    /// Returns the URL of a database, with user and password.
     #[must_use]
     pub fn url_of(&self, database: u32) -> String {
         let scheme = if self.tls.is_some() {
@@ -92,7 +91,7 @@ impl RealServer {
         format!("{scheme}://{login}127.0.0.1:{}/{database}", self.port)
     }
 
-    /// User and password as a URL has them, with the `@`.
+    /// Returns user and password for a URL, with the `@`.
     pub(super) fn login(&self) -> String {
         match (&self.options.user, &self.options.password) {
             (_, None) => String::new(),
@@ -106,7 +105,7 @@ impl RealServer {
         }
     }
 
-    /// The URL of database 0 without user and password.
+    /// Returns the URL of database 0 without user and password.
     #[must_use]
     pub fn url_without_login(&self) -> String {
         let scheme = if self.tls.is_some() {
@@ -117,17 +116,17 @@ impl RealServer {
         format!("{scheme}://127.0.0.1:{}/0", self.port)
     }
 
-    /// Says a command over a connection of its own, in database 0.
+    /// Sends a command over a separate connection, in database 0.
     ///
     /// # Errors
-    /// What the server said, or that nobody answers.
+    /// The server refuses the command, or does not answer.
     pub fn say<T: redis::FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
         let mut connection = redis::Client::open(self.url())?.get_connection()?;
         let mut cmd = redis::Cmd::new();
         cmd.arg(words).query(&mut connection)
     }
 
-    /// One line of `INFO`.
+    /// Returns one line of `INFO`.
     #[must_use]
     pub fn info(&self, name: &str) -> Option<String> {
         let info: String = self.say(&["INFO"]).ok()?;
@@ -139,64 +138,64 @@ impl RealServer {
         info.lines().find_map(value)
     }
 
-    /// `127.0.0.1:port`.
+    /// Returns `127.0.0.1:port`.
     pub(super) fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// The port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The path of the Unix socket, which is always there.
+    /// Returns the path of the Unix socket, which always exists.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.dir.path().join("s")
     }
 
-    /// The directory in which the server keeps its files.
+    /// Returns the server's directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// What a client needs to connect by TLS; `None` without [`ServerOptions::tls`].
+    /// Returns the files that a client needs for TLS; `None` without [`ServerOptions::tls`].
     #[must_use]
     pub fn tls_files(&self) -> Option<&TlsFiles> {
         self.tls.as_ref()
     }
 
-    /// The number of the server's process.
+    /// Returns the process id of the server.
     ///
     /// # Panics
-    /// When the server has been killed.
+    /// The server has been killed.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.running().pid()
     }
 
-    /// Stops the process without ending it: connections stay open, and nothing is answered.
+    /// Suspends the process: connections stay open, and nothing is answered.
     ///
     /// # Panics
-    /// When the server has been killed.
+    /// The server has been killed.
     pub fn pause(&self) {
         self.running().signal(Signal::STOP);
     }
 
-    /// Goes on after [`Self::pause`].
+    /// Resumes the process after [`Self::pause`].
     ///
     /// # Panics
-    /// When the server has been killed.
+    /// The server has been killed.
     pub fn resume(&self) {
         self.running().signal(Signal::CONT);
     }
 
-    /// `kill -9`; returns when the process has gone.
+    /// `kill -9`; returns when the process is gone.
     ///
     /// # Panics
-    /// When the server has been killed before.
+    /// The server has been killed before.
     pub fn kill9(&mut self) {
         self.end(Signal::KILL);
     }
@@ -204,7 +203,7 @@ impl RealServer {
     /// Starts the server on the same port and directory after [`Self::kill9`].
     ///
     /// # Panics
-    /// When the server still runs, and when it does not start.
+    /// The server still runs, or does not start.
     pub fn start_again(&mut self) {
         assert!(self.guard.is_none(), "the server still runs");
         let line = self
@@ -216,10 +215,10 @@ impl RealServer {
         }
     }
 
-    /// An orderly stop and a start on the same port and directory.
+    /// Stops the server with SIGTERM, and starts it on the same port and directory.
     ///
     /// # Panics
-    /// When the server has been killed, and when it does not start.
+    /// The server has been killed, or does not start.
     pub fn restart(&mut self) {
         self.end(Signal::TERM);
         self.start_again();
@@ -238,11 +237,11 @@ impl RealServer {
 }
 
 impl ServerOptions {
-    /// Starts the server and returns when it takes connections. `None`: this machine lacks it,
-    /// and the calling `#[test]` has been reported as skipped.
+    /// Starts the server and returns when it accepts connections. `None`: this machine lacks it, and the calling
+    /// `#[test]` has been reported as skipped.
     ///
     /// # Panics
-    /// When the server says no, with its words; in CI, when there is none.
+    /// The server does not start, with its output; in CI, there is none.
     #[must_use]
     #[track_caller]
     pub fn start(self) -> Option<RealServer> {
@@ -250,7 +249,7 @@ impl ServerOptions {
         Some(RealServer::start(&program, self))
     }
 
-    /// As [`Self::start`], for a harness of its own, where threads carry no test's name.
+    /// Does the same as [`Self::start`] for custom harnesses, whose threads do not have a test's name.
     ///
     /// # Panics
     /// As [`Self::start`].
@@ -275,7 +274,7 @@ fn free_port() -> u16 {
     }
 }
 
-/// Percent-encoding for the login part of a URL.
+/// Percent-encodes the login part of a URL.
 fn encoded(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {

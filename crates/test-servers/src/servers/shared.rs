@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::server::RealServer;
 use super::tools::{Tool, need, need_for};
 
-/// More than a test binary has tests; an empty database costs a server some hundred bytes.
+/// More than the tests of a binary; an empty database costs a server some hundred bytes.
 const DATABASES: u32 = 4096;
 
 struct Shared {
@@ -19,8 +19,8 @@ struct Shared {
 static REDIS: OnceLock<Shared> = OnceLock::new();
 static VALKEY: OnceLock<Shared> = OnceLock::new();
 
-/// An empty database that no other test uses. Pub/sub channels are the server's, not the
-/// database's, and `FLUSHALL` hits all tests.
+/// An empty database that no other test uses. Pub/sub channels belong to the whole server, and `FLUSHALL` affects all
+/// tests.
 pub struct FreshDatabase {
     /// The server, which other tests use at the same time.
     pub server: &'static RealServer,
@@ -29,16 +29,16 @@ pub struct FreshDatabase {
 }
 
 impl FreshDatabase {
-    /// The URL of this database.
+    /// Returns the URL of this database.
     #[must_use]
     pub fn url(&self) -> String {
         self.server.url_of(self.number)
     }
 
-    /// The ids of the connections to this database that stand in one of these commands, as `CLIENT LIST` names them.
+    /// Returns the ids of connections to this database that run one of these commands, as `CLIENT LIST` names them.
     ///
     /// # Errors
-    /// When the server does not answer.
+    /// The server does not answer.
     pub async fn connections_in(&self, commands: &[&str]) -> redis::RedisResult<Vec<String>> {
         let client = redis::Client::open(self.url())?;
         let mut raw = client.get_multiplexed_async_connection().await?;
@@ -58,18 +58,18 @@ impl FreshDatabase {
     }
 }
 
-/// A fresh database on the shared server of this test binary, which is started at the first call.
-/// `None`: this machine lacks it, and the calling `#[test]` has been reported as skipped.
+/// Returns a fresh database on the shared server of this test binary, which is started at the first call. `None`:
+/// this machine lacks it, and the calling `#[test]` has been reported as skipped.
 ///
 /// # Panics
-/// In CI when there is no server, for [`Tool::Python`], and after 4096 databases.
+/// In CI if there is no server, for [`Tool::Python`], and after 4096 databases.
 #[must_use]
 #[track_caller]
 pub fn shared(tool: Tool) -> Option<FreshDatabase> {
     need(tool).map(|program| fresh_database(tool, &program))
 }
 
-/// As [`shared`], for a harness of its own, where threads carry no test's name.
+/// Does the same as [`shared`] for custom harnesses, whose threads do not have a test's name.
 ///
 /// # Panics
 /// As [`shared`].

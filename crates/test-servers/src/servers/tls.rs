@@ -1,4 +1,4 @@
-//! Certificates for one server and its clients, signed by an authority made for the occasion.
+//! Certificates for one server and its clients, signed by a fresh authority.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,20 +20,20 @@ pub struct TlsFiles {
     pub(super) server_key: PathBuf,
 }
 
-/// A certificate as plain `openssl req -x509` makes it: signed by itself, and one of an authority (CA:TRUE).
+/// A certificate like that of plain `openssl req -x509`: self-signed, and that of an authority (CA:TRUE).
 #[derive(Clone, Debug)]
 pub struct SelfSigned {
-    /// The hosts that it is for: names or addresses.
+    /// Its hosts: names or addresses.
     pub names: Vec<String>,
-    /// Whether its time is over.
+    /// True if it has expired.
     pub expired: bool,
 }
 
 impl TlsFiles {
-    /// Makes such a certificate. It is the server's, the authority and the client's in one.
+    /// Creates such a certificate, which serves as the server's, the authority's and the client's.
     ///
     /// # Panics
-    /// When the directory cannot be written, or a name is none.
+    /// The directory cannot be written, or a name is not valid.
     #[must_use]
     pub fn self_signed(dir: &Path, of: &SelfSigned) -> Self {
         let mut params = CertificateParams::new(of.names.clone()).expect("the names are valid");
@@ -56,10 +56,10 @@ impl TlsFiles {
         }
     }
 
-    /// Makes a new authority, and a certificate of it for a server on 127.0.0.1 and for a client.
+    /// Creates an authority, and certificates of it for a server on 127.0.0.1 and for a client.
     ///
     /// # Panics
-    /// When the directory cannot be written.
+    /// The directory cannot be written.
     #[must_use]
     pub fn make(dir: &Path) -> Self {
         let mut params = CertificateParams::default();
@@ -80,8 +80,7 @@ impl TlsFiles {
     }
 }
 
-/// Each certificate needs a name of its own: one with the name of its issuer counts as signed by
-/// itself.
+/// Returns a name, which must be unique for each certificate: one with the name of its issuer counts as self-signed.
 fn named(name: &str) -> DistinguishedName {
     let mut named = DistinguishedName::new();
     named.push(DnType::CommonName, name);

@@ -1,7 +1,6 @@
-//! The programs that tests need, where they are found, and what happens when they are not.
+//! Programs that tests need: their paths, and the consequences of missing ones.
 //!
-//! Nothing is installed here: that is `cargo xtask test`, which hands over what it found through
-//! the variables below.
+//! Nothing is installed here: `cargo xtask test` does that, and passes the paths through the variables below.
 
 use std::env;
 use std::fs::OpenOptions;
@@ -10,8 +9,7 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// The file to which skipped tests are added, a line each; set by `cargo xtask test`, which lists
-/// them at its end.
+/// The file to which skipped tests are appended, a line each; set by `cargo xtask test`, which lists them at its end.
 const SKIPPED_TESTS: &str = "MESHWORK_SKIPPED_TESTS";
 
 /// A program that is not part of this repository.
@@ -23,12 +21,12 @@ pub enum Tool {
     Valkey,
     /// A Python 3 interpreter.
     Python,
-    /// The library libfaketime, which gives a process a clock that is wrong.
+    /// The library libfaketime, which gives a process a wrong clock.
     Faketime,
 }
 
 impl Tool {
-    /// The name of the program in `PATH`.
+    /// Returns the name of the program in `PATH`.
     #[must_use]
     pub fn program(self) -> &'static str {
         match self {
@@ -39,7 +37,7 @@ impl Tool {
         }
     }
 
-    /// The variable that names the program's path and goes before `PATH`.
+    /// Returns the variable with the program's path, which overrides `PATH`.
     #[must_use]
     pub fn variable(self) -> &'static str {
         match self {
@@ -51,7 +49,7 @@ impl Tool {
     }
 }
 
-/// Where the program is, or `None`. Reports nothing.
+/// Returns the path of the program, or `None`. Reports nothing.
 #[must_use]
 pub fn find(tool: Tool) -> Option<PathBuf> {
     if let Some(named) = env::var_os(tool.variable()).filter(|path| !path.is_empty()) {
@@ -64,7 +62,7 @@ pub fn find(tool: Tool) -> Option<PathBuf> {
         .or_else(|| library(tool))
 }
 
-/// A library stands in no `PATH`.
+/// Finds a library, which is not in `PATH`.
 fn library(tool: Tool) -> Option<PathBuf> {
     if tool != Tool::Faketime {
         return None;
@@ -74,7 +72,7 @@ fn library(tool: Tool) -> Option<PathBuf> {
     folders.map(inside).find(|path| path.is_file())
 }
 
-/// The copy that an earlier `cargo xtask test` unpacked, so that a plain `cargo test` finds it.
+/// Returns the copy that an earlier `cargo xtask test` unpacked, so that a plain `cargo test` finds it.
 fn unpacked(tool: Tool) -> Option<PathBuf> {
     if tool != Tool::Valkey {
         return None;
@@ -83,8 +81,8 @@ fn unpacked(tool: Tool) -> Option<PathBuf> {
     Some(workspace.join("target/tools/valkey/valkey-server")).filter(|path| path.is_file())
 }
 
-/// Where the program is; `None` means that the calling test has been reported as skipped and
-/// should return. For `#[test]` functions, whose thread carries the test's name.
+/// Returns the path of the program. `None` means that the calling test has been reported as skipped and should
+/// return. For `#[test]` functions, whose thread has the test's name.
 ///
 /// # Panics
 /// In CI (`CI=true`), where every test has to run.
@@ -101,7 +99,7 @@ pub fn need(tool: Tool) -> Option<PathBuf> {
     }
 }
 
-/// As [`need`], for a harness of its own, where threads carry no test's name.
+/// Does the same as [`need`] for custom harnesses, whose threads do not have a test's name.
 ///
 /// # Panics
 /// In CI (`CI=true`), where every test has to run.
@@ -120,7 +118,7 @@ pub fn need_for(test: &str, tool: Tool) -> Option<PathBuf> {
     found
 }
 
-/// Whether root runs the test; else it is reported as skipped, also in CI, and should return.
+/// Returns whether root runs the test; else it is reported as skipped, also in CI, and should return.
 #[must_use]
 pub fn need_root(test: &str) -> bool {
     let is_root = rustix::process::geteuid().is_root();
@@ -134,8 +132,8 @@ fn in_ci() -> bool {
     env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }
 
-/// One write to each place, so that lines of tests that run side by side stay whole. The handle
-/// of stderr is used because what the print macros write is swallowed for tests that pass.
+/// Reports a skipped test, with one write to each destination, so that lines of concurrent tests stay whole. It
+/// writes to stderr itself, because the output of print macros is dropped for tests that pass.
 pub(crate) fn report_skipped(line: &str) {
     io::stderr()
         .write_all(line.as_bytes())

@@ -1,10 +1,10 @@
-//! ARCHITECTURE.md names only what is there.
+//! ARCHITECTURE.md names only existing files.
 
 use super::{Finding, Tree, finding};
 
 const DOCUMENT: &str = "ARCHITECTURE.md";
 
-/// A word in backticks that begins so is a path.
+/// Beginnings of words in backticks that are paths.
 const FOLDERS: [&str; 4] = ["crates/", "xtask/", "examples/", ".ci/"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -33,7 +33,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// Patterns, as `crates/*`, are no paths.
+/// Returns whether a word is a path; patterns, as `crates/*`, are not.
 fn is_path(word: &str) -> bool {
     FOLDERS.iter().any(|folder| word.starts_with(folder))
         && word

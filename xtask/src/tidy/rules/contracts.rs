@@ -1,7 +1,7 @@
-//! Each Lua script numbers at its top the KEYS and ARGV that its body uses, one per line, and names what it returns.
+//! Each Lua script numbers at its top the KEYS and ARGV that its body uses, one in each line, and names its results.
 //!
-//! `-- KEYS[1]  the job's hash` is one entry; `-- ARGV[3..]  per job: id, type` stands for all from there on, and is the
-//! last; `-- KEYS  none` says that there are none.
+//! `-- KEYS[1]  the job's hash` is one entry. `-- ARGV[3..]  per job: id, type` is the last one, for all from that
+//! number on. `-- KEYS  none` means that there are none.
 
 use super::super::tree::File;
 use super::{Finding, Tree, finding};

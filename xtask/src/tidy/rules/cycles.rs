@@ -1,5 +1,5 @@
-//! Modules beside each other do not use one another in a circle: one that is in a circle can only be read, tested and
-//! changed with all the others. A module may use those above it and below it.
+//! Modules beside each other must not use one another in a circle, because such modules can only be read, tested and
+//! changed together. A module may use those above it and below it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ const REMEDY: &str = "move what both need into a module of its own, or pass it i
 
 /// A module by its names from the root of its crate.
 type Module = Vec<String>;
-/// Who uses whom.
+/// The modules that each module uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -63,7 +63,7 @@ fn module_of(below: &str) -> Module {
     names
 }
 
-/// For each folder, which of what lies in it uses which. What a module uses of those above or below it is left out.
+/// Returns the uses between the modules of each folder, without uses of modules above or below.
 fn by_folder(modules: &BTreeMap<Module, &str>, test: bool) -> BTreeMap<Module, Uses> {
     let mut folders: BTreeMap<Module, Uses> = BTreeMap::new();
     for (module, text) in modules {
@@ -90,7 +90,7 @@ fn by_folder(modules: &BTreeMap<Module, &str>, test: bool) -> BTreeMap<Module, U
 /// The paths that begin with `crate`, `self` or `super`, from the root of the crate, outside of tests.
 fn used_in(text: &str, module: &Module, test: bool) -> Vec<Module> {
     let lines = lines_of(text, false).into_iter();
-    // All lines of the crates for tests are there when testing only.
+    // In the crates for tests, all lines are for tests.
     let code: Vec<String> = lines
         .filter(|line| test || !line.test)
         .map(|line| line.code)
@@ -111,7 +111,7 @@ fn used_in(text: &str, module: &Module, test: bool) -> Vec<Module> {
         .collect()
 }
 
-/// Reads a path, or a tree of paths in braces. Returns what is left behind it.
+/// Reads a path, or a tree of paths in braces. Returns the text after it.
 fn paths<'a>(mut rest: &'a str, path: &mut Module, found: &mut Vec<Module>) -> &'a str {
     let depth = path.len();
     loop {
@@ -128,7 +128,7 @@ fn paths<'a>(mut rest: &'a str, path: &mut Module, found: &mut Vec<Module>) -> &
             .find(|c: char| !c.is_alphanumeric() && c != '_')
             .unwrap_or(rest.len());
         if length == 0 {
-            // A star, or what is no path.
+            // A star, or text that is not a path.
             found.push(path.clone());
             path.truncate(depth);
             let next = rest.char_indices().nth(1).map_or(rest.len(), |(at, _)| at);
@@ -167,7 +167,7 @@ fn absolute(path: Module, module: &Module) -> Module {
     from
 }
 
-/// The sets of more than one of which each reaches all others.
+/// Returns the sets of more than one module in which each reaches all others.
 fn strongly_connected(uses: &Uses) -> Vec<Vec<String>> {
     let reached: BTreeMap<&str, BTreeSet<&str>> = uses
         .keys()

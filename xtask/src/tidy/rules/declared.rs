@@ -1,4 +1,4 @@
-//! Every file of Rust is a part of a program: one that nobody declares is built by nobody, and its tests never run.
+//! Every Rust file is a part of a program: an undeclared file is never built, and its tests never run.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether Cargo builds the file without being told, or a manifest names it.
+/// Returns whether Cargo builds the file by itself, or a manifest names it.
 fn is_root(tree: &Tree, file: &File) -> bool {
     let path = Path::new(&file.path);
     let folder = path.parent().and_then(Path::file_name);
@@ -25,7 +25,7 @@ fn is_root(tree: &Tree, file: &File) -> bool {
     let is_program = ["bin", "examples", "tests"]
         .iter()
         .any(|name| folder.is_some_and(|folder| folder == *name));
-    // `mod.rs` of a folder is declared as the folder is.
+    // The `mod.rs` of a folder is declared like the folder.
     is_program || matches!(stem, "lib" | "main" | "build") || is_named(tree, file)
 }
 
@@ -40,7 +40,7 @@ fn is_named(tree: &Tree, file: &File) -> bool {
     })
 }
 
-/// Whether a file from which the module can be declared has `mod name;`.
+/// Returns whether a file that can declare the module has `mod name;`.
 fn is_declared(tree: &Tree, file: &File) -> bool {
     let path = Path::new(&file.path);
     let (name, folder) = match (stem(path), path.parent()) {

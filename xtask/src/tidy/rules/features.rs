@@ -1,9 +1,9 @@
-//! What reads scripts from the source folder is for tests: no build for users turns it on.
+//! Reading scripts from the source folder is for tests only: no build for users enables it.
 
 use super::{Finding, Tree, finding};
 
-/// The feature of meshwork-broker; what makes it; and where it is turned on. The rule `layers` keeps product crates
-/// from depending on that crate.
+/// The feature of meshwork-broker, its definition, and the place that enables it. The rule `layers` keeps product
+/// crates from depending on that crate.
 const FEATURE: &str = "scripts-from-files";
 const MADE: (&str, &str) = ("crates/broker/Cargo.toml", "scripts-from-files = []");
 const TURNED_ON: &str = "crates/conformance/Cargo.toml";

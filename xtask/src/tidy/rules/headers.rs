@@ -1,4 +1,4 @@
-//! Each file of Rust says at its top what lives in it.
+//! Each Rust file describes its content at its top.
 
 use super::{Finding, Tree, finding};
 

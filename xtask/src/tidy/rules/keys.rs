@@ -1,12 +1,11 @@
-//! The names of keys in Redis are built in one folder. Tests write them out, since what others
-//! see on the wire is what they check.
+//! Keys are built in one folder. Tests spell them out, because they check the wire format.
 
 use super::super::rust_text::{is_beside_the_product, lines_of};
 use super::{Finding, Tree, finding};
 
 const HOME: &str = "crates/model/src/keys/";
 
-/// What the names of the systems that we speak with are made of.
+/// Parts of the keys of supported systems.
 const PARTS: [&str; 4] = ["hero:", ":q:", "bananas:", "nooble4:"];
 
 const REMEDY: &str = "build the name by a function in crates/model/src/keys";

@@ -1,9 +1,9 @@
-//! Which crate may depend on which: the arrows of the architecture, one way.
+//! Allowed dependencies between crates: the arrows of the architecture, one way.
 
 use super::super::tree::File;
 use super::{Finding, Tree, finding};
 
-/// A crate of ours, and the ones of ours that it may use.
+/// A crate of the workspace, and the ones that it may use.
 const ARROWS: [(&str, &[&str]); 9] = [
     ("model", &[]),
     ("embedded", &[]),
@@ -34,7 +34,7 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ),
 ];
 
-/// A crate of others, and who may use it.
+/// An external crate, and the crates that may use it.
 const GUARDED: [(&str, &[&str]); 5] = [
     (
         "redis",
@@ -46,7 +46,7 @@ const GUARDED: [(&str, &[&str]); 5] = [
     ("libtest-mimic", &[]),
 ];
 
-/// What the model is free of: I/O, clocks, randomness and threads.
+/// Crates that the model must not use: I/O, clocks, randomness and threads.
 const NOT_IN_MODEL: [&str; 6] = ["tokio", "rand", "uuid", "rustix", "tempfile", "tracing"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -82,7 +82,7 @@ fn fault(name: &str, dependency: &str) -> Option<(String, &'static str)> {
     (name == "model" && NOT_IN_MODEL.contains(&dependency)).then_some((what, remedy))
 }
 
-/// Names with their lines, without those for tests.
+/// Returns names with their lines, without those for tests.
 fn dependencies(manifest: &File) -> Vec<(usize, &str)> {
     let mut section = "";
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Links between our own documents lead somewhere.
+//! Links between the repository's documents have existing targets.
 
 use super::super::tree::File;
 use super::{Finding, Tree, finding};

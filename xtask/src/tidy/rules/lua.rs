@@ -1,5 +1,5 @@
-//! Each Lua file is named by the code of the broker, and a library file says what it is for. `contracts.rs` checks the
-//! headers of scripts.
+//! The broker's code names each Lua file, and a library file describes its purpose. `contracts.rs` checks the headers
+//! of scripts.
 
 use super::super::rust_text::lines_of;
 use super::super::tree::File;

@@ -45,7 +45,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     RULES.iter().flat_map(|rule| rule(tree)).collect()
 }
 
-/// What a run says beside its findings.
+/// Returns further output of a run, beside its findings.
 pub(super) fn summary(tree: &Tree) -> String {
     scripts::longest(tree)
 }
@@ -59,7 +59,7 @@ fn finding(path: &str, line: usize, what: impl Into<String>, remedy: &'static st
     }
 }
 
-/// Whether `word` stands in `code` with no letter, digit or underscore before it.
+/// Returns whether `word` is in `code` without a letter, digit or underscore before it.
 fn has_word(code: &str, word: &str) -> bool {
     code.match_indices(word)
         .any(|(at, _)| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))

@@ -1,9 +1,9 @@
-//! Nothing here names a machine: no home directory, no private registry.
+//! No file names a machine: no home directory, no private registry.
 
 use super::super::tree::File;
 use super::{Finding, Tree, finding};
 
-/// In two parts each, so that this file does not find itself.
+/// In two parts each, so that this file does not match itself.
 const PLACES: [(&str, &str); 4] = [
     ("/wo", "rk/"),
     ("/ro", "ot/"),
@@ -19,7 +19,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// Only whole paths: `src/…` may well have a folder of such a name.
+/// Checks for absolute paths: `src/…` may have a folder of such a name.
 fn paths(file: &File) -> Vec<Finding> {
     let places = PLACES.map(|(one, two)| format!("{one}{two}"));
     let absolute = |line: &str, place: &str| {
@@ -36,7 +36,7 @@ fn paths(file: &File) -> Vec<Finding> {
         .collect()
 }
 
-/// Where cargo takes crates from.
+/// Checks the sources of crates.
 fn sources(file: &File) -> Vec<Finding> {
     let foreign = |line: &str| match &*file.path {
         "Cargo.lock" => line.starts_with("source = ") && !line.contains(CRATES_IO),

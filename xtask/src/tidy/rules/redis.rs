@@ -1,4 +1,4 @@
-//! Only the broker talks to Redis.
+//! Only the broker sends commands to Redis.
 
 use super::super::rust_text::{is_beside_the_product, lines_of};
 use super::{Finding, Tree, finding, has_word};

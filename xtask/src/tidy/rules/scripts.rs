@@ -1,7 +1,7 @@
-//! No script is longer than the longest one was: a server reads all of it when it is loaded.
+//! No script is longer than the limit: a server parses all of it when it is loaded.
 //!
-//! A file of `lua/` names at its top what stands before it in the script (`--- @include`, `--- @lazy`); each is counted
-//! once. The names of what a script uses are checked by a test of the broker.
+//! A file of `lua/` names at its top the files that precede it in the script (`--- @include`, `--- @lazy`); each is
+//! counted once. A test of the broker checks the names that a script uses.
 
 use super::super::tree::File;
 use super::{Finding, Tree, finding};
@@ -11,13 +11,13 @@ const SCRIPTS: &str = "crates/broker/src/lua/";
 /// The folder of files that are no scripts by themselves.
 const PARTS: &str = "lib/";
 
-/// How a line begins that says what a file is made of.
+/// Beginning of a line that names included files.
 const MADE_OF: &str = "--- @";
 
-/// Lines of the longest script. To be lowered with it, never to be raised.
+/// Lines of the longest script. May only be lowered.
 const LIMIT: usize = 1195;
 
-/// The scripts that `cargo xtask tidy` names.
+/// Number of scripts that `cargo xtask tidy` names.
 const SHOWN: usize = 5;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -45,7 +45,7 @@ pub(super) fn longest(tree: &Tree) -> String {
     format!("the longest scripts, in lines: {}", shown.join(", "))
 }
 
-/// Every script with the lines of all its files, the longest first.
+/// Returns every script with the lines of all its files, the longest first.
 fn lengths(tree: &Tree) -> Vec<(&str, usize)> {
     let scripts = tree.files().filter_map(|file| {
         let name = file.path.strip_prefix(SCRIPTS)?;
@@ -80,7 +80,7 @@ fn length(tree: &Tree, script: &File) -> usize {
     seen.iter().map(sent).sum()
 }
 
-/// The files that a file names at its top.
+/// Returns the files that a file names at its top.
 fn parts(file: &File) -> Vec<String> {
     let tops = file
         .text

@@ -1,4 +1,4 @@
-//! Files that can be read in one sitting.
+//! Limits of the length of files.
 
 use super::{Finding, Tree, finding};
 

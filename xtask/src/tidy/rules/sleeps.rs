@@ -1,9 +1,9 @@
-//! No test waits by the clock: it waits for a signal, with a bound.
+//! No test waits for a time: it waits for a signal, with a bound.
 
 use super::super::rust_text::{is_test_file, lines_of};
 use super::{Finding, Tree, finding, has_word};
 
-/// The one place that may pause between two looks.
+/// The only file that may pause between two polls.
 const ALLOWED: &str = "crates/test-servers/src/eventually.rs";
 
 const REMEDY: &str = "wait for a signal with a bound, or use `meshwork_test_servers::eventually`";

@@ -35,12 +35,12 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("crates/cli", 349, 259),
     ("crates/conformance", 456, 190),
     ("crates/embedded", 22, 2),
-    ("crates/fuzz", 1, 28),
+    ("crates/fuzz", 0, 1),
     ("crates/meshwork", 723, 556),
     ("crates/model", 40, 0),
     ("crates/scenarios", 187, 279),
-    ("crates/test-servers", 7, 51),
-    ("xtask", 17, 43),
+    ("crates/test-servers", 0, 0),
+    ("xtask", 9, 0),
 ];
 
 /// Lines of one folder that break the rule.
