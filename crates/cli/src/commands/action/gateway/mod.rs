@@ -75,8 +75,8 @@ pub(crate) struct Gateway {
     #[arg(long, value_name = "BYTES", default_value_t = 10 * 1024 * 1024, allow_hyphen_values = true,
           value_parser = clap::value_parser!(u32).range(2..=i64::from(ALL_BODIES)))]
     max_body: u32,
-    /// How long it waits for what is under way when it is stopped, in seconds
-    #[arg(long, value_name = "S", default_value = "25", value_parser = value::wait,
+    /// Longest wait for running requests at shutdown
+    #[arg(long = "shutdown-timeout", alias = "grace", value_name = "TIME", default_value = "25s", value_parser = value::wait,
           allow_hyphen_values = true)]
     grace: Duration,
     #[command(flatten)]
