@@ -32,7 +32,7 @@ use super::request::{span as span_id, traceparent};
 use super::state::NoobleProtocol;
 use super::tidy;
 use crate::clock::host_micros;
-use crate::runner::Runner;
+use crate::runner::{Inputs, Runner};
 use crate::span::Subject;
 use crate::worker::exchange::{Exchanged, FetchRequest};
 use crate::worker::in_flight::InFlight;
@@ -240,6 +240,7 @@ impl Protocol for NoobleProtocol {
             runner,
             job: given,
             timeout: config.timeout,
+            inputs: Inputs::default(),
             submitter: None,
             batch: None,
         }))
