@@ -188,6 +188,23 @@ impl Broker {
         blocking.move_id(queue, &prefetch, wait).await
     }
 
+    /// Waits until there is an element in `list`, and leaves it there. All who wait are woken. Returns false after the timeout.
+    ///
+    /// # Errors
+    /// The connection breaks, or the key is no list.
+    pub async fn wait_for_element(
+        &self,
+        blocking: &BlockingConn,
+        list: &str,
+        wait: Duration,
+    ) -> Result<bool, Error> {
+        // From its end to its end.
+        let mut cmd = redis::cmd("BLMOVE");
+        cmd.arg(list).arg(list).arg("RIGHT").arg("RIGHT");
+        cmd.arg(wait.as_secs_f64());
+        blocking.comes("wait_for_element", &cmd, wait).await
+    }
+
     /// Waits for the wake-up that a new job is the first of all delayed ones. The receiver then checks its due time
     /// ([`Broker::promote`] returns it). One waiting worker is woken. Returns false after the timeout.
     ///

@@ -11,10 +11,12 @@ use meshwork_model::context::{
 };
 use meshwork_model::envelope::Nonce;
 use meshwork_model::keys::context::{ContextId, MessageKey};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::audit::Change;
 use super::message::{MessageView, logs_with, next_look_ms};
+use super::outbox_watch::OutboxWatch;
 use super::{
     ContextError, ContextHandle, Delivery, LocalTransport, Node, Origin, Parcel, TRIES, Transport,
 };
@@ -25,8 +27,15 @@ const COORDINATOR: &str = "coordinator";
 const LEASE: Duration = Duration::from_secs(10);
 /// Messages of one step.
 const MOST: usize = 100;
-/// Between two looks where there is nothing to do.
-const IDLE: Duration = Duration::from_millis(100);
+/// Between two looks where something was done lately: jobs of messages may end.
+const SOON: Duration = Duration::from_millis(100);
+/// Such a time.
+const LATELY: Duration = Duration::from_secs(30);
+/// Between two looks where nothing was done for long, and each outbox is watched. Else a connection may say nothing of a
+/// message.
+const WATCHED: Duration = Duration::from_secs(1);
+/// The same where there are too many outboxes to watch.
+const UNWATCHED: Duration = Duration::from_millis(250);
 /// Between two looks for new contexts.
 const LOOK_FOR_CONTEXTS: Duration = Duration::from_secs(2);
 
@@ -115,24 +124,34 @@ impl Coordinator {
 
     /// Serves contexts until it is told to stop. What it has begun it ends. Failures are logged, and tried again.
     pub async fn run(&self, serves: &Serves, stop: &CancellationToken) {
-        let (mut contexts, mut looked) = (Vec::new(), None::<tokio::time::Instant>);
-        let mut backoff = Backoff::new();
+        let (mut contexts, mut looked) = (Vec::new(), None::<Instant>);
+        let (mut backoff, mut watch) = (Backoff::new(), OutboxWatch::new());
+        let mut worked = Instant::now();
         while !stop.is_cancelled() {
             let late = looked.is_none_or(|at| at.elapsed() >= LOOK_FOR_CONTEXTS);
             let done = match late {
                 true => match self.find(serves).await {
                     Ok(found) => {
-                        (contexts, looked) = (found, Some(tokio::time::Instant::now()));
+                        (contexts, looked) = (found, Some(Instant::now()));
+                        watch.follow(&contexts);
                         self.round(&contexts).await
                     }
                     Err(error) => Err(error),
                 },
                 false => self.round(&contexts).await,
             };
+            watch.looked();
             let pause = async {
                 match done {
-                    Ok(0) => tokio::time::sleep(IDLE).await,
-                    Ok(_) => {}
+                    Ok(0) => {
+                        let idle = match (worked.elapsed() < LATELY, watch.is_complete()) {
+                            (true, _) => SOON,
+                            (false, true) => WATCHED,
+                            (false, false) => UNWATCHED,
+                        };
+                        let _ = tokio::time::timeout(idle, watch.woken()).await;
+                    }
+                    Ok(_) => worked = Instant::now(),
                     Err(error) => {
                         tracing::warn!(%error, "messages not served: trying again");
                         backoff.wait().await;
@@ -161,11 +180,25 @@ impl Coordinator {
         }
     }
 
+    /// A step, after one call that asks for all of it.
+    async fn step_if_needed(&self, context: &ContextHandle) -> Result<usize, ContextError> {
+        let keys = context.keys();
+        let lists = [keys.msg_out(), keys.msg_in(), keys.msg_in_jobs()];
+        let times = [keys.outbound(), keys.sent(), keys.open()];
+        let lists = lists.iter().map(|key| (key.as_str(), Read::Tail(1)));
+        let times = times.iter().map(|key| (key.as_str(), Read::Due(1)));
+        let reads: Vec<_> = lists.chain(times).collect();
+        match self.node.store().any(context.database(), &reads).await? {
+            true => self.step(context).await,
+            false => Ok(0),
+        }
+    }
+
     /// A step in each; one that fails holds up no other.
     async fn round(&self, contexts: &[ContextHandle]) -> Result<usize, ContextError> {
         let (mut done, mut failed) = (0, None);
         for context in contexts {
-            match self.step(context).await {
+            match self.step_if_needed(context).await {
                 Ok(steps) => done += steps,
                 Err(error) => failed = Some(error),
             }

@@ -14,6 +14,7 @@ mod key_file;
 mod message;
 mod node;
 mod origin;
+mod outbox_watch;
 mod runners;
 mod send;
 mod take_up;

@@ -125,6 +125,15 @@ impl ContextStore {
         Ok(found.into_iter().next().unwrap_or_default())
     }
 
+    /// True if there is an element or a member at one of these keys.
+    ///
+    /// # Errors
+    /// As for [`Self::elements`].
+    pub async fn any(&self, database: Database, keys: &[(&str, Read<'_>)]) -> Result<bool, Error> {
+        let found: Vec<Vec<Vec<u8>>> = self.read(database, keys).await?;
+        Ok(found.iter().any(|found| !found.is_empty()))
+    }
+
     /// Entries of a stream.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use meshwork_model::keys::hero::Hero;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 
-use crate::worker_support::{Scripted, osis, raw};
+use crate::worker_support::{Gate, Scripted, osis, raw};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -214,6 +214,37 @@ async fn a_client_submits_retries_cancels_and_reads_logs() {
         assert!(matches!(failed, Err(Error::Failed { .. })), "{failed:?}");
         let taken = client.submit(new("x").id(number(1))).await;
         assert!(matches!(taken, Err(Error::Exists { .. })), "{taken:?}");
+        worker.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_plain_runner_works_beside_ours() {
+    for place in Place::all().await {
+        let (gate, dispatched) = (Gate::new(), ["status", "dispatched"]);
+        let ours = Scripted::gated(&gate);
+        let queues = place
+            .context
+            .client(&place.me, Object::Queue, Operation::Pop);
+        let worker = Worker::new(&queues.await.unwrap()).concurrency(1);
+        let worker = worker.runner(osis(), ours.clone()).start().await.unwrap();
+        place.plain_job(1, &dispatched).await;
+        gate.wait_for(1).await;
+        // Ours is busy, and waits for nothing: the plain one takes what comes.
+        place.plain_job(2, &dispatched).await;
+        let queue = place.key("queue:osis");
+        let (_, job): (String, String) = raw(&place.client, &["BRPOP", &queue, "20"]).await;
+        assert_eq!(job, place.key("job:12:2"));
+        raw::<i64>(&place.client, &["HSET", &job, "status", "started"]).await;
+        let ended = ["result", r#"{"rows":"5"}"#, "status", "finished"];
+        raw::<i64>(&place.client, &[&["HSET", &job], &ended[..]].concat()).await;
+        // What it has ended is dropped where it comes again.
+        raw::<i64>(&place.client, &["LPUSH", &queue, &job]).await;
+        place.plain_job(3, &dispatched).await;
+        gate.open();
+        place.has_status("job:12:3", "finished").await;
+        assert_eq!(place.field("job:12:2", "result").await, r#"{"rows":"5"}"#);
+        assert_eq!(ours.runs(), 2);
         worker.stop().await;
     }
 }

@@ -5,12 +5,20 @@ mod world;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
 
-use meshwork::context::{ContextError, Coordinator, LocalTransport, NewMessage, new_key};
+use meshwork::context::{ContextError, Coordinator, LocalTransport, NewMessage, Serves, new_key};
+use meshwork_broker::Broker;
 use meshwork_model::context::{MessageStatus, MessageType};
 use meshwork_model::keys::context::MessageKey;
+use meshwork_model::keys::hero::Hero;
+use meshwork_test_servers::eventually;
+use tokio_util::sync::CancellationToken;
 
 use world::{Fails, Faulty, LEASE_MS, World};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn each_step_of_a_job_message_can_be_read_with_plain_commands() {
@@ -51,6 +59,46 @@ async fn each_step_of_a_job_message_can_be_read_with_plain_commands() {
         );
         let popped: String = world.plain(7, &["RPOP", "msg_in"]).await;
         assert_eq!(popped, inbox[0]);
+    }
+}
+
+#[tokio::test]
+async fn an_idle_coordinator_waits_for_messages_and_leaves_them_in_the_list() {
+    for world in World::all().await {
+        let coordinator = Coordinator::new(&world.node).await.unwrap();
+        let broker = Broker::new(world.conn.clone(), Hero::default());
+        let conn = broker.blocking_conn().await.unwrap();
+        let wait = |time| broker.wait_for_element(&conn, "letters", time);
+        assert!(!wait(Duration::from_millis(10)).await.unwrap());
+        world
+            .plain::<i64>(0, &["LPUSH", "letters", "a", "b", "c"])
+            .await;
+        assert!(wait(PATIENCE).await.unwrap());
+        assert_eq!(world.list(0, "letters").await, ["c", "b", "a"]);
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let serving = tokio::spawn(async move { coordinator.run(&Serves::All, &stopped).await });
+        if world.has_server() {
+            eventually("a wait in each context", PATIENCE, async || {
+                let clients: String = world.plain(0, &["CLIENT", "LIST"]).await;
+                let waits = clients.lines().filter(|line| line.contains("flags=b"));
+                (waits.count() == 2).then_some(())
+            })
+            .await;
+        }
+        world.send_job().await;
+        eventually("the job is there", PATIENCE, async || {
+            (world.list(8, "queue:v").await == ["job:1:1"]).then_some(())
+        })
+        .await;
+        world.run_job().await;
+        world.pass(1_000);
+        eventually("the result is back", PATIENCE, async || {
+            (world.list(7, "msg_in").await.len() == 1).then_some(())
+        })
+        .await;
+        stop.cancel();
+        serving.await.unwrap();
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) const LEASE_MS: u64 = 10_001;
 
 /// A node with the contexts 7 and 8, and somebody who is admin of both.
 pub(super) struct World {
-    _server: Option<RealServer>,
+    server: Option<RealServer>,
     pub(super) conn: Conn,
     pub(super) node: Node,
     pub(super) me: Identity,
@@ -49,7 +49,7 @@ impl World {
                 .unwrap();
         }
         Self {
-            _server: server,
+            server,
             conn,
             node,
             me,
@@ -65,6 +65,10 @@ impl World {
             worlds.push(Self::over(Some(server)).await);
         }
         worlds
+    }
+
+    pub(super) fn has_server(&self) -> bool {
+        self.server.is_some()
     }
 
     pub(super) fn pass(&self, ms: u64) {
