@@ -1,5 +1,5 @@
-//! Worlds of many processes, ours and those of other systems, that are killed while they work; and what measures how
-//! fast ours are.
+//! Scenarios with many processes of Meshwork and of other systems, which are killed while they work; and measurements
+//! of Meshwork's speed.
 
 pub mod actions;
 pub mod bananas;

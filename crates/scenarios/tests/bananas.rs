@@ -1,4 +1,4 @@
-//! Bananas and ours side by side, in small. `cargo xtask bananas` has 10,000 jobs and a hundred kills.
+//! Bananas and Meshwork on one server, in a small form. `cargo xtask bananas` has 10,000 jobs and a hundred kills.
 
 #![allow(
     clippy::unwrap_used,
@@ -96,7 +96,7 @@ async fn runs_over_their_time() {
     }
 }
 
-/// How soon it is depends on the machine; that a job on any list wakes the worker does not.
+/// Checks that a job on any list wakes the worker. The latency itself depends on the machine.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_on_any_list_wakes_our_worker() {
     if need(Tool::Redis).is_none() {
@@ -105,15 +105,15 @@ async fn a_job_on_any_list_wakes_our_worker() {
     let Outcome::Measured(idle) = outcome(Scenario::Idle).await else {
         panic!("nothing was measured");
     };
-    // Three routes and three priorities; jobs of `default` stand on either kind of list.
+    // Three routes and three priorities; jobs of `default` may be on lists of either kind.
     let lists: HashSet<_> = idle.lists.iter().map(|pickup| &pickup.list).collect();
     assert_eq!(lists.len(), 12);
     for pickup in &idle.lists {
         assert_eq!(pickup.samples, 60, "{idle}");
-        // Nobody looks by himself so soon.
+        // No poll comes so soon.
         assert!(pickup.p50_us < 200_000.0, "{idle}");
     }
-    // It waits at each list on a connection of its own.
+    // The worker blocks at each list on a connection of its own.
     assert!((13..=16).contains(&idle.connections), "{idle}");
     assert!((1.0..50.0).contains(&idle.calls_per_second), "{idle}");
     assert_eq!(idle.json()["connections"], idle.connections);

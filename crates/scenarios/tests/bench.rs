@@ -1,5 +1,5 @@
-//! Each figure of `cargo xtask bench`, with a handful of jobs: all verbs do what they are to do, and each line
-//! says what it should. How fast anything is, no test asks.
+//! Each figure of `cargo xtask bench`, with a few jobs: all verbs work, and each line is complete. No test checks a
+//! speed.
 
 use meshwork_scenarios::bench::{Counts, Engine, Figure, Line, Plan, run};
 use meshwork_test_servers::servers::{Tool, need};
@@ -33,7 +33,7 @@ async fn lines(engine: Engine) -> Vec<Value> {
     lines
 }
 
-/// What holds for the lines of every engine.
+/// Checks the lines of every engine.
 fn check(lines: &[Value], engine: Engine) {
     let names: Vec<_> = lines.iter().map(|line| line["name"].as_str()).collect();
     for figure in Figure::all().into_iter().map(Figure::name) {
@@ -82,7 +82,7 @@ fn check(lines: &[Value], engine: Engine) {
                     "{line}"
                 );
             }
-            // Of so few jobs it may round to nothing.
+            // With so few jobs it may round to zero.
             assert_eq!(cost["server_us"].is_number(), is_server, "{line}");
             // The floor of calls has no scripts.
             let command = if is_call { "lpush" } else { "evalsha" };
@@ -121,7 +121,7 @@ fn a_name_means_one_figure_or_all_that_begin_with_it() {
     );
 }
 
-/// As with `| head`: it ends where it would print next, before anything is measured.
+/// Like `| head`: the program ends at its next print, before it measures anything.
 #[test]
 fn a_reader_that_leaves_ends_it_quietly() {
     let (reads, writes) = std::io::pipe().expect("a pipe");

@@ -15,7 +15,7 @@ use meshwork_test_servers::binary::meshwork_binary;
 use meshwork_test_servers::servers::{Tool, need};
 use tokio::sync::Mutex;
 
-/// One scenario at a time: each keeps the machine busy, and a lease lasts a second.
+/// Lets one scenario run at a time: each keeps the machine busy, and a lease lasts a second.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 async fn holds(scenario: Scenario, kills: u32) {

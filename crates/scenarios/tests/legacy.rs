@@ -1,4 +1,4 @@
-//! The legacy world in small, one for each of the old patterns. `cargo xtask legacy` has 10,000 jobs.
+//! The migration in a small form, once for each of the old patterns. `cargo xtask legacy` has 10,000 jobs.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! However many jobs wait, a call takes no more commands: a small form of `cargo xtask scale`, which counts and
-//! does not time.
+//! A call takes no more commands when more jobs wait: a small form of `cargo xtask scale`, which counts and does not
+//! time.
 
 use meshwork_scenarios::scale::{Call, Plan, ScaleError, run};
 

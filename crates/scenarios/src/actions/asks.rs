@@ -1,4 +1,4 @@
-//! The client: two hundred calls in flight, and what each of them came to.
+//! The client, with two hundred calls in flight, and the outcome of each call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use super::call::{Call, PATIENCE, SERVICES, correlation};
 
 /// Calls in flight.
 const IN_FLIGHT: usize = 200;
-/// Of so many calls one asks a service that asks the other one.
+/// One call in this many goes to a service that calls the other service.
 const RELAYED: usize = 10;
 
-/// What came of calls: by number, why there was no right answer.
+/// Outcomes of calls by number. An error says why there was no right answer.
 pub(super) type Outcomes = HashMap<usize, Result<(), String>>;
 
-/// Calls, and how many are answered, which the killer goes by.
+/// Calls, and the number of answered ones, which times the kills.
 pub(super) struct Asks {
     client: Client,
     answered: watch::Sender<usize>,
@@ -33,14 +33,14 @@ impl Asks {
         })
     }
 
-    /// Returns when so many calls have an answer.
+    /// Returns when this many calls have an answer.
     pub(super) async fn answered(&self, many: usize) {
         let mut told = self.answered.subscribe();
         // The sender lives as long as `self`.
         let _ = told.wait_for(|answered| *answered >= many).await;
     }
 
-    /// One call, and what came of it.
+    /// Makes one call and checks its answer.
     pub(super) async fn one(&self, action_type: &str, number: usize) -> Result<(), String> {
         let call = Call {
             call: number.to_string(),
@@ -56,7 +56,7 @@ impl Asks {
         }
     }
 
-    /// The calls of these numbers, so many in flight.
+    /// Makes the calls with these numbers, [`IN_FLIGHT`] at a time.
     pub(super) async fn all(self: Arc<Self>, calls: usize) -> Result<Outcomes, ActionsError> {
         let next = Arc::new(AtomicUsize::new(0));
         let mut tasks = JoinSet::new();
@@ -70,7 +70,7 @@ impl Asks {
                         return outcomes;
                     }
                     let service = SERVICES[number % SERVICES.len()];
-                    // As many of either service.
+                    // Both services get the same number of these calls.
                     let relayed = (number / SERVICES.len()).is_multiple_of(RELAYED);
                     let verb = if relayed { "relay" } else { "run" };
                     let outcome = asks.one(&format!("{service}.{verb}"), number).await;

@@ -1,4 +1,4 @@
-//! The count: what this program, its workers and the wire say, beside each other.
+//! The judge: compares the records of this program, of its workers and of the server's traffic.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -11,35 +11,35 @@ use super::work::starts;
 use super::{ActionsError, Plan};
 use meshwork_test_servers::account;
 
-/// How it went.
+/// Result of a play.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Whose wire.
+    /// Dialect of the wire format.
     pub dialect: &'static str,
-    /// Calls.
+    /// Number of calls.
     pub calls: usize,
-    /// Calls that have no answer, or not theirs.
+    /// Calls without an answer, or with a wrong one.
     pub lost: Vec<String>,
-    /// Answers that were given more than once, or never to a call.
+    /// Answers that came more than once, or that belong to no call.
     pub twice: Vec<String>,
-    /// Calls that ran more often than kills explain, or never.
+    /// Calls that ran more often than the kills explain, or never.
     pub unexplained: Vec<String>,
-    /// What is left behind.
+    /// Keys and entries that remain in the end.
     pub left: Vec<String>,
-    /// Kills.
+    /// Number of kills.
     pub kills: usize,
-    /// Starts of handlers for these calls.
+    /// Number of times that a handler was started for these calls.
     pub starts: usize,
-    /// Starts in workers that were killed later, of calls that began again.
+    /// Starts in workers that were killed later, of calls that were started again.
     pub again: usize,
-    /// Answers to what handlers asked themselves.
+    /// Number of answers to calls that handlers made.
     pub inner: usize,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
 impl Report {
-    /// Whether everything is as promised.
+    /// Returns true if no call was lost, repeated without a kill, or left anything behind.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.faults().iter().all(|(_, all)| all.is_empty()) && self.again >= self.kills
@@ -54,7 +54,7 @@ impl Report {
         ]
     }
 
-    /// One object of JSON, on one line.
+    /// Returns the report as a JSON object on one line.
     #[must_use]
     pub fn json(&self) -> String {
         serde_json::json!({
@@ -75,7 +75,7 @@ impl Report {
     }
 }
 
-/// Counts. `left` is what is left behind, `killed` who was.
+/// Compares the records. `left` lists what remains in the end, `killed` the killed workers.
 pub(super) fn count(
     plan: &Plan,
     dir: &Path,
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// Two calls, the first of which began in a worker that was killed.
+    /// Judges two calls, the first of which began in a worker that was killed.
     fn judged(change: impl Fn(&mut Outcomes, &mut Answers, &mut Vec<&str>)) -> Report {
         let dir = tempfile::tempdir().expect("a directory");
         let plan = Plan {

@@ -1,8 +1,8 @@
-//! Calls of actions whose services are killed: one client with two hundred calls in flight, two services of two worker
-//! processes each, and `kill -9` of workers that have actions in hand. What was asked and what came back is known to
-//! this program, each start of a handler stands in a file, and what the server was told to answer is read off its
-//! `MONITOR`: none of it is asked of Redis. In the end each call was answered once, nothing ran twice without a kill,
-//! and nothing is left behind.
+//! Calls of actions while the workers of the services are killed: one client with two hundred calls in flight, and
+//! two services of two worker processes each. `kill -9` hits workers that run actions. This program records each call
+//! and its answer, a file records each start of a handler, and `MONITOR` records the answers that the server stores.
+//! No record comes from the state in Redis. In the end each call has exactly one answer, no action has run twice
+//! without a kill, and no key is left.
 
 mod asks;
 mod call;
@@ -21,46 +21,46 @@ pub use judge::Report;
 pub use work::{Orders, work};
 pub use world::play;
 
-/// What to play.
+/// Size and choices of a play.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The test kit's `actions` command, which is each worker.
+    /// Path of the test kit's `actions` command, of which each worker is a process.
     pub actions: PathBuf,
-    /// Whose wire.
+    /// Dialect of the wire format.
     pub dialect: Dialect,
-    /// How many calls.
+    /// Number of calls.
     pub calls: usize,
-    /// How often a worker is killed; fewer than there are calls.
+    /// Number of kills; less than the number of calls.
     pub kills: usize,
-    /// Which services are hit; what goes on in them at that moment is the machine's affair.
+    /// Seed for the choice of services to hit. The timing differs from run to run.
     pub seed: u64,
 }
 
-/// Why it came to no count.
+/// Error that ends a play before its report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ActionsError {
-    /// Files or processes.
+    /// Files or processes failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was to be done.
+        /// Attempted operation.
         what: String,
-        /// Why it was not.
+        /// Cause.
         source: io::Error,
     },
-    /// A file of the account.
+    /// A file of the records could not be read or written.
     #[error("the account: {0}")]
     Account(#[from] io::Error),
-    /// The server.
+    /// The server failed.
     #[error("the server: {0}")]
     Redis(#[from] redis::RedisError),
-    /// Our client or service.
+    /// Meshwork's client or service failed.
     #[error(transparent)]
     Actions(#[from] meshwork::protocol::nooble::Error),
     /// This machine lacks a program.
     #[error("there is no {0}: see `cargo xtask test`")]
     Missing(&'static str),
-    /// What must not be.
+    /// A process did something that it never should.
     #[error("{0}")]
     Odd(String),
 }

@@ -1,4 +1,4 @@
-//! The workers: processes that are killed and replaced, and what they say.
+//! The workers: processes that are killed and replaced, and their output.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -15,12 +15,12 @@ use super::call::SERVICES;
 use super::work::{HELD, READY};
 use super::{ActionsError, Plan};
 
-/// Worker processes of each service.
+/// Number of worker processes of each service.
 const EACH: usize = 2;
-/// How long one step may take on a machine that builds at the same time.
+/// Timeout of one step, on a machine that builds at the same time.
 const STEP: Duration = Duration::from_secs(120);
 
-/// What a worker said, with its name.
+/// The name of a worker and a line of its output.
 type Said = (String, String);
 
 struct Member {
@@ -29,7 +29,7 @@ struct Member {
     child: Child,
 }
 
-/// All of them.
+/// All workers.
 pub(super) struct Troop {
     plan: Plan,
     url: String,
@@ -38,12 +38,12 @@ pub(super) struct Troop {
     hired: usize,
     tell: mpsc::UnboundedSender<Said>,
     said: mpsc::UnboundedReceiver<Said>,
-    /// Who was killed.
+    /// Names of the killed workers.
     pub(super) killed: HashSet<String>,
 }
 
 impl Troop {
-    /// Starts them; they take actions when this returns.
+    /// Starts the workers. They take actions when this returns.
     pub(super) async fn start(plan: &Plan, url: String, dir: &Path) -> Result<Self, ActionsError> {
         let (tell, said) = mpsc::unbounded_channel();
         let mut troop = Self {
@@ -93,7 +93,7 @@ impl Troop {
         Ok(())
     }
 
-    /// Waits until somebody says this. Who.
+    /// Waits for a worker that prints this line, and returns its name.
     async fn hear(&mut self, word: &str) -> Result<String, ActionsError> {
         let heard = tokio::time::timeout(STEP, async {
             while let Some((who, line)) = self.said.recv().await {
@@ -107,7 +107,7 @@ impl Troop {
         heard.ok_or_else(|| ActionsError::Odd(format!("no worker says {word:?} in {STEP:?}")))
     }
 
-    /// Waits until a handler of this call holds on, and kills its worker; another one takes its place.
+    /// Waits until a handler of this call blocks, kills its worker, and starts another one.
     pub(super) async fn kill_holder(&mut self, call: usize) -> Result<(), ActionsError> {
         let who = self.hear(&format!("{HELD} {call}")).await?;
         let at = self.members.iter().position(|member| member.name == who);
@@ -125,12 +125,12 @@ impl Troop {
         Ok(())
     }
 
-    /// How many serve.
+    /// Returns the number of running workers.
     pub(super) fn serving(&self) -> usize {
         self.members.len()
     }
 
-    /// Asks all of them to stop, and waits until they have.
+    /// Asks all workers to shut down, and waits for them.
     pub(super) async fn stop(&mut self) -> Result<(), ActionsError> {
         for mut member in std::mem::take(&mut self.members) {
             let pid = member
@@ -152,11 +152,11 @@ impl Troop {
     }
 }
 
-/// Hands on what a worker says, a line each, until it is gone.
+/// Forwards each line of a worker's output until the worker ends.
 async fn listen(stdout: ChildStdout, name: String, tell: mpsc::UnboundedSender<Said>) {
     let mut lines = BufReader::new(stdout).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        // Nobody listens when the play is over.
+        // The receiver is gone when the play is over.
         let _ = tell.send((name.clone(), line));
     }
 }

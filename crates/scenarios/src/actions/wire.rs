@@ -1,4 +1,5 @@
-//! What the server was told to answer: the pushes to lists of answers, as `MONITOR` tells them, those of scripts too.
+//! Answers that the server stored: the pushes to lists of answers in the output of `MONITOR`, which includes those of
+//! scripts.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -8,17 +9,17 @@ use std::thread::JoinHandle;
 use super::ActionsError;
 use meshwork_test_servers::servers::RealServer;
 
-/// What ends it.
+/// Text of the command that ends the recording.
 const END: &str = "the-end-of-the-play";
 
-/// How often each correlation id was answered.
+/// Number of answers for each correlation id.
 pub(super) type Answers = HashMap<String, usize>;
 
-/// A connection that hears everything, and a thread that reads it.
+/// A connection that receives the output of `MONITOR`, and the thread that reads it.
 pub(super) struct Wire(JoinHandle<std::io::Result<Answers>>);
 
 impl Wire {
-    /// Listens from now on.
+    /// Starts to record.
     pub(super) fn listen(server: &RealServer) -> Result<Self, ActionsError> {
         let no_monitor = || ActionsError::io("MONITOR");
         let url = server.url_without_login();
@@ -33,7 +34,7 @@ impl Wire {
         Ok(Self(reader))
     }
 
-    /// What was heard so far.
+    /// Ends the recording, and returns the answers.
     pub(super) fn end(self, server: &RealServer) -> Result<Answers, ActionsError> {
         let _: String = server.say(&["ECHO", END])?;
         let heard = self.0.join();
@@ -57,7 +58,7 @@ fn hear(lines: BufReader<TcpStream>) -> std::io::Result<Answers> {
     Err(std::io::ErrorKind::UnexpectedEof.into())
 }
 
-/// The correlation id of the answer that a line tells of.
+/// Returns the correlation id of the answer that this line shows.
 fn answer(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once("] \"LPUSH\" \"")?;
     let (key, message) = rest.split_once("\" \"")?;

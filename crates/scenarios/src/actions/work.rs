@@ -1,4 +1,4 @@
-//! One worker process: the real service, whose handlers write each start down.
+//! One worker process: the real service, whose handlers record each start.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -16,41 +16,41 @@ use super::ActionsError;
 use super::call::{Call, PATIENCE, inner, other};
 use meshwork_test_servers::account;
 
-/// Actions at once in each worker: all of a service's have fewer slots than there are calls for it.
+/// Actions that each worker runs at once. All workers of a service have fewer slots than it has calls.
 const SLOTS: usize = 32;
-/// Long enough for a machine that is busy with other things to renew it.
+/// Lease that a busy machine can renew in time.
 pub(super) const LEASE: Duration = Duration::from_secs(3);
-/// What a worker says when it takes actions.
+/// Line that a worker prints when it takes actions.
 pub(super) const READY: &str = "ready";
-/// What it says, with the call, when a handler holds on until it is killed.
+/// Line that a worker prints, with the call, when a handler blocks until it is killed.
 pub(super) const HELD: &str = "held";
 
-/// What a worker is told.
+/// Arguments of a worker process.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Orders {
-    /// The server.
+    /// URL of the server.
     #[arg(long)]
     pub(super) url: String,
-    /// Where the files of the account are.
+    /// Directory of the records.
     #[arg(long)]
     pub(super) dir: PathBuf,
-    /// The service.
+    /// Name of the service.
     #[arg(long)]
     pub(super) service: String,
-    /// What it calls itself in the account.
+    /// Name of this worker in the records.
     #[arg(long)]
     pub(super) name: String,
-    /// Whose wire.
+    /// Dialect of the wire format.
     #[arg(long)]
     pub(super) dialect: Dialect,
 }
 
-/// The file with each start: the call, and who ran it.
+/// Returns the file of the starts: a line with the call and the worker for each.
 pub(super) fn starts(dir: &Path) -> PathBuf {
     dir.join("starts")
 }
 
-/// A client of a service.
+/// Connects a client of a service.
 pub(super) async fn client(
     url: &str,
     dialect: Dialect,
@@ -67,7 +67,7 @@ pub(super) async fn client(
 /// Serves until SIGTERM.
 ///
 /// # Errors
-/// When there is no server, or the system gives no signals.
+/// The server cannot be reached, or the system provides no signals.
 #[allow(
     clippy::print_stdout,
     reason = "so its parent is told, and need not look"
@@ -125,7 +125,7 @@ fn note(orders: &Orders, call: &Call) -> std::io::Result<()> {
     )
 }
 
-/// Whether this is the first run of a call.
+/// Returns true in the first run of a call.
 fn is_first(dir: &Path, call: &Call) -> std::io::Result<bool> {
     let mark = dir.join(format!("{}.{HELD}", call.call));
     match OpenOptions::new().write(true).create_new(true).open(mark) {

@@ -1,4 +1,4 @@
-//! The play: a server, the workers, the calls, the kills, and what is there in the end.
+//! The play: a server, the workers, the calls, the kills, and the check of the remaining keys.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,13 +18,13 @@ use super::{ActionsError, Plan};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 
-/// How long the last things may take to end: a worker of a list that is gone is looked after for half a minute.
+/// Timeout of the end. The registration of a worker at a list that is gone lasts for half a minute.
 const END: Duration = Duration::from_secs(180);
 
-/// Plays it on a server of its own.
+/// Plays on a server of its own.
 ///
 /// # Errors
-/// When a program is missing or does what it never should. That calls were lost is no error but a report.
+/// A program is missing or does something that it never should. Lost calls are no error: the report lists them.
 pub async fn play(plan: &Plan) -> Result<Report, ActionsError> {
     let server = RealServer::redis().append_only().start_for("actions");
     let server = server.ok_or(ActionsError::Missing("redis-server"))?;
@@ -44,7 +44,7 @@ pub async fn play(plan: &Plan) -> Result<Report, ActionsError> {
     let serving = troop.serving();
     eventually("all that was in hand is over", END, async || {
         match registered(&mut redis, plan.dialect) {
-            // A stream knows nothing of one to whom it gave nothing for long.
+            // A stream does not list a consumer that has received nothing for long.
             Ok(workers) => (workers <= serving).then_some(Ok(())),
             Err(error) => Some(Err(error)),
         }
@@ -61,8 +61,8 @@ pub async fn play(plan: &Plan) -> Result<Report, ActionsError> {
     })
 }
 
-/// Kills workers, spread over all calls. Each kill has a call of its own, whose handler holds on until it comes; all
-/// else that the worker has in hand, at whatever point it is, is hit with it.
+/// Kills workers at moments that are spread over all calls. Each kill has its own call, whose handler blocks until
+/// the kill. The kill also hits all other actions of that worker, in any state.
 async fn kill(
     plan: &Plan,
     asks: &Arc<Asks>,
@@ -88,7 +88,7 @@ async fn kill(
     Ok(outcomes)
 }
 
-/// How many workers the queues know of.
+/// Returns the number of workers that are registered at the queues.
 fn registered(redis: &mut Connection, dialect: Dialect) -> Result<usize, ActionsError> {
     let mut workers = 0;
     for service in SERVICES {
@@ -110,9 +110,9 @@ fn registered(redis: &mut Connection, dialect: Dialect) -> Result<usize, Actions
     Ok(workers)
 }
 
-/// Keys that stay for ever, but for streams in which nothing is; and how many entries are in those where something is.
+/// Returns the keys without a time to live, except empty streams; streams with the number of their entries.
 async fn left(redis: &mut Connection) -> Result<Vec<String>, ActionsError> {
-    // The client that is gone says so in a task of its own.
+    // The client that has ended removes its list in a task of its own.
     let gone = |keys: &[String]| keys.iter().all(|key| !key.contains(":caller:responses:"));
     let keys = eventually("the client's list is gone", END, async || {
         let keys: redis::RedisResult<Vec<String>> = redis.keys("*");

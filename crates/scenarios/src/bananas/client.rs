@@ -1,4 +1,4 @@
-//! A client of Bananas, of each make: what it sends when a job is submitted, and how it waits for one.
+//! A client of Bananas, in each variant: its commands for a new job, and its wait for the result.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,9 +11,9 @@ use super::orders::{Account, Batch, LATE, Orders, Wish, now, pause, submitted};
 use super::record::{Record, stamp};
 use meshwork_conformance::accept;
 
-/// How long a client waits for a job.
+/// Timeout of the wait for a job.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Between two looks of the clients in Python and TypeScript.
+/// Polling interval of the clients in Python and TypeScript.
 const LOOK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
 
 type Fields = HashMap<String, String>;
@@ -21,7 +21,7 @@ type Fields = HashMap<String, String>;
 /// Submits a batch.
 ///
 /// # Errors
-/// When the server or the files fail it.
+/// The server or the files fail.
 pub fn submit(orders: &Orders, batch: &Batch) -> Result<(), BananasError> {
     let client = redis::Client::open(&*orders.url)?;
     let mut redis = client.get_connection()?;
@@ -64,7 +64,7 @@ fn record(make: Peer, wish: &Wish) -> Record {
     }
 }
 
-/// What this make sends. Gives the key to which the id went.
+/// Sends the commands of this variant. Returns the key to which the id was pushed.
 fn push(redis: &mut Connection, make: Peer, wish: &Wish) -> Result<String, BananasError> {
     let (key, text) = (
         format!("bananas:job:{}", wish.id),
@@ -108,7 +108,8 @@ fn push(redis: &mut Connection, make: Peer, wish: &Wish) -> Result<String, Banan
     Ok(list)
 }
 
-/// Waits for a job as this make does: what its caller gets, or why it gives up.
+/// Waits for a job as this variant does. Returns the result that the caller gets, or the reason why the client gives
+/// up.
 fn wait(
     client: &redis::Client,
     redis: &mut Connection,
@@ -144,8 +145,8 @@ fn wait(
     }
 }
 
-/// The client in Go looks, then listens: of what came in between it hears nothing, and looks again when its time is
-/// over. Here its time is short.
+/// Waits as the client in Go does: it checks the job, then subscribes. It misses messages in between, and checks
+/// again at its timeout, which is short here.
 fn listen(
     client: &redis::Client,
     id: &str,

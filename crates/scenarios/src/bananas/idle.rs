@@ -1,6 +1,6 @@
-//! How soon a worker of ours that waits begins a job, whichever of its lists it comes to, and what such a worker costs
-//! while nothing comes. Worker and client are in this process, each with connections of its own, so that one clock
-//! tells when a job was submitted and when it began.
+//! Latency with which an idle Meshwork worker begins a job on each of its lists, and the load that such a worker
+//! causes while no job comes. Worker and client are in this process, each with its own connections. So one clock
+//! times both the submission and the start of a job.
 
 use std::fmt;
 use std::time::Instant;
@@ -21,48 +21,48 @@ use crate::bench::latency::{PACE, WARM_UP, percentiles};
 use meshwork_test_servers::calls::Calls;
 use meshwork_test_servers::servers::RealServer;
 
-/// On any list half of the jobs begin within this time, in µs: the promise of `docs/bananas.md`.
+/// Greatest median latency from submission to start, in µs, as docs/bananas.md promises for each list.
 const PROMISED_US: f64 = 1000.0;
-/// The handler's name.
+/// Name of the handler.
 const NAME: &str = "note";
 
-/// What came out.
+/// Result of the measurement.
 #[derive(Clone, Debug, Default)]
 pub struct Idle {
-    /// For each list that the worker listens to, in its order.
+    /// Latency for each list of the worker, in its order.
     pub lists: Vec<Pickup>,
-    /// Connections of the worker.
+    /// Number of connections of the worker.
     pub connections: u64,
-    /// Calls that it makes in a second while nothing comes; what scripts call is not among them.
+    /// Calls of the idle worker in a second, without the commands inside of scripts.
     pub calls_per_second: f64,
 }
 
-/// How soon jobs of one list began.
+/// Latency of the jobs of one list.
 #[derive(Clone, Debug)]
 pub struct Pickup {
-    /// The list.
+    /// Key of the list.
     pub list: String,
-    /// The route; `default` of a list without one.
+    /// Route; `default` for a list without one.
     pub route: RoutingKey,
-    /// The priority.
+    /// Priority.
     pub priority: Priority,
-    /// Jobs, one at a time.
+    /// Number of jobs, which run one at a time.
     pub samples: usize,
-    /// From just before the call that submits to the first line of the handler, in µs: half of them.
+    /// Median time from just before the call that submits to the first line of the handler, in µs.
     pub p50_us: f64,
-    /// The same: 99 of a hundred.
+    /// 99th percentile of that time, in µs.
     pub p99_us: f64,
 }
 
 impl Idle {
-    /// Whether half of the jobs of each list began as soon as is promised.
+    /// Returns true if the median of each list is within the promise.
     #[must_use]
     pub fn holds(&self) -> bool {
         let soon = |pickup: &Pickup| pickup.samples > 0 && pickup.p50_us < PROMISED_US;
         !self.lists.is_empty() && self.lists.iter().all(soon)
     }
 
-    /// One object of JSON.
+    /// Returns the result as a JSON object.
     #[must_use]
     pub fn json(&self) -> Value {
         let list = |pickup: &Pickup| {
@@ -111,19 +111,19 @@ impl fmt::Display for Idle {
     }
 }
 
-/// Measures, on a server of its own with the settings that a server has.
+/// Measures on a server of its own with default settings.
 pub(super) async fn play(plan: &Plan) -> Result<Idle, BananasError> {
     let server = RealServer::redis().start_for("bananas");
     let server = server.ok_or(BananasError::Missing("redis-server"))?;
     let (url, jobs, watch) = (server.url(), plan.jobs, plan.watch);
-    // In a task: from outside of the runtime's threads each call would wake another one.
+    // In a task: outside of the runtime's threads each call would have to wake another thread.
     let measure = tokio::spawn(async move {
         let client = Client::open(&url).await?;
         let mut redis = redis::Client::open(&*url)?.get_connection()?;
         let before = connections(&mut redis)?;
         let (begun, mut begins) = mpsc::unbounded_channel();
         let note = move |_: Value, _: Context| {
-            // The receiver goes when all samples are taken.
+            // The receiver is dropped when all samples are taken.
             let _ = begun.send(Instant::now());
             async { Ok::<_, String>(()) }
         };
@@ -147,7 +147,7 @@ pub(super) async fn play(plan: &Plan) -> Result<Idle, BananasError> {
     measure.await.map_err(odd)?
 }
 
-/// One job at a time, to each list in turn: what else the machine does hits all of them alike.
+/// Submits one job at a time to each list in rotation, so that other load on the machine affects all lists alike.
 async fn pickups(
     client: &Client,
     lists: &[String],
@@ -157,7 +157,7 @@ async fn pickups(
     let rounds = usize::try_from(jobs).unwrap_or(usize::MAX) / lists.len().max(1);
     let mut took = vec![Vec::new(); lists.len()];
     let mut pace = tokio::time::interval(PACE);
-    // After each there is as long for the worker to wait again.
+    // After each job the worker gets the same time to become idle again.
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for round in 0..rounds + WARM_UP {
         for (list, took) in lists.iter().zip(&mut took) {
@@ -188,7 +188,7 @@ async fn pickups(
     lists.iter().zip(took).map(pickup).collect()
 }
 
-/// A job that comes to that list, and a client of the make that puts it there.
+/// Returns a job for that list, and a client of the variant that pushes to it.
 fn to(client: &Client, list: &str) -> Result<(Client, Request), BananasError> {
     let (route, priority) = place(client, list)?;
     let make = match client.broker().keys().is_plain(list) {
@@ -204,7 +204,7 @@ fn place(client: &Client, list: &str) -> Result<(RoutingKey, Priority), BananasE
     place.ok_or_else(|| BananasError::Odd(format!("{list} is no list that jobs wait in")))
 }
 
-/// Connections that the server has.
+/// Returns the number of connections of the server.
 fn connections(redis: &mut Connection) -> Result<u64, BananasError> {
     let info: String = redis::cmd("INFO").arg("clients").query(redis)?;
     let count = info

@@ -1,4 +1,4 @@
-//! The count: what the account outside of Redis says against what is there in the end.
+//! The judge: compares the records outside of Redis with the state in the end.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -12,46 +12,46 @@ use super::BananasError;
 use super::orders::{Account, is_flaky};
 use meshwork_conformance::accept;
 
-/// Keys in one call.
+/// Number of keys in one call.
 const STEP: usize = 500;
 
-/// How it went.
+/// Result of a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The scenario.
+    /// Name of the scenario.
     pub name: &'static str,
-    /// Jobs that were submitted.
+    /// Number of submitted jobs.
     pub submitted: usize,
-    /// Jobs without a start, or whose record does not say that they are done.
+    /// Jobs that were never started, or whose record does not say that they are done.
     pub lost: Vec<String>,
-    /// What stands in a list or a set where nothing should any more.
+    /// Entries of lists and sets that should be empty.
     pub stuck: Vec<String>,
-    /// Jobs that ran more often or less often than they had to.
+    /// Jobs that ran more often or less often than they should.
     pub miscounted: Vec<String>,
-    /// Jobs that ran before one that stood before them in their list.
+    /// Jobs that ran before an earlier job of their list.
     pub disordered: Vec<String>,
-    /// Records and results of ours that one of their clients would refuse.
+    /// Records and results of Meshwork that a client of Bananas would refuse.
     pub refused: Vec<String>,
     /// Jobs whose client did not learn that they are done.
     pub unanswered: Vec<String>,
-    /// Clients that learned of the end of their job.
+    /// Number of clients that learned of the end of their job.
     pub answers: usize,
-    /// Starts, by who ran the job.
+    /// Number of starts by worker.
     pub starts: BTreeMap<String, usize>,
-    /// Kills, stops, or runs over their time.
+    /// Number of kills, stops, or runs beyond their timeout.
     pub kills: usize,
-    /// Starts that these made needed.
+    /// Number of starts that these explain.
     pub permitted: usize,
 }
 
 impl Report {
-    /// Whether everything is as promised.
+    /// Returns true if nothing was lost, stuck, miscounted, disordered, refused or unanswered.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.faults().all(|(_, all)| all.is_empty())
     }
 
-    /// One object of JSON: how many of each, and what is wrong in words.
+    /// Returns the report as a JSON object: the numbers, and each violation as text.
     #[must_use]
     pub fn json(&self) -> Value {
         let faults = self.faults();
@@ -81,7 +81,7 @@ impl Report {
     }
 }
 
-/// A line of the account of clients.
+/// A line of the clients' records.
 pub(super) struct Submitted {
     pub(super) id: String,
     list: String,
@@ -103,18 +103,18 @@ impl Submitted {
         Ok(lines.into_iter().map(line).collect())
     }
 
-    /// Its client's number: the first part of the id.
+    /// Returns the number of its client: the first part of the id.
     fn client(&self) -> &str {
         self.id.split('-').next().unwrap_or_default()
     }
 }
 
-/// What stands where nothing should, with how many entries.
+/// Returns the lists and sets that should be empty and are not, with their lengths.
 pub(super) fn standing(redis: &mut Connection) -> Result<Vec<String>, BananasError> {
     let mut standing = Vec::new();
     for pattern in ["bananas:*queue:*", "bananas:mw:*"] {
         let keys: Vec<String> = redis.keys(pattern)?;
-        // Workers of ours that are there say so in two of these, and what happened is counted in the third.
+        // Two of these contain registrations of running Meshwork workers; the third contains counters.
         let kept = ["bananas:mw:routes", "bananas:mw:feeds", "bananas:mw:stats"];
         for key in keys.iter().filter(|key| !kept.contains(&key.as_str())) {
             standing.push(key.clone());
@@ -123,7 +123,7 @@ pub(super) fn standing(redis: &mut Connection) -> Result<Vec<String>, BananasErr
     Ok(standing)
 }
 
-/// The records of jobs.
+/// Returns the records of jobs.
 pub(super) fn records(
     redis: &mut Connection,
     jobs: &[Submitted],
@@ -141,8 +141,8 @@ pub(super) fn records(
     Ok(records)
 }
 
-/// Counts. `makes` are those of the clients, by their number; `single` says that one slot took all jobs; `extra` are
-/// the starts beyond its own that a job may have had.
+/// Compares the records. `makes` are the variants of the clients by number. `single` means that one slot ran all
+/// jobs. `extra` is the number of additional starts that each job may have had.
 pub(super) fn count(
     name: &'static str,
     dir: &Path,
@@ -198,7 +198,8 @@ pub(super) fn count(
     Ok(report)
 }
 
-/// Why clients would refuse what ours left of a job: the record that of the make that wrote it, the result all.
+/// Returns the reasons why clients would refuse the record or the result of a job. The record must suit the variant
+/// that wrote it, the result all variants.
 fn refused(
     redis: &mut Connection,
     make: Option<Peer>,
@@ -213,11 +214,11 @@ fn refused(
     Ok(whys.into_iter().map(|why| format!("{id}: {why}")).collect())
 }
 
-/// Jobs that began before one that its client had pushed to the same list before.
+/// Returns the jobs that began before a job that the same client had pushed to the same list earlier.
 fn disordered(jobs: &[Submitted], first: &HashMap<String, usize>) -> Vec<String> {
     let mut latest: HashMap<(&str, &str), (usize, &str)> = HashMap::new();
     let mut found = Vec::new();
-    // What waits for its time comes to its list then.
+    // A delayed job reaches its list at its due time.
     let waits = |job: &&Submitted| job.list.contains("scheduled") || job.list.starts_with("later");
     for job in jobs.iter().filter(|job| !waits(job)) {
         let Some(&at) = first.get(&job.id) else {

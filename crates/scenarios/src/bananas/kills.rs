@@ -1,5 +1,5 @@
-//! The worlds in which the `meshwork` command runs their jobs, and is killed or stopped while it does, or the jobs run
-//! over their time. The first run of each job holds on until it is ended from outside; any other ends at once.
+//! Scenarios in which the `meshwork` command runs jobs of Bananas and is killed or stopped, or the jobs exceed their
+//! timeout. The first run of each job blocks until it is ended from outside. Each later run ends at once.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -18,16 +18,16 @@ use meshwork_test_servers::Kept;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{Tool, find};
 
-/// Jobs at once.
+/// Number of jobs at once.
 const SLOTS: u64 = 4;
-/// As many as can run over their time together.
+/// Number of jobs that can exceed their timeout at once.
 const OVERDUE_SLOTS: u64 = 20;
-/// How long a run may take where it goes over it: an interpreter has to start in it on a busy machine.
+/// Timeout of a job that exceeds it: long enough to start an interpreter on a busy machine.
 const JOB_TIMEOUT: &str = "4s";
-/// How long one step may take.
+/// Timeout of one step.
 const STEP: Duration = Duration::from_secs(120);
 
-/// Plays one.
+/// Plays one scenario.
 pub(super) async fn play(plan: &Plan, scenario: Scenario) -> Result<Report, BananasError> {
     let world = World::new(plan, scenario)?;
     let mut redis = world.ground.redis()?;
@@ -90,7 +90,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// The command, as a user starts it.
+    /// Starts the command as a user does.
     fn worker(&self) -> Result<Kept, BananasError> {
         let said = File::options()
             .append(true)
@@ -122,7 +122,7 @@ impl<'a> World<'a> {
         ))
     }
 
-    /// Starts a worker, and kills or stops it when all its slots are taken by jobs that hold on.
+    /// Starts a worker, and kills or stops it when blocked jobs take all its slots.
     async fn kill(
         &self,
         kill: u64,
@@ -151,7 +151,7 @@ impl<'a> World<'a> {
             begun(self.ground.dir())?,
         );
         for (id, record) in records(redis, &jobs)? {
-            // What has begun since the last kill, and is not done, has to begin again.
+            // A job that has begun since the last kill, and is not done, has to begin again.
             let began = begun.get(&id).copied().unwrap_or_default();
             let before = toll.seen.insert(id.clone(), began).unwrap_or_default();
             if began > before && !record.contains("\"completed\"") {
@@ -161,7 +161,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Whether so many jobs have held on so far.
+    /// Returns true if this many jobs have blocked so far.
     fn holds(&self, worker: &mut Kept, so_many: usize) -> Result<bool, BananasError> {
         self.lives(worker)?;
         let dir = fs::read_dir(self.ground.dir()).map_err(BananasError::io("the account"))?;
@@ -186,7 +186,7 @@ impl<'a> World<'a> {
         Ok(standing(redis)?.is_empty())
     }
 
-    /// No kill counts as a failure; a run over its time does.
+    /// Checks the failures of the jobs: no kill counts as one; a run beyond its timeout does.
     fn failures(&self, redis: &mut Connection, report: &mut Report) -> Result<(), BananasError> {
         let jobs = Submitted::read(self.ground.dir())?;
         let failures = u8::from(self.scenario == Scenario::Timeout);
@@ -199,16 +199,16 @@ impl<'a> World<'a> {
     }
 }
 
-/// What kills cost, by job.
+/// Starts that kills cause, by job.
 #[derive(Default)]
 struct Toll {
-    /// Starts up to the last kill.
+    /// Number of starts up to the last kill.
     seen: HashMap<String, usize>,
-    /// Starts that kills made needed.
+    /// Number of starts that kills made necessary.
     extra: HashMap<String, usize>,
 }
 
-/// How often each job has begun.
+/// Returns the number of starts of each job.
 fn begun(dir: &Path) -> Result<HashMap<String, usize>, BananasError> {
     let mut begun = HashMap::new();
     for line in Account::Starts.read(dir)? {
@@ -218,7 +218,7 @@ fn begun(dir: &Path) -> Result<HashMap<String, usize>, BananasError> {
     Ok(begun)
 }
 
-/// Writes its start down; the first one of each job leaves a mark and holds on.
+/// Returns the script, which records its start. The first run of each job leaves a mark and blocks.
 fn script(ground: &Ground<'_>) -> String {
     let dir = ground.dir().display().to_string();
     format!(

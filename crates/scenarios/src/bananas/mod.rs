@@ -1,8 +1,8 @@
-//! Bananas' client, worker and scheduler as processes of their own, written to the letter of what the real ones send,
-//! side by side with ours on one server, in both directions. They are fakes: the real ones need Go and Node. Each start
-//! of a job is written down outside of Redis; in the end no job is lost, none stands where it should not, each ran as
-//! often as it should, and in the order of its list. In other worlds ours is killed, stopped, or runs jobs over
-//! their time. And one measures how soon ours begins a job while it has nothing to do.
+//! Clients, workers and schedulers of Bananas and of Meshwork on one server, each as a process. Those of Bananas are
+//! fakes that send exactly the commands of the real ones, which need Go and Node. A file outside of Redis records
+//! each start of a job. In the end no job is lost, and no list has entries that it should not. Each job has run as
+//! often as it should, and in the order of its list. In other scenarios the Meshwork worker is killed, stopped, or
+//! runs jobs beyond their timeout. One scenario measures the latency of an idle Meshwork worker.
 
 mod client;
 mod idle;
@@ -31,45 +31,46 @@ pub use worker::work as work_as_theirs;
 
 use serde_json::Value;
 
-/// What to play.
+/// Size of a play.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The `meshwork` command.
+    /// Path of the `meshwork` command.
     pub meshwork: PathBuf,
-    /// The test kit's `bananas` command, which is all of theirs, and our client and worker.
+    /// Path of the test kit's `bananas` command: all processes of Bananas, and Meshwork's client and worker.
     pub bananas: PathBuf,
-    /// How many jobs, where nobody is killed.
+    /// Number of jobs in scenarios without kills.
     pub jobs: u64,
-    /// How often ours is killed or stopped; and so many jobs run over their time.
+    /// Number of kills or stops of the Meshwork worker, or of jobs that exceed their timeout.
     pub kills: u64,
-    /// For how long the calls of a worker that waits are counted.
+    /// Time for which the calls of an idle worker are counted.
     pub watch: Duration,
 }
 
-/// Who is there, and what happens.
+/// Participants and events of a play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {
-    /// All makes of their clients, their scheduler and ours; our worker, with one slot.
+    /// Clients of all variants of Bananas, a scheduler of Bananas and one of Meshwork; a Meshwork worker with one
+    /// slot.
     OurWorker,
-    /// Our client and scheduler; their worker with routes, with one goroutine.
+    /// Client and scheduler of Meshwork; a worker of Bananas with routes and one goroutine.
     TheirWorker,
-    /// Clients and workers of both, and our scheduler.
+    /// Clients and workers of both systems, and a Meshwork scheduler.
     Both,
-    /// Clients of theirs and workers of both, while jobs are taken over and given back by a command that is killed
-    /// half way, again and again.
+    /// Clients of Bananas and workers of both systems, while a command imports and exports jobs. The command is
+    /// killed half-way again and again.
     Over,
-    /// Our worker is killed, again and again.
+    /// The Meshwork worker is killed again and again.
     Kill,
-    /// Our worker is stopped by SIGTERM, and waits for nothing.
+    /// The Meshwork worker is stopped by SIGTERM, without a grace period.
     Stop,
-    /// The first run of each job goes over its time.
+    /// The first run of each job exceeds its timeout.
     Timeout,
-    /// Our worker waits at all its lists, and a job comes now and then.
+    /// The Meshwork worker is idle at all its lists, and a job comes now and then.
     Idle,
 }
 
 impl Scenario {
-    /// All of them.
+    /// All scenarios.
     pub const ALL: [Self; 8] = [
         Self::OurWorker,
         Self::TheirWorker,
@@ -81,7 +82,7 @@ impl Scenario {
         Self::Idle,
     ];
 
-    /// The word for it.
+    /// Returns the name of the scenario.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -96,10 +97,10 @@ impl Scenario {
         }
     }
 
-    /// The scenario of that name.
+    /// Returns the scenario with this name.
     ///
     /// # Errors
-    /// When there is none; says which there are.
+    /// No scenario has this name; the error lists the names.
     pub fn from_name(name: &str) -> Result<Self, String> {
         let known = Self::ALL.map(Self::name).join(", ");
         let found = Self::ALL.into_iter().find(|it| it.name() == name);
@@ -107,17 +108,17 @@ impl Scenario {
     }
 }
 
-/// What came out of a scenario.
+/// Result of a scenario.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// Jobs were counted.
     Counted(Report),
-    /// Time was taken.
+    /// Latencies were measured.
     Measured(Idle),
 }
 
 impl Outcome {
-    /// Whether everything is as promised.
+    /// Returns true if all promises hold.
     #[must_use]
     pub fn holds(&self) -> bool {
         match self {
@@ -126,7 +127,7 @@ impl Outcome {
         }
     }
 
-    /// One object of JSON.
+    /// Returns the result as a JSON object.
     #[must_use]
     pub fn json(&self) -> Value {
         match self {
@@ -148,7 +149,7 @@ impl fmt::Display for Outcome {
 /// Plays one scenario on a server of its own.
 ///
 /// # Errors
-/// When a program is missing or does what it never should. That jobs were lost is no error but a report.
+/// A program is missing or does something that it never should. Lost jobs are no error: the report lists them.
 pub async fn play(plan: &Plan, scenario: Scenario) -> Result<Outcome, BananasError> {
     let report = match scenario {
         Scenario::OurWorker | Scenario::TheirWorker | Scenario::Both => {
@@ -161,37 +162,37 @@ pub async fn play(plan: &Plan, scenario: Scenario) -> Result<Outcome, BananasErr
     Ok(Outcome::Counted(report))
 }
 
-/// Why a scenario came to no end.
+/// Error that ends a scenario before its result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BananasError {
-    /// Files or processes.
+    /// Files or processes failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was to be done.
+        /// Attempted operation.
         what: String,
-        /// Why it was not.
+        /// Cause.
         source: io::Error,
     },
-    /// A file of the account.
+    /// A file of the records could not be read or written.
     #[error("the account: {0}")]
     Account(#[from] io::Error),
-    /// The server.
+    /// The server failed.
     #[error("the server: {0}")]
     Redis(#[from] redis::RedisError),
-    /// Our client or worker.
+    /// Meshwork's client or worker failed.
     #[error(transparent)]
     Meshwork(#[from] meshwork::Error),
-    /// A name that is none.
+    /// A name is invalid.
     #[error(transparent)]
     Name(#[from] meshwork_model::name::NameError),
-    /// Routes are none.
+    /// The routes are invalid.
     #[error(transparent)]
     Routes(#[from] meshwork_model::route::routes::InvalidRoutes),
     /// This machine lacks a program.
     #[error("there is no {0}: see `cargo xtask test`")]
     Missing(&'static str),
-    /// What must not be.
+    /// A process did something that it never should.
     #[error("{0}")]
     Odd(String),
 }

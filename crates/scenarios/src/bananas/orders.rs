@@ -1,4 +1,4 @@
-//! What the processes of the worlds are told, what each job is, and the files in which they say what they do.
+//! Arguments of the processes, the jobs, and the files in which the processes record their actions.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,75 +9,75 @@ use meshwork_model::bananas::Peer;
 
 use meshwork_test_servers::account;
 
-/// What every process is told.
+/// Arguments of every process.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Orders {
-    /// The server.
+    /// URL of the server.
     #[arg(long)]
     pub(super) url: String,
-    /// Where the files of the account are.
+    /// Directory of the records.
     #[arg(long)]
     pub(super) dir: PathBuf,
-    /// What it calls itself in them.
+    /// Name of the process in the records.
     #[arg(long)]
     pub(super) name: String,
-    /// The make it is of; of ours, whose records and lists they are like.
+    /// Variant of Bananas; for Meshwork, the variant whose records and lists it uses.
     #[arg(long)]
     pub(super) make: Peer,
 }
 
-/// What a client is to submit.
+/// Jobs that a client submits.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Batch {
-    /// Its number among the clients.
+    /// Number of the client.
     #[arg(long)]
     pub(super) client: u64,
-    /// How many jobs.
+    /// Number of jobs.
     #[arg(long)]
     pub(super) jobs: u64,
-    /// All jobs have this name and no routes, wait for nothing, and nobody waits for them.
+    /// Name of all jobs, which then have no routes and no delay, and whose client does not wait for them.
     #[arg(long)]
     pub(super) only: Option<String>,
 }
 
-/// What a worker is told.
+/// Arguments of a worker.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Shift {
-    /// The routes.
+    /// Routes of the worker.
     #[arg(long, value_delimiter = ',')]
     pub(super) routes: Vec<String>,
-    /// Jobs at once.
+    /// Number of jobs at once.
     #[arg(long)]
     pub(super) slots: usize,
 }
 
-/// The routes of the worlds.
+/// Routes of the scenarios.
 pub(super) const ROUTES: [&str; 3] = ["gpu", "email", "default"];
 const PRIORITIES: [&str; 3] = ["high", "normal", "low"];
-/// Of so many jobs one fails at first, one waits for its time, one is waited for.
+/// One job in this many fails at first, has a delay, or has a client that waits for it.
 const FLAKY: u64 = 100;
 const LATER: u64 = 50;
 const WAITED_FOR: u64 = 100;
-/// How long a job waits that waits for its time.
+/// Delay of a delayed job.
 pub(super) const LATE: Duration = Duration::from_secs(1);
 
-/// A job: what it is follows from its number.
+/// A job: all its properties follow from its number.
 #[derive(Debug, Clone)]
 pub(super) struct Wish {
     pub(super) id: String,
     pub(super) name: String,
-    /// The number, which is its payload and its result.
+    /// Number of the job, which is its payload and its result.
     pub(super) number: u64,
     pub(super) route: &'static str,
     pub(super) priority: &'static str,
-    /// It waits for its time.
+    /// True if the job has a delay.
     pub(super) later: bool,
-    /// Its client waits for it.
+    /// True if its client waits for it.
     pub(super) waited_for: bool,
 }
 
 impl Batch {
-    /// The jobs, in order. The clients in Go have no working way to let a job wait.
+    /// Returns the jobs, in order. The clients in Go cannot delay a job.
     pub(super) fn wishes(&self, can_wait: bool) -> impl Iterator<Item = Wish> + '_ {
         (0..self.jobs).map(move |number| {
             let id = format!("{:08x}-0000-4000-8000-{number:012x}", self.client);
@@ -111,22 +111,22 @@ impl Batch {
     }
 }
 
-/// Whether a name is that of jobs whose first run fails.
+/// Returns true for the name of jobs whose first run fails.
 pub(super) fn is_flaky(name: &str) -> bool {
     name == "flaky"
 }
 
-/// Why the first run of such a job fails.
+/// Error of the first run of such a job.
 pub(super) const BOOM: &str = "boom";
 
-/// A file of the account.
+/// A file of the records.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Account {
-    /// Each job that a client submitted: its id, the list, whether it is flaky.
+    /// Each job that a client submitted: its id, its list, and its name.
     Submitted,
-    /// Each start of a job: its id, and who ran it.
+    /// Each start of a job: its id and its worker.
     Starts,
-    /// How each job ended that was waited for: its id, and what its client saw.
+    /// The end of each job for which a client waited: its id, and the client's view of it.
     Answers,
 }
 
@@ -148,24 +148,24 @@ impl Account {
     }
 }
 
-/// A client has submitted a job.
+/// Records that a client has submitted a job.
 pub(super) fn submitted(orders: &Orders, wish: &Wish, list: &str) -> io::Result<()> {
     let line = format!("{} {list} {}", wish.id, wish.name);
     Account::Submitted.add(&orders.dir, &line)
 }
 
-/// The file whose presence sends the workers and schedulers of Bananas home.
+/// Returns the file that ends the workers and schedulers of Bananas when it exists.
 pub(super) fn closing_time(dir: &Path) -> PathBuf {
     dir.join("closing-time")
 }
 
-/// Lets time pass between two looks, in a program of theirs that is told of nothing.
+/// Sleeps between two polls of a program of Bananas, which gets no wake-up.
 pub(super) fn pause(time: Duration) {
     let (_nobody, told) = mpsc::channel::<()>();
     let _ = told.recv_timeout(time);
 }
 
-/// The time of this machine, since 1970.
+/// Returns the time since 1970.
 #[allow(
     clippy::disallowed_methods,
     reason = "all of theirs go by their host's clock"

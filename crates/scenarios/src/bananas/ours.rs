@@ -1,5 +1,5 @@
-//! Our workers and our client, each in a process of its own. The worker's handlers write a start down instead of doing
-//! anything, so that thousands of jobs take seconds.
+//! Meshwork's worker and client, each as a process. The worker's handlers only record their start, so that thousands
+//! of jobs take seconds.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::BananasError;
 use super::orders::{Account, BOOM, Batch, LATE, Orders, Shift, now, submitted};
 
-/// How long our client waits for a job.
+/// Timeout of the client's wait for a job.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 async fn client(orders: &Orders) -> Result<Client, BananasError> {
@@ -22,7 +22,7 @@ async fn client(orders: &Orders) -> Result<Client, BananasError> {
 /// Works until SIGTERM.
 ///
 /// # Errors
-/// When there is no server, or the system gives no signals.
+/// The server cannot be reached, or the system provides no signals.
 pub async fn work(orders: &Orders, shift: &Shift) -> Result<(), BananasError> {
     let mut term = signal(SignalKind::terminate()).map_err(BananasError::io("signals"))?;
     let client = client(orders).await?;
@@ -39,10 +39,10 @@ pub async fn work(orders: &Orders, shift: &Shift) -> Result<(), BananasError> {
     Ok(())
 }
 
-/// The same for jobs that were taken over: they are jobs of ours then.
+/// Does the same for imported jobs, which are jobs of Meshwork.
 ///
 /// # Errors
-/// When there is no server, or the system gives no signals.
+/// The server cannot be reached, or the system provides no signals.
 pub async fn work_over(orders: &Orders, shift: &Shift) -> Result<(), BananasError> {
     let mut term = signal(SignalKind::terminate()).map_err(BananasError::io("signals"))?;
     let client = meshwork::Client::open(&orders.url).await?;
@@ -58,7 +58,7 @@ pub async fn work_over(orders: &Orders, shift: &Shift) -> Result<(), BananasErro
     Ok(())
 }
 
-/// Writes the start down; of a flaky job the first run fails.
+/// Records the start. The first run of a flaky job fails.
 fn handler(
     orders: &Orders,
     flaky: bool,
@@ -78,7 +78,7 @@ fn handler(
 /// Submits a batch.
 ///
 /// # Errors
-/// When the server or the files fail it.
+/// The server or the files fail.
 pub async fn submit(orders: &Orders, batch: &Batch) -> Result<(), BananasError> {
     let client = client(orders).await?;
     for wish in batch.wishes(true) {

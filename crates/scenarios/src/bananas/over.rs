@@ -1,5 +1,6 @@
-//! The world in which jobs are taken over and given back while all go on: clients of theirs submit, workers of theirs
-//! and ours run what is in Bananas, another one of ours what was taken over. Who moves them is killed half way.
+//! The scenario in which jobs are imported and exported while all participants go on. Clients of Bananas submit;
+//! workers of both systems run the jobs of Bananas. Another Meshwork worker runs the imported jobs. The command that
+//! moves jobs is killed half-way.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,18 +18,19 @@ use super::{BananasError, Plan};
 use meshwork_test_servers::Kept;
 use meshwork_test_servers::eventually;
 
-/// How long one step may take.
+/// Timeout of one step.
 const STEP: Duration = Duration::from_secs(300);
-/// Jobs at once of each worker: few, so that jobs wait which can be moved.
+/// Slots of each worker: few, so that there are waiting jobs to move.
 const SLOTS: &str = "2";
 
-/// Plays it.
+/// Plays the scenario.
 pub(super) async fn play(plan: &Plan) -> Result<Report, BananasError> {
     let ground = Ground::new(plan)?;
     let mut redis = ground.redis()?;
     let routes = ROUTES.join(",");
     let rest = ["--routes", &routes, "--slots", SLOTS];
-    // Ours are the schedulers: what one of theirs has read it pushes, whatever has become of it.
+    // Only Meshwork's schedulers run: a scheduler of Bananas pushes each job that it has read, even if the job has
+    // moved since.
     let mut ours = vec![
         ground.start("our-worker", "ours", Peer::Go, &rest)?,
         ground.start("over-worker", "ours-over", Peer::Go, &rest)?,
@@ -44,7 +46,7 @@ pub(super) async fn play(plan: &Plan) -> Result<Report, BananasError> {
         kills += usize::from(kill_half_way(&ground, &mut redis, round % 2 == 1).await?);
     }
     eventually("clients end", STEP, async || through(&mut clients)).await?;
-    // What is left goes over in whole, in spite of all that died before.
+    // A complete import must succeed after all the killed ones.
     let status = mover(&ground, false)?.0.wait();
     let status = status.map_err(BananasError::io("migrate"))?;
     if status.code().is_none_or(|code| code > 1) {
@@ -65,7 +67,7 @@ pub(super) async fn play(plan: &Plan) -> Result<Report, BananasError> {
     Ok(report)
 }
 
-/// The command, as a user says it.
+/// Starts the command as a user does.
 fn mover(ground: &Ground<'_>, back: bool) -> Result<Kept, BananasError> {
     let mut command = Command::new(&ground.plan.meshwork);
     command
@@ -83,7 +85,8 @@ fn mover(ground: &Ground<'_>, back: bool) -> Result<Kept, BananasError> {
     Ok(Kept(child))
 }
 
-/// Moves jobs, and kills who does as soon as the first have moved. Whether that was before its end.
+/// Moves jobs, and kills the command when the first jobs have moved. Returns true if the command had not ended
+/// before.
 async fn kill_half_way(
     ground: &Ground<'_>,
     redis: &mut Connection,
@@ -102,7 +105,7 @@ async fn kill_half_way(
     // Dropped, it is killed.
 }
 
-/// Whether it has ended by itself, once it has ended or moved something.
+/// Returns, once the command has ended or moved a job, whether it has ended.
 fn half_way(
     mover: &mut Kept,
     redis: &mut Connection,
@@ -117,7 +120,7 @@ fn half_way(
     Ok((moves(redis)? != before).then_some(false))
 }
 
-/// Moves so far, both ways: each is told.
+/// Returns the number of moves so far in both directions, from the events.
 fn moves(redis: &mut Connection) -> Result<u64, BananasError> {
     let script = "local n = 0 for _, e in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do \
                   if e[2][4] == 'take_over' or e[2][4] == 'give_back' then n = n + 1 end end return n";
@@ -129,7 +132,7 @@ fn moves(redis: &mut Connection) -> Result<u64, BananasError> {
         .query(redis)?)
 }
 
-/// Whether all clients are through.
+/// Returns a value when all clients have ended.
 fn through(clients: &mut Vec<Kept>) -> Option<Result<(), BananasError>> {
     let mut going = Vec::new();
     for mut client in clients.drain(..) {
@@ -147,7 +150,7 @@ fn through(clients: &mut Vec<Kept>) -> Option<Result<(), BananasError>> {
     clients.is_empty().then_some(Ok(()))
 }
 
-/// Whether nothing waits or runs any more.
+/// Returns a value when no job waits or runs.
 fn done(ground: &Ground<'_>, redis: &mut Connection) -> Result<Option<()>, BananasError> {
     let known = ["scheduled", "processing", "high", "normal", "low"];
     let known = known.map(|name| format!("bananas:queue:{name}"));

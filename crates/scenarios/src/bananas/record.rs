@@ -1,4 +1,4 @@
-//! Records as the programs of Bananas write and read them. Nothing of ours is in it: it is what ours is judged by.
+//! Records as the programs of Bananas write and read them. This code shares nothing with Meshwork, which it tests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use serde_json::value::RawValue;
 
 use meshwork_conformance::accept;
 
-/// A job as one of their programs holds it.
+/// A job in the memory of a program of Bananas.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Record {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) description: String,
-    /// JSON.
+    /// JSON text.
     pub(super) payload: String,
     pub(super) status: String,
     pub(super) priority: String,
@@ -33,7 +33,7 @@ fn quoted(text: &str) -> String {
 }
 
 impl Record {
-    /// The record in this make's order, with its blanks. The two in Go leave out what is empty.
+    /// Returns the record with the field order and the blanks of this variant. The variants in Go omit empty fields.
     pub(super) fn write(&self, make: Peer) -> String {
         let go = matches!(make, Peer::Go | Peer::GoRouted);
         let route = ("routing_key", quoted(&self.routing_key));
@@ -75,10 +75,10 @@ impl Record {
         format!("{{{}}}", fields.join(&format!(",{blank}")))
     }
 
-    /// What the programs in Go read: fields that they do not know are gone when they write it anew.
+    /// Reads a record as the programs in Go do. Unknown fields are lost when they write it again.
     ///
     /// # Errors
-    /// Why it is no job to them.
+    /// The reason why the text is no job for them.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         accept::record(Peer::Go, text)?;
         let fields: BTreeMap<String, Box<RawValue>> =
@@ -110,8 +110,8 @@ impl Record {
     }
 }
 
-/// A time since 1970 as this make writes it: nine digits and no zeros at the end in Go, six in Python unless all are
-/// zeros, three in TypeScript.
+/// Formats a time since 1970 as this variant does: Go writes up to nine digits without zeros at the end. Python
+/// writes six digits unless all are zeros, TypeScript three.
 pub(super) fn stamp(make: Peer, at: Duration) -> String {
     let second = second(at);
     let second = second.trim_end_matches('Z');
@@ -131,7 +131,7 @@ pub(super) fn stamp(make: Peer, at: Duration) -> String {
     }
 }
 
-/// A time since 1970 in whole seconds, as the programs in Go write it into results.
+/// Formats a time since 1970 in whole seconds, as the programs in Go write it into results.
 pub(super) fn second(at: Duration) -> String {
     let mut text = meshwork_model::time::iso(at.as_secs() * 1000);
     text.truncate("2026-01-31T12:00:00".len());
@@ -142,7 +142,7 @@ pub(super) fn second(at: Duration) -> String {
 mod tests {
     use super::*;
 
-    /// As they were captured.
+    /// Records as captured from the real programs.
     #[test]
     fn each_make_writes_as_it_does() {
         let mut job = Record {

@@ -1,4 +1,4 @@
-//! A scheduler of Bananas, of the two makes in Go: it has no lock, and looks once a second.
+//! A scheduler of Bananas, in the two variants in Go: it has no lock and polls once a second.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use super::record::Record;
 const SCHEDULED: &str = "bananas:queue:scheduled";
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Moves what is due until closing time. Ids without a record stay, and are looked at for ever.
+/// Moves due jobs until the closing time. Ids without a record stay, and are read again at each poll.
 ///
 /// # Errors
-/// When the server fails it, and when it finds a record that it cannot read.
+/// The server fails, or a record cannot be read.
 pub fn schedule(orders: &Orders) -> Result<(), BananasError> {
     let mut redis = redis::Client::open(&*orders.url)?.get_connection()?;
     while !closing_time(&orders.dir).exists() {

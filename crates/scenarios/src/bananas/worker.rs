@@ -1,4 +1,4 @@
-//! A worker of Bananas, of the two makes in Go: one thread for each of its goroutines.
+//! A worker of Bananas, in the two variants in Go, with one thread for each goroutine.
 
 use std::collections::HashMap;
 use std::thread;
@@ -10,15 +10,15 @@ use super::BananasError;
 use super::orders::{Account, BOOM, Orders, Shift, closing_time, is_flaky, now};
 use super::record::{Record, second, stamp};
 
-/// How long it waits at one list, in seconds, and at the last one. Theirs are 1 and 3: a goroutine passes by all empty
-/// lists before each job of a later one. So that thousands of jobs take seconds, it is a thousandth of it.
+/// Timeouts of BLPOP in seconds: at each list, and at the last one. The real ones are 1 and 3, and a goroutine waits
+/// at each empty list before a job of a later list. A thousandth of that lets thousands of jobs take seconds.
 const BLOCK: (f64, f64) = (0.001, 0.003);
 const PROCESSING: &str = "bananas:queue:processing";
 
-/// Takes and runs jobs until closing time.
+/// Takes and runs jobs until the closing time.
 ///
 /// # Errors
-/// When the server or the files fail it, and when it finds a record that it cannot read.
+/// The server or the files fail, or a record cannot be read.
 pub fn work(orders: &Orders, shift: &Shift) -> Result<(), BananasError> {
     let lists = lists(orders.make, shift);
     thread::scope(|scope| {
@@ -33,7 +33,7 @@ pub fn work(orders: &Orders, shift: &Shift) -> Result<(), BananasError> {
     })
 }
 
-/// The newest reads no routed lists, whatever its routes.
+/// Returns the lists of the worker. The newest variant reads no lists of routes, whatever its routes are.
 fn lists(make: Peer, shift: &Shift) -> Vec<String> {
     let of = |prefix: String| {
         ["high", "normal", "low"].map(|priority| format!("{prefix}:queue:{priority}"))
@@ -68,7 +68,7 @@ fn goroutine(orders: &Orders, lists: &[String]) -> Result<(), BananasError> {
     Ok(())
 }
 
-/// What it does with a job, in its order: first the result, then the record.
+/// Runs a job with the commands in the order of Bananas: first the result, then the record.
 fn run(redis: &mut Connection, orders: &Orders, id: &str) -> Result<(), BananasError> {
     let key = format!("bananas:job:{id}");
     let job = read(redis, &key)?;
@@ -112,7 +112,7 @@ fn run(redis: &mut Connection, orders: &Orders, id: &str) -> Result<(), BananasE
     Ok(pipe.query::<()>(redis)?)
 }
 
-/// A job's record. There is no world in which one is corrupt, and so it is an error here.
+/// Reads the record of a job. No scenario corrupts records, so an unreadable one is an error.
 pub(super) fn read(redis: &mut Connection, key: &str) -> Result<Record, BananasError> {
     let text: Option<String> = redis.get(key)?;
     let read = Record::read(text.as_deref().unwrap_or_default());

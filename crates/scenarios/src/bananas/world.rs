@@ -1,4 +1,4 @@
-//! The worlds in which nobody is killed: clients submit, workers run, schedulers move, all of them processes.
+//! The scenarios without kills: clients submit, workers run and schedulers move jobs, all of them as processes.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,12 +18,12 @@ use meshwork_test_servers::Kept;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 
-/// How long all of it may take.
+/// Timeout of a whole scenario.
 const END: Duration = Duration::from_secs(900);
-/// Slots of a worker of ours, and goroutines of theirs, where several are there.
+/// Slots of a Meshwork worker, and goroutines of a Bananas worker, where there are several.
 const SLOTS: usize = 8;
 
-/// A server, the files of the account, and the processes.
+/// A server, the directory of the records, and the processes.
 pub(super) struct Ground<'a> {
     pub(super) plan: &'a Plan,
     pub(super) server: RealServer,
@@ -32,7 +32,7 @@ pub(super) struct Ground<'a> {
 
 impl<'a> Ground<'a> {
     pub(super) fn new(plan: &'a Plan) -> Result<Self, BananasError> {
-        // A server ends waits when its own tick comes, and theirs wait for a millisecond.
+        // A server ends blocked calls at its own tick, and the workers of Bananas block for a millisecond.
         let server = RealServer::redis().args(&["--hz", "500"]);
         let server = server.start_for("bananas");
         let dir = tempfile::Builder::new().prefix("mw-bananas-").tempdir();
@@ -51,7 +51,7 @@ impl<'a> Ground<'a> {
         Ok(redis::Client::open(self.server.url())?.get_connection()?)
     }
 
-    /// Starts one of the test kit's own roles.
+    /// Starts a process of one of the test kit's roles.
     pub(super) fn start(
         &self,
         role: &str,
@@ -72,7 +72,7 @@ impl<'a> Ground<'a> {
         Ok(Kept(child))
     }
 
-    /// A client, number so and so.
+    /// Starts the client with this number.
     pub(super) fn client(
         &self,
         role: &str,
@@ -91,14 +91,14 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// Asks a process of ours to stop, and waits until it has.
+/// Asks a Meshwork process to shut down, and waits for its end.
 pub(super) fn stop(process: &mut Kept) -> Result<ExitStatus, BananasError> {
     let pid = Pid::from_child(&process.0);
     kill_process(pid, Signal::TERM).map_err(|error| BananasError::io("SIGTERM")(error.into()))?;
     process.0.wait().map_err(BananasError::io("a process"))
 }
 
-/// Who is there.
+/// The processes of a scenario.
 struct Cast {
     clients: Vec<Kept>,
     ours: Vec<Kept>,
@@ -121,13 +121,14 @@ impl Cast {
         let scheduler = |make: Peer| ground.start("scheduler", "scheduler", make, &[]);
         let (workers, makes) = match scenario {
             Scenario::TheirWorker => {
-                // Theirs would push what is due to another route: ours is here as a scheduler alone.
+                // A scheduler of Bananas would push due jobs to another route, so the Meshwork worker is here only as
+                // a scheduler.
                 let ours = vec![ours(0, Peer::GoRouted, "nobody", 1)?];
                 let theirs = vec![theirs(Peer::GoRouted, 1)?];
                 ((ours, theirs), vec![Peer::GoRouted])
             }
             Scenario::Both => {
-                // No scheduler of theirs: what it pushes a second time, theirs run a second time.
+                // No scheduler of Bananas: a job that it pushes twice would run twice in Bananas.
                 let ours = vec![
                     ours(0, Peer::Go, &all, SLOTS)?,
                     ours(1, Peer::Go, &all, SLOTS)?,
@@ -159,7 +160,7 @@ impl Cast {
         Ok((cast, makes))
     }
 
-    /// Takes off the clients that are through; an error if anybody else has ended, or a client with an error.
+    /// Removes the clients that have ended well. Fails if another process has ended, or a client with an error.
     fn look(&mut self) -> Result<(), BananasError> {
         for worker in self.ours.iter_mut().chain(&mut self.theirs) {
             if let Some(status) = ended(worker)? {
@@ -185,7 +186,7 @@ pub(super) fn ended(process: &mut Kept) -> Result<Option<ExitStatus>, BananasErr
     process.0.try_wait().map_err(BananasError::io("a process"))
 }
 
-/// Plays one.
+/// Plays one scenario.
 pub(super) async fn play(plan: &Plan, scenario: Scenario) -> Result<Report, BananasError> {
     let ground = Ground::new(plan)?;
     let (mut cast, makes) = Cast::of(&ground, scenario)?;
@@ -219,20 +220,20 @@ pub(super) async fn play(plan: &Plan, scenario: Scenario) -> Result<Report, Bana
     )
 }
 
-/// Whether all clients are through and nothing waits or runs any more.
+/// Returns a value when all clients have ended and no job waits or runs.
 fn through(
     ground: &Ground<'_>,
     cast: &mut Cast,
     redis: &mut Connection,
 ) -> Result<bool, BananasError> {
     cast.look()?;
-    // To look for all keys holds up the server.
+    // A search for all keys would block the server.
     let known = ["scheduled", "processing", "high", "normal", "low"];
     let known = known.map(|name| format!("bananas:queue:{name}"));
     if !cast.clients.is_empty() || redis.exists(&known)? || !standing(redis)?.is_empty() {
         return Ok(false);
     }
-    // Theirs take a job off those that run before they write that it is done.
+    // The workers of Bananas remove a job from the running ones before they write that it is done.
     let jobs = Submitted::read(ground.dir())?;
     let records = records(redis, &jobs)?;
     Ok(records

@@ -1,5 +1,4 @@
-//! Calls of actions: our client and a service of ours, as they are when nothing is set, but for slots for all
-//! calls.
+//! Calls of actions with Meshwork's client and service in their default settings, except for a slot for each call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,14 +15,14 @@ use super::figure::{Pace, payload};
 use super::ground::Ground;
 use super::latency::{WARM_UP, timed};
 
-/// What is called.
+/// Name of the action.
 const ECHO: &str = "echo.run";
-/// Slots of a service of which nothing is said.
+/// Slots of a service by default.
 const SLOTS: usize = 10;
-/// How long a call may take: far more than on the slowest machine.
+/// Timeout of a call, far longer than the slowest machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A client and a service, each with connections of its own, that know each other already.
+/// A client and a service, each with its own connections, which already know each other.
 pub(super) struct Pair {
     client: Client,
     service: ServiceHandle,
@@ -53,7 +52,7 @@ impl Pair {
         Ok(pair)
     }
 
-    /// So many calls, `in_flight` at the same time.
+    /// Makes this many calls, `in_flight` at the same time.
     pub(super) async fn calls(
         self,
         calls: usize,
@@ -80,7 +79,7 @@ impl Pair {
         Ok(took)
     }
 
-    /// One call at a time for a service that waits.
+    /// Makes one call at a time to an idle service.
     pub(super) async fn latency(self, samples: usize, pace: Pace) -> Result<Vec<f64>, BenchError> {
         let (client, data) = (self.client.clone(), self.data.clone());
         let one = move || {

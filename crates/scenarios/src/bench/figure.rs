@@ -1,52 +1,52 @@
-//! What is measured: the figures by name, and how much of each.
+//! The figures by name, and the amount of work for each.
 
 use meshwork_model::keys::nooble::Dialect;
 
 use super::PAYLOAD;
 
-/// What is measured.
+/// A figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
-    /// One call in flight, one job in it.
+    /// Enqueue rate with one call in flight and one job in each call.
     EnqueueOne,
-    /// Four calls in flight, a hundred jobs in each.
+    /// Enqueue rate with four calls in flight and a hundred jobs in each.
     EnqueueBulk,
-    /// Jobs that wait, and one worker with handlers that do nothing.
+    /// Rate at which one worker runs waiting jobs whose handlers do nothing.
     Work {
-        /// So many handlers at once.
+        /// Number of handlers at once.
         concurrency: usize,
-        /// What is asked for beside.
+        /// Additional feature.
         with: With,
     },
-    /// One job at a time for a worker that waits.
+    /// Latency of one job at a time for an idle worker.
     Latency,
-    /// What a job takes in the memory of the server while it waits.
+    /// Memory that a waiting job takes in the server.
     Memory {
-        /// With `hash-max-listpack-value 1024`.
+        /// True with `hash-max-listpack-value 1024`.
         packed: bool,
     },
-    /// Calls of an action whose handler does nothing.
+    /// Rate of calls of an action whose handler does nothing.
     Calls {
-        /// So many in flight.
+        /// Number of calls in flight.
         in_flight: usize,
-        /// Whose wire.
+        /// Dialect of the wire format.
         dialect: Dialect,
     },
-    /// One call at a time for a service that waits.
+    /// Latency of one call at a time to an idle service.
     CallLatency {
-        /// Whose wire.
+        /// Dialect of the wire format.
         dialect: Dialect,
-        /// When the next one is made.
+        /// Time of the next call.
         pace: Pace,
     },
 }
 
-/// What is asked for beside the plain work.
+/// Feature that the jobs use in addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum With {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// A limit of jobs that run at once and one of jobs in a second, both too high to be reached.
+    /// Limits of concurrency and of rate, both too high to be reached.
     Limits,
     /// A unique name for each job.
     Unique,
@@ -65,38 +65,38 @@ impl With {
     }
 }
 
-/// When the next call is made, once the last one was answered.
+/// Time of the next call after an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// At once: what is called is awake.
+    /// At once, while the service is still awake.
     AtOnce,
-    /// After a pause in which both sides fall asleep.
+    /// After a pause in which both sides become idle.
     Idle,
 }
 
-/// How much is done for one run.
+/// Amount of work for one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Counts {
-    /// Jobs enqueued one by one.
+    /// Number of jobs enqueued one by one.
     pub one: usize,
-    /// Jobs enqueued in bulk.
+    /// Number of jobs enqueued in bulk.
     pub bulk: usize,
-    /// Jobs for each handler that runs at the same time, up to [`Counts::work`].
+    /// Number of jobs for each handler that runs at the same time, up to [`Counts::work`].
     pub work_each: usize,
-    /// The most jobs for a worker: fewer than are kept when they have ended.
+    /// Greatest number of jobs for a worker: less than the number of ended jobs that are kept.
     pub work: usize,
-    /// Jobs one at a time.
+    /// Number of jobs for latencies, one at a time.
     pub samples: usize,
-    /// Jobs that wait in memory.
+    /// Number of jobs that wait in memory.
     pub memory: usize,
-    /// Calls of actions.
+    /// Number of calls of actions.
     pub calls: usize,
-    /// Calls of which each is timed, at once after the last one.
+    /// Number of timed calls, each of which follows the answer to the last.
     pub timed_calls: usize,
 }
 
 impl Counts {
-    /// What the documented figures are taken with.
+    /// Amounts behind the documented figures.
     pub const FULL: Self = Self {
         one: 20_000,
         bulk: 100_000,
@@ -107,7 +107,7 @@ impl Counts {
         calls: 20_000,
         timed_calls: 5_000,
     };
-    /// To try a change.
+    /// Amounts for a quick look at a change.
     pub const QUICK: Self = Self {
         one: 5_000,
         bulk: 40_000,
@@ -120,23 +120,23 @@ impl Counts {
     };
 }
 
-/// The figures of [`Figure::Latency`].
+/// Names of the values of [`Figure::Latency`].
 pub(super) const LATENCIES: [&str; 4] = ["start-p50", "start-p99", "result-p50", "result-p99"];
 
-/// The figures of [`Figure::CallLatency`].
+/// Names of the values of [`Figure::CallLatency`].
 const CALL_LATENCIES: [&str; 2] = ["p50", "p99"];
 
-/// How the floor does the same: callers, and jobs in each call.
+/// Shape of the same work on the floor: callers, and jobs in each call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Calls in flight.
+    /// Number of calls in flight.
     pub callers: usize,
-    /// Jobs in each.
+    /// Number of jobs in each call.
     pub batch: usize,
 }
 
 impl Figure {
-    /// All of them, in the order in which they are taken.
+    /// Returns all figures, in the order of measurement.
     #[must_use]
     pub fn all() -> Vec<Self> {
         let mut all = vec![Self::EnqueueOne, Self::EnqueueBulk];
@@ -152,7 +152,7 @@ impl Figure {
         all
     }
 
-    /// Those that a name means: the one that is called so, or all that begin with it.
+    /// Returns the figure with this name, or all figures whose names begin with it.
     #[must_use]
     pub fn named(name: &str) -> Vec<Self> {
         let all = Self::all();
@@ -165,7 +165,7 @@ impl Figure {
             .collect()
     }
 
-    /// Its name.
+    /// Returns the name of the figure.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -183,7 +183,7 @@ impl Figure {
         }
     }
 
-    /// The names of what it yields, and their unit.
+    /// Returns the names of its values, and their unit.
     pub(super) fn yields(self) -> (Vec<String>, &'static str) {
         let name = self.name();
         let parts = |parts: &[&str]| parts.iter().map(|part| format!("{name}-{part}")).collect();
@@ -196,7 +196,7 @@ impl Figure {
         }
     }
 
-    /// Whether less is better.
+    /// Returns true if a smaller value is better.
     pub(super) fn is_cost(self) -> bool {
         matches!(
             self,
@@ -204,10 +204,10 @@ impl Figure {
         )
     }
 
-    /// How often it is taken when nothing is said.
+    /// Returns the default number of runs.
     pub(super) fn runs(self) -> usize {
         match self {
-            // Whether two processes share a core decides more than what they do, and changes from run to run.
+            // The result depends most on whether two processes share a core, which changes from run to run.
             Self::CallLatency {
                 pace: Pace::AtOnce, ..
             } => 25,
@@ -215,7 +215,7 @@ impl Figure {
         }
     }
 
-    /// Jobs, or calls, in one run.
+    /// Returns the number of jobs or calls in one run.
     pub(super) fn jobs(self, counts: &Counts) -> usize {
         match self {
             Self::EnqueueOne => counts.one,
@@ -231,7 +231,7 @@ impl Figure {
         }
     }
 
-    /// The same without what is asked for beside, if anything is.
+    /// Returns the same figure without the additional feature, if it has one.
     pub(super) fn plain(self) -> Option<Self> {
         match self {
             Self::Work { concurrency, with } if with != With::Nothing => Some(Self::Work {
@@ -242,7 +242,7 @@ impl Figure {
         }
     }
 
-    /// How the floor can do the same.
+    /// Returns the shapes of the floor for the same work.
     pub(super) fn shapes(self) -> Vec<Shape> {
         let shape = |callers, batch| Shape { callers, batch };
         match self {
@@ -250,12 +250,12 @@ impl Figure {
             Self::Calls { in_flight, .. } => vec![shape(in_flight, 1)],
             Self::EnqueueBulk | Self::Memory { .. } => vec![shape(4, 100)],
             Self::Work { concurrency: 1, .. } => vec![shape(1, 1)],
-            // A call for each handler, or one for all.
+            // Either a call for each handler, or one call for all.
             Self::Work { concurrency, .. } => vec![shape(concurrency, 1), shape(1, concurrency)],
         }
     }
 
-    /// What it asks of the server's command line.
+    /// Returns the arguments that the figure needs on the server's command line.
     pub(super) fn server_args(self) -> &'static [&'static str] {
         match self {
             Self::Memory { packed: true } => &["--hash-max-listpack-value", "1024"],
@@ -264,7 +264,7 @@ impl Figure {
     }
 }
 
-/// A payload as a handler takes it: JSON of as many bytes as the floor's.
+/// Returns a payload that a handler accepts: JSON with as many bytes as the payload of the floor.
 pub(super) fn payload() -> String {
     "x".repeat(PAYLOAD - 2)
 }

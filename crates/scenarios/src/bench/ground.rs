@@ -1,4 +1,4 @@
-//! A fresh engine for one run, and the ways to it.
+//! A fresh engine for one run, and the connections to it.
 
 use meshwork::{Client, Target, TlsFiles};
 use meshwork_broker::nooble::Nooble;
@@ -12,22 +12,22 @@ use super::link::Link;
 use super::meter::Reading;
 use meshwork_test_servers::servers::{RealServer, Tool, find};
 
-/// Where the data is.
+/// Store of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// A redis-server, over TCP on loopback.
     Redis,
     /// A valkey-server, likewise.
     Valkey,
-    /// The embedded engine, inside this process.
+    /// The embedded engine in this process.
     Embedded,
 }
 
 impl Engine {
-    /// All of them.
+    /// All engines.
     pub const ALL: [Self; 3] = [Self::Redis, Self::Valkey, Self::Embedded];
 
-    /// As a word.
+    /// Returns the name of the engine.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Engine {
         }
     }
 
-    /// Whether this machine has it.
+    /// Returns true if this machine has the engine.
     #[must_use]
     pub fn is_here(self) -> bool {
         match self {
@@ -48,7 +48,7 @@ impl Engine {
     }
 }
 
-/// What a server keeps on disk: every write, flushed once a second.
+/// Arguments for an append-only file with every write, flushed once a second.
 const ON_DISK: [&str; 6] = [
     "--appendonly",
     "yes",
@@ -61,12 +61,12 @@ const ON_DISK: [&str; 6] = [
 /// A fresh engine.
 pub(super) struct Ground {
     place: Place,
-    /// Of the embedded engine there can be one connection in a process.
+    /// The only connection that a process can have to the embedded engine.
     client: Client,
 }
 
 enum Place {
-    // The server ends when it is dropped.
+    // The server is stopped when this is dropped.
     Server(Box<RealServer>),
     Directory(TempDir),
 }
@@ -91,7 +91,7 @@ impl Ground {
         Ok(Self { place, client })
     }
 
-    /// A client with connections of its own, where that is possible.
+    /// Returns a client, with its own connections where that is possible.
     pub(super) async fn client(&self) -> Result<Client, BenchError> {
         match &self.place {
             Place::Server(server) => connect(server).await,
@@ -99,14 +99,14 @@ impl Ground {
         }
     }
 
-    /// The verbs for actions, likewise.
+    /// Returns the verbs for actions in the same way.
     pub(super) async fn actions(&self, dialect: Dialect) -> Result<Nooble, BenchError> {
         let names = QueueManager::new(Namespace::nooble(), None, dialect);
         let conn = self.client().await?.broker().conn().clone();
         Ok(Nooble::new(conn, names))
     }
 
-    /// A connection of its own for the floor.
+    /// Returns a connection of its own for the floor.
     pub(super) async fn link(&self) -> Result<Link, BenchError> {
         match &self.place {
             Place::Server(server) => {
@@ -122,7 +122,7 @@ impl Ground {
         }
     }
 
-    /// The counters now.
+    /// Reads the counters.
     pub(super) fn read(&self) -> Result<Reading, BenchError> {
         match &self.place {
             Place::Server(server) => Reading::of_server(server),

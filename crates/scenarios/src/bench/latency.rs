@@ -1,19 +1,19 @@
-//! How long single jobs take while nothing else is to do.
+//! Latencies of single jobs on an otherwise idle system.
 
 use std::time::{Duration, Instant};
 
 use super::BenchError;
 use super::figure::Pace;
 
-/// Samples that are not counted: connections are made during them.
+/// Number of samples that are not counted, in which connections are made.
 pub(crate) const WARM_UP: usize = 20;
 
-/// Between two samples: longer than until the worker waits again.
+/// Time between two samples: longer than a worker needs to become idle again.
 pub(crate) const PACE: Duration = Duration::from_millis(5);
 
-/// Times of calls, each made when the last one was answered and `pace` allows it, in µs.
+/// Returns the times of calls in µs. Each call follows the answer to the last when `pace` allows it.
 ///
-/// In a task: from outside the runtime's threads each call would wake another one.
+/// Runs in a task: outside of the runtime's threads each call would have to wake another thread.
 pub(super) async fn timed<F>(
     samples: usize,
     pace: Pace,
@@ -38,7 +38,7 @@ where
     times.map_err(|why| BenchError::Odd(why.to_string()))?
 }
 
-/// From just before the call that submits, to the start of the handler and until its caller has the result.
+/// Times from just before the call that submits, to the start of the handler and to the result at the caller.
 #[derive(Debug, Default)]
 pub(super) struct Latencies {
     starts: Vec<Duration>,
@@ -51,13 +51,13 @@ impl Latencies {
         self.results.push(result);
     }
 
-    /// In the order of [`super::figure::LATENCIES`], in µs.
+    /// Returns the values in the order of [`super::figure::LATENCIES`], in µs.
     pub(super) fn values(self) -> Vec<f64> {
         [percentiles(self.starts), percentiles(self.results)].concat()
     }
 }
 
-/// What half of the times are below, and 99 of a hundred, in µs.
+/// Returns the median and the 99th percentile, in µs.
 pub(crate) fn percentiles(mut times: Vec<Duration>) -> [f64; 2] {
     times.sort();
     [50, 99].map(|percent| {

@@ -1,11 +1,10 @@
-//! A connection for the floor: to a server over a socket without anything of ours between, or into the embedded
-//! engine.
+//! A connection for the floor: to a server over a socket without any code of Meshwork, or into the embedded engine.
 
 use meshwork_broker::conn::Conn;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::{Cmd, Pipeline, RedisFuture, Value};
 
-/// One of the two.
+/// Either kind of connection.
 #[derive(Clone)]
 pub(super) enum Link {
     Socket(MultiplexedConnection),

@@ -1,4 +1,4 @@
-//! What a run costs: processor time on both sides, commands, bytes.
+//! Costs of a run: processor time on both sides, commands, bytes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,28 +10,27 @@ use rustix::time::{ClockId, clock_gettime};
 use super::BenchError;
 use meshwork_test_servers::servers::RealServer;
 
-/// What one job costs. What a server counts is not there for the embedded engine, which has no such counts and
-/// whose time is the program's.
+/// Cost of one job. The embedded engine has no counters of a server, and its processor time is that of this program.
 #[derive(Debug, Clone, Default)]
 pub struct Cost {
-    /// Commands that the server ran, those of scripts among them.
+    /// Number of commands that the server ran, including those inside of scripts.
     pub commands: Option<f64>,
     /// Processor time of the server, in µs.
     pub server_us: Option<f64>,
     /// Processor time of this program, in µs: client and worker.
     pub client_us: f64,
-    /// Bytes that the server read.
+    /// Number of bytes that the server read.
     pub bytes_in: Option<f64>,
-    /// Bytes that it sent.
+    /// Number of bytes that the server sent.
     pub bytes_out: Option<f64>,
-    /// Bytes added to the append-only file.
+    /// Number of bytes added to the append-only file.
     pub aof_bytes: f64,
-    /// By command: how many, and how long they took on the server in µs. What scripts call counts twice: by
-    /// itself and in the script.
+    /// Number of calls by command, and their time on the server in µs. Commands inside of scripts count twice:
+    /// themselves and in the script.
     pub by_command: BTreeMap<String, (f64, f64)>,
 }
 
-/// Counters at one moment.
+/// Values of the counters at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     own: Duration,
@@ -49,7 +48,7 @@ struct ServerReading {
 }
 
 impl Reading {
-    /// Of a server.
+    /// Reads the counters of a server.
     pub(super) fn of_server(server: &RealServer) -> Result<Self, BenchError> {
         let info: String = server.say(&["INFO", "everything"])?;
         let lines: BTreeMap<&str, &str> = info
@@ -62,7 +61,7 @@ impl Reading {
         };
         let commands = lines.iter().filter_map(|(name, value)| {
             let name = name.strip_prefix("cmdstat_")?;
-            // What the measurement itself asks.
+            // The measurement itself calls INFO.
             (name != "info").then(|| (name.to_owned(), (part(value, "calls"), part(value, "usec"))))
         });
         Ok(Self {
@@ -78,7 +77,7 @@ impl Reading {
         })
     }
 
-    /// Of a data directory with the embedded engine.
+    /// Reads the counters of a data directory with the embedded engine.
     pub(super) fn of_directory(path: &Path) -> Self {
         let sizes = fs::read_dir(path).into_iter().flatten().flatten();
         let sizes = sizes.filter_map(|entry| entry.metadata().ok());
@@ -89,12 +88,12 @@ impl Reading {
         }
     }
 
-    /// Bytes in the server's memory.
+    /// Returns the bytes in the server's memory.
     pub(super) fn memory(&self) -> f64 {
         self.server.as_ref().map_or(0.0, |server| server.memory)
     }
 
-    /// What was added since, shared out over `jobs`.
+    /// Returns the difference to `before`, divided by `jobs`.
     pub(super) fn since(&self, before: &Self, jobs: usize) -> Cost {
         let each = |from: f64, to: f64| (to - from) / jobs as f64;
         let both = before.server.as_ref().zip(self.server.as_ref());
@@ -123,14 +122,14 @@ impl Reading {
     }
 }
 
-/// Processor time of this process so far.
+/// Returns the processor time of this process so far.
 fn own() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// One number out of `calls=1,usec=2,…`.
+/// Returns one number of `calls=1,usec=2,…`.
 fn part(value: &str, name: &str) -> f64 {
     let parts = value.split(',').filter_map(|part| part.split_once('='));
     let mut named = parts.filter(|(own, _)| *own == name);
@@ -140,7 +139,7 @@ fn part(value: &str, name: &str) -> f64 {
         .unwrap_or(0.0)
 }
 
-/// The load of the machine over the last minute, as the system says it.
+/// Returns the system's load average over the last minute.
 pub(super) fn load() -> f64 {
     let said = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let first = said.split(' ').next().and_then(|first| first.parse().ok());

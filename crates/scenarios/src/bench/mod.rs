@@ -1,7 +1,7 @@
-//! How fast it is, beside the floor: what the server can do for the smallest queue that loses nothing. Each run of
-//! each figure has a fresh engine, and ours and the floor's take turns, so that whatever else the machine does hits
-//! both: the ratios are what counts. It measures and judges nothing; what came out once stands in
-//! `docs/performance.md`. What calls cost beside very many jobs that wait is [`crate::scale`]'s.
+//! Speed of Meshwork, beside the floor: the speed that the server allows to the smallest queue that loses no job.
+//! Each run of each figure has a fresh engine. Runs of Meshwork and of the floor alternate, so that other load on the
+//! machine affects both; the ratios are the result. It measures and does not judge; docs/performance.md has
+//! documented results. [`crate::scale`] measures the cost of calls beside very many waiting jobs.
 
 mod calls;
 mod figure;
@@ -22,67 +22,67 @@ use floor::Echoes;
 use ground::Ground;
 use report::Runs;
 
-/// Bytes of a payload.
+/// Size of a payload in bytes.
 const PAYLOAD: usize = 100;
 
-/// What is done.
+/// Figures, engines and amounts of a measurement.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The figures.
+    /// Figures to measure.
     pub figures: Vec<Figure>,
-    /// Where.
+    /// Engines to measure on.
     pub engines: Vec<Engine>,
-    /// How often each; None for as often as each figure needs.
+    /// Number of runs of each figure; `None` for the default of the figure.
     pub runs: Option<usize>,
-    /// How much in each run.
+    /// Amount of work in each run.
     pub counts: Counts,
-    /// Whether the floor runs beside.
+    /// True if the floor is measured too.
     pub floor: bool,
 }
 
-/// Why nothing came out.
+/// Error that ends a measurement.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
     /// This machine lacks the engine.
     #[error("there is no {0}-server: see `cargo xtask test`")]
     Missing(&'static str),
-    /// No directory for the embedded engine.
+    /// The directory of the embedded engine could not be created.
     #[error("no directory for the embedded engine: {0}")]
     Directory(#[from] std::io::Error),
-    /// The client or the worker.
+    /// The client or the worker failed.
     #[error(transparent)]
     Meshwork(#[from] meshwork::Error),
-    /// A verb.
+    /// A verb failed.
     #[error(transparent)]
     Broker(#[from] meshwork_broker::Error),
-    /// A call of an action, or its service.
+    /// A call of an action, or its service, failed.
     #[error(transparent)]
     Actions(#[from] meshwork::protocol::nooble::Error),
-    /// A command of the floor or of the measurement.
+    /// A command of the floor or of the measurement failed.
     #[error("measure: {0}")]
     Command(#[from] redis::RedisError),
-    /// A name that is none.
+    /// A name is invalid.
     #[error(transparent)]
     Name(#[from] meshwork_model::name::NameError),
-    /// Something else was done than was to be measured.
+    /// The work differs from the work to be measured.
     #[error("measure: {0}")]
     Odd(String),
 }
 
-/// What one run came to.
+/// Result of one run.
 #[derive(Debug)]
 struct Sample {
-    /// In the order of what the figure yields.
+    /// Values, in the order of the figure's names.
     values: Vec<f64>,
     cost: Cost,
     load: f64,
 }
 
-/// Takes all figures; `told` hears of each as soon as it is there, and `step` of each run that begins.
+/// Measures all figures. Calls `told` with each figure, and `step` at the beginning of each run.
 ///
 /// # Errors
-/// When an engine is missing, or does not do what it is told.
+/// An engine is missing, or fails.
 pub async fn run(
     plan: &Plan,
     mut step: impl FnMut(&str),
@@ -115,12 +115,12 @@ pub async fn run(
     Ok(())
 }
 
-/// The embedded engine shares its memory with this program: no figure tells them apart.
+/// Returns true if the figure cannot be measured: the embedded engine shares its memory with this program.
 fn skipped(figure: Figure, engine: Engine) -> bool {
     matches!(figure, Figure::Memory { .. }) && engine == Engine::Embedded
 }
 
-/// One run of ours on a fresh engine.
+/// Measures one run of Meshwork on a fresh engine.
 async fn ours(figure: Figure, engine: Engine, counts: &Counts) -> Result<Sample, BenchError> {
     let ground = Ground::start(engine, figure.server_args()).await?;
     let client = ground.client().await?;
@@ -168,13 +168,13 @@ async fn ours(figure: Figure, engine: Engine, counts: &Counts) -> Result<Sample,
     Ok(Sample { values, cost, load })
 }
 
-/// Calls in flight and jobs in each, where many jobs are stored at once.
+/// Returns the number of calls in flight and of jobs in each, for storing many jobs at once.
 fn bulk() -> (usize, usize) {
     let shape = Figure::EnqueueBulk.shapes()[0];
     (shape.callers, shape.batch)
 }
 
-/// The same of the floor.
+/// Measures one run of the floor on a fresh engine.
 async fn beside(
     figure: Figure,
     engine: Engine,

@@ -1,5 +1,5 @@
-//! The same through what users have: the client, and a worker with a handler in Rust, as they are when nothing
-//! is set.
+//! Measurements with the public interface: the client, and a worker with a handler in Rust, in their default
+//! settings.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,16 +18,16 @@ use super::BenchError;
 use super::figure::{With, payload};
 use super::latency::{Latencies, PACE, WARM_UP};
 
-/// The handler's name.
+/// Name of the handler.
 const NAME: &str = "noop";
 
-/// How long a run may take as a whole: far more than the slowest machine needs.
+/// Timeout of a whole run, far longer than the slowest machine needs.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Between two looks whether the last jobs are settled: short beside a run.
+/// Polling interval for the end of the last jobs, short compared to a run.
 const LOOK: Duration = Duration::from_micros(500);
 
-/// Ids of which the statuses are asked for at once.
+/// Number of ids whose statuses are read at once.
 const AT_ONCE: usize = 1_000;
 
 fn request() -> Result<JobRequest, BenchError> {
@@ -54,7 +54,7 @@ fn job(number: usize, with: With) -> Result<NewJob, BenchError> {
     Ok(job)
 }
 
-/// Sets the queue for what is asked for.
+/// Configures the queue for the additional feature.
 pub(super) async fn set(client: &Client, with: With) -> Result<(), BenchError> {
     if with != With::Limits {
         return Ok(());
@@ -68,8 +68,8 @@ pub(super) async fn set(client: &Client, with: With) -> Result<(), BenchError> {
     Ok(set.query_async(&mut broker.conn().clone()).await?)
 }
 
-/// Submits jobs one after the other, in a task as the floor's callers are: from outside the runtime's threads each
-/// call would wake another one.
+/// Submits jobs one after the other. Runs in a task as the floor's callers do: outside of the runtime's threads each
+/// call would have to wake another thread.
 pub(super) async fn enqueue_one(client: &Client, jobs: usize) -> Result<Duration, BenchError> {
     let client = client.clone();
     let task = tokio::spawn(async move {
@@ -82,7 +82,8 @@ pub(super) async fn enqueue_one(client: &Client, jobs: usize) -> Result<Duration
     task.await.map_err(|why| BenchError::Odd(why.to_string()))?
 }
 
-/// Submits jobs, `batch` with a call, by `callers` at the same time. Returns how long that took, and the ids.
+/// Submits jobs with `callers` concurrent callers and `batch` jobs in each call. Returns the time that it took, and
+/// the ids.
 pub(super) async fn enqueue(
     client: &Client,
     jobs: usize,
@@ -116,7 +117,7 @@ pub(super) async fn enqueue(
     Ok((began.elapsed(), ids))
 }
 
-/// What the handlers tell the measurement.
+/// State that the handlers share with the measurement.
 #[derive(Debug, Default)]
 struct Told {
     first: OnceLock<Instant>,
@@ -124,8 +125,8 @@ struct Told {
     last: Notify,
 }
 
-/// Runs the jobs `ids`, which wait, with one worker. From the first start of a handler until the record of the
-/// last job says that it has finished.
+/// Runs the waiting jobs `ids` with one worker. Returns the time from the first start of a handler until the record
+/// of the last job says that it has finished.
 pub(super) async fn work(
     client: &Client,
     ids: &[JobId],
@@ -158,7 +159,7 @@ pub(super) async fn work(
     }
 }
 
-/// Returns when no job is in a worker's hands: the script that writes the end of a record ends its lease.
+/// Returns when no job has a lease: the script that writes the end of a record also ends its lease.
 async fn settled(client: &Client) -> Result<(), BenchError> {
     let mut conn = client.broker().conn().clone();
     let leases = client.broker().keys().lease();
@@ -172,7 +173,7 @@ async fn settled(client: &Client) -> Result<(), BenchError> {
     }
 }
 
-/// An error unless all of them finished. To be asked when the cost has been read: it is no part of the work.
+/// Fails unless all jobs finished. Call it after the cost has been read, because it is no part of the work.
 pub(super) async fn finished(client: &Client, ids: &[JobId]) -> Result<(), BenchError> {
     for some in ids.chunks(AT_ONCE) {
         let statuses = client.broker().statuses(some).await?;
@@ -184,7 +185,7 @@ pub(super) async fn finished(client: &Client, ids: &[JobId]) -> Result<(), Bench
     Ok(())
 }
 
-/// One job at a time for a worker that waits, and its result.
+/// Times one job at a time for an idle worker, and its result.
 pub(super) async fn latency(
     client: &Client,
     of_worker: &Client,
@@ -192,7 +193,7 @@ pub(super) async fn latency(
 ) -> Result<Latencies, BenchError> {
     let (sender, mut starts) = mpsc::unbounded_channel();
     let handler = move |_: String, _: Context| {
-        // The receiver goes when all samples are taken.
+        // The receiver is dropped when all samples are taken.
         let _ = sender.send(Instant::now());
         async { Ok::<_, String>("ok") }
     };

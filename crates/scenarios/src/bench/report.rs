@@ -1,4 +1,4 @@
-//! Figures, for people and for programs.
+//! Figures as text and as JSON.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub(super) struct Runs {
     pub(super) engine: Engine,
     counts: Counts,
     pub(super) ours: Vec<Sample>,
-    /// The same without what is asked for beside.
+    /// Runs of the same figure without the additional feature.
     pub(super) plain: Vec<Sample>,
     floors: Vec<(Shape, Vec<Sample>)>,
 }
@@ -23,40 +23,40 @@ pub(super) struct Runs {
 /// One figure.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// Its name.
+    /// Name of the figure.
     pub name: String,
-    /// Where it was taken.
+    /// Engine of the measurement.
     pub engine: Engine,
-    /// The median of all runs.
+    /// Median of all runs.
     pub value: f64,
-    /// `jobs/s`, `calls/s`, `us` or `bytes/job`.
+    /// Unit: `jobs/s`, `calls/s`, `us` or `bytes/job`.
     pub unit: &'static str,
-    /// Jobs in one run.
+    /// Number of jobs in one run.
     pub jobs: usize,
-    /// Each run.
+    /// Value of each run.
     pub runs: Vec<f64>,
-    /// The floor, the best shape of it first.
+    /// Figures of the floor, the best shape first.
     pub floors: Vec<Beside>,
-    /// As a multiple of the plain figure in the same run, where something is asked for beside.
+    /// Ratio to the plain figure in the same run, for jobs with an additional feature.
     pub to_plain: Option<f64>,
-    /// As a multiple of the figure on redis-server, in the same run.
+    /// Ratio to the figure on redis-server, in the same run.
     pub to_redis: Option<f64>,
-    /// What one job cost, in the run in the middle.
+    /// Cost of one job in the median run.
     pub cost: Cost,
-    /// The load of the machine over the minute before, the highest of all runs.
+    /// Highest load average of the machine over the minute before each run.
     pub load: f64,
 }
 
-/// The floor's figure.
+/// A figure of the floor.
 #[derive(Debug, Clone)]
 pub struct Beside {
-    /// How it was reached.
+    /// Shape of the work.
     pub shape: Shape,
-    /// The median.
+    /// Median of all runs.
     pub value: f64,
-    /// Ours as a multiple of it: the median over the runs, each of ours with that run of the floor.
+    /// Ratio of Meshwork's figure to this one: the median of the ratios of runs that belong together.
     pub ratio: f64,
-    /// What one job cost.
+    /// Cost of one job.
     pub cost: Cost,
 }
 
@@ -118,7 +118,7 @@ impl Runs {
     }
 }
 
-/// The lines of one figure.
+/// Returns the lines of one figure.
 pub(super) fn lines(all: &[Runs]) -> Vec<Line> {
     let redis = all.iter().find(|runs| runs.engine == Engine::Redis);
     let mut lines = Vec::new();
@@ -143,13 +143,13 @@ fn median(values: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// The median of what each run comes to beside the other one's.
+/// Returns the median of the ratios of runs that belong together.
 fn ratio(ours: &[f64], theirs: &[f64]) -> f64 {
     let ratios: Vec<_> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
     median(&ratios)
 }
 
-/// What the run in the middle cost.
+/// Returns the cost of the median run.
 fn middle(samples: &[Sample], at: usize) -> Cost {
     let value = median(&values(samples, at));
     let same = |sample: &&Sample| sample.values.get(at) == Some(&value);
@@ -162,7 +162,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 impl Shape {
-    /// In words.
+    /// Returns the shape as text.
     fn said(self) -> String {
         format!("{} x {}", self.callers, self.batch)
     }
@@ -188,7 +188,7 @@ impl Cost {
 }
 
 impl Line {
-    /// One object of JSON.
+    /// Returns the line as a JSON object.
     #[must_use]
     pub fn json(&self) -> Value {
         let floors = self.floors.iter().map(|floor| {
@@ -214,7 +214,7 @@ impl Line {
         })
     }
 
-    /// The head of the table that [`Line`]s print.
+    /// Returns the head of the table of [`Line`]s.
     #[must_use]
     pub fn head() -> String {
         format!(

@@ -1,5 +1,5 @@
-//! `cargo xtask actions`: calls of actions while the services' workers are killed, and a count of what came out. The
-//! same program is each worker.
+//! `cargo xtask actions`: calls of actions while the services' workers are killed, and a check of the answers. Each
+//! worker is a process of the same program.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use meshwork_scenarios::actions::{ActionsError, Orders, Plan, play, work};
 
 /// Call services while their workers are killed, and count
 ///
-/// Two services of two worker processes each, 200 calls in flight, and `kill -9` of workers that have actions in hand.
+/// Two services of two worker processes each, 200 calls in flight, and `kill -9` of workers that run actions.
 /// Each call is to be answered once, no action to run twice without a kill, and no key to stay for ever.
 #[derive(Parser)]
 #[command(name = "cargo xtask actions", args_conflicts_with_subcommands = true)]
@@ -19,10 +19,10 @@ struct Arguments {
     /// streams or lists [default: each in turn]
     #[arg(long)]
     dialect: Option<Dialect>,
-    /// How many calls, in each dialect
+    /// Number of calls, in each dialect
     #[arg(long, default_value_t = 100_000)]
     calls: usize,
-    /// How many kills, in each dialect; fewer than calls
+    /// Number of kills, in each dialect; less than the number of calls
     #[arg(long, default_value_t = 100)]
     kills: usize,
     /// Repeats the choices of an earlier run [default: a fresh one, which is printed]
@@ -58,7 +58,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// True if what is promised holds in all dialects.
+/// Returns true if the promises hold in all dialects.
 #[allow(clippy::print_stderr, reason = "it is a command")]
 async fn all(arguments: &Arguments) -> Result<bool, ActionsError> {
     if arguments.kills >= arguments.calls {

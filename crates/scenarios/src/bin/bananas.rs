@@ -1,5 +1,5 @@
-//! `cargo xtask bananas`: clients, workers and schedulers of Bananas and ours on one server, each a process, and a
-//! count of what came out. The same program is each of theirs, and our client and worker.
+//! `cargo xtask bananas`: clients, workers and schedulers of Bananas and of Meshwork on one server, each a process,
+//! and a check of the results. Each of these processes runs this program.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -20,10 +20,10 @@ struct Arguments {
     /// our-worker, their-worker, both, over, kill, stop, timeout or idle [default: each in turn]
     #[arg(long, value_parser = Scenario::from_name)]
     scenario: Option<Scenario>,
-    /// How many jobs, in each of the first four and the last
+    /// Number of jobs, in each of the first four and the last
     #[arg(long, default_value_t = 10_000)]
     jobs: u64,
-    /// How many kills, stops and runs over their time, in each of the others
+    /// Number of kills, stops and runs beyond their timeout, in each of the others
     #[arg(long, default_value_t = 100)]
     kills: u64,
     /// One object of JSON for each scenario
@@ -31,12 +31,12 @@ struct Arguments {
     json: bool,
 }
 
-/// For how long the calls of a worker that waits are counted: several rounds of all that it does by itself.
+/// Time for which the calls of an idle worker are counted: several rounds of its maintenance.
 const WATCH: Duration = Duration::from_secs(20);
 
 #[derive(Subcommand)]
 enum Role {
-    /// A client of theirs
+    /// A client of Bananas
     #[command(hide = true)]
     Client {
         #[command(flatten)]
@@ -52,7 +52,7 @@ enum Role {
         #[command(flatten)]
         batch: Batch,
     },
-    /// A worker of theirs
+    /// A worker of Bananas
     #[command(hide = true)]
     Worker {
         #[command(flatten)]
@@ -76,7 +76,7 @@ enum Role {
         #[command(flatten)]
         shift: Shift,
     },
-    /// A scheduler of theirs
+    /// A scheduler of Bananas
     #[command(hide = true)]
     Scheduler(Orders),
 }
@@ -110,7 +110,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// True if all scenarios hold.
+/// Returns true if all scenarios hold.
 async fn all(arguments: &Arguments) -> Result<bool, BananasError> {
     let plan = Plan {
         meshwork: meshwork_binary()?,

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: how fast it is, beside the floor.
+//! `cargo xtask bench`: speed of Meshwork, beside the floor.
 
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ struct Arguments {
     /// Only on these engines: redis, valkey, embedded
     #[arg(long, value_delimiter = ',', value_name = "ENGINES")]
     engine: Vec<String>,
-    /// How often each (default: 3, and 25 of call-latency; with --quick, once)
+    /// Number of runs of each (default: 3, and 25 of call-latency; with --quick, once)
     #[arg(long)]
     runs: Option<NonZeroUsize>,
     /// Without the floor beside

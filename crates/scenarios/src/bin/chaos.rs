@@ -1,4 +1,4 @@
-//! `cargo xtask chaos`: kills the real command at random moments, and counts what came out.
+//! `cargo xtask chaos`: kills the real command at random moments, and checks the results.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use meshwork_scenarios::chaos::fleet::{self, Ground};
 use meshwork_scenarios::chaos::{ChaosError, Plan, Scenario, hostile, limits, play, schedules};
 use meshwork_test_servers::binary::meshwork_binary;
 
-/// How much time passes for the schedules: it takes a minute.
+/// Simulated time for the schedules, which takes a minute.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Kill workers, servers and engines at random moments, and check that no job is lost and none runs twice
@@ -30,7 +30,7 @@ struct Arguments {
     /// One of alone, server, attached, fleet, failover, unconfirmed, schedules, limits, hostile [default: each in turn]
     #[arg(long, value_parser = Which::from_name)]
     scenario: Option<Which>,
-    /// How often to kill or disturb, in all scenarios together
+    /// Number of kills and other faults, in all scenarios together
     #[arg(long, default_value_t = 200)]
     kills: u32,
     /// Jobs of `hostile` on each engine
@@ -45,10 +45,10 @@ struct Arguments {
     /// One object of JSON for each scenario
     #[arg(long)]
     json: bool,
-    /// What this program is when it is one of the schedulers
+    /// Runs this program as one of the schedulers
     #[arg(long, hide = true, num_args = 3, allow_hyphen_values = true)]
     scheduler: Option<Vec<String>>,
-    /// What this program is when it is one of the workers whose queues are limited
+    /// Runs this program as one of the workers whose queues are limited
     #[arg(long, hide = true, num_args = 2)]
     limited_worker: Option<Vec<String>>,
 }
@@ -87,7 +87,7 @@ impl Which {
         found.ok_or_else(|| format!("one of {}", known()))
     }
 
-    /// Plays it; whether it went as promised, in words and as JSON.
+    /// Plays the scenario. Returns whether the promises hold, with a report as text and as JSON.
     async fn play(
         self,
         plan: Plan,
@@ -147,13 +147,13 @@ impl Which {
     }
 }
 
-/// Tells how far it is.
+/// Prints a line of progress.
 #[allow(clippy::print_stderr, reason = "it is a command")]
 fn tell(line: &str) {
     eprintln!("{line}");
 }
 
-/// This program, which is its own schedulers and workers.
+/// Returns the path of this program, which also runs as a scheduler and a worker.
 fn own() -> Result<PathBuf, ChaosError> {
     std::env::current_exe().map_err(|source| ChaosError::Io {
         what: "this program".to_owned(),
@@ -161,7 +161,7 @@ fn own() -> Result<PathBuf, ChaosError> {
     })
 }
 
-// Programs' outputs are waited for while others run.
+// A second thread lets one wait for the output of programs while others run.
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 #[allow(clippy::print_stderr, reason = "it is a command")]
 async fn main() -> ExitCode {
@@ -220,7 +220,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The kills of one scenario, so that all together have as many as asked for.
+/// Returns this scenario's share of the kills, so that the shares add up to `kills`.
 fn share(kills: u32, number: u32, scenarios: usize) -> u32 {
     let scenarios = u32::try_from(scenarios).unwrap_or(1);
     (kills + scenarios - 1 - number) / scenarios

@@ -1,7 +1,7 @@
-//! What idle workers cost, and how soon they pick a job up. Measures; asserts nothing.
+//! Cost of idle workers, and their latency for a job. Measures only; asserts nothing.
 //!
-//! `cargo run --release -p meshwork-scenarios --bin idle -- redis://127.0.0.1:6379/0`, on a server that nobody
-//! else uses: it counts every call of every client.
+//! `cargo run --release -p meshwork-scenarios --bin idle -- redis://127.0.0.1:6379/0`, on a server without other
+//! clients: it counts every call of every client.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 const SAMPLES: usize = 300;
 const WORKERS: usize = 50;
 const WATCHED: Duration = Duration::from_secs(20);
-/// Longer than a job takes from submission until the worker waits again.
+/// Time longer than a job takes from submission until the worker is idle again.
 const SETTLE: Duration = Duration::from_millis(10);
 
 #[tokio::main]
@@ -38,7 +38,7 @@ async fn main() -> Result<()> {
     calls_while_idle(&calls, 1).await;
     let mut others = Vec::new();
     for _ in 1..WORKERS {
-        // Each with connections of its own, as if it were a process.
+        // Each worker has its own connections, as if it were a process.
         others.push(
             Worker::new(&Client::open(&url).await?)
                 .handle("note", note.clone())
@@ -59,7 +59,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// From just before the call that pushes to the first line of the handler.
+/// Times a job from just before the call that pushes it to the first line of the handler.
 async fn pickup(
     how: &str,
     client: &Client,
@@ -115,7 +115,7 @@ async fn calls_while_idle(calls: &Calls, workers: usize) {
     ));
 }
 
-/// From the call that submits to the record that says `finished`, and until the workers wait again.
+/// Counts the calls from the submission of a job until its record says `finished` and the workers are idle again.
 async fn calls_per_job(client: &Client, calls: &Calls) -> Result<()> {
     let mut made = Vec::with_capacity(SAMPLES);
     let mut pace = tokio::time::interval(SETTLE);

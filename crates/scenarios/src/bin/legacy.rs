@@ -1,5 +1,5 @@
-//! `cargo xtask legacy`: old and new workers and clients on one server while a type migrates, and a count
-//! of what came out. The same program is the old worker, the old client and one of our workers.
+//! `cargo xtask legacy`: old and new workers and clients on one server while a type migrates, and a check of the
+//! results. The old worker, the old client and one of Meshwork's workers are processes of this program.
 
 use std::process::ExitCode;
 
@@ -21,10 +21,10 @@ struct Arguments {
     /// Instead: clients that push each job to both sides and mark none, with plain workers and ours at once
     #[arg(long)]
     unmarked: bool,
-    /// How many jobs, in all patterns together
+    /// Number of jobs, in all patterns together
     #[arg(long, default_value_t = 10_000)]
     jobs: u64,
-    /// How likely an old process is killed at a job, from 0 to 1
+    /// Probability that an old process is killed at a job, from 0 to 1
     #[arg(long, default_value_t = 0.01)]
     deadly: f64,
     /// Repeats the choices of an earlier run [default: a fresh one, which is printed]
@@ -45,7 +45,7 @@ enum Role {
         #[command(flatten)]
         batch: Batch,
     },
-    /// A worker of ours
+    /// A worker of Meshwork
     #[command(hide = true)]
     Ours(Orders),
 }
@@ -70,7 +70,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// True if all worlds hold.
+/// Returns true if all scenarios hold.
 #[allow(clippy::print_stderr, reason = "it is a command")]
 async fn world(arguments: &Arguments) -> Result<bool, LegacyError> {
     let seed = arguments.seed.unwrap_or_else(rand::random);

@@ -1,4 +1,4 @@
-//! `cargo xtask scale`: what calls cost while a million jobs wait, and while a thousand do.
+//! `cargo xtask scale`: cost of calls while a million jobs wait, compared to a thousand.
 
 use std::process::ExitCode;
 
@@ -17,10 +17,10 @@ struct Arguments {
     /// Jobs that wait in the second, and ids in the long lists
     #[arg(long, default_value_t = 1_000_000)]
     many: usize,
-    /// How often each call is made
+    /// Number of times that each call is made
     #[arg(long, default_value_t = 2_000)]
     calls: usize,
-    /// How often each walk is made
+    /// Number of times that each walk is made
     #[arg(long, default_value_t = 30)]
     walks: usize,
     /// One object of JSON for each figure, behind the table

@@ -1,4 +1,4 @@
-//! The processes of a scenario, and what is done to them.
+//! The processes of a scenario, and the kills.
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -10,10 +10,10 @@ use super::moments::Moments;
 use super::program::Program;
 use super::{ChaosError, Scenario};
 
-/// How long a worker may take to say that it listens.
+/// Timeout of a worker until it says that it listens.
 const START: Duration = Duration::from_secs(60);
 
-/// How long a batch may take after the last kill: a hundred times what it needs.
+/// Timeout of a batch after the last kill: a hundred times what it needs.
 const END: Duration = Duration::from_secs(600);
 
 /// One batch: `run`, and the workers of the scenario.
@@ -21,7 +21,7 @@ pub(super) struct Cast<'a> {
     ground: &'a Ground,
     run: Program,
     workers: Vec<Program>,
-    /// The jobs that were in flight at the kills, at most.
+    /// Greatest number of jobs in flight at the kills.
     pub(super) in_flight: u64,
 }
 
@@ -49,8 +49,8 @@ impl<'a> Cast<'a> {
         })
     }
 
-    /// Kills until the batch is done or there have been enough kills; the file in which `run`
-    /// has printed the results.
+    /// Kills until the batch is done or there have been enough kills. Returns the file with the results that `run`
+    /// printed.
     pub(super) async fn play(&mut self, moments: &mut Moments) -> Result<PathBuf, ChaosError> {
         while let Some(moment) = moments.next() {
             if let Some(status) = self.run.ended_within(moment).await? {
@@ -75,14 +75,14 @@ impl<'a> Cast<'a> {
         let owner = self.owner();
         let victim = match self.ground.scenario {
             Scenario::Alone | Scenario::Server => moments.victim(1),
-            // Once more, since most happens when the owner goes.
+            // Entered twice, since a kill of the owner matters most.
             Scenario::Attached => match moments.victim(self.workers.len() + 2) {
                 chosen if chosen <= self.workers.len() => chosen,
                 _ => owner.unwrap_or(0),
             },
         };
-        // Nobody gets at the data before another has taken over: all that is in flight may be
-        // run again, and `run` works too when it sees no worker.
+        // No other process reaches the data before one has become the new owner. So all jobs in flight may run again;
+        // `run` also runs jobs when it sees no worker.
         let alone =
             self.ground.scenario != Scenario::Attached || owner.is_some_and(|it| it != victim);
         let hit = if alone { 1 } else { self.workers.len() + 1 };
@@ -94,7 +94,7 @@ impl<'a> Cast<'a> {
         program.kill_and_start_again(self.ground).await
     }
 
-    /// Which of them owns the embedded engine: the workers by their number, then `run`.
+    /// Returns the owner of the embedded engine: the workers by their number, then `run`.
     fn owner(&self) -> Option<usize> {
         let owner = self.ground.owner()?;
         self.workers
@@ -119,7 +119,7 @@ fn run_arguments(ground: &Ground, batch: usize) -> Vec<String> {
     run.into_iter().chain(effort()).chain(each).collect()
 }
 
-/// How each process works.
+/// Arguments that every process gets.
 fn effort() -> [String; 4] {
     let (lease, concurrency) = (LEASE.as_secs().to_string(), CONCURRENCY.to_string());
     [

@@ -1,4 +1,4 @@
-//! What came out: the results that the last `run` printed, and the runs that the scripts counted.
+//! Counts the results that the last `run` printed, and the runs that the scripts recorded.
 
 use std::collections::HashMap;
 
@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use super::{ChaosError, inputs};
 
-/// How a batch ended, or several.
+/// Result of one or several batches.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
-    /// Inputs without their one right result, and why.
+    /// Inputs without exactly one correct result, with the reason.
     pub(super) lost: Vec<String>,
     pub(super) extra_runs: u64,
     pub(super) most_runs: u64,
 }
 
 impl Count {
-    /// Counts the lines that `run --each --json` printed and those of the tally.
+    /// Counts the lines that `run --each --json` printed, and those of the tally.
     pub(super) fn of(output: &str, tally: &str) -> Result<Self, ChaosError> {
         let mut results: HashMap<String, Vec<Value>> = HashMap::new();
         for line in output.lines() {
@@ -76,7 +76,7 @@ mod tests {
         format!("{{\"file\":\"{input}\",\"status\":\"finished\",\"output\":\"{output}\"}}\n")
     }
 
-    /// All as it should be.
+    /// Returns a correct output and a correct tally.
     fn whole() -> (String, String) {
         let turned = |name: &String| line(name, &name.chars().rev().collect::<String>());
         let output = inputs().map(|name| turned(&name)).collect();

@@ -1,5 +1,5 @@
-//! The directory of a scenario: inputs, the script, the files in which its runs are counted, and
-//! the data or the server.
+//! The directory of a scenario: the inputs, the script, the records of its runs, and the data directory or the
+//! server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,13 @@ use super::count::Count;
 use super::{ChaosError, Plan, Scenario, inputs};
 use meshwork_test_servers::servers::{RealServer, Tool, find};
 
-/// So short that what a killed worker held is back soon, and long enough for a busy machine to
-/// renew it.
+/// Lease that returns the jobs of a killed worker soon, and that a busy machine can renew in time.
 pub(super) const LEASE: Duration = Duration::from_secs(1);
 
-/// Jobs at a time in each process.
+/// Number of jobs at a time in each process.
 pub(super) const CONCURRENCY: usize = 4;
 
-/// Adds its input to the file that counts the runs, and gives it back turned round.
+/// Appends its input to the file that counts the runs, and returns the input reversed.
 const SCRIPT: &str = r#"
 import os, sys
 
@@ -63,7 +62,7 @@ impl Ground {
         Ok(ground)
     }
 
-    /// The command, with our data or our server and nothing of the caller's.
+    /// Returns the command, with the scenario's data or server and without the caller's environment.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.binary);
         command.current_dir(self.dir.path()).kill_on_drop(true);
@@ -83,12 +82,12 @@ impl Ground {
         self.dir.path().join(name)
     }
 
-    /// Where the runs of a batch are counted.
+    /// Returns the file in which the runs of a batch are counted.
     pub(super) fn tally(&self, batch: usize) -> PathBuf {
         self.file(&format!("tally-{batch}"))
     }
 
-    /// The process that owns the embedded engine, by what it wrote into its lock.
+    /// Returns the process that owns the embedded engine, from the lock file.
     pub(super) fn owner(&self) -> Option<u32> {
         let holder = fs::read_to_string(self.data().join("lock")).ok()?;
         holder.split_whitespace().nth(1)?.parse().ok()

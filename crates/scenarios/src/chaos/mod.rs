@@ -1,9 +1,8 @@
-//! Chaos: the real command, killed at random moments, and then a count of what came out.
+//! Chaos: the real command, killed at random moments, and then a check of the results.
 //!
-//! A script appends a line to a file and returns a result. However often what runs it is killed,
-//! each input has its one result in the end, none is lost, and no script has run more often than
-//! the jobs in flight at the kills allow. What is killed, and where the data is, are the
-//! [`Scenario`]s.
+//! A script appends a line to a file and returns a result. After all kills each input has exactly one result. No
+//! script has run more often than the number of jobs in flight at the kills allows. The [`Scenario`]s differ in the
+//! killed processes and in the store.
 
 mod cast;
 mod count;
@@ -27,30 +26,30 @@ use count::Count;
 use ground::Ground;
 use moments::Moments;
 
-/// Inputs of one batch.
+/// Number of inputs of one batch.
 pub const INPUTS: usize = 1000;
 
-/// The names of the input files, which are also their contents.
+/// Returns the names of the input files, which are also their contents.
 fn inputs() -> impl Iterator<Item = String> {
     (0..INPUTS).map(|number| format!("input-{number:04}"))
 }
 
-/// What is killed, and where the data is.
+/// Killed processes and store of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scenario {
     /// `run` alone, which owns the embedded engine.
     Alone,
     /// A `worker` on a redis-server, to which `run` submits.
     Server,
-    /// The embedded engine's owner or one that is attached: two workers and `run`.
+    /// The embedded engine's owner, or a process attached to it: two workers and `run`.
     Attached,
 }
 
 impl Scenario {
-    /// All of them.
+    /// All scenarios.
     pub const ALL: [Self; 3] = [Self::Alone, Self::Server, Self::Attached];
 
-    /// The word for it.
+    /// Returns the name of the scenario.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -60,10 +59,10 @@ impl Scenario {
         }
     }
 
-    /// The scenario of that name.
+    /// Returns the scenario with this name.
     ///
     /// # Errors
-    /// When there is none; says which there are.
+    /// No scenario has this name; the error lists the names.
     pub fn from_name(name: &str) -> Result<Self, String> {
         let known = Self::ALL.map(Self::name).join(", ");
         let found = Self::ALL
@@ -73,45 +72,45 @@ impl Scenario {
     }
 }
 
-/// What to do.
+/// Size and choices of a play.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The `meshwork` binary.
     pub binary: PathBuf,
-    /// How often to kill, over all batches of the scenario.
+    /// Number of kills, over all batches of the scenario.
     pub kills: u32,
-    /// Which moments and victims are chosen; what goes on in them is the machine's affair.
+    /// Seed for the choice of moments and victims. The timing differs from run to run.
     pub seed: u64,
 }
 
-/// How a scenario went.
+/// Result of a scenario.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What was killed.
+    /// Killed processes and store.
     pub scenario: Scenario,
-    /// How often.
+    /// Number of kills.
     pub kills: u32,
-    /// How many inputs there were, over all batches.
+    /// Number of inputs, over all batches.
     pub inputs: usize,
-    /// Inputs without their one right result.
+    /// Inputs without exactly one correct result.
     pub lost: Vec<String>,
-    /// How often a script ran without need.
+    /// Number of runs beyond the first of each input.
     pub extra_runs: u64,
-    /// How often it may have: the jobs in flight at the kills.
+    /// Greatest allowed number of these: the jobs in flight at the kills.
     pub bound: u64,
-    /// The most often that one script ran.
+    /// Greatest number of runs of one input.
     pub most_runs: u64,
 }
 
 impl Report {
-    /// Whether everything is as promised.
+    /// Returns true if no result was lost and no script ran too often.
     #[must_use]
     pub fn holds(&self) -> bool {
         let most = u64::from(self.kills) + 1;
         self.lost.is_empty() && self.extra_runs <= self.bound && self.most_runs <= most
     }
 
-    /// One object of JSON, on one line.
+    /// Returns the report as a JSON object on one line.
     #[must_use]
     pub fn json(&self) -> String {
         serde_json::json!({
@@ -151,43 +150,43 @@ impl fmt::Display for Report {
     }
 }
 
-/// Why a scenario came to no count.
+/// Error that ends a scenario before its report.
 #[derive(Debug, thiserror::Error)]
 pub enum ChaosError {
-    /// The scenario's files or processes.
+    /// The scenario's files or processes failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was to be done.
+        /// Attempted operation.
         what: String,
-        /// Why it was not.
+        /// Cause.
         source: io::Error,
     },
     /// This machine lacks a program.
     #[error("there is no {0}: see `cargo xtask test`")]
     Missing(&'static str),
-    /// A program that nobody killed.
+    /// A program ended that was not killed.
     #[error("`meshwork {program}` ended by itself ({status}); it said:\n{said}")]
     Ended {
-        /// Its arguments.
+        /// Arguments of the program.
         program: String,
-        /// How it ended.
+        /// Exit status of the program.
         status: String,
-        /// The end of its stderr.
+        /// End of its stderr.
         said: String,
     },
-    /// A program that should have got further.
+    /// A program did not make progress in time.
     #[error("`meshwork {program}` has not {what} within {seconds} s; it said:\n{said}")]
     Stuck {
-        /// Its arguments.
+        /// Arguments of the program.
         program: String,
-        /// What is missing.
+        /// Missing progress.
         what: &'static str,
-        /// For how long it was waited.
+        /// Timeout in seconds.
         seconds: u64,
-        /// The end of its stderr.
+        /// End of its stderr.
         said: String,
     },
-    /// A line that is not what the command promises to print.
+    /// A line differs from the output that the command promises.
     #[error("not a line of a result: {0}")]
     Line(String),
 }
@@ -202,8 +201,8 @@ impl ChaosError {
 /// Plays a scenario in batches, until there have been enough kills.
 ///
 /// # Errors
-/// When there is no python3 or, for [`Scenario::Server`], no redis-server; when a program ends by
-/// itself or gets stuck; when files cannot be written.
+/// There is no python3 or, for [`Scenario::Server`], no redis-server; a program ends by itself or gets stuck; or
+/// files cannot be written.
 pub async fn play(plan: &Plan, scenario: Scenario) -> Result<Report, ChaosError> {
     let mut moments = Moments::new(StdRng::seed_from_u64(plan.seed), plan.kills);
     let ground = Ground::new(plan, scenario)?;

@@ -1,4 +1,4 @@
-//! When to kill, and whom.
+//! The moments and the victims of kills.
 
 use std::time::Duration;
 
@@ -7,18 +7,17 @@ use rand::rngs::StdRng;
 
 use super::ground::LEASE;
 
-/// Up to here after a start: it may still be starting, or be back at work.
+/// Longest time from a start to a kill: the program may still be starting, or already run jobs.
 const SOON: Duration = Duration::from_millis(800);
 
-/// Every so many kills there is a longer time of peace. A job that loses its worker five times is
-/// taken for what kills them, and ends in error; three kills in a row may hit the same job, and
-/// before the fourth it must come to its end.
+/// Number of kills after which there is a longer pause. A job that loses its worker five times ends in error. Three
+/// kills in a row may hit the same job, which must end before the fourth.
 const KILLS_IN_A_ROW: u32 = 3;
 
-/// Leases until what was in flight at the last kill has surely been run.
+/// Length of that pause in leases, so that all jobs in flight at the last kill have surely run.
 const PEACE: u32 = 3;
 
-/// The moments that are left, and the chance they are drawn from.
+/// The number of moments left, and the random choices.
 pub(super) struct Moments {
     random: StdRng,
     left: u32,
@@ -38,7 +37,7 @@ impl Moments {
         self.left
     }
 
-    /// How long to wait before the next kill; `None` when there have been enough.
+    /// Returns the time to wait before the next kill; `None` after the last.
     pub(super) fn next(&mut self) -> Option<Duration> {
         if self.left == 0 {
             return None;
@@ -53,7 +52,7 @@ impl Moments {
         Some(peace + soon)
     }
 
-    /// One of `count` to be killed now.
+    /// Chooses one of `count` processes to kill now.
     pub(super) fn victim(&mut self, count: usize) -> usize {
         self.left -= 1;
         self.random.random_range(0..count)

@@ -12,10 +12,10 @@ use tokio::time::timeout;
 use super::ChaosError;
 use super::ground::Ground;
 
-/// How much of what a program said is told, in bytes.
+/// Greatest part of a program's output in an error, in bytes.
 const SAID: usize = 4096;
 
-/// Between two looks whether it has printed something.
+/// Polling interval for a program's output.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A running process of the command, killed when dropped.
@@ -24,13 +24,13 @@ pub(super) struct Program {
     arguments: Vec<String>,
     child: Child,
     stderr: PathBuf,
-    /// What it prints.
+    /// File of its stdout.
     pub(super) stdout: PathBuf,
 }
 
 impl Program {
-    /// Starts it; `name` tells its files from those of others. Its stdout is begun anew at each
-    /// start, its stderr goes on.
+    /// Starts the program; `name` is the prefix of its files. Each start empties the file of stdout, and appends to
+    /// that of stderr.
     pub(super) fn start(
         ground: &Ground,
         name: String,
@@ -54,7 +54,7 @@ impl Program {
         self.child.id()
     }
 
-    /// Waits until it has printed `word`.
+    /// Waits until the program has printed `word`.
     pub(super) async fn says(
         &mut self,
         word: &'static str,
@@ -72,7 +72,7 @@ impl Program {
         Ok(())
     }
 
-    /// Kills it, and starts it again as it was. It must be there to be killed.
+    /// Kills the program, and starts it again with the same arguments. Fails if it had ended before.
     pub(super) async fn kill_and_start_again(&mut self, ground: &Ground) -> Result<(), ChaosError> {
         if let Some(status) = self.child.try_wait().map_err(ChaosError::io(&*self.name))? {
             return Err(self.ended(status));
@@ -85,7 +85,7 @@ impl Program {
         Ok(())
     }
 
-    /// How it has ended, if it does within `wait`.
+    /// Returns its exit status if it ends within `wait`.
     pub(super) async fn ended_within(
         &mut self,
         wait: Duration,
@@ -115,13 +115,13 @@ impl Program {
         }
     }
 
-    /// The end of its stderr.
+    /// Returns the end of its stderr.
     fn said(&self) -> String {
         let said = fs::read(&self.stderr).unwrap_or_default();
         String::from_utf8_lossy(&said[said.len().saturating_sub(SAID)..]).into_owned()
     }
 
-    /// The command without its many files.
+    /// Returns the command without its many files.
     fn in_words(&self) -> String {
         let words = self.arguments.iter().take_while(|word| *word != "--each");
         words.map(String::as_str).collect::<Vec<_>>().join(" ")

@@ -1,8 +1,8 @@
-//! Schedules: several schedulers whose clocks differ by a minute, `kill -9` of the one that was busy last, and
-//! a day that passes in a minute. Each slot's job comes to its queue exactly once.
+//! Schedules: several schedulers whose clocks differ by a minute, `kill -9` of the one that stored jobs last, and a
+//! simulated day in a minute. Each slot's job reaches its queue exactly once.
 //!
-//! What is given to the queue is taken off it at once, written to a file, and forgotten with its record: so an
-//! id that is there already protects nothing, and only the position does that is written with the job.
+//! Each job is taken from the queue at once, recorded in a file, and deleted with its record. So an existing id does
+//! not prevent a second job of a slot: only the position does, which is written together with the job.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,17 +30,17 @@ use tokio::time::{Instant, interval, timeout, timeout_at};
 use super::ChaosError;
 use meshwork_test_servers::servers::{RealServer, Tool};
 
-/// How much faster time passes for the schedulers: a day in a minute.
+/// Factor of the schedulers' time: a day in a minute.
 const SPEED: u64 = 1440;
-/// When the day begins: a quarter to midnight in Brussels, before a day of 25 hours.
+/// Beginning of the day: a quarter to midnight in Brussels, before a day of 25 hours.
 const DAWN: u64 = 1_792_878_300_000;
-/// How far the clocks of the schedulers are off, in milliseconds.
+/// Errors of the schedulers' clocks, in milliseconds.
 const OFF: [i64; 3] = [0, 60_000, -60_000];
-/// Between two looks of a scheduler.
+/// Polling interval of a scheduler.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long the last slots may take.
+/// Timeout of the last slots.
 const END: Duration = Duration::from_secs(60);
-/// What is to run, and where.
+/// Schedules and their time zones.
 const RHYTHMS: [(&str, &str); 12] = [
     ("@every 10s", "UTC"),
     ("@every 7m", "UTC"),
@@ -56,43 +56,43 @@ const RHYTHMS: [(&str, &str); 12] = [
     ("0 0 L * *", "Pacific/Kiritimati"),
 ];
 
-/// What to do.
+/// Size and choices of a play.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The program of this scenario's schedulers, and what makes it be one: the server's URL, the beginning of
-    /// the day on the host's monotonic clock in milliseconds, and how far its clock is off follow.
+    /// Program and arguments of a scheduler of this scenario. The URL of the server, the beginning of the day on the
+    /// host's monotonic clock, and the error of its clock are appended. Both times are in milliseconds.
     pub scheduler: (PathBuf, Vec<String>),
-    /// How much simulated time passes.
+    /// Simulated time of the play.
     pub span: Duration,
-    /// How often to kill.
+    /// Number of kills.
     pub kills: u32,
-    /// Which moments and victims are chosen; what goes on in them is the machine's affair.
+    /// Seed for the choice of moments and victims. The timing differs from run to run.
     pub seed: u64,
 }
 
-/// How it went.
+/// Result of a play.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// How many slots there were.
+    /// Number of slots.
     pub slots: usize,
-    /// Slots whose job never came.
+    /// Slots without a job.
     pub lost: Vec<String>,
-    /// Slots whose job came more than once, and jobs of no slot.
+    /// Slots with several jobs, and jobs of no slot.
     pub wrong: Vec<String>,
-    /// How often a scheduler was killed.
+    /// Number of killed schedulers.
     pub kills: u32,
-    /// How many schedulers stored jobs at one time or another, those that were killed included.
+    /// Number of schedulers that stored jobs, killed ones included.
     pub busy: usize,
 }
 
 impl Report {
-    /// Whether each slot ran exactly once.
+    /// Returns true if each slot has exactly one job.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.slots > 0 && self.lost.is_empty() && self.wrong.is_empty()
     }
 
-    /// One object of JSON, on one line.
+    /// Returns the report as a JSON object on one line.
     #[must_use]
     pub fn json(&self) -> String {
         serde_json::json!({
@@ -124,22 +124,22 @@ impl fmt::Display for Report {
     }
 }
 
-/// The host's monotonic clock, which all its processes share, in milliseconds.
+/// Returns the host's monotonic clock in milliseconds, which all its processes share.
 fn monotonic_ms() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec.unsigned_abs() * 1000 + time.tv_nsec.unsigned_abs() / 1_000_000
 }
 
-/// What time it is in the scenario.
+/// Returns the simulated time.
 fn simulated(began: u64, off: i64) -> u64 {
     let passed = monotonic_ms().saturating_sub(began) * SPEED;
     (DAWN + passed).saturating_add_signed(off)
 }
 
-/// One scheduler: it looks after schedules for ever, and says on stdout when it has stored jobs.
+/// Runs one scheduler for ever, which prints a line when it has stored jobs.
 ///
 /// # Errors
-/// If an argument is missing or wrong, or there is no server.
+/// An argument is missing or wrong, or the server cannot be reached.
 pub async fn be_scheduler(arguments: &[String]) -> Result<(), String> {
     let [url, began, off] = arguments else {
         return Err("a scheduler is told a URL, a beginning and an offset".to_owned());
@@ -156,7 +156,7 @@ pub async fn be_scheduler(arguments: &[String]) -> Result<(), String> {
         hand.store(simulated(began, off), Ordering::SeqCst);
         match broker.tick().await {
             Ok(ticked) if ticked.stored > 0 => {
-                // Whoever reads it may be gone, and then this is killed too.
+                // The reader may have ended; then this process is killed too.
                 writeln!(stdout, "{}", ticked.stored).ok();
                 stdout.flush().ok();
             }
@@ -203,7 +203,7 @@ impl Scheduler {
         Ok(Self { child, said })
     }
 
-    /// When it last said that it stored something.
+    /// Returns the time at which it last printed that it stored jobs.
     fn busy_at(&self) -> Option<std::time::SystemTime> {
         let about = fs::metadata(&self.said).ok()?;
         (about.len() > 0).then(|| about.modified().ok())?
@@ -213,7 +213,7 @@ impl Scheduler {
 /// Plays until all slots are decided.
 ///
 /// # Errors
-/// When this machine lacks a program; when a scheduler ends by itself; when files cannot be written.
+/// This machine lacks a program, a scheduler ends by itself, or files cannot be written.
 pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
     let dir = tempfile::Builder::new().prefix("mw-schedules-").tempdir();
     let dir = dir.map_err(ChaosError::io("a temporary directory"))?;
@@ -238,7 +238,7 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
         let pause = left.mul_f64(random.random_range(0.0..2.0) / f64::from(plan.kills - kill + 1));
         troop.peace(pause).await?;
         troop.kill(&mut random)?;
-        // Whoever changes a schedule in between loses and doubles nothing either.
+        // A change of a schedule in between loses and repeats no slot either.
         let again = &schedules[random.random_range(0..schedules.len())];
         hand.store(simulated(began, 0), Ordering::SeqCst);
         match broker.put_schedule(again, true).await {
@@ -264,7 +264,7 @@ fn schedules(plan: &Plan) -> Result<Vec<Schedule>, ChaosError> {
     for (number, (rhythm, zone)) in RHYTHMS.iter().enumerate() {
         let mut timing = Timing::new(rhythm.parse().map_err(|error| wrong(&error))?);
         timing.zone = zone.parse().map_err(|error| wrong(&error))?;
-        // All clocks are past it when the first slot comes.
+        // All clocks are past that time when the first slot is due.
         timing.start = Some(DAWN + 120_000);
         timing.end = Some(end);
         if timing.next(0).is_none() {
@@ -282,8 +282,7 @@ fn schedules(plan: &Plan) -> Result<Vec<Schedule>, ChaosError> {
     Ok(schedules)
 }
 
-/// Takes what comes to the queue, writes it down and forgets it, until all schedules are over and nothing is
-/// left.
+/// Takes jobs from the queue, records and deletes them, until all schedules are over and no job is left.
 async fn take(broker: Broker, file: PathBuf, schedules: Vec<Schedule>) -> Result<(), ChaosError> {
     let mut file = File::create(file).map_err(ChaosError::io("the slots"))?;
     let failed = |error: redis::RedisError| ChaosError::Line(error.to_string());
@@ -291,7 +290,7 @@ async fn take(broker: Broker, file: PathBuf, schedules: Vec<Schedule>) -> Result
     let queue = schedules[0].template().route.queue(broker.keys());
     let mut looks = interval(LOOK);
     loop {
-        // Before the queue is seen to be empty.
+        // Checked before the queue, so that no job can come after it was found empty.
         let mut over = true;
         for schedule in &schedules {
             let there = broker.read_schedule(&schedule.name).await;
@@ -320,7 +319,7 @@ async fn take(broker: Broker, file: PathBuf, schedules: Vec<Schedule>) -> Result
     }
 }
 
-/// All schedulers, and what they need to be started again.
+/// All schedulers, and the settings for their restart.
 struct Troop<'a> {
     plan: &'a Plan,
     dir: &'a Path,
@@ -345,7 +344,7 @@ impl<'a> Troop<'a> {
         })
     }
 
-    /// Lets time pass in which none may end by itself.
+    /// Waits for a time in which no scheduler may end by itself.
     async fn peace(&mut self, time: Duration) -> Result<(), ChaosError> {
         let ends = self
             .members
@@ -361,7 +360,7 @@ impl<'a> Troop<'a> {
         }
     }
 
-    /// `kill -9` of the one that stored jobs last, now and then of any; another one takes its place.
+    /// Kills the scheduler that stored jobs last, or sometimes a random one, with `kill -9`. Starts another one.
     fn kill(&mut self, random: &mut impl Rng) -> Result<(), ChaosError> {
         let last = (0..self.members.len()).max_by_key(|number| self.members[*number].busy_at());
         let victim = match last {
@@ -378,7 +377,7 @@ impl<'a> Troop<'a> {
             .map_err(ChaosError::io("to kill a scheduler"))
     }
 
-    /// How many of them stored jobs.
+    /// Returns the number of schedulers that stored jobs.
     fn busy(&self) -> usize {
         let files = fs::read_dir(self.dir).into_iter().flatten().flatten();
         let spoke = files.filter(|file| {
@@ -389,7 +388,7 @@ impl<'a> Troop<'a> {
     }
 }
 
-/// Compares what came with what should have.
+/// Compares the recorded jobs with the slots.
 fn judge(schedules: &[Schedule], said: &str, kills: u32, busy: usize) -> Report {
     let mut came = BTreeMap::<&str, usize>::new();
     for id in said.lines() {

@@ -1,4 +1,4 @@
-//! An old client, to the letter of Hero: it stores a job, pushes its id, and may wait for the reply.
+//! An old client with exactly the commands of Hero: it stores a job, pushes its id, and may wait for the reply.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -7,10 +7,10 @@ use redis::Commands;
 use super::LegacyError;
 use super::orders::{Account, Orders, Point};
 
-/// What a client is to submit.
+/// Jobs that a client submits.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Batch {
-    /// Its number among the clients.
+    /// Number of the client.
     #[arg(long)]
     pub(super) client: u64,
     /// The first job.
@@ -19,25 +19,25 @@ pub struct Batch {
     /// The job after the last.
     #[arg(long)]
     pub(super) to: u64,
-    /// The script type, where records of the client's time say it.
+    /// Script type in the record, for clients whose records have one.
     #[arg(long)]
     pub(super) script_type: Option<String>,
-    /// The job's timeout in seconds.
+    /// Timeout of the job in seconds.
     #[arg(long)]
     pub(super) timeout: u64,
     /// The script.
     #[arg(long)]
     pub(super) script: String,
-    /// Of so many jobs one is waited for.
+    /// The client waits for one job in this many.
     #[arg(long)]
     pub(super) wait_for_each: u64,
-    /// For so long, in seconds.
+    /// Timeout of this wait, in seconds.
     #[arg(long)]
     pub(super) wait: u64,
 }
 
 impl Batch {
-    /// The id of a job, a UUID v4 in form.
+    /// Returns the id of a job, which has the form of a UUID v4.
     pub(super) fn id(client: u64, number: u64) -> String {
         format!("{client:08x}-0000-4000-8000-{number:012x}")
     }
@@ -46,7 +46,7 @@ impl Batch {
 /// Submits the batch.
 ///
 /// # Errors
-/// When the server or the files fail it.
+/// The server or the files fail.
 pub fn submit(orders: &Orders, batch: &Batch) -> Result<(), LegacyError> {
     let mut random = StdRng::seed_from_u64(orders.seed);
     let mut redis = redis::Client::open(&*orders.url)?.get_connection()?;
@@ -72,7 +72,7 @@ pub fn submit(orders: &Orders, batch: &Batch) -> Result<(), LegacyError> {
     Ok(())
 }
 
-/// All fields of Hero that a client writes.
+/// Returns all fields of Hero that a client writes.
 pub(super) fn fields(id: &str, worker_id: &str, batch: &Batch) -> Vec<(&'static str, String)> {
     let mut fields: Vec<(&str, String)> = [
         ("id", id),

@@ -1,4 +1,4 @@
-//! The count: what the account outside of Redis says against what came out.
+//! The judge: compares the records outside of Redis with the results.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,43 +8,43 @@ use super::TARGET;
 use super::orders::{Account, Point};
 use super::{LegacyError, OldList};
 
-/// How it went.
+/// Result of a play.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The old list.
+    /// Pattern of the old lists.
     pub list: OldList,
-    /// Jobs that were submitted, by old and new clients.
+    /// Number of jobs that old and new clients submitted.
     pub submitted: usize,
-    /// Jobs without a start, or that did not finish.
+    /// Jobs that were never started, or did not finish.
     pub lost: Vec<String>,
     /// Jobs that are still `dispatched` in the end.
     pub stuck: Vec<String>,
-    /// Starts beyond the first of each job.
+    /// Number of starts beyond the first of each job.
     pub run_twice: usize,
-    /// How many of these the kills forced.
+    /// Number of these that the kills explain.
     pub permitted: usize,
-    /// Jobs that ran more often than the kills forced, or that none of those ran that they were for.
+    /// Jobs that ran more often than the kills explain, or never on a worker for which they were meant.
     pub not_permitted: Vec<String>,
-    /// Kills by point.
+    /// Number of kills by point.
     pub kills: Vec<(&'static str, usize)>,
-    /// Starts by old workers, by our worker with the writing runner, and by the `meshwork` command.
+    /// Starts by old workers, by Meshwork's worker with the recording runner, and by the `meshwork` command.
     pub starts: [usize; 3],
-    /// Replies that old clients got.
+    /// Number of replies that old clients received.
     pub replies: usize,
-    /// Jobs of old clients that waited while only ours ran jobs, and got no reply.
+    /// Jobs of old clients that waited while only Meshwork ran jobs, and received no reply.
     pub unanswered: Vec<String>,
 }
 
 impl Report {
-    /// Whether everything is as promised.
+    /// Returns true if all promises hold.
     #[must_use]
     pub fn holds(&self) -> bool {
         let bad = [&self.lost, &self.stuck, &self.not_permitted];
         bad.into_iter().all(Vec::is_empty) && self.unanswered.is_empty()
     }
 
-    /// Counts. `status` is what each job's record says in the end; `waited` are those that have to have a
-    /// reply, `targeted` those that only workers called [`TARGET`] may run.
+    /// Compares the records. `status` has the final status of each job. Jobs in `waited` must have a reply; only
+    /// workers named [`TARGET`] may run jobs in `targeted`.
     pub(super) fn count(
         list: OldList,
         dir: &Path,

@@ -1,5 +1,4 @@
-//! Who keeps the processes of the old world: kills those that stand still to be killed, and starts others in
-//! their place.
+//! Supervises the processes of the old system: kills those that wait to be killed, and starts others.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,23 +11,24 @@ use super::client::Batch;
 use super::orders::{Account, Orders};
 use meshwork_test_servers::Kept;
 
-/// The programs.
+/// Paths of the programs.
 #[derive(Clone, Debug)]
 pub(super) struct Programs {
     /// The `meshwork` command.
     pub(super) meshwork: PathBuf,
-    /// The test kit's own `legacy`, which is the old worker, the old client, and a worker of ours.
+    /// The test kit's own `legacy`, which runs as the old worker, the old client, and a Meshwork worker.
     pub(super) legacy: PathBuf,
 }
 
-/// A kind of process of the old world.
+/// A kind of process of the old system.
 #[derive(Clone)]
 pub(super) enum Role {
     Worker,
     Client(Batch),
 }
 
-/// Runs one until it has ended by itself, as often anew as it is killed. The thread gives how often.
+/// Runs a process until it ends by itself, and starts it again after each kill. The thread returns the number of
+/// kills.
 pub(super) fn keep(
     legacy: &Path,
     orders: Orders,
@@ -52,7 +52,7 @@ pub(super) fn keep(
     })
 }
 
-/// Waits until it stands still; false if it has ended well before.
+/// Waits until the process is stopped; returns false if it has ended well before.
 fn stands_still(process: &Kept) -> Result<bool, LegacyError> {
     let pid = Pid::from_raw(process.0.id().cast_signed());
     let (_, status) = waitpid(pid, WaitOptions::UNTRACED)
@@ -67,7 +67,7 @@ fn stands_still(process: &Kept) -> Result<bool, LegacyError> {
     }
 }
 
-/// The number of the job after the last that this client has stored.
+/// Returns the number of the job after the last that this client has stored.
 fn submitted(orders: &Orders, batch: &Batch) -> Result<u64, LegacyError> {
     let lines = Account::Submitted.read(&orders.dir);
     let lines = lines.map_err(LegacyError::io("the submitted jobs"))?;
@@ -78,7 +78,7 @@ fn submitted(orders: &Orders, batch: &Batch) -> Result<u64, LegacyError> {
     Ok(batch.from.max(first(batch) + own.count() as u64))
 }
 
-/// Each batch of a client begins at a multiple of this.
+/// Interval between the first job numbers of two batches of a client.
 pub(super) const BATCH: u64 = 1_000_000;
 
 fn first(batch: &Batch) -> u64 {
@@ -124,7 +124,7 @@ fn told(command: &mut Command, orders: &Orders) {
         .arg(&orders.dir);
 }
 
-/// Starts one of our workers with the runner that writes down.
+/// Starts a Meshwork worker with the recording runner.
 pub(super) fn ours(programs: &Programs, orders: &Orders) -> Result<Kept, LegacyError> {
     let mut command = Command::new(&programs.legacy);
     command.arg("ours");

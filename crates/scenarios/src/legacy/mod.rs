@@ -1,7 +1,7 @@
-//! The legacy world: old workers and old clients as processes of their own, written to the letter of Hero,
-//! beside ours, on one server, while a type migrates. Old processes are killed where it hurts: a worker
-//! after BLPOP, a client after HSET. Each start of a job is written down outside of Redis; in the end no job
-//! is lost or stuck, and none has run twice but where a killed worker had run it already.
+//! Migration from an old system: old workers and old clients with exactly the commands of Hero, and Meshwork, on one
+//! server while a type migrates. Old processes are killed at the worst points: a worker after BLPOP, a client after
+//! HSET. A file outside of Redis records each start of a job. In the end no job is lost or stuck. Only jobs that a
+//! killed worker had already run have run twice.
 
 mod client;
 mod judge;
@@ -23,43 +23,43 @@ pub use unmarked::{Unmarked, push_both};
 pub use worker::work as work_as_old;
 pub use world::play;
 
-/// The name of workers of another make that take from one canonical list each.
+/// Name of foreign workers that each take from one canonical list.
 const TARGET: &str = "target";
 
 /// The type that migrates: the `meshwork` command has a runtime for it that can write a file.
 const TYPE: &str = "python";
 
-/// What to play.
+/// Size and choices of a play.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The `meshwork` command.
     pub meshwork: PathBuf,
     /// The test kit's `legacy` command.
     pub legacy: PathBuf,
-    /// How many jobs.
+    /// Number of jobs.
     pub jobs: u64,
-    /// How likely an old process is killed at a job, from 0 to 1.
+    /// Probability that an old process is killed at a job, from 0 to 1.
     pub deadly: f64,
-    /// For all choices; what goes on in between is the machine's affair.
+    /// Seed of all choices. The timing differs from run to run.
     pub seed: u64,
 }
 
-/// Which of the three old patterns the world uses.
+/// Pattern of the old lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OldList {
-    /// One list per type.
+    /// One list for each type.
     Suffix,
-    /// One list per actor, named like a job.
+    /// One list for each actor, named like a job.
     Actor,
-    /// One list per worker, which each job names; records say no type.
+    /// One list for each worker, which each job names; records have no type.
     Work,
 }
 
 impl OldList {
-    /// All of them.
+    /// All patterns.
     pub const ALL: [Self; 3] = [Self::Suffix, Self::Actor, Self::Work];
 
-    /// The word for it.
+    /// Returns the name of the pattern.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -69,17 +69,17 @@ impl OldList {
         }
     }
 
-    /// The pattern of that name.
+    /// Returns the pattern with this name.
     ///
     /// # Errors
-    /// When there is none; says which there are.
+    /// No pattern has this name; the error lists the names.
     pub fn from_name(name: &str) -> Result<Self, String> {
         let known = Self::ALL.map(Self::name).join(", ");
         let found = Self::ALL.into_iter().find(|list| list.name() == name);
         found.ok_or_else(|| format!("one of {known}"))
     }
 
-    /// The list of an old worker, and of the clients that know this one.
+    /// Returns the list of an old worker, and of the clients that know this worker.
     fn key(self, worker_id: &str) -> String {
         match self {
             Self::Suffix => "hero:job:actor_queue:python".to_owned(),
@@ -88,50 +88,50 @@ impl OldList {
         }
     }
 
-    /// The type in the records of old clients.
+    /// Returns the type in the records of old clients.
     fn script_type(self) -> Option<String> {
         (self != Self::Work).then(|| "Python".to_owned())
     }
 }
 
-/// Why the world came to no end.
+/// Error that ends a play before its report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LegacyError {
-    /// Files or processes.
+    /// Files or processes failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was to be done.
+        /// Attempted operation.
         what: String,
-        /// Why it was not.
+        /// Cause.
         source: io::Error,
     },
-    /// A file of the account, or a signal.
+    /// A file of the records, or a signal, failed.
     #[error("the account: {0}")]
     Account(#[from] io::Error),
-    /// The server.
+    /// The server failed.
     #[error("the server: {0}")]
     Redis(#[from] redis::RedisError),
-    /// Our client or worker.
+    /// Meshwork's client or worker failed.
     #[error(transparent)]
     Meshwork(#[from] meshwork::Error),
-    /// A name that is none.
+    /// A name is invalid.
     #[error(transparent)]
     Name(#[from] meshwork_model::name::NameError),
     /// This machine lacks a program.
     #[error("there is no {0}: see `cargo xtask test`")]
     Missing(&'static str),
-    /// A process that nobody killed.
+    /// A process ended that was not killed.
     #[error("an old process ended by itself: {0}")]
     Ended(String),
-    /// A step of the migration that went otherwise than it should.
+    /// A step of the migration had an unexpected result.
     #[error("`meshwork migrate {command}` ended with {code:?}; it said:\n{said}")]
     Step {
-        /// What was said.
+        /// The command.
         command: String,
         /// Its exit code.
         code: Option<i32>,
-        /// Its answer.
+        /// Its output.
         said: String,
     },
 }

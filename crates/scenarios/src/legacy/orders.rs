@@ -1,5 +1,5 @@
-//! What the processes of the world are told, and the files in which they say what they do: these are
-//! outside of Redis, so that nothing that goes wrong there can change the account.
+//! Arguments of the processes, and the files in which they record their actions. These files are outside of Redis, so
+//! that no failure there can change them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,40 +11,40 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use meshwork_test_servers::account;
 
-/// What every process is told.
+/// Arguments of every process.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Orders {
-    /// The server.
+    /// URL of the server.
     #[arg(long)]
     pub(super) url: String,
-    /// The old list.
+    /// Key of the old list.
     #[arg(long)]
     pub(super) list: String,
     /// The old worker's id.
     #[arg(long)]
     pub(super) worker_id: String,
-    /// Where the files of the account are.
+    /// Directory of the records.
     #[arg(long)]
     pub(super) dir: PathBuf,
-    /// What it calls itself in them.
+    /// Name of the process in the records.
     #[arg(long)]
     pub(super) name: String,
-    /// For its choices.
+    /// Seed of its choices.
     #[arg(long)]
     pub(super) seed: u64,
-    /// How likely it dies at a job, from 0 to 1.
+    /// Probability that it dies at a job, from 0 to 1.
     #[arg(long)]
     pub(super) deadly: f64,
 }
 
-/// Where a process may be killed.
+/// Point at which a process may be killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Point {
     /// A worker between BLPOP and HSET.
     Taken,
     /// A worker between HSET and the script.
     Begun,
-    /// A worker after the script, before it says so: the one that makes a second run needed.
+    /// A worker after the script, before it says so: the only point that makes a second run necessary.
     Run,
     /// A client between HSET and LPUSH.
     Stored,
@@ -74,20 +74,20 @@ impl Point {
     }
 }
 
-/// A file of the account.
+/// A file of the records.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Account {
-    /// Each start of a job: its id, and who ran it.
+    /// Each start of a job: its id and its worker.
     Starts,
     /// Each job that a client stored.
     Submitted,
-    /// Each kill: the point, the job, who was killed.
+    /// Each kill: the point, the job, and the killed process.
     Kills,
-    /// Each reply that an old client got.
+    /// Each reply that an old client received.
     Replies,
-    /// When an old worker had written `started`: the job, milliseconds since 1970.
+    /// Time at which an old worker had written `started`: the job, milliseconds since 1970.
     Begun,
-    /// When a client had pushed a job to both sides: the job, milliseconds since 1970.
+    /// Time at which a client had pushed a job to both lists: the job, milliseconds since 1970.
     Pushed,
 }
 
@@ -103,12 +103,12 @@ impl Account {
         }
     }
 
-    /// Adds a line, whole or not at all.
+    /// Appends a line, completely or not at all.
     pub(super) fn add(self, dir: &Path, line: &str) -> io::Result<()> {
         account::add(&dir.join(self.name()), line)
     }
 
-    /// Adds a job and the time.
+    /// Appends a job and the time.
     #[allow(
         clippy::disallowed_methods,
         reason = "its processes compare times with each other, not with a server"
@@ -119,25 +119,25 @@ impl Account {
         self.add(dir, &format!("{id} {now}"))
     }
 
-    /// All its lines.
+    /// Returns all its lines.
     pub(super) fn read(self, dir: &Path) -> io::Result<Vec<String>> {
         account::read(&dir.join(self.name()))
     }
 }
 
 impl Orders {
-    /// The file whose presence sends old workers home.
+    /// Returns the file that ends old workers when it exists.
     pub(super) fn closing_time(dir: &Path) -> PathBuf {
         dir.join("closing-time")
     }
 
-    /// One of the points, if it is to die at the next job.
+    /// Returns one of the points if the process is to die at the next job.
     pub(super) fn doom(&self, random: &mut StdRng, points: &[Point]) -> Option<Point> {
         let choice = random.random_range(0..points.len());
         random.random_bool(self.deadly).then(|| points[choice])
     }
 
-    /// Stands still for ever if this is the point at which it is to die: who keeps it kills it then.
+    /// Stops for ever if the process is to die at this point. Its supervisor kills it then.
     pub(super) fn die(&self, doom: Option<Point>, at: Point, job: &str) -> io::Result<()> {
         if doom != Some(at) {
             return Ok(());

@@ -1,6 +1,6 @@
-//! One of our workers in a process of its own: the real one, with a runner that writes a start down
-//! instead of starting an interpreter, so that thousands of jobs take seconds. Its name is the old workers',
-//! so that it gets the jobs that are for them and takes their lists over.
+//! A Meshwork worker as a process: the real one, with a runner that records a start instead of starting an
+//! interpreter, so that thousands of jobs take seconds. It has the name of the old workers, so that it gets their
+//! jobs and takes over their lists.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Runner for WriteDown {
 /// Works until SIGTERM.
 ///
 /// # Errors
-/// When there is no server, or the system gives no signals.
+/// The server cannot be reached, or the system provides no signals.
 pub async fn work(orders: &Orders) -> Result<(), LegacyError> {
     let mut term = signal(SignalKind::terminate()).map_err(LegacyError::io("signals"))?;
     let client = Client::open(&orders.url).await?;

@@ -1,7 +1,7 @@
-//! Foreign supervisors push each job to the canonical queue and to the old list, one after the other, and mark none,
-//! while plain workers and ours take from their sides at once. Nobody is killed. A job may run twice only where a
-//! process was suspended: ours claimed it before it stood on the old list at all, or while a plain worker had popped it
-//! and not yet written `started`.
+//! Foreign supervisors push each job to the canonical queue and to the old list, one after the other, without a mark.
+//! At the same time plain workers and Meshwork take jobs from their lists. No process is killed. A job may run twice
+//! only where a process was suspended. Either Meshwork claimed the job before its push to the old list, or a plain
+//! worker had popped it and not yet written `started`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,39 +19,39 @@ use super::{LegacyError, OldList, Plan, TYPE};
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::RealServer;
 
-/// Plain workers.
+/// Number of plain workers.
 const WORKERS: u64 = 4;
-/// Supervisors.
+/// Number of supervisors.
 const CLIENTS: u64 = 2;
-/// The age of the migration, in milliseconds: longer than the whole takes, so that nothing is pushed again in it.
+/// Age of the migration, in milliseconds: longer than the play, so that no job is pushed again.
 const AGE: u64 = 3_600_000;
-/// How long it may take after the last push.
+/// Timeout after the last push.
 const END: Duration = Duration::from_secs(120);
-/// At most one of so many jobs may run twice: a claim waits 200 ms for what is about to be pushed or said, and hardly
-/// ever does a machine that runs this stop a process for longer.
+/// At most one of this many jobs may run twice. A claim waits 200 ms for a push or a status that is due, and the
+/// machine hardly ever suspends a process for longer.
 const ONE_DOUBLED_OF: usize = 100;
-/// Two clocks of one machine, read one after the other, in milliseconds.
+/// Greatest difference of two clocks of one machine that are read one after the other, in milliseconds.
 const CLOCKS: u64 = 1;
 
-/// How it went.
+/// Result of a play.
 #[derive(Clone, Debug, Default)]
 pub struct Unmarked {
-    /// Jobs that were pushed.
+    /// Number of pushed jobs.
     pub pushed: usize,
-    /// Starts by plain workers, and by ours.
+    /// Starts by plain workers, and by Meshwork.
     pub starts: [usize; 2],
     /// Jobs that did not finish.
     pub lost: Vec<String>,
-    /// Jobs run twice that ours claimed before they stood on the old list.
+    /// Number of repeated jobs that Meshwork claimed before their push to the old list.
     pub before_the_push: usize,
-    /// Jobs run twice that ours claimed between a plain worker's BLPOP and its HSET.
+    /// Number of repeated jobs that Meshwork claimed between a plain worker's BLPOP and its HSET.
     pub before_the_word: usize,
-    /// Jobs run twice for no such reason.
+    /// Jobs that ran twice for no such reason.
     pub unexplained: Vec<String>,
 }
 
 impl Unmarked {
-    /// Whether everything is as promised.
+    /// Returns true if all promises hold.
     #[must_use]
     pub fn holds(&self) -> bool {
         let doubled = self.before_the_push + self.before_the_word;
@@ -91,10 +91,10 @@ impl fmt::Display for Unmarked {
     }
 }
 
-/// Plays it.
+/// Plays the scenario.
 ///
 /// # Errors
-/// When a program is missing or does what it never should.
+/// A program is missing or does something that it never should.
 pub async fn push_both(plan: &Plan) -> Result<Unmarked, LegacyError> {
     let server = RealServer::redis().start_for("unmarked");
     let server = server.ok_or(LegacyError::Missing("redis-server"))?;
@@ -178,8 +178,8 @@ fn supervise(orders: &Orders, client: u64, jobs: u64) -> Result<(), LegacyError>
     Ok(())
 }
 
-/// Status and time of our claim of each job, when all have finished and both lists are empty, or when it has taken
-/// too long.
+/// Returns the status of each job and the time of Meshwork's claim, when all jobs have finished and both lists are
+/// empty, or at the timeout.
 async fn ended(
     redis: &mut redis::Connection,
     dir: &Path,

@@ -1,4 +1,4 @@
-//! An old worker, to the letter of Hero's worker protocol. A script "runs" by being written down.
+//! An old worker with exactly the commands of Hero's worker protocol. It records a script instead of running it.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use redis::Commands;
 use super::LegacyError;
 use super::orders::{Account, Orders, Point};
 
-/// Takes and runs jobs until closing time. To hear of that, it waits a second at a time.
+/// Takes and runs jobs until the closing time, which it checks once a second.
 ///
 /// # Errors
-/// When the server or the files fail it.
+/// The server or the files fail.
 pub fn work(orders: &Orders) -> Result<(), LegacyError> {
     let mut random = StdRng::seed_from_u64(orders.seed);
     let mut redis = redis::Client::open(&*orders.url)?.get_connection()?;

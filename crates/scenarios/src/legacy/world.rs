@@ -1,4 +1,4 @@
-//! The play: a migration from its first phase to its end, with both generations at work.
+//! The play: a migration from its first phase to its end, with old and new programs at work.
 
 use std::collections::HashMap;
 use std::fs;
@@ -22,49 +22,49 @@ use meshwork_test_servers::Kept;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{RealServer, Tool, find};
 
-/// Old workers.
+/// Number of old workers.
 const WORKERS: u64 = 4;
-/// Old clients.
+/// Number of old clients.
 const CLIENTS: u64 = 3;
 /// Phases in which a part of the jobs is submitted: before, dual, canonical, after.
 const PHASES: u64 = 4;
-/// Between the last two: old workers are gone, old clients are not.
+/// The phase before the last: old workers have ended, old clients have not.
 const WIDOWS: u64 = 3;
-/// The last: old workers and clients are gone.
+/// The last phase: old workers and clients have ended.
 const AFTER: u64 = 4;
-/// Canonical lists that none of ours takes from, of the type that migrates and of another one; the jobs of the last
-/// say no type.
+/// Canonical lists from which no Meshwork worker takes, of the migrating type and of another one. The jobs of the
+/// last have no type.
 const TARGETED: [&str; 4] = [
     "python:group:io",
     "python:group:io:inst:7",
     "python:group:io:prio:0",
     "sal",
 ];
-/// Of so many jobs of a phase, one goes to each of them.
+/// One in this many jobs of a phase goes to each of these lists.
 const TARGETED_EACH: u64 = 20;
-/// Jobs of each client among the widows.
+/// Number of jobs of each client in the phase without old workers.
 const OF_WIDOW: u64 = 8;
-/// The ids of old workers; they also name the type, as Hero's own do. The migration is told of the first
-/// one's list only, and ours take over none of the second's.
+/// Ids of old workers, which also name the type, as in Hero. The migration knows the list of the first one only, and
+/// Meshwork takes over no list of the second.
 const WORKER_IDS: [&str; 2] = ["python_runner_1", "python_runner_2"];
-/// Of so many jobs of an old client one is waited for, a second: old workers never reply, since a list on
-/// which somebody waits does not exist.
+/// An old client waits for one job in this many, for a second. Old workers never reply, since a list on which a
+/// client waits does not exist.
 const WAITED_FOR: u64 = 50;
-/// How long a client waits that will be answered, in seconds.
+/// Timeout of a client that will receive a reply, in seconds.
 const PATIENCE: u64 = 30;
-/// How long a job may run, in seconds: an interpreter has to start on a busy machine.
+/// Timeout of a job, in seconds: long enough to start an interpreter on a busy machine.
 const TIMEOUT: u64 = 5;
-/// The migration's age, in seconds: far longer than a live old worker takes from BLPOP to HSET.
+/// Age of the migration, in seconds: far longer than a live old worker takes from BLPOP to HSET.
 const AGE: &str = "1.5";
-/// How long the end may take after the last job: several times what a job takes whose worker was killed.
+/// Timeout after the last job: several times the duration of a job whose worker was killed.
 const END: Duration = Duration::from_secs(120);
-/// Jobs that our client submits at once.
+/// Number of jobs that Meshwork's client submits at once.
 const AT_ONCE: usize = 20;
 
-/// Plays one world.
+/// Plays one scenario.
 ///
 /// # Errors
-/// When a program is missing or does what it never should. That jobs were lost is no error but a report.
+/// A program is missing or does something that it never should. Lost jobs are no error: the report lists them.
 pub async fn play(plan: &Plan, list: OldList) -> Result<Report, LegacyError> {
     let world = World::new(plan, list)?;
     let (one, two) = (world.ours()?, world.command_worker()?);
@@ -82,7 +82,7 @@ pub async fn play(plan: &Plan, list: OldList) -> Result<Report, LegacyError> {
     world.step(&["finish"], 1)?;
     world.step(&["canonical-first"], 0)?;
     world.phase(2).await?;
-    // Old workers are there, and seen.
+    // Old workers run, and the migration sees them.
     world.step(&["finish"], 1)?;
     let closing_time = Orders::closing_time(world.dir.path());
     fs::write(closing_time, "").map_err(LegacyError::io("the end of work"))?;
@@ -90,7 +90,7 @@ pub async fn play(plan: &Plan, list: OldList) -> Result<Report, LegacyError> {
         joined(worker).await?;
     }
     let waited = world.widows().await?;
-    // Jobs on canonical lists do not keep it from ending.
+    // Jobs on canonical lists do not keep the migration from ending.
     world.finished().await?;
     let targeted = world.targets().await?;
     world.phase(AFTER).await?;
@@ -138,7 +138,8 @@ impl<'a> World<'a> {
         })
     }
 
-    /// For number so and so: the even ones belong to the first old worker, the odd ones to the second.
+    /// Returns arguments for the process with this number. Even numbers belong to the first old worker, odd ones to
+    /// the second.
     fn orders(&self, name: String, number: u64, seed: u64) -> Orders {
         let worker_id = WORKER_IDS[usize::from(number % 2 == 1)];
         Orders {
@@ -180,7 +181,7 @@ impl<'a> World<'a> {
         Ok(Kept(child.map_err(LegacyError::io("the command"))?))
     }
 
-    /// A step of the migration, which must end with `code`.
+    /// Runs a step of the migration, which must end with `code`.
     fn step(&self, words: &[&str], code: i32) -> Result<(), LegacyError> {
         let mut command = self.meshwork();
         command.arg("migrate").args(words).args(["--type", TYPE]);
@@ -195,7 +196,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Says it again until nothing is left of the old ways.
+    /// Repeats the last step until no job is left in old lists.
     async fn finished(&self) -> Result<(), LegacyError> {
         let begun = Instant::now();
         let look = async || match self.step(&["finish"], 0) {
@@ -205,7 +206,7 @@ impl<'a> World<'a> {
         eventually("the migration is through", END * 2, look).await
     }
 
-    /// The jobs of one phase, from all kinds of clients at once.
+    /// Submits the jobs of one phase, from all kinds of clients at once.
     async fn phase(&self, phase: u64) -> Result<(), LegacyError> {
         let jobs = self.plan.jobs / PHASES;
         let of_old = if phase == AFTER { 0 } else { jobs / 2 };
@@ -232,8 +233,8 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Old clients that go on when the old workers are gone. One waits for its replies: ours give them. The
-    /// other one's list is read by nobody. Returns the jobs that were waited for.
+    /// Runs old clients after the end of the old workers. One waits for its replies, which Meshwork sends. The list
+    /// of the other one has no reader. Returns the jobs whose replies are awaited.
     async fn widows(&self) -> Result<Vec<String>, LegacyError> {
         let keep_one = |client: u64, wait_for_each: u64, wait: u64| {
             let batch = Batch {
@@ -267,7 +268,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A client of a new Hero: it knows the canonical queues, and no more.
+    /// Runs a client of a new Hero, which knows only the canonical queues.
     async fn canonical_only(&self, batch: Batch) -> Result<(), LegacyError> {
         let orders = self.orders("canonical".to_owned(), 0, 0);
         let submit = move || -> Result<(), LegacyError> {
@@ -285,7 +286,7 @@ impl<'a> World<'a> {
         flat(tokio::task::spawn_blocking(submit).await)
     }
 
-    /// Clients of a new Hero whose jobs are for a group, an instance, at a priority, or another type.
+    /// Runs clients of a new Hero whose jobs are for a group, an instance, at a priority, or for another type.
     async fn targeted(&self, phase: u64, jobs: u64) -> Result<(), LegacyError> {
         if phase == AFTER {
             return Ok(());
@@ -313,7 +314,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Their workers come at last, and find them where they were put. Returns the ids of all of them.
+    /// Starts the workers of these lists, which find all their jobs. Returns the ids of the jobs.
     async fn targets(&self) -> Result<Vec<String>, LegacyError> {
         let closing_time = Orders::closing_time(self.dir.path());
         let submitted = Account::Submitted.read(self.dir.path())?;
@@ -337,7 +338,7 @@ impl<'a> World<'a> {
         ended.map(|_| all)
     }
 
-    /// Our client. Where each worker has a list of its own, half of the jobs are for the old worker's name.
+    /// Runs Meshwork's client. Where each worker has its own list, half of the jobs are for the old worker's name.
     async fn submit(&self, client: u64, phase: u64, jobs: u64) -> Result<(), LegacyError> {
         let ours = Client::open(&self.server.url()).await?;
         let mut all = Vec::new();
@@ -360,7 +361,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// What all records say when all jobs have ended, or when it has taken too long.
+    /// Returns the status of all records when all jobs have ended, or at the timeout.
     async fn ended(&self) -> Result<HashMap<String, String>, LegacyError> {
         let submitted = Account::Submitted.read(self.dir.path())?;
         let ids = submitted.iter().filter_map(|line| line.split(' ').next());

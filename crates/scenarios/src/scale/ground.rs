@@ -1,4 +1,4 @@
-//! A database with jobs that wait, and the calls that are measured on it.
+//! A database with waiting jobs, and the calls to be measured on it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -14,29 +14,29 @@ use meshwork_model::route::Route;
 use super::ScaleError;
 use meshwork_test_servers::servers::RealServer;
 
-/// Longer than a run of the measurement.
+/// Lease longer than a run of the measurement.
 const LEASE: Duration = Duration::from_secs(3600);
 
-/// A prime, so that all jobs that wait have their turn.
+/// A prime, so that the status calls reach all waiting jobs.
 const STRIDE: usize = 7_919;
 
-/// A call that is measured, in the order in which they are made.
+/// A measured call, in the order of measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// One new job.
+    /// Enqueues one job.
     Enqueue,
-    /// The status of one job.
+    /// Reads the status of one job.
     Status,
-    /// One page of all jobs, the cost for each job on it.
+    /// Lists one page of all jobs; the cost is per job on it.
     List,
-    /// The new job, which waits.
+    /// Cancels the new job, which waits.
     Cancel,
-    /// The job that waits longest.
+    /// Claims the job that has waited longest.
     Claim,
 }
 
 impl Call {
-    /// All of them.
+    /// All calls.
     pub const ALL: [Self; 5] = [
         Self::Enqueue,
         Self::Status,
@@ -45,7 +45,7 @@ impl Call {
         Self::Claim,
     ];
 
-    /// The call as a word.
+    /// Returns the name of the call.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -58,14 +58,14 @@ impl Call {
     }
 }
 
-/// One call.
+/// Measurement of one call.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
-    /// As its caller sees it.
+    /// Duration at the caller.
     pub(super) took: Duration,
-    /// The commands that the server ran for it, those of scripts among them.
+    /// Commands that the server ran for it, including those inside of scripts.
     pub(super) commands: BTreeMap<String, u64>,
-    /// Over how many jobs both are to be shared out.
+    /// Number of jobs by which both are divided.
     pub(super) jobs: usize,
 }
 
@@ -74,23 +74,23 @@ pub(super) struct Ground {
     pub(super) broker: Broker,
     route: Route,
     made: usize,
-    /// The numbers of those that wait, the next one first.
+    /// Numbers of the waiting jobs, the next one first.
     waiting: VecDeque<usize>,
     page: u64,
     newest: Option<Job>,
     claimed: Vec<Claimed>,
-    // The server ends with the last one.
+    // The server is stopped with its last user.
     server: Arc<RealServer>,
 }
 
 impl Ground {
-    /// An empty one on a server of its own.
+    /// Creates an empty database on a server of its own.
     pub(super) async fn start() -> Result<Self, ScaleError> {
         let server = RealServer::redis().start_for("scale");
         Self::on(Arc::new(server.ok_or(ScaleError::Missing)?), 0).await
     }
 
-    /// An empty one beside it: the same process, so that where that runs makes no difference.
+    /// Creates another empty database on the same server, so that the server's placement makes no difference.
     pub(super) async fn beside(&self) -> Result<Self, ScaleError> {
         Self::on(Arc::clone(&self.server), 1).await
     }
@@ -114,7 +114,7 @@ impl Ground {
         })
     }
 
-    /// The queue of all its jobs.
+    /// Returns the key of the queue of all its jobs.
     pub(super) fn queue(&self) -> String {
         self.route.queue(self.broker.keys())
     }
@@ -125,7 +125,7 @@ impl Ground {
         Ok(NewJob::new(id.parse()?, self.route.clone(), "40 + 2"))
     }
 
-    /// Adds jobs that wait.
+    /// Adds waiting jobs.
     pub(super) async fn fill(&mut self, jobs: usize) -> Result<(), ScaleError> {
         let mut left = jobs;
         while left > 0 {
@@ -141,7 +141,7 @@ impl Ground {
         Ok(())
     }
 
-    /// Makes up for the job that was claimed, and forgets those that ended, so that as many wait as before.
+    /// Replaces the claimed job and deletes ended ones, so that the same number waits as before.
     pub(super) async fn refill(&mut self) -> Result<(), ScaleError> {
         for claimed in std::mem::take(&mut self.claimed) {
             self.broker.finish(&claimed, b"42", b"", b"").await?;
@@ -153,7 +153,7 @@ impl Ground {
         self.fill(1).await
     }
 
-    /// Makes a call, and counts and times it.
+    /// Makes a call, counts its commands and times it.
     pub(super) async fn sample(&mut self, call: Call) -> Result<Sample, ScaleError> {
         let new = match call {
             Call::Enqueue => Some(self.job()?),
@@ -186,7 +186,7 @@ impl Ground {
                 is(call, stored == [Enqueued::Stored], stored)?;
             }
             Call::Status => {
-                // Another one each time, far from the last one.
+                // A different job each time, far from the last one.
                 let at = self.made * STRIDE % self.waiting.len();
                 let id: JobId = format!("j{}", self.waiting[at]).parse()?;
                 let status = self.broker.statuses(&[id]).await?;
@@ -225,7 +225,7 @@ impl Ground {
         Ok(1)
     }
 
-    /// How often the server has run each command.
+    /// Returns the number of calls of each command on the server.
     async fn commands(&self) -> Result<BTreeMap<String, u64>, ScaleError> {
         let mut info = redis::cmd("INFO");
         info.arg("commandstats");

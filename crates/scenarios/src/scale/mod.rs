@@ -1,7 +1,6 @@
-//! What calls cost while very many jobs wait, beside what they cost while few do: the same calls in turns on
-//! two databases of one server, so that whatever else the machine does hits both. And what the walks through long
-//! lists cost that some calls cannot do without. It measures and counts; what is promised stands in
-//! `docs/performance.md`.
+//! Cost of calls while very many jobs wait, compared to few waiting jobs. The same calls alternate on two databases
+//! of one server, so that other load on the machine affects both. It also measures the walks through long lists that
+//! some calls need. It measures and counts; docs/performance.md has the promises.
 
 mod ground;
 mod report;
@@ -14,31 +13,31 @@ pub use report::{Pair, Walk};
 
 use ground::{Ground, Sample};
 
-/// How much is done.
+/// Amount of work.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// Jobs that wait in the one database.
+    /// Number of waiting jobs in the first database.
     pub few: usize,
-    /// Jobs that wait in the other.
+    /// Number of waiting jobs in the second database.
     pub many: usize,
-    /// How often each call is made on each.
+    /// Number of calls of each kind on each database.
     pub calls: usize,
-    /// Ids in the long lists.
+    /// Number of ids in the long lists.
     pub long: usize,
-    /// How often each walk is made.
+    /// Number of walks of each kind.
     pub walks: usize,
 }
 
-/// What came out.
+/// Result of the measurement.
 #[derive(Debug)]
 pub struct Report {
-    /// Each call, in both databases.
+    /// Results of each call, in both databases.
     pub pairs: Vec<Pair>,
-    /// Walks through long lists.
+    /// Results of walks through long lists.
     pub walks: Vec<Walk>,
 }
 
-/// Why nothing did.
+/// Error that ends a measurement.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScaleError {
@@ -48,29 +47,29 @@ pub enum ScaleError {
     /// The server could not be reached.
     #[error("connect: {0}")]
     Connect(#[from] meshwork_broker::conn::ConnectError),
-    /// A verb.
+    /// A verb failed.
     #[error(transparent)]
     Broker(#[from] meshwork_broker::Error),
-    /// A command of the measurement.
+    /// A command of the measurement failed.
     #[error("measure: {0}")]
     Command(#[from] redis::RedisError),
-    /// A name that is none.
+    /// A name is invalid.
     #[error(transparent)]
     Name(#[from] meshwork_model::name::NameError),
-    /// A call did something else than it was to do.
+    /// A call had an unexpected result.
     #[error("{call}: {what}")]
     Odd {
         /// The call.
         call: &'static str,
-        /// What came of it.
+        /// The result.
         what: String,
     },
 }
 
-/// Measures everything.
+/// Measures all calls and walks.
 ///
 /// # Errors
-/// When there is no server, or it does not do what it is told.
+/// There is no server, or it fails.
 pub async fn run(plan: &Plan) -> Result<Report, ScaleError> {
     let pairs = pairs(plan).await?;
     let walks = walks::run(plan).await?;
@@ -86,7 +85,7 @@ async fn pairs(plan: &Plan) -> Result<Vec<Pair>, ScaleError> {
     samples.resize_with(Call::ALL.len(), Default::default);
     for round in 0..plan.calls {
         for (call, (of_few, of_many)) in Call::ALL.into_iter().zip(&mut samples) {
-            // Neither always comes first.
+            // The databases alternate in the order of the calls.
             if round % 2 == 0 {
                 of_few.push(few.sample(call).await?);
                 of_many.push(many.sample(call).await?);
@@ -106,7 +105,7 @@ async fn pairs(plan: &Plan) -> Result<Vec<Pair>, ScaleError> {
     Ok(Call::ALL.into_iter().zip(samples).map(pair).collect())
 }
 
-/// The one in the middle.
+/// Returns the median.
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times.get(times.len() / 2).copied().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Figures, for people and for programs.
+//! Figures as text and as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,17 +9,17 @@ use serde_json::json;
 use super::ground::Sample;
 use super::{Call, Plan, Report, median};
 
-/// The most that a call may cost while many jobs wait, as a multiple of what it costs while few do.
+/// Greatest cost of a call while many jobs wait, as a multiple of its cost while few do.
 const MOST: f64 = 1.3;
-/// The longest that a call may hold up the server with a walk through a list.
+/// Longest time for which a call may block the server with a walk through a list.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// What a call costs.
+/// Cost of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cost {
-    /// The median.
+    /// Median duration.
     pub took: Duration,
-    /// The commands that the server runs for most of the calls. Of a list: without those for each job.
+    /// Commands that the server runs for most of the calls. For a list, without those for each job.
     pub commands: BTreeMap<String, u64>,
 }
 
@@ -28,22 +28,22 @@ pub struct Cost {
 pub struct Pair {
     /// The call.
     pub call: Call,
-    /// While few do.
+    /// Cost while few jobs wait.
     pub few: Cost,
-    /// While many do.
+    /// Cost while many jobs wait.
     pub many: Cost,
 }
 
 /// A call that walks through a long list.
 #[derive(Debug, Clone)]
 pub struct Walk {
-    /// What it does.
+    /// Description of the walk.
     pub what: &'static str,
-    /// Ids in the list.
+    /// Number of ids in the list.
     pub length: usize,
-    /// The median.
+    /// Median duration.
     pub took: Duration,
-    /// The longest.
+    /// Longest duration.
     pub longest: Duration,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn cost(samples: Vec<Sample>) -> Cost {
     let mut shapes: BTreeMap<BTreeMap<String, u64>, usize> = BTreeMap::new();
     let mut times = Vec::with_capacity(samples.len());
     for sample in samples {
-        // Pages differ in how much stands on them.
+        // Pages differ in the number of their jobs.
         let jobs = sample.jobs.max(1);
         times.push(sample.took / u32::try_from(jobs).unwrap_or(u32::MAX));
         let mut commands = sample.commands;
@@ -68,13 +68,13 @@ pub(super) fn cost(samples: Vec<Sample>) -> Cost {
 }
 
 impl Pair {
-    /// What it costs while many jobs wait, as a multiple.
+    /// Returns the cost while many jobs wait, as a multiple of the cost while few do.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.many.took.as_secs_f64() / self.few.took.as_secs_f64().max(1e-9)
     }
 
-    /// Whether no command is added, whichever it is.
+    /// Returns true if the call runs the same commands in both databases.
     #[must_use]
     pub fn same_commands(&self) -> bool {
         let few = |name: &String| self.few.commands.get(name).copied().unwrap_or_default();
@@ -84,14 +84,14 @@ impl Pair {
 }
 
 impl Report {
-    /// Whether all is as promised.
+    /// Returns true if all promises hold.
     #[must_use]
     pub fn holds(&self) -> bool {
         let cheap = |pair: &Pair| pair.ratio() <= MOST && pair.same_commands();
         self.pairs.iter().all(cheap) && self.walks.iter().all(|walk| walk.took <= LONGEST)
     }
 
-    /// A line of JSON for each figure.
+    /// Returns a line of JSON for each figure.
     #[must_use]
     pub fn json(&self, plan: &Plan) -> String {
         let mut lines = String::new();

@@ -1,4 +1,4 @@
-//! The calls whose cost depends on where an id stands in a list, at their worst.
+//! The calls whose cost depends on the position of an id in a list, at their worst.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use super::ground::{Ground, odd};
 use super::report::Walk;
 use super::{Plan, ScaleError, median};
 
-/// Up to this length, a job that waits and is stopped is looked for in its queue.
+/// Greatest length of a queue in which a waiting job is searched when it is cancelled.
 const WALKED: usize = 10_000;
-/// So many jobs come under one look.
+/// Number of jobs in one check.
 const WATCHED: usize = 200;
 
-/// Where an id stands in the old list.
+/// Position of an id in the old list.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     Head,
@@ -68,7 +68,7 @@ async fn command(broker: &Broker, words: &[&str]) -> Result<(), ScaleError> {
     Ok(cmd.query_async(&mut broker.conn().clone()).await?)
 }
 
-/// Fills a list with ids of no jobs.
+/// Fills a list with ids without jobs.
 async fn fill(broker: &Broker, list: &str, length: usize) -> Result<(), ScaleError> {
     let ids: Vec<_> = (0..length.min(1_000)).map(|n| format!("g{n}")).collect();
     let mut left = length;
@@ -82,7 +82,7 @@ async fn fill(broker: &Broker, list: &str, length: usize) -> Result<(), ScaleErr
     Ok(())
 }
 
-/// Stops jobs that wait in a queue of that length.
+/// Cancels waiting jobs in a queue of that length.
 async fn cancel(plan: &Plan, length: usize) -> Result<Walk, ScaleError> {
     let mut ground = Ground::start().await?;
     ground.fill(1).await?;
@@ -129,7 +129,7 @@ impl Migrating {
         Ok(Self { ground, old })
     }
 
-    /// A new job, whose id is moved to its place.
+    /// Stores a new job, and moves its id to its place.
     async fn put(&self, id: &str, place: Place) -> Result<(), ScaleError> {
         let broker = &self.ground.broker;
         broker.enqueue(&[job(id)?]).await?;
@@ -181,7 +181,7 @@ impl Migrating {
         Ok(walk(what, plan.long, times))
     }
 
-    /// Stops jobs that an old worker has popped and not begun.
+    /// Cancels jobs that an old worker has popped and not begun.
     async fn cancel(&self, plan: &Plan) -> Result<Walk, ScaleError> {
         let mut times = Vec::new();
         for n in 0..plan.walks {
@@ -221,7 +221,7 @@ impl Migrating {
         Ok(walk(what, plan.long, times))
     }
 
-    /// Leaves nothing for the next one to meet.
+    /// Deletes the remaining state, so that the next measurement does not meet it.
     async fn forget(&self) -> Result<(), ScaleError> {
         let keys = self.ground.broker.keys();
         command(

@@ -38,7 +38,7 @@ const LIMITS: &[(&str, usize, usize)] = &[
     ("crates/fuzz", 0, 1),
     ("crates/meshwork", 723, 556),
     ("crates/model", 40, 0),
-    ("crates/scenarios", 187, 279),
+    ("crates/scenarios", 117, 2),
     ("crates/test-servers", 0, 0),
     ("xtask", 9, 0),
 ];

@@ -1,5 +1,5 @@
-//! The floor of calls: pairs that push and pop, each side on a connection of its own. Nothing is promised: what is
-//! popped by one that dies is lost.
+//! The floor of calls: pairs that push and pop, with a connection for each side. Nothing is promised: if one side
+//! dies, the entries that it popped are lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::bench::ground::Ground;
 use crate::bench::latency::{WARM_UP, timed};
 use crate::bench::link::Link;
 
-/// Who asks, and the lists of the pair.
+/// A caller, and the lists of its pair.
 #[derive(Clone)]
 struct Caller {
     link: Link,
@@ -42,10 +42,10 @@ async fn pop(link: &mut Link, list: &str) -> RedisResult<String> {
     popped.map(|(_, message): (String, String)| message)
 }
 
-/// Pairs that know each other already.
+/// Pairs that already know each other.
 pub(in crate::bench) struct Echoes {
     callers: Vec<Caller>,
-    /// They end when this is dropped.
+    /// The servers, which end when this is dropped.
     servers: JoinSet<RedisResult<()>>,
 }
 
@@ -79,7 +79,7 @@ impl Echoes {
         Ok(Self { callers, servers })
     }
 
-    /// So many calls, by all pairs at the same time.
+    /// Makes this many calls, by all pairs at the same time.
     pub(in crate::bench) async fn calls(self, calls: usize) -> Result<Duration, BenchError> {
         let next = Arc::new(AtomicUsize::new(0));
         let began = Instant::now();
@@ -99,7 +99,7 @@ impl Echoes {
         Ok(took)
     }
 
-    /// One call at a time.
+    /// Makes one call at a time.
     pub(in crate::bench) async fn latency(
         mut self,
         samples: usize,

@@ -1,7 +1,7 @@
-//! The floor: the least Lua that a reliable queue with a hash per job can get by with. A job is stored and
-//! queued in one call, claimed under a lease, and its result kept; nothing else is promised: no retries, no
-//! priorities, no dates, no events. What it reaches is what the server can do for anybody who keeps a record of
-//! each job; our own figures stand beside it. That of calls is [`echo`].
+//! The floor: the least Lua that a reliable queue with a hash per job needs. One call stores and queues a job;
+//! another claims it under a lease; its result is kept. There are no retries, priorities, dates or events. Its
+//! figures are the best that the server allows to any queue with a record for each job. The floor of calls is
+//! [`echo`].
 
 mod echo;
 mod scripts;
@@ -20,10 +20,10 @@ use super::{BenchError, PAYLOAD};
 pub(super) use echo::Echoes;
 use scripts::Floor;
 
-/// What a handler that does nothing answers.
+/// Result of a handler that does nothing.
 const RESULT: &str = "ok";
 
-/// Stores `jobs` jobs, `batch` with a call, by `callers` at the same time. Returns how long that took.
+/// Stores `jobs` jobs with `callers` concurrent callers and `batch` jobs in each call. Returns the time that it took.
 pub(super) async fn enqueue(
     link: Link,
     jobs: usize,
@@ -43,7 +43,7 @@ pub(super) async fn enqueue(
                 if from >= jobs {
                     return Ok(());
                 }
-                // As long as a ULID.
+                // Ids have the length of a ULID.
                 let ids = (from..jobs.min(from + batch)).map(|n| format!("01FLOOR{n:019}"));
                 floor.enqueue(ids, &payload, None).await?;
             }
@@ -100,7 +100,7 @@ async fn ended(mut tasks: JoinSet<redis::RedisResult<()>>) -> Result<(), BenchEr
     Ok(())
 }
 
-/// One job at a time for a worker that waits. The links: two of the worker, two of the client.
+/// Times one job at a time for an idle worker, which has two of the links; the client has the others.
 pub(super) async fn latency(links: [Link; 4], samples: usize) -> Result<Latencies, BenchError> {
     let [mut bell, of_worker, of_client, mut answers] = links;
     let (sender, mut starts) = mpsc::unbounded_channel();
@@ -114,7 +114,7 @@ pub(super) async fn latency(links: [Link; 4], samples: usize) -> Result<Latencie
                     break;
                 }
                 for (id, fields) in taken {
-                    // The receiver goes when all samples are taken.
+                    // The receiver is dropped when all samples are taken.
                     let _ = sender.send(Instant::now());
                     let list = fields.into_iter().find(|(name, _)| name == "answers");
                     let list = list.map(|(_, list)| list).unwrap_or_default();

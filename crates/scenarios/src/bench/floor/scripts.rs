@@ -1,4 +1,4 @@
-//! The floor's scripts, and how each is called.
+//! The scripts of the floor, and their calls.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,12 +9,12 @@ use crate::bench::link::Link;
 
 const QUEUE: &str = "floor:queue";
 const LEASES: &str = "floor:leases";
-/// The list on which an idle worker waits.
+/// List at which an idle worker blocks.
 pub(super) const BELL: &str = "floor:bell";
-/// What a worker of ours asks for.
+/// Lease that a Meshwork worker requests by default, in milliseconds.
 const LEASE_MS: u64 = 10_000;
 
-/// A job as it was claimed: its id and its fields.
+/// A claimed job: its id and its fields.
 pub(super) type Taken = (String, Vec<(String, Vec<u8>)>);
 
 /// The scripts over one connection; cheap to clone.
@@ -32,7 +32,7 @@ struct Scripts {
     exchange: Script,
 }
 
-/// The server's time, asked for once.
+/// The server's time, which is read once.
 #[derive(Clone, Copy)]
 struct Clock {
     base: u64,
@@ -46,7 +46,7 @@ impl Clock {
 }
 
 impl Floor {
-    /// Gives the scripts to the server.
+    /// Loads the scripts into the server.
     pub(super) async fn open(mut link: Link) -> RedisResult<Self> {
         let take = include_str!("lua/take.lua");
         let end = include_str!("lua/end.lua");
@@ -104,7 +104,7 @@ impl Floor {
         Ok(redis::from_redis_value(answer)?)
     }
 
-    /// Ends one job and answers.
+    /// Ends one job and sends its result.
     pub(super) async fn finish(
         &mut self,
         id: &str,
@@ -117,7 +117,7 @@ impl Floor {
         call.invoke_async(&mut self.link).await
     }
 
-    /// Ends what was run and claims the next ones.
+    /// Ends the jobs that ran, and claims the next ones.
     pub(super) async fn exchange(
         &mut self,
         ended: &[String],
@@ -136,7 +136,7 @@ impl Floor {
         Ok(redis::from_redis_value(answer)?)
     }
 
-    /// Waits until a job comes.
+    /// Blocks until a job comes.
     pub(super) async fn heard(link: &mut Link) -> RedisResult<()> {
         redis::cmd("BLPOP").arg(BELL).arg(0).query_async(link).await
     }

@@ -1,28 +1,28 @@
-//! Which starts there were, what had happened meanwhile, and whether it explains the starts beyond the
-//! first. Everything here was seen from outside: no store is asked.
+//! The starts of jobs, the troubles meanwhile, and whether these explain each start beyond the first. All data comes
+//! from outside of the store.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::chaos::ChaosError;
 
-/// One start of a job, as the script itself wrote it down.
+/// One start of a job, as the script recorded it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::chaos) struct Start {
     pub(in crate::chaos) job: String,
-    /// The worker's process; [`ORPHANED`] if that was gone when the script looked.
+    /// Process of the worker; [`ORPHANED`] if it had ended when the script looked.
     pub(in crate::chaos) worker: u32,
-    /// On the machine's clock that never jumps.
+    /// Time on the monotonic clock.
     pub(in crate::chaos) at: Duration,
 }
 
-/// Who has the scripts of a worker that was killed, until they learn of it.
+/// Parent process of the scripts of a killed worker, until they notice the kill.
 const ORPHANED: u32 = 1;
-/// How long it takes at most to learn what had happened: a script, that its worker was killed; a worker, what others took
-/// from it while it was paused.
+/// Greatest delay until a process learns of a trouble: a script, that its worker was killed; a worker, that others
+/// have its jobs after its pause.
 const LEARNT: Duration = Duration::from_secs(5);
 
-/// What the harness did, and when.
+/// A trouble that the harness caused, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::chaos) struct Trouble {
     pub(in crate::chaos) what: What,
@@ -30,29 +30,29 @@ pub(in crate::chaos) struct Trouble {
     pub(in crate::chaos) to: Duration,
 }
 
-/// What can take a running job from its worker.
+/// A trouble that can take a running job from its worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::chaos) enum What {
     /// `kill -9` of this process.
     Killed(u32),
-    /// SIGSTOP of this process, until its leases had ended.
+    /// SIGSTOP of this process until its leases had expired.
     Paused(u32),
     /// No server answered.
     ServerAway,
 }
 
-/// The starts of a whole play.
+/// Verdict on the starts of a whole play.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::chaos) struct Judged {
-    /// Starts beyond the first of each job.
+    /// Number of starts beyond the first of each job.
     pub(in crate::chaos) twice: u64,
-    /// Of these, how many what had happened explains.
+    /// Number of these that a trouble explains.
     pub(in crate::chaos) permitted: u64,
-    /// The others.
+    /// Starts that no trouble explains.
     pub(in crate::chaos) unexplained: Vec<String>,
 }
 
-/// Reads the lines `job worker nanoseconds`.
+/// Parses the lines `job worker nanoseconds`.
 pub(in crate::chaos) fn starts(tally: &str) -> Result<Vec<Start>, ChaosError> {
     let start = |line: &str| {
         let mut words = line.split(' ');
@@ -66,8 +66,9 @@ pub(in crate::chaos) fn starts(tally: &str) -> Result<Vec<Start>, ChaosError> {
     tally.lines().map(read).collect()
 }
 
-/// A job may start again only if, between the two starts, the worker of the first was killed or paused beyond
-/// its lease, or no server answered; or if the worker of the second was about to start it when it was paused.
+/// Judges the starts. A job may start again if, between both starts, the first worker was killed or paused beyond its
+/// lease, or no server answered. It may also start again if the second worker was about to start it when it was
+/// paused.
 pub(in crate::chaos) fn judge(starts: &[Start], troubles: &[Trouble]) -> Judged {
     let mut of_job: HashMap<&str, Vec<&Start>> = HashMap::new();
     for start in starts {
@@ -94,7 +95,7 @@ pub(in crate::chaos) fn judge(starts: &[Start], troubles: &[Trouble]) -> Judged 
     judged
 }
 
-/// Whether a trouble explains that a job that had started once was started again.
+/// Returns true if a trouble explains the second of two starts of a job.
 pub(in crate::chaos) fn explains(trouble: &Trouble, first: &Start, then: &Start) -> bool {
     let meanwhile = trouble.from <= then.at && trouble.to >= first.at;
     let concerns = match trouble.what {

@@ -1,7 +1,7 @@
-//! A fleet: three workers on a server, jobs that a client submits one by one, and all that can happen to
-//! processes, servers and clocks. Each start of a job is written down by its script, outside of any store;
-//! each trouble by who makes it. In the end every job that was acknowledged has its one right result, and
-//! each start beyond a job's first is explained by what had happened to its worker or to the server.
+//! A fleet: three workers on a server, jobs that a client submits one by one, and troubles with processes, servers
+//! and clocks. The script of each job records its start outside of the store; the harness records each trouble. In
+//! the end every acknowledged job has exactly one correct result. A trouble of its worker or of the server explains
+//! each start beyond a job's first.
 
 pub(super) mod ledger;
 mod store;
@@ -24,11 +24,11 @@ use submit::Submitted;
 use troop::{Member, Quarters};
 use troubles::Troubles;
 
-/// Workers of the fleet.
+/// Number of workers of the fleet.
 const WORKERS: usize = 3;
 
-/// Writes down that it starts and in which worker, works for a moment, and gives its id back turned round. Its parent is the
-/// launcher, and that one's parent the worker; where the worker is dead already, the launcher is about to end this.
+/// Records its start and its worker, works for a moment, and returns its id reversed. The parent of the script is the
+/// launcher, whose parent is the worker. If the worker is dead, the launcher is about to end the script.
 const SCRIPT: &str = r#"
 import os, time
 
@@ -49,22 +49,22 @@ time.sleep(0.05)
 result = JOB_ID[::-1]
 "#;
 
-/// Where the jobs are.
+/// Store of the jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ground {
     /// A redis-server that writes each command to disk before it answers.
     Server,
     /// A master, its replica and sentinels; the client waits for the replica (`WAIT 1`).
     Failover,
-    /// The same without waiting: what this loses is measured, not promised.
+    /// The same without waiting. Its losses are measured, and nothing is promised.
     Unconfirmed,
 }
 
 impl Ground {
-    /// All of them.
+    /// All stores.
     pub const ALL: [Self; 3] = [Self::Server, Self::Failover, Self::Unconfirmed];
 
-    /// The word for it.
+    /// Returns the name of the store.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -75,49 +75,50 @@ impl Ground {
     }
 }
 
-/// What to do.
+/// Size and choices of a play.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The `meshwork` binary.
     pub binary: PathBuf,
-    /// Where the jobs are.
+    /// Store of the jobs.
     pub ground: Ground,
-    /// How many troubles there are.
+    /// Number of troubles.
     pub troubles: u32,
-    /// Which moments and victims are chosen; what goes on in them is the machine's affair.
+    /// Seed for the choice of moments and victims. The timing differs from run to run.
     pub seed: u64,
 }
 
-/// How it went.
+/// Result of a play.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Where the jobs were.
+    /// Store of the jobs.
     pub ground: Ground,
-    /// Jobs that the client tried to submit.
+    /// Number of jobs that the client tried to submit.
     pub submitted: usize,
-    /// Those of which it was told that they are stored.
+    /// Number of jobs whose storage was acknowledged.
     pub acknowledged: usize,
-    /// Acknowledged jobs without their one right result, and why.
+    /// Acknowledged jobs without exactly one correct result, with the reason.
     pub lost: Vec<String>,
-    /// Starts beyond the first of each job.
+    /// Number of starts beyond the first of each job.
     pub twice: u64,
-    /// Of these, how many are explained by what had happened.
+    /// Number of these that a trouble explains.
     pub permitted: u64,
-    /// The others.
+    /// Starts that no trouble explains.
     pub unexplained: Vec<String>,
-    /// Whether two of three workers had a clock that was wrong by a minute.
+    /// True if two of three workers had a clock that was wrong by a minute.
     pub wrong_clocks: bool,
 }
 
 impl Report {
-    /// Whether everything is as promised. Without confirmation a failover may lose what it had not copied.
+    /// Returns true if all promises hold. Without confirmation a failover may lose jobs that had not reached the
+    /// replica.
     #[must_use]
     pub fn holds(&self) -> bool {
         let kept = self.lost.is_empty() || self.ground == Ground::Unconfirmed;
         kept && self.unexplained.is_empty() && self.acknowledged > 0
     }
 
-    /// One object of JSON, on one line.
+    /// Returns the report as a JSON object on one line.
     #[must_use]
     pub fn json(&self) -> String {
         serde_json::json!({
@@ -160,8 +161,7 @@ impl fmt::Display for Report {
 /// Plays until there have been enough troubles and all jobs have ended.
 ///
 /// # Errors
-/// When this machine lacks a program; when a program ends by itself or gets stuck; when files cannot be
-/// written.
+/// This machine lacks a program, a program ends by itself or gets stuck, or files cannot be written.
 pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
     let dir = tempfile::Builder::new().prefix("mw-fleet-").tempdir();
     let dir = dir.map_err(ChaosError::io("a temporary directory"))?;

@@ -1,5 +1,5 @@
-//! Where the jobs of a fleet are, and what can happen to that: a server that writes every command to its
-//! disk before it answers, or a master with a replica that sentinels put in its place.
+//! The store of a fleet, and its troubles: a server that writes every command to its disk before it answers, or a
+//! master whose replica takes over through sentinels.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use crate::chaos::ChaosError;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{RealSentinels, RealServer, Tool};
 
-/// What the sentinels call the master.
+/// Name of the master at the sentinels.
 const SERVICE: &str = "main";
-/// How long a failover may take, with sentinels that miss a master after a second.
+/// Timeout of a failover, with sentinels that notice a lost master after a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The server, or the servers.
+/// One or several servers.
 pub(super) enum Store {
     Single(Box<RealServer>),
     Watched {
@@ -29,7 +29,8 @@ impl Store {
             .ok_or(ChaosError::Missing(Tool::Redis.program()))
     }
 
-    /// With `wait`, clients take a job for stored when the replica has it too.
+    /// Starts a master, a replica and sentinels. With `wait`, clients take a job for stored when the replica has it
+    /// too.
     pub(super) async fn watched(wait: bool) -> Result<Self, ChaosError> {
         let sentinels = RealSentinels::start(RealServer::redis().append_only(), None).await;
         let sentinels = sentinels.ok_or(ChaosError::Missing(Tool::Redis.program()))?;
@@ -40,7 +41,7 @@ impl Store {
         matches!(self, Self::Watched { .. })
     }
 
-    /// For workers.
+    /// Returns the URL for workers.
     pub(super) fn url(&self) -> String {
         match self {
             Self::Single(server) => server.url(),
@@ -48,7 +49,7 @@ impl Store {
         }
     }
 
-    /// For whoever submits.
+    /// Returns the URL for submitters.
     pub(super) fn submit_url(&self) -> String {
         match self {
             Self::Watched {
@@ -59,28 +60,28 @@ impl Store {
         }
     }
 
-    /// `kill -9` of the server.
+    /// Kills the server with `kill -9`.
     pub(super) fn kill(&mut self) {
         if let Self::Single(server) = self {
             server.kill9();
         }
     }
 
-    /// Starts it again after that.
+    /// Starts the server again after a kill.
     pub(super) fn start_again(&mut self) {
         if let Self::Single(server) = self {
             server.start_again();
         }
     }
 
-    /// An orderly stop and start.
+    /// Stops and starts the server in order.
     pub(super) fn restart(&mut self) {
         if let Self::Single(server) = self {
             server.restart();
         }
     }
 
-    /// Leaves the server no memory, or gives it back.
+    /// Makes the server's memory full, or frees it.
     pub(super) fn fill(&mut self, full: bool) -> Result<(), ChaosError> {
         let Self::Single(server) = self else {
             return Ok(());
@@ -91,8 +92,8 @@ impl Store {
         Ok(())
     }
 
-    /// `kill -9` of the master; returns when the other has taken over and follows nobody, and the killed one
-    /// is back and follows it.
+    /// Kills the master with `kill -9`. Returns when the replica is a master, and the killed server is back and
+    /// follows it.
     pub(super) async fn fail_over(&mut self) -> Result<(), ChaosError> {
         let Self::Watched { sentinels, .. } = self else {
             return Ok(());
@@ -106,7 +107,7 @@ impl Store {
             is(&sentinels.servers()[1 - master], "role", "master").then_some(())
         })
         .await;
-        // Until then, some take the killed one for the master when it is back.
+        // Until then, some clients take the killed server for the master when it is back.
         let port = sentinels.servers()[1 - master].port().to_string();
         eventually(
             "the sentinels agree on the new master",
@@ -122,7 +123,7 @@ impl Store {
         )
         .await;
         sentinels.server_mut(master).start_again();
-        // As whoever brings it back would: sentinels take a while to notice that it takes itself for a master.
+        // As an administrator would: sentinels take a while to notice that the server takes itself for a master.
         let [back, other] = [master, 1 - master].map(|at| &sentinels.servers()[at]);
         let follow = back.say::<String>(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]);
         follow.map_err(|error| ChaosError::io("REPLICAOF")(std::io::Error::other(error)))?;

@@ -1,5 +1,4 @@
-//! The client of a fleet: submits jobs one by one while things happen, and in the end asks for each that was
-//! acknowledged.
+//! The client of a fleet: submits jobs one by one during the troubles, and in the end checks each acknowledged job.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 use super::SCRIPT;
 use crate::chaos::ChaosError;
 
-/// Between two submissions: what three workers can run, more or less.
+/// Time between two submissions: about the rate at which three workers run jobs.
 const PACE: Duration = Duration::from_millis(60);
-/// How long a job may take to come to its end after the last trouble.
+/// Timeout of a job after the last trouble.
 const END: Duration = Duration::from_secs(120);
-/// More than any job needs: none may end for want of them.
+/// More retries than any job needs, so that no job ends in error because it has none left.
 const RETRIES: u32 = 100;
 
-/// A client at work.
+/// A running client.
 pub(super) struct Submitted {
     stop: CancellationToken,
     work: JoinHandle<Tally>,
@@ -43,7 +42,8 @@ impl Submitted {
         Ok(Self { stop, work, client })
     }
 
-    /// How many jobs were submitted, how many acknowledged, and which of these have no right result.
+    /// Stops the client. Returns the number of submitted jobs, the number of acknowledged ones, and those of the
+    /// latter without a correct result.
     pub(super) async fn stop_and_count(self) -> Result<(usize, usize, Vec<String>), ChaosError> {
         self.stop.cancel();
         let tally = self.work.await.map_err(failed)?;

@@ -11,37 +11,36 @@ use tokio::process::{Child, Command};
 
 use crate::chaos::ChaosError;
 
-/// Long enough for a machine that is busy with other things to renew it, so that no lease ends without a
-/// trouble that explains it.
+/// Lease that a busy machine can renew in time, so that no lease expires without a trouble that explains it.
 pub(in crate::chaos) const LEASE: Duration = Duration::from_secs(3);
-/// Jobs at a time in each worker.
+/// Number of jobs at a time in each worker.
 const CONCURRENCY: usize = 4;
-/// How long a worker may take to say that it listens.
+/// Timeout of a worker until it says that it listens.
 const START: Duration = Duration::from_secs(60);
-/// Between two looks whether it does.
+/// Polling interval for that.
 const LOOK: Duration = Duration::from_millis(20);
-/// By how much each worker's clock is wrong, in turn.
+/// Error of each worker's clock, in order.
 const CLOCKS: [&str; 3] = ["+0s", "+60s", "-60s"];
 
-/// How long a worker may take to stop in order: its grace, and the time to hand back what is left.
+/// Timeout of an orderly stop: the grace period, and the time to release the remaining jobs.
 const STOP: Duration = Duration::from_secs(60);
 
-/// What all workers have in common.
+/// Settings that all workers share.
 pub(in crate::chaos) struct Quarters<'a> {
     pub(in crate::chaos) binary: &'a Path,
-    /// Where their outputs go: `worker-N.out` and `worker-N.err`, the latter of all that had this number.
+    /// Directory of the outputs: `worker-N.out`, and `worker-N.err` for all workers that had this number.
     pub(in crate::chaos) dir: &'a Path,
-    /// The types of scripts that they run, as the command takes them.
+    /// Script types of the workers, as arguments of the command.
     pub(in crate::chaos) types: &'a str,
-    /// Where the data is, the interpreter, and the like.
+    /// Environment variables, such as the address of the data and the interpreter.
     pub(in crate::chaos) environment: Vec<(&'static str, OsString)>,
-    /// How long a job is a worker's without a renewal.
+    /// Duration of a lease without a renewal.
     pub(in crate::chaos) lease: Duration,
-    /// The library that makes a clock wrong; without it all clocks are right.
+    /// Library that makes clocks wrong; without it all clocks are right.
     pub(in crate::chaos) faketime: Option<&'a Path>,
 }
 
-/// Lets time pass in which no worker may end by itself.
+/// Waits for a time in which no worker may end by itself.
 pub(in crate::chaos) async fn peace(
     troop: &mut [Member],
     time: Duration,
@@ -96,7 +95,7 @@ impl Member {
         })
     }
 
-    /// Waits until it has said that it listens.
+    /// Waits until the worker says that it listens.
     pub(in crate::chaos) async fn listens(&mut self) -> Result<(), ChaosError> {
         let until = Instant::now() + START;
         while !fs::read_to_string(&self.stdout).is_ok_and(|said| said.contains("listening")) {
@@ -116,7 +115,7 @@ impl Member {
         Ok(())
     }
 
-    /// The number of its process.
+    /// Returns the id of its process.
     pub(in crate::chaos) fn pid(&self) -> Result<u32, ChaosError> {
         let gone = || ChaosError::Ended {
             program: self.name(),
@@ -126,7 +125,7 @@ impl Member {
         self.child.id().ok_or_else(gone)
     }
 
-    /// Fails if it has ended by itself.
+    /// Fails if the worker has ended by itself.
     pub(in crate::chaos) fn is_there(&mut self) -> Result<(), ChaosError> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
@@ -135,7 +134,7 @@ impl Member {
         }
     }
 
-    /// `kill -9`, and another one in its place.
+    /// Kills the worker with `kill -9`, and starts another one with its number.
     pub(in crate::chaos) async fn replace(
         &mut self,
         quarters: &Quarters<'_>,
@@ -144,14 +143,14 @@ impl Member {
         self.start_again(quarters)
     }
 
-    /// `kill -9`; returns when the process has gone.
+    /// Kills the worker with `kill -9`. Returns when the process has ended.
     pub(in crate::chaos) async fn kill(&mut self) -> Result<(), ChaosError> {
         self.is_there()?;
         let killed = self.child.kill().await;
         killed.map_err(ChaosError::io("to kill a worker"))
     }
 
-    /// Another one in the place of one that was killed.
+    /// Starts another worker with the number of a killed one.
     pub(in crate::chaos) fn start_again(
         &mut self,
         quarters: &Quarters<'_>,
@@ -160,7 +159,7 @@ impl Member {
         Ok(())
     }
 
-    /// SIGTERM; returns when it has ended in order.
+    /// Sends SIGTERM. Returns when the worker has ended in order.
     pub(in crate::chaos) async fn stop(mut self) -> Result<(), ChaosError> {
         self.signal(Signal::TERM)?;
         match tokio::time::timeout(STOP, self.child.wait()).await {
@@ -175,13 +174,13 @@ impl Member {
         }
     }
 
-    /// Returns when it ends.
+    /// Waits for the end of the worker, and returns it as an error.
     async fn ends(&mut self) -> ChaosError {
         let status = self.child.wait().await;
         self.ended(status)
     }
 
-    /// SIGSTOP or SIGCONT.
+    /// Sends SIGSTOP or SIGCONT.
     pub(in crate::chaos) fn signal(&self, signal: Signal) -> Result<(), ChaosError> {
         let pid = Pid::from_raw(self.pid()?.cast_signed());
         let sent = pid.map_or(Ok(()), |pid| kill_process(pid, signal));
@@ -200,7 +199,7 @@ impl Member {
         }
     }
 
-    /// The end of its stderr.
+    /// Returns the end of its stderr.
     fn said(&self) -> String {
         const SAID: usize = 4096;
         let said = fs::read(self.stdout.with_extension("err")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What happens to a fleet, drawn by chance and done.
+//! The troubles of a fleet, at random moments.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use super::store::Store;
 use super::troop::{LEASE, Member, Quarters, peace};
 use crate::chaos::ChaosError;
 
-/// Between two troubles, at most.
+/// Longest time between two troubles.
 const CALM: Duration = Duration::from_millis(1500);
-/// How long a paused worker sleeps: its leases end, and others have taken over.
+/// Duration of a pause: the leases of the worker expire, and other workers get its jobs.
 const PAUSE: Duration = LEASE.saturating_add(Duration::from_millis(1500));
-/// How long a server is away.
+/// Time for which a server is down.
 const AWAY: Duration = Duration::from_millis(700);
-/// How long the server's memory is full.
+/// Time for which the server's memory is full.
 const FULL: Duration = Duration::from_millis(1500);
 
 /// One kind of trouble.
@@ -31,7 +31,7 @@ enum Kind {
     Failover,
 }
 
-/// On a single server, each kind twice as often as it stands here.
+/// Troubles on a single server, each of which happens twice as often as it is listed.
 const SERVER: [Kind; 6] = [
     Kind::KillWorker,
     Kind::KillWorker,
@@ -40,7 +40,7 @@ const SERVER: [Kind; 6] = [
     Kind::RestartServer,
     Kind::FullMemory,
 ];
-/// With a replica that takes over.
+/// Troubles with a replica that takes over.
 const FAILOVER: [Kind; 4] = [
     Kind::Failover,
     Kind::KillWorker,
@@ -48,15 +48,15 @@ const FAILOVER: [Kind; 4] = [
     Kind::PauseWorker,
 ];
 
-/// Chance, and what has happened.
+/// Random choices, and the troubles so far.
 pub(super) struct Troubles {
     random: StdRng,
-    /// What happened, for the judge.
+    /// Troubles so far, for the judge.
     pub(super) happened: Vec<Trouble>,
     drawn: usize,
 }
 
-/// The time on the clock that all processes share and that never jumps.
+/// Returns the time on the monotonic clock, which all processes share.
 pub(in crate::chaos) fn now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
@@ -72,7 +72,7 @@ impl Troubles {
         }
     }
 
-    /// Waits a little, and makes the next trouble: each kind in its turn, to a worker drawn by chance.
+    /// Waits a little, and causes the next trouble: the kinds in order, with random victims.
     pub(super) async fn make(
         &mut self,
         store: &mut Store,
@@ -94,7 +94,7 @@ impl Troubles {
                 let victim = &mut troop[victim];
                 let pid = victim.pid()?;
                 victim.replace(quarters).await?;
-                // It cannot start while the next trouble takes the server away.
+                // It cannot start while the next trouble stops the server.
                 victim.listens().await?;
                 Some(What::Killed(pid))
             }

@@ -31,7 +31,7 @@ const AWAY: Duration = Duration::from_millis(700);
 const FULL: Duration = Duration::from_millis(1500);
 /// Faults that may take jobs from their workers, in a row. A job that loses its worker five times ends in error …
 const IN_A_ROW: usize = 4;
-/// … so that after these what was hit gets the time to be run.
+/// … so that after these the jobs get the time to run.
 const REST: Duration = LEASE.saturating_mul(2);
 /// Time after which no process of a killed worker's runs may live: no second run begins before its lease has ended,
 /// of which a renewal has left two thirds at least.
@@ -121,7 +121,7 @@ impl Scene<'_> {
         Ok(None)
     }
 
-    /// Says a command to the store, again and again while it is not there.
+    /// Sends a command to the store, again and again while the store is down.
     async fn say(&mut self, words: &[&str]) -> Result<(), ChaosError> {
         let until = Instant::now() + MOMENT;
         loop {
@@ -154,11 +154,11 @@ impl Scene<'_> {
     }
 }
 
-/// Chance, and what has happened.
+/// Random choices, and the faults so far.
 pub(super) struct Faults {
     random: StdRng,
     drawn: usize,
-    /// Since the last rest.
+    /// Number of harmful faults since the last rest.
     harmful: usize,
     /// Faults that may take jobs from their workers, for the judge.
     pub(super) happened: Vec<Trouble>,
@@ -180,7 +180,7 @@ impl Faults {
         }
     }
 
-    /// Waits a little, calls `begins`, and makes the next fault; says which.
+    /// Waits a little, calls `begins`, and causes the next fault. Returns its name.
     pub(super) async fn make(
         &mut self,
         scene: &mut Scene<'_>,
@@ -234,7 +234,7 @@ impl Faults {
         Ok(name)
     }
 
-    /// The processes of all workers that were killed.
+    /// Returns the processes of all killed workers.
     pub(super) fn killed(&self) -> Vec<u32> {
         let process = |fault: &Trouble| match fault.what {
             What::Killed(process) => Some(process),
@@ -247,13 +247,14 @@ impl Faults {
         self.random.random_range(0..scene.troop.len())
     }
 
-    /// Notes what may take jobs from their workers.
+    /// Notes a fault that may take jobs from their workers.
     fn note(&mut self, what: What, from: Duration) {
         let to = now();
         self.happened.push(Trouble { what, from, to });
     }
 
-    /// `kill -9` of a worker, and another one in its place. With `full`, there is room on the disk in between.
+    /// Kills a worker with `kill -9`, and starts another one with its number. With `full`, the disk gets room in
+    /// between.
     async fn kill(
         &mut self,
         scene: &mut Scene<'_>,
@@ -270,7 +271,7 @@ impl Faults {
             scene.store.fill(false);
         }
         scene.troop[victim].start_again(&scene.quarters)?;
-        // It cannot start while the next fault takes the server away.
+        // It cannot start while the next fault stops the server.
         scene.troop[victim].listens().await?;
         if owns {
             self.note(What::ServerAway, from);
@@ -317,7 +318,7 @@ impl Faults {
         Ok(())
     }
 
-    /// `kill -9` of the server, which is back after `time`.
+    /// Kills the server with `kill -9`, and starts it again after `time`.
     async fn away(&mut self, scene: &mut Scene<'_>, time: Duration) -> Result<(), ChaosError> {
         self.harmful += 1;
         let from = now();

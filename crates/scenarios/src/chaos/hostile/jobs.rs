@@ -1,4 +1,4 @@
-//! The jobs: what each runs, what it waits for, and how it has to end.
+//! The jobs: their work, their prerequisites, and their correct ends.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,11 +27,11 @@ const BEFORE: usize = 2;
 /// The work of a job. Those in Python write down each start themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A result, at once.
+    /// Returns a result at once.
     Rhai,
     /// Fails in each run.
     RhaiFails,
-    /// A result after a moment.
+    /// Returns a result after a moment.
     Python,
     /// Fails in each run.
     PythonFails,
@@ -70,7 +70,7 @@ const ORDER: [Kind; 20] = [
 ];
 
 impl Kind {
-    /// That of the job with this id, if it is one of ours.
+    /// Returns the kind of the job with this id, if the scenario submitted it.
     pub(super) fn of(id: &str) -> Option<Self> {
         let number: usize = id.strip_prefix("job-")?.parse().ok()?;
         Some(ORDER[number % ORDER.len()])
@@ -93,7 +93,7 @@ impl Kind {
         matches!(self, Self::Stuck | Self::Replaced)
     }
 
-    /// Runs after the first, should it fail.
+    /// Returns the number of retries of a failed job.
     pub(super) fn retries(self) -> u32 {
         match self {
             Self::RhaiFails | Self::PythonFails => 2,
@@ -135,27 +135,27 @@ impl Kind {
 /// The right end of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// With this result.
+    /// The job has this result.
     Finished(String),
-    /// With an error that has these words.
+    /// The job has an error that contains these words.
     Failed(&'static str),
 }
 
-/// A job as it is asked for.
+/// A requested job.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) id: String,
     pub(super) kind: Kind,
     /// The jobs that it depends on.
     pub(super) after: Vec<String>,
-    /// True if one of these fails, and so it does not run.
+    /// True if the job must not run, because a prerequisite fails.
     pub(super) barred: bool,
     /// A line of `job submit --jsonl`.
     pub(super) line: Value,
 }
 
 impl Asked {
-    /// A job of this kind and nothing else.
+    /// Returns a job of this kind without other properties.
     #[cfg(test)]
     pub(super) fn plain(id: &str, kind: Kind) -> Self {
         Self {
@@ -188,7 +188,7 @@ impl Asked {
     }
 }
 
-/// Draws jobs.
+/// Random choices of jobs.
 pub(super) struct Draw<'a> {
     pub(super) random: StdRng,
     pub(super) tally: &'a Path,
@@ -199,8 +199,8 @@ pub(super) struct Draw<'a> {
 }
 
 impl Draw<'_> {
-    /// The job of this number; it may depend on what is known and on those in `beside`, which are submitted before
-    /// it in the same call.
+    /// Returns the job with this number. It may depend on known jobs, and on those in `beside`, which the same call
+    /// submits before it.
     pub(super) fn job(&mut self, number: usize, beside: &[Asked]) -> Asked {
         let kind = ORDER[number % ORDER.len()];
         let id = format!("job-{number:05}");
@@ -223,13 +223,13 @@ impl Draw<'_> {
         }
     }
 
-    /// Some that it depends on, and whether it runs if they fail.
+    /// Returns prerequisites, and whether the job is barred because one of them fails.
     fn prerequisites(&mut self, beside: &[Asked]) -> (Vec<String>, bool) {
         let random = &mut self.random;
         if !random.random_ratio(1, 4) {
             return (Vec::new(), false);
         }
-        // One with a unique name may turn out to be another, and not to be there.
+        // A job with a unique name may be refused for another job, and then does not exist.
         let near = beside
             .iter()
             .filter(|asked| asked.line.get("unique").is_none());

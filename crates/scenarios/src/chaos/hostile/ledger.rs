@@ -1,4 +1,4 @@
-//! The judge: compares the accepted jobs, their ends and their starts with what had happened meanwhile.
+//! The judge: compares the accepted jobs, their ends and their starts with the faults.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::chaos::fleet::ledger::{Start, Trouble, explains};
 pub(super) struct Judged {
     /// Jobs that were accepted.
     pub(super) accepted: usize,
-    /// Accepted jobs without their one right end, and why.
+    /// Accepted jobs without exactly one correct end, with the reason.
     pub(super) lost: Vec<String>,
-    /// Jobs that nobody was promised and that are there by halves, or against what was said.
+    /// Jobs that were not accepted and that exist in part, or against the command's answer.
     pub(super) half: Vec<String>,
     /// Starts beyond the first of each job.
     pub(super) again: u64,
@@ -30,11 +30,11 @@ pub(super) struct Judged {
     pub(super) unexplained: Vec<String>,
 }
 
-/// Greatest delay of the line about an expired lease after the next start: another process writes it, which may have
-/// to wait for its turn on a busy machine.
+/// Greatest delay of the log line about an expired lease after the next start. Another process writes that line, and
+/// may have to wait for a processor on a busy machine.
 const LATE: Duration = Duration::from_secs(5);
 
-/// Judges.
+/// Judges the jobs and starts.
 pub(super) fn judge(
     submitted: &Submitted,
     records: &HashMap<String, Job>,
@@ -86,7 +86,7 @@ pub(super) fn judge(
     judged
 }
 
-/// Why a job has not come to its one right end.
+/// Returns the reason why a job lacks its correct end.
 fn fault(job: &Asked, record: Option<&Job>, starts: usize) -> Option<String> {
     let id = &job.id;
     let Some(record) = record else {
@@ -115,7 +115,7 @@ fn fault(job: &Asked, record: Option<&Job>, starts: usize) -> Option<String> {
 }
 
 impl Judged {
-    /// Each start beyond the first is explained by a fault or an expired lease, or is one of its retries.
+    /// Judges each start beyond the first: a fault, an expired lease or a retry must explain it.
     fn starts(&mut self, job: &Asked, starts: &[&Start], faults: &[Trouble], expired: &[Expired]) {
         let ended = |first: &Start, then: &Start| {
             let of_job = expired.iter().filter(|lease| lease.job == job.id);
@@ -149,7 +149,7 @@ impl Judged {
         }
     }
 
-    /// A job begins after those that it depends on.
+    /// Judges the order: a job begins after its prerequisites.
     fn order(&mut self, job: &Asked, starts: &[&Start], of_job: &BTreeMap<&str, Vec<&Start>>) {
         let Some(first) = starts.first() else {
             return;
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// A job of each of these, accepted, and ended as it should be.
+    /// Returns accepted jobs of these kinds, with correct ends.
     fn whole(kinds: &[(&str, Kind)]) -> (Submitted, HashMap<String, Job>) {
         let mut submitted = Submitted::default();
         let mut records = HashMap::new();

@@ -10,15 +10,15 @@ use super::failed;
 use crate::chaos::ChaosError;
 use meshwork_conformance::snapshot;
 
-/// Keys that stay, by their names in the scripts: what has ended and when, which is kept for as long as the
-/// workers say; what happened; what is set; counters; and where the search for jobs of foreign workers is.
+/// Keys that stay, by their names in the scripts: ended jobs, which the workers keep for a configured time; events;
+/// settings; counters; and the position of the search for jobs of foreign workers.
 const STAY: [&str; 8] = [
     "ENDED", "DEAD", "EVENTS", "CONFIG", "SEQ", "TURN", "LISTS", "WALK",
 ];
-/// Registrations of listeners, by the time at which each entry ends (sorted sets, milliseconds).
+/// Registrations of listeners: sorted sets with the expiry of each entry in milliseconds.
 const LISTEN: [&str; 2] = ["FEEDS", "ACTORS"];
-/// Time that an entry of a killed worker may stay beyond its end, in milliseconds: its wait may last for half a minute
-/// more, and then another worker has to remove it.
+/// Time that an entry of a killed worker may stay beyond its expiry, in milliseconds. Its wait may last for another
+/// half a minute, and then another worker has to remove it.
 const LATE_MS: u64 = 45_000;
 
 /// A key.
@@ -33,9 +33,9 @@ pub(super) struct Key {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
     pub(super) keys: Vec<Key>,
-    /// The jobs that are noted as ended, and are removed some day.
+    /// Ended jobs, whose records expire some day.
     pub(super) ended: HashSet<String>,
-    /// Registered listeners, and the ends of their registrations in milliseconds.
+    /// Registered listeners, and the expiry of their registrations in milliseconds.
     pub(super) listeners: Vec<(String, u64)>,
     /// The store's time, in milliseconds.
     pub(super) now: u64,
@@ -76,7 +76,7 @@ impl Held {
         }
         for (name, ttl) in names.iter().zip(told_of) {
             let ttl: i64 = redis::from_redis_value(ttl).map_err(|it| failed(&it))?;
-            // One that has ended since is no key any more.
+            // A key that has expired since is not reported.
             if ttl != -2 {
                 let name = String::from_utf8_lossy(name).into_owned();
                 held.keys.push(Key {
@@ -89,7 +89,7 @@ impl Held {
         Ok(held)
     }
 
-    /// The keys that have neither an end nor a reason.
+    /// Returns the keys without a time to live and without a reason to stay.
     pub(super) fn left(&self, keys: &Hero) -> Vec<String> {
         let names = keys.script_names();
         let stays = |key: &str| {
@@ -108,10 +108,10 @@ impl Held {
         left.map(|key| format!("{} is left", key.name)).collect()
     }
 
-    /// Entries of listeners that are neither there nor were killed lately, all by their processes.
+    /// Returns the registrations of listeners whose processes neither run nor were killed lately.
     pub(super) fn strangers(&self, there: &[u32], killed: &[u32]) -> Vec<String> {
         let is_of = |name: &str, processes: &[u32]| {
-            // As a worker is called, and as the default instance is.
+            // As in the name of a worker, and as in the default instance name.
             let words = |it: &u32| [format!(".{it}."), format!(":{it}-")];
             let named = |it: &u32| words(it).iter().any(|word| name.contains(word));
             processes.iter().any(named)
@@ -126,7 +126,7 @@ impl Held {
             .collect()
     }
 
-    /// Ids that have an end and no record: half a job.
+    /// Returns the ids that are noted as ended and have no record.
     pub(super) fn without_record(&self, keys: &Hero) -> Vec<String> {
         let there: HashSet<&str> = self.keys.iter().map(|key| &*key.name).collect();
         let key = |id: &String| keys.job_hash_key(&JobId::foreign(id.clone()));

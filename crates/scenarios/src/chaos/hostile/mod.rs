@@ -1,10 +1,10 @@
 //! Hostile: processes of the real command submit and run jobs of all kinds, on a redis-server and on the embedded
-//! engine, while processes are killed and paused, connections cut, scripts flushed, and memory and disks full.
+//! engine. Meanwhile processes are killed and paused, connections cut, scripts flushed, and memory and disks filled.
 //!
-//! Accepted jobs are read from the output of the submitters, starts from the workers' logs and from a file that the
-//! scripts append to. Both are outside of the store, and on another disk. In the end each accepted job has its one
-//! right end. Each start beyond a job's first is explained by a kill, a pause or an expired lease. Nothing is left:
-//! no lease, slot or prefetched id, no process of a script, no folder of a run.
+//! Accepted jobs are read from the output of the submitters. Starts are read from the workers' logs and from a file
+//! to which the scripts append. Both are outside of the store, and on another disk. In the end each accepted job has
+//! its one correct end. A kill, a pause or an expired lease explains each start beyond a job's first. Nothing is
+//! left: no lease, slot or prefetched id, no process of a script, no folder of a run.
 
 mod faults;
 mod jobs;
@@ -45,14 +45,14 @@ use submit::{Submitted, Submitting};
 const LEASE: Duration = Duration::from_secs(10);
 /// Workers on each engine.
 const WORKERS: usize = 3;
-/// Bytes of the small disk: what all jobs' records, logs and events take in the log, and as much again while that
-/// is rewritten.
+/// Bytes of the small disk: the log with all jobs' records, logs and events, and the same again during a rewrite of
+/// the log.
 const DISK: u64 = 16 * 1024 * 1024;
 /// Bytes of the small disk for each job.
 const DISK_PER_JOB: u64 = 48 * 1024;
 /// Longest time in which no further job ends, after the last fault.
 const END: Duration = Duration::from_secs(120);
-/// Time until nothing is left behind: some leases, and the maintenance that runs once in a while.
+/// Time until nothing is left behind: some leases, and a round of maintenance.
 const TIDY: Duration = Duration::from_secs(60);
 /// Time until the processes of runs that have ended are gone.
 const GONE: Duration = Duration::from_secs(5);
@@ -69,10 +69,10 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Both.
+    /// Both engines.
     pub const ALL: [Self; 2] = [Self::Redis, Self::Embedded];
 
-    /// The word for it.
+    /// Returns the name of the engine.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -81,10 +81,10 @@ impl Engine {
         }
     }
 
-    /// The engine of this name.
+    /// Returns the engine with this name.
     ///
     /// # Errors
-    /// No engine has this name; the error names those that are known.
+    /// No engine has this name; the error lists the names.
     pub fn from_name(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|engine| engine.name() == name);
         found.ok_or_else(|| format!("one of {}", Self::ALL.map(Self::name).join(", ")))
@@ -102,9 +102,9 @@ pub struct Plan {
     pub jobs: usize,
     /// Faults on each engine.
     pub faults: u32,
-    /// Repeats the choice of jobs, moments and victims; the timing is the machine's.
+    /// Seed for the choice of jobs, moments and victims. The timing differs from run to run.
     pub seed: u64,
-    /// Called with a line of progress at a time.
+    /// Function that gets each line of progress.
     pub progress: fn(&str),
 }
 
@@ -115,7 +115,7 @@ fn failed(error: &dyn fmt::Display) -> ChaosError {
 /// Plays on all engines of the plan at the same time, until there have been enough faults and all jobs have ended.
 ///
 /// # Errors
-/// This machine lacks a program; a worker ends by itself; a program gets stuck; or files cannot be written.
+/// This machine lacks a program, a worker ends by itself, a program gets stuck, or files cannot be written.
 pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
     let engines = plan.engines.iter();
     let played = engines.map(|engine| Box::pin(on(plan, *engine)));
@@ -191,13 +191,13 @@ async fn on(plan: &Plan, engine: Engine) -> Result<EngineReport, ChaosError> {
         files: None,
     };
     if !report.holds() {
-        // What the workers logged, for whoever looks for the reason.
+        // Keeps the logs of the workers for a search for the reason.
         report.files = Some(dir.keep());
     }
     Ok(report)
 }
 
-/// What the commands find around them.
+/// Returns the settings that all commands share.
 fn quarters<'a>(
     plan: &'a Plan,
     dir: &'a Path,
@@ -233,7 +233,7 @@ async fn troop(quarters: &Quarters<'_>) -> Result<Vec<Member>, ChaosError> {
     Ok(troop)
 }
 
-/// Makes all the faults, and lets jobs be submitted between and during them.
+/// Causes all the faults, and lets jobs be submitted between and during them.
 async fn attack<'a>(
     plan: &Plan,
     mut scene: Scene<'a>,
@@ -254,7 +254,7 @@ async fn attack<'a>(
     Ok((faults, scene))
 }
 
-/// Sets limits, so that there are slots.
+/// Sets limits, so that slots are in use.
 async fn limit(quarters: &Quarters<'_>) -> Result<(), ChaosError> {
     for words in [
         "queue limit set python --concurrency 9 --key-concurrency 2",
@@ -285,7 +285,7 @@ async fn limit(quarters: &Quarters<'_>) -> Result<(), ChaosError> {
     Ok(())
 }
 
-/// Waits until all jobs that are there have ended, or none has for [`END`]. Returns their records.
+/// Waits until all jobs have ended, or none has for [`END`]. Returns their records.
 async fn all_ended(
     broker: &Broker,
     submitted: &Submitted,
@@ -315,7 +315,7 @@ async fn all_ended(
     }
 }
 
-/// Waits until nothing is left in the store, or until there was the time for it; what is left.
+/// Waits until nothing is left in the store, or the timeout. Returns what is left.
 async fn tidy(
     broker: &Broker,
     troop: &mut [Member],
@@ -335,7 +335,7 @@ async fn tidy(
     }
 }
 
-/// Waits until all processes that scripts wrote down are gone; those that are not.
+/// Waits until all processes that scripts recorded have ended. Returns those that have not.
 async fn gone(written: &Written) -> Result<Vec<String>, ChaosError> {
     let until = Instant::now() + GONE;
     let mut looks = tokio::time::interval(LOOK);

@@ -1,26 +1,26 @@
-//! Finds those processes that scripts wrote down and that still live.
+//! Finds those processes that scripts recorded and that still run.
 
 use std::fs;
 use std::time::Duration;
 
 use super::starts::Noted;
 
-/// Error of the kernel's time of a process' start: it counts in hundredths of a second.
+/// Error of a process' start time: the kernel counts in hundredths of a second.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Returns a line for each process that lives on.
+/// Returns a line for each process that still runs.
 pub(super) fn alive(noted: &[Noted]) -> Vec<String> {
     let lives = |noted: &&Noted| lives(noted);
     let words = |noted: &Noted| format!("{}: process {} lives on", noted.job, noted.process);
     noted.iter().filter(lives).map(words).collect()
 }
 
-/// A number that another process has got since is no life.
+/// Returns true if the process still runs, and its id does not belong to a newer process.
 fn lives(noted: &Noted) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{}/stat", noted.process)) else {
         return false;
     };
-    // The second field is the program's name in brackets, and may hold anything.
+    // The second field is the program's name in brackets, and may contain any text.
     let Some((_, fields)) = stat.rsplit_once(") ") else {
         return false;
     };

@@ -1,4 +1,4 @@
-//! The report of a play, in words and as JSON.
+//! The report of a play, as text and as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 
 use super::Engine;
 
-/// Findings of each sort that are told in words; JSON has all.
+/// Number of findings of each sort in the text; JSON has all.
 const TOLD: usize = 10;
 
 /// The report of all engines.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Repeats the choices.
+    /// Seed of the choices.
     pub seed: u64,
-    /// One of each.
+    /// The report of each engine.
     pub engines: Vec<EngineReport>,
 }
 
@@ -25,7 +25,7 @@ pub struct Report {
 pub struct EngineReport {
     /// Store of the jobs.
     pub engine: Engine,
-    /// Jobs that were asked for.
+    /// Jobs that were requested.
     pub jobs: usize,
     /// Number of faults of each kind.
     pub faults: BTreeMap<String, u32>,
@@ -33,9 +33,9 @@ pub struct EngineReport {
     pub happened: Vec<String>,
     /// Jobs that were accepted.
     pub accepted: usize,
-    /// Accepted jobs without their one right end, and why.
+    /// Accepted jobs without exactly one correct end, with the reason.
     pub lost: Vec<String>,
-    /// Jobs that nobody was promised and that are there by halves.
+    /// Jobs that were not accepted and that exist in part.
     pub half: Vec<String>,
     /// Starts of all jobs.
     pub starts: usize,
@@ -106,7 +106,7 @@ impl Report {
         self.engines.iter().all(EngineReport::holds)
     }
 
-    /// One object of JSON, on one line.
+    /// Returns the report as a JSON object on one line.
     #[must_use]
     pub fn json(&self) -> String {
         let engines: Vec<_> = self.engines.iter().map(EngineReport::json).collect();

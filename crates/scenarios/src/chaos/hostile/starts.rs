@@ -1,4 +1,4 @@
-//! Reads the starts of jobs: as the workers logged them, and as the scripts themselves wrote down.
+//! Reads the starts of jobs from the workers' logs and from the file of the scripts.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,24 +20,24 @@ const TARGET: &str = "meshwork::span";
 /// Target of the line about jobs whose leases have ended.
 const RECLAIM: &str = "meshwork::worker::renew";
 
-/// A process that a script wrote down: itself, or one that it had started.
+/// A process that a script recorded: itself, or one that it had started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Noted {
     pub(super) job: String,
     pub(super) process: u32,
-    /// Time on the machine's clock that never jumps.
+    /// Time on the monotonic clock.
     pub(super) at: Duration,
 }
 
-/// A job whose lease had ended without a report, as the worker logged that requeued it.
+/// A job whose lease had expired without a report, as the worker that requeued it logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Expired {
     pub(super) job: String,
-    /// On the machine's clock that never jumps.
+    /// Time on the monotonic clock.
     pub(super) at: Duration,
 }
 
-/// All that was written down.
+/// All records of logs and scripts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) starts: Vec<Start>,
@@ -85,7 +85,7 @@ impl Written {
         Ok(written)
     }
 
-    /// The processes of runs of this worker.
+    /// Returns the processes of runs of this worker.
     pub(super) fn of_worker(&self, worker: u32) -> Vec<Noted> {
         let mut of_job: HashMap<&str, Vec<&Start>> = HashMap::new();
         for start in &self.starts {
@@ -99,7 +99,7 @@ impl Written {
         self.noted.iter().filter(is_its).cloned().collect()
     }
 
-    /// Starts that a script wrote down and no worker knows of.
+    /// Returns starts that a script recorded and no worker logged.
     pub(super) fn secret(&self) -> Vec<String> {
         let known = |noted: &&Noted| {
             let before = |start: &Start| start.job == noted.job && start.at <= noted.at;
@@ -117,27 +117,27 @@ impl Written {
     }
 }
 
-/// The machine's wall clock, since 1970.
+/// Returns the wall-clock time since 1970.
 fn wall() -> Duration {
     let now = clock_gettime(ClockId::Realtime);
     let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
     Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or_default())
 }
 
-/// The job, the worker's process and the wall clock's time of a line that tells of the beginning of a run.
+/// Returns the job, the worker's process and the wall-clock time of a line about the beginning of a run.
 fn run(line: &str) -> Option<(String, u32, Duration)> {
     let line: Value = serde_json::from_str(line).ok()?;
     if line["target"] != TARGET || line["message"] != "job dequeued" {
         return None;
     }
     let span = &line["span"];
-    // Its name, its process and a random number, with dots between them.
+    // The worker's name has its name, process and a random number, with dots between them.
     let worker = span["worker"].as_str()?.rsplit('.').nth(1)?.parse().ok()?;
     let at = Duration::from_millis(parse_iso(line["timestamp"].as_str()?)?);
     Some((span["job"].as_str()?.to_owned(), worker, at))
 }
 
-/// The jobs, and the wall clock's time, of a line that tells of leases that had ended.
+/// Returns the jobs and the wall-clock time of a line about expired leases.
 fn expired(line: &str) -> Option<(Vec<String>, Duration)> {
     let line: Value = serde_json::from_str(line).ok()?;
     if line["target"] != RECLAIM {
@@ -148,7 +148,7 @@ fn expired(line: &str) -> Option<(Vec<String>, Duration)> {
     Some((jobs, at))
 }
 
-/// A line `job process nanoseconds`.
+/// Parses a line `job process nanoseconds`.
 fn noted(line: &str) -> Option<Noted> {
     let mut words = line.split(' ');
     Some(Noted {

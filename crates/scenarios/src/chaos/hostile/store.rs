@@ -1,5 +1,5 @@
-//! The store of the jobs, which can be killed and filled: a redis-server or the embedded engine's data directory, each
-//! on a small disk of its own.
+//! The store of the jobs, which can be killed and filled: a redis-server or the embedded engine's data directory,
+//! each with its own small disk.
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,14 +20,14 @@ use meshwork_test_servers::servers::{RealServer, Tool};
 /// Longest time of a command to the embedded engine.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// The place of the jobs, and its small disk, where this machine lets one be mounted.
+/// Store of the jobs, and its small disk, if this machine can mount one.
 pub(super) enum Store {
-    /// Redis writes each command to its disk before it answers; without room there it ends itself.
+    /// A server that writes each command to its disk before it answers. Without room there it ends itself.
     Server {
         server: Box<RealServer>,
         disk: Option<SmallDisk>,
     },
-    /// Owned by the worker that opened it first.
+    /// The embedded engine, which the first worker owns.
     Embedded {
         data: PathBuf,
         disk: Option<SmallDisk>,
@@ -35,7 +35,7 @@ pub(super) enum Store {
 }
 
 impl Store {
-    /// With a disk of so many bytes, else in `dir`.
+    /// Starts the store on a disk of this many bytes, or else in `dir`.
     pub(super) fn start(engine: Engine, dir: &Path, bytes: u64) -> Result<Self, ChaosError> {
         let disk = SmallDisk::mount("the full disks of `chaos --scenario hostile`", bytes);
         let data = disk.as_ref().map_or(dir, SmallDisk::path).join("data");
@@ -56,12 +56,12 @@ impl Store {
         }
     }
 
-    /// Returns true if it has a disk that can be full.
+    /// Returns true if the store has a disk that can be full.
     pub(super) fn has_disk(&self) -> bool {
         self.disk().is_some()
     }
 
-    /// Takes all the room on its disk, or gives it back.
+    /// Fills the disk, or frees it.
     pub(super) fn fill(&self, full: bool) {
         match self.disk() {
             Some(disk) if full => disk.fill(),
@@ -70,7 +70,7 @@ impl Store {
         }
     }
 
-    /// Returns the environment variable by which the command finds it.
+    /// Returns the environment variable by which the command finds the store.
     pub(super) fn variable(&self) -> (&'static str, OsString) {
         match self {
             Self::Server { server, .. } => ("REDIS_URL", server.url().into()),
@@ -78,7 +78,7 @@ impl Store {
         }
     }
 
-    /// The process that owns the data directory, by what it wrote into its lock.
+    /// Returns the process that owns the data directory, from the lock file.
     pub(super) fn owner(&self) -> Option<u32> {
         let Self::Embedded { data, .. } = self else {
             return None;
@@ -87,7 +87,7 @@ impl Store {
         holder.split_whitespace().nth(1)?.parse().ok()
     }
 
-    /// Says a command over a connection of its own.
+    /// Sends a command over a connection of its own.
     pub(super) async fn say(&self, words: &[&str]) -> io::Result<()> {
         match self {
             Self::Server { server, .. } => {
@@ -110,22 +110,22 @@ impl Store {
         }
     }
 
-    /// `kill -9` of the server, which may have ended itself.
+    /// Kills the server with `kill -9`; it may have ended itself.
     pub(super) fn kill(&mut self) {
         if let Self::Server { server, .. } = self {
             server.kill9();
         }
     }
 
-    /// Starts the server after that.
+    /// Starts the server after a kill.
     pub(super) fn start_again(&mut self) {
         if let Self::Server { server, .. } = self {
             server.start_again();
         }
     }
 
-    /// A way to the jobs. On the embedded engine this process may be the next owner: only when nobody is killed
-    /// any more.
+    /// Returns a broker. On the embedded engine this process may become the owner, so call it only after the last
+    /// kill.
     pub(super) async fn broker(&self) -> Result<Broker, ChaosError> {
         let target = match self {
             Self::Server { server, .. } => {

@@ -1,5 +1,5 @@
 //! Submitters: several tasks, each of which starts one process of the command after the other. Their output goes
-//! straight to files; that, and no store, says which jobs are accepted.
+//! directly to files. Only that output decides which jobs are accepted.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -24,25 +24,25 @@ use crate::chaos::fleet::troop::Quarters;
 
 /// Processes that submit at the same time.
 const SUBMITTERS: u64 = 3;
-/// Jobs in one call, at most.
+/// Greatest number of jobs in one call.
 const TOGETHER: usize = 12;
-/// Tries of a call; if all fail, its jobs may be there or not.
+/// Tries of a call. If all fail, its jobs may exist or not.
 const TRIES: usize = 6;
 /// Pause between two tries.
 const AGAIN: Duration = Duration::from_millis(300);
 /// Longest time of a call: the command itself repeats one for 15 s.
 const CALL: Duration = Duration::from_secs(60);
-/// Jobs that later ones may depend on.
+/// Number of latest jobs on which new ones may depend.
 const LATEST: usize = 8;
 
 /// The answer of the command to a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It is stored.
+    /// The job is stored.
     Accepted,
-    /// Another one has its unique name, and it is not stored.
+    /// The job is not stored, because another one has its unique name.
     Kept,
-    /// It is refused, in this word.
+    /// The job is refused, with this word.
     Refused(String),
 }
 
@@ -51,13 +51,13 @@ pub(super) enum Answer {
 pub(super) struct Submitted {
     pub(super) jobs: Vec<Asked>,
     pub(super) answers: HashMap<String, Answer>,
-    /// Jobs of calls that ended well, of which these said nothing.
+    /// Jobs of successful calls that printed no answer for them.
     pub(super) unanswered: Vec<String>,
 }
 
 /// State that all submitters share.
 struct Shared {
-    /// The command.
+    /// Path of the command.
     binary: PathBuf,
     dir: PathBuf,
     environment: Vec<(&'static str, std::ffi::OsString)>,
@@ -67,7 +67,7 @@ struct Shared {
     running: Mutex<BTreeSet<u32>>,
 }
 
-/// Submitters at work.
+/// Running submitters.
 pub(super) struct Submitting {
     shared: Arc<Shared>,
     allowed: watch::Sender<usize>,
@@ -99,23 +99,23 @@ impl Submitting {
         }
     }
 
-    /// Lets so many jobs be submitted, in all.
+    /// Allows this many jobs to be submitted, in total.
     pub(super) fn allow(&self, jobs: usize) {
         self.allowed.send_replace(jobs);
     }
 
-    /// `kill -9` of a process that submits, if there is one.
+    /// Kills a submitting process with `kill -9`, if there is one.
     pub(super) fn kill(&self, random: &mut StdRng) -> Option<u32> {
         let running = self.shared.running.lock();
         let running = running.unwrap_or_else(PoisonError::into_inner);
         let at = random.random_range(0..running.len().max(1));
         let process = *running.iter().nth(at)?;
-        // It is not waited for while it stands there, so its number is its own.
+        // The process is not waited for while it is listed, so its id cannot belong to another one.
         kill_process(Pid::from_raw(process.cast_signed())?, Signal::KILL).ok()?;
         Some(process)
     }
 
-    /// Waits until all are submitted.
+    /// Waits until all jobs are submitted.
     pub(super) async fn end(mut self) -> Result<Submitted, ChaosError> {
         self.allow(self.shared.jobs);
         let mut all = Submitted::default();
@@ -151,7 +151,7 @@ async fn submit(
             break;
         }
         let allowed = allowance.wait_for(|allowed| *allowed >= last).await;
-        // Nobody is there any more who wants them.
+        // No submitter is left to use the permits.
         allowed.map_err(|error| failed(&error))?;
         let mut jobs = Vec::new();
         for number in first..last {
@@ -175,7 +175,7 @@ async fn submit(
     Ok(all)
 }
 
-/// Submits jobs, again and again if need be; what was said of each.
+/// Submits jobs, with repeated tries if need be. Returns the answer for each.
 async fn send(
     shared: &Shared,
     file: &Path,
@@ -190,7 +190,7 @@ async fn send(
     for attempt in 0..TRIES {
         tries.tick().await;
         let said = file.with_extension(format!("said-{attempt}"));
-        // The first try of a lone job goes the way that people take.
+        // The first try of a single job uses the options that people use.
         let alone = (attempt == 0).then_some(jobs).and_then(single);
         let arguments = alone.unwrap_or_else(|| {
             let file = file.display().to_string();
@@ -211,7 +211,7 @@ async fn send(
     Ok(answers)
 }
 
-/// The arguments of `job submit` for one job, whose script comes over stdin.
+/// Returns the arguments of `job submit` for one job, whose script comes from stdin.
 fn single(jobs: &[Asked]) -> Option<Vec<String>> {
     let [job] = jobs else {
         return None;
@@ -238,7 +238,7 @@ fn single(jobs: &[Asked]) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Runs the command; whether it ended well.
+/// Runs the command. Returns true if it succeeded.
 async fn call(
     shared: &Shared,
     arguments: &[String],
@@ -283,7 +283,7 @@ async fn call(
     }
 }
 
-/// Reads what a process printed; the last line may be cut where it was killed.
+/// Parses the output of a process, whose last line may be cut off by a kill.
 fn heard(text: &str, jobs: &[Asked]) -> Result<Vec<(String, Answer)>, ChaosError> {
     let mut heard = Vec::new();
     for line in text
@@ -296,7 +296,7 @@ fn heard(text: &str, jobs: &[Asked]) -> Result<Vec<(String, Answer)>, ChaosError
         let answer = match (value["result"].as_str(), value["kept"].as_bool()) {
             (Some("stored" | "exists"), _) | (None, None | Some(false)) => (id, Answer::Accepted),
             (Some("kept"), _) => (id, Answer::Kept),
-            // Its own id is not said, but that of the other.
+            // The answer has the id of the existing job, not of the new one.
             (None, Some(true)) => (jobs[0].id.clone(), Answer::Kept),
             (Some(other), _) => (id, Answer::Refused(other.to_owned())),
         };

@@ -1,4 +1,4 @@
-//! The jobs of the scenario, and how their queues are set.
+//! The jobs of the scenario, and the settings of their queues.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,35 +18,35 @@ use tokio::time::{Instant, interval};
 use super::failed;
 use crate::chaos::ChaosError;
 
-/// Jobs of the limited queue at once, and of one key in it.
+/// Greatest number of running jobs of the limited queue, and of one key in it.
 pub(super) const SLOTS: usize = 5;
 pub(super) const KEY_SLOTS: usize = 2;
-/// Starts in the queue with a rate: so many a second on the average, and so many at once.
+/// Rate limit of the queue with a rate: starts in a second, and burst.
 pub(super) const PER_SECOND: u64 = 40;
 pub(super) const BURST: u64 = 10;
-/// Starts of one key there, in each window of a second.
+/// Greatest number of starts of one key there, in each window of a second.
 pub(super) const KEY_PER_WINDOW: u64 = 10;
-/// Keys, and unique names.
+/// Number of keys, and of unique names.
 const KEYS: usize = 5;
-/// So many jobs of each sort are not done at any time, or a few more: there is always one that wants the slot.
+/// Number of unfinished jobs of each sort at any time, or slightly more, so that a job always waits for a slot.
 const OPEN: u64 = 40;
-/// Jobs of a sort that are submitted together.
+/// Number of jobs of a sort that are submitted together.
 const TOGETHER: usize = 10;
-/// For how long a job works, in milliseconds: far shorter than a lease.
+/// Duration of a job in milliseconds: far shorter than a lease.
 const WORK_MS: std::ops::Range<u64> = 20..150;
-/// Between two looks at what is open.
+/// Polling interval for unfinished jobs.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long the last jobs may take: what is in a dead worker's hands comes back after some leases.
+/// Timeout of the last jobs. Jobs of a dead worker return after some leases.
 const END: Duration = Duration::from_secs(120);
 
-/// What is limited.
+/// Limited property of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
-    /// How many run at once, in all and of a key.
+    /// Number of running jobs, in total and by key.
     Slots,
-    /// How many start in a time, in all and of a key.
+    /// Number of starts in a time, in total and by key.
     Rates,
-    /// One of a name until it is done.
+    /// Number of unfinished jobs with a name, which is one.
     Names,
 }
 
@@ -74,7 +74,7 @@ impl Sort {
     }
 }
 
-/// What was stored: of each job its sort, and its key or its unique name.
+/// Stored jobs: the sort of each, and its key or its unique name.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     jobs: BTreeMap<JobId, (Sort, String)>,
@@ -90,7 +90,7 @@ impl Asked {
         self.jobs.keys()
     }
 
-    /// These, as if they had been stored.
+    /// Returns these jobs as if they had been stored.
     #[cfg(test)]
     pub(super) fn of_all(jobs: impl Iterator<Item = (String, Sort, String)>) -> Self {
         let stored = jobs.map(|(id, sort, name)| (JobId::foreign(id), (sort, name)));
@@ -105,7 +105,7 @@ impl Asked {
         Some((*sort, name))
     }
 
-    /// Notes a job for [`Asked::enqueue`]. What `name` is, its sort says.
+    /// Notes a job for [`Asked::enqueue`]. The sort defines the meaning of `name`.
     pub(super) fn add(
         &mut self,
         sort: Sort,
@@ -129,7 +129,7 @@ impl Asked {
         Ok(())
     }
 
-    /// Stores what was noted; what is refused since its name is taken was never there.
+    /// Stores the noted jobs. Jobs that are refused because their name is taken are dropped.
     pub(super) async fn enqueue(&mut self, broker: &Broker) -> Result<(), ChaosError> {
         let next = std::mem::take(&mut self.next);
         let told = broker.enqueue(&next).await;
@@ -175,7 +175,7 @@ pub(super) async fn configure(broker: &Broker) -> Result<(), ChaosError> {
     Ok(())
 }
 
-/// Submits jobs until it is told that there are enough: whenever few are open, some more.
+/// Submits more jobs whenever few are unfinished, until it is stopped.
 pub(super) async fn submit(
     broker: Broker,
     enough: Arc<AtomicBool>,
@@ -207,7 +207,7 @@ pub(super) async fn submit(
     Ok(asked)
 }
 
-/// Waits until all have ended. Those that did not end well.
+/// Waits until all jobs have ended. Returns those that failed.
 pub(super) async fn all_done(broker: &Broker, asked: &Asked) -> Result<Vec<String>, ChaosError> {
     let until = Instant::now() + END;
     let mut looks = interval(LOOK);
@@ -232,7 +232,7 @@ pub(super) async fn all_done(broker: &Broker, asked: &Asked) -> Result<Vec<Strin
     Ok(lost)
 }
 
-/// The unique names that no new job gets.
+/// Returns the unique names that no new job gets.
 pub(super) async fn names_taken(
     broker: &Broker,
 ) -> Result<impl Iterator<Item = String>, ChaosError> {

@@ -1,5 +1,4 @@
-//! Which runs there were, as the workers themselves wrote it down, and whether the limits held. No store is
-//! asked.
+//! The runs, as the workers recorded them, and whether the limits held. No data comes from the store.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,33 +6,33 @@ use std::time::Duration;
 use super::jobs::{Asked, BURST, KEY_PER_WINDOW, KEY_SLOTS, PER_SECOND, SLOTS, Sort};
 use crate::chaos::ChaosError;
 
-/// How long after it was taken a job is written down, at most, on a busy machine.
+/// Greatest delay from the claim of a job to its record, on a busy machine.
 const LAG: Duration = Duration::from_secs(1);
 
-/// One run of a job, on the machine's clock that never jumps.
+/// One run of a job, in times of the monotonic clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     job: String,
     worker: u32,
     from: Duration,
-    /// None of one that was killed.
+    /// End of the run; `None` if its worker was killed.
     to: Option<Duration>,
 }
 
-/// When a worker was killed, by the number of its process.
+/// Times of the kills of workers, by process id.
 pub(super) type Kills = BTreeMap<u32, Duration>;
 
-/// What was found.
+/// Verdict on the runs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Judged {
     pub(super) starts: usize,
     pub(super) killed: usize,
-    /// The most that ran at once in the limited queue.
+    /// Greatest number of running jobs in the limited queue.
     pub(super) most: usize,
     pub(super) over: Vec<String>,
 }
 
-/// Reads the lines `start|end job worker nanoseconds`.
+/// Parses the lines `start|end job worker nanoseconds`.
 pub(super) fn runs(tally: &str) -> Result<Vec<Run>, ChaosError> {
     let mut runs: Vec<Run> = Vec::new();
     let mut open = BTreeMap::new();
@@ -64,11 +63,11 @@ pub(super) fn runs(tally: &str) -> Result<Vec<Run>, ChaosError> {
     Ok(runs)
 }
 
-/// A run, and until when its slot is not to be another's. That of a killed worker is free at once: others on its host
-/// see that it is gone.
+/// A run, and the time until which its slot must not have another job. A killed worker's slot is free at once, since
+/// other workers on its host see its end.
 type Held<'a> = (&'a Run, Duration);
 
-/// Judges runs of the jobs that were asked for.
+/// Judges the runs of the requested jobs.
 pub(super) fn judge(runs: &[Run], kills: &Kills, asked: &Asked) -> Judged {
     let mut judged = Judged {
         starts: runs.len(),
@@ -112,7 +111,7 @@ pub(super) fn judge(runs: &[Run], kills: &Kills, asked: &Asked) -> Judged {
             (Sort::Rates, true) => in_a_time(&what, &runs, |time| {
                 BURST + (time.as_millis() as u64 * PER_SECOND).div_ceil(1000)
             }),
-            // The window that it begins in, those that are over meanwhile, and the one that it ends in.
+            // The window in which the time begins, the complete windows, and the window in which it ends.
             (Sort::Rates, false) => {
                 in_a_time(&what, &runs, |time| KEY_PER_WINDOW * (time.as_secs() + 2))
             }
@@ -124,13 +123,13 @@ pub(super) fn judge(runs: &[Run], kills: &Kills, asked: &Asked) -> Judged {
     judged
 }
 
-/// The most that had a slot at once, and when that was too many.
+/// Returns the greatest number of slots in use, and the moments with too many.
 fn at_once(what: &str, runs: &[Held<'_>], limit: usize) -> (usize, Vec<String>) {
     let mut moments: Vec<_> = runs
         .iter()
         .flat_map(|(run, to)| [(run.from, true, *run), (*to, false, *run)])
         .collect();
-    // A slot that is given back at the moment in which the next one is taken.
+    // A slot may be free and taken again at the same moment.
     moments.sort_by_key(|(at, taken, _)| (*at, *taken));
     let (mut now, mut most, mut over) = (0_usize, 0, Vec::new());
     for (at, taken, run) in moments {
@@ -143,7 +142,8 @@ fn at_once(what: &str, runs: &[Held<'_>], limit: usize) -> (usize, Vec<String>) 
     (most, over)
 }
 
-/// Starts beyond what `may` says of a time, which begins as much earlier as a start may be written down late.
+/// Returns the starts beyond the limit `may` of a duration. The duration is extended by the greatest delay of a
+/// record.
 fn in_a_time(what: &str, runs: &[Held<'_>], may: impl Fn(Duration) -> u64) -> Vec<String> {
     let mut over = Vec::new();
     for (first, (from, _)) in runs.iter().enumerate() {
@@ -161,7 +161,7 @@ fn in_a_time(what: &str, runs: &[Held<'_>], may: impl Fn(Duration) -> u64) -> Ve
     over
 }
 
-/// Jobs that began before the one of their name was done.
+/// Returns the jobs that began before an earlier job with their name had ended.
 fn one_of_a_name(what: &str, runs: &[Held<'_>]) -> Vec<String> {
     let mut spans: BTreeMap<&str, (Duration, Duration)> = BTreeMap::new();
     for (run, to) in runs {
@@ -180,7 +180,7 @@ fn one_of_a_name(what: &str, runs: &[Held<'_>]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Jobs of each sort: `s…`, `r…` and `n…`, all of the key or name `k`.
+    /// Returns jobs of each sort: `s…`, `r…` and `n…`, all with the key or name `k`.
     fn asked(runs: &[Run]) -> Asked {
         let sort = |job: &str| match job.as_bytes()[0] {
             b's' => Sort::Slots,
@@ -197,7 +197,7 @@ mod tests {
         judge(&runs, &kills.iter().map(kill).collect(), &asked(&runs))
     }
 
-    /// `start` and `end` at milliseconds.
+    /// Returns the lines `start` and `end` at times in milliseconds.
     fn ran(job: &str, worker: u32, from: u64, to: u64) -> String {
         let ms = 1_000_000;
         format!(

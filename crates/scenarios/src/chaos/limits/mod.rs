@@ -1,8 +1,7 @@
-//! Limits: worker processes whose queues have limits of concurrency and rate, per queue and per key, and jobs
-//! with unique names; `kill -9` at random moments. Each run appends its start and its end to a file outside of
-//! the store, and that file is judged: never more at once than the limit, a killed worker's slot given on only
-//! when its lease is over, never two of a name. In the end all jobs are done, and as many slots are free as
-//! there are.
+//! Limits: worker processes whose queues have limits of concurrency and rate, per queue and per key, and jobs with
+//! unique names; `kill -9` at random moments. Each run appends its start and its end to a file outside of the store,
+//! which is judged. The limits are never exceeded. A killed worker's slot is reused only when its lease has expired,
+//! and a unique name never has two jobs. In the end all jobs are done, and all slots are free.
 
 mod jobs;
 mod ledger;
@@ -29,58 +28,57 @@ use troop::Troop;
 
 pub use work::be_worker;
 
-/// Long enough for a machine that is busy with other things to renew it.
+/// Lease that a busy machine can renew in time.
 const LEASE: Duration = Duration::from_secs(3);
-/// Up to here after a kill the next one comes …
+/// Longest time from one kill to the next …
 const SOON: Duration = Duration::from_millis(800);
-/// … but for every so many, which leave what was hit the time to be run: a job that loses its worker five times
-/// ends in error.
+/// … except after this many, which leave time to run jobs: a job that loses its worker five times ends in error.
 const KILLS_IN_A_ROW: u32 = 3;
-/// That time: two leases.
+/// Duration of that time: two leases.
 const PEACE: Duration = Duration::from_secs(6);
 
-/// What to do.
+/// Size and choices of a play.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The program of this scenario's workers, and what makes it be one: the server's URL and the file that it
-    /// writes to follow.
+    /// Program and arguments of a worker of this scenario. The URL of the server and the file for its records are
+    /// appended.
     pub worker: (PathBuf, Vec<String>),
-    /// How often to kill.
+    /// Number of kills.
     pub kills: u32,
-    /// Which moments, victims and jobs are chosen; what goes on in them is the machine's affair.
+    /// Seed for the choice of moments, victims and jobs. The timing differs from run to run.
     pub seed: u64,
 }
 
-/// How it went.
+/// Result of a play.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// How many jobs were stored.
+    /// Number of stored jobs.
     pub jobs: usize,
-    /// How often one was started.
+    /// Number of starts.
     pub starts: usize,
-    /// Runs that a kill has ended.
+    /// Number of runs that a kill ended.
     pub killed: usize,
-    /// How many ran at once in the limited queue, at most.
+    /// Greatest number of running jobs in the limited queue.
     pub most: usize,
     /// Jobs that were not done in the end.
     pub lost: Vec<String>,
-    /// More at once, or in a time, than the limit; two of a name; runs that nobody ended.
+    /// Violations of limits and of unique names, and runs without an end.
     pub over: Vec<String>,
     /// Slots, leases and names that were not free in the end.
     pub leaked: Vec<String>,
-    /// How often a worker was killed.
+    /// Number of killed workers.
     pub kills: u32,
 }
 
 impl Report {
-    /// Whether all limits held, were reached, and are free again.
+    /// Returns true if all limits held, were reached, and are free again.
     #[must_use]
     pub fn holds(&self) -> bool {
         let right = self.lost.is_empty() && self.over.is_empty() && self.leaked.is_empty();
         right && self.jobs > 0 && self.most == SLOTS
     }
 
-    /// One object of JSON, on one line.
+    /// Returns the report as a JSON object on one line.
     #[must_use]
     pub fn json(&self) -> String {
         serde_json::json!({
@@ -134,7 +132,7 @@ async fn connected(url: &str) -> Result<Broker, ChaosError> {
     Ok(Broker::new(conn.map_err(|error| failed(&error))?, keys))
 }
 
-/// The host's monotonic clock, which all its processes share, in nanoseconds.
+/// Returns the host's monotonic clock in nanoseconds, which all its processes share.
 fn monotonic_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
@@ -143,8 +141,7 @@ fn monotonic_ns() -> u64 {
 /// Plays until there have been enough kills and all jobs are done.
 ///
 /// # Errors
-/// When this machine lacks a program; when a worker ends by itself; when jobs do not come to their end; when files
-/// cannot be written.
+/// This machine lacks a program, a worker ends by itself, jobs do not end, or files cannot be written.
 pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
     let dir = tempfile::Builder::new().prefix("mw-limits-").tempdir();
     let dir = dir.map_err(ChaosError::io("a temporary directory"))?;
@@ -183,7 +180,7 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
     })
 }
 
-/// What is not free, found by taking it: nobody else works any more.
+/// Returns the slots and names that are not free. It finds them by taking them, when no worker runs any more.
 async fn leaked(broker: &Broker) -> Result<Vec<String>, ChaosError> {
     let mut leaked = Vec::new();
     let leases = broker.running().await.map_err(|error| failed(&error))?;
@@ -204,7 +201,7 @@ async fn leaked(broker: &Broker) -> Result<Vec<String>, ChaosError> {
     Ok(leaked)
 }
 
-/// How many of so many new jobs one may take; they are finished then.
+/// Submits new jobs. Returns how many of them can be claimed, after finishing these.
 async fn take(
     broker: &Broker,
     what: &str,
@@ -233,7 +230,7 @@ async fn take(
     for job in &taken {
         broker.finish(job, b"", b"", b"").await.map_err(told)?;
     }
-    // Those that found no slot are not to be in the way of the next look.
+    // Jobs without a slot must not disturb the next check.
     for id in asked.ids() {
         if let Some(job) = broker.inspect(id).await.map_err(told)? {
             broker.cancel(&job, "over", true).await.map_err(told)?;

@@ -12,10 +12,10 @@ use super::ledger::Kills;
 use super::{Plan, monotonic_ns};
 use crate::chaos::ChaosError;
 
-/// Workers at a time.
+/// Number of workers at a time.
 const WORKERS: usize = 3;
 
-/// All of them, and what they need to be started again.
+/// All workers, and the settings for their restart.
 pub(super) struct Troop<'a> {
     plan: &'a Plan,
     dir: &'a Path,
@@ -66,7 +66,7 @@ impl<'a> Troop<'a> {
         self.dir.join("workers.err")
     }
 
-    /// Lets time pass in which none may end by itself.
+    /// Waits for a time in which no worker may end by itself.
     pub(super) async fn peace(&mut self, time: Duration) -> Result<(), ChaosError> {
         let said = self.said();
         let ends = self.members.iter_mut().map(|it| Box::pin(it.wait()));
@@ -80,7 +80,7 @@ impl<'a> Troop<'a> {
         }
     }
 
-    /// `kill -9` of any; another one takes its place.
+    /// Kills a random worker with `kill -9`, and starts another one.
     pub(super) async fn kill(&mut self, random: &mut impl Rng) -> Result<(), ChaosError> {
         let victim = random.random_range(0..self.members.len());
         let next = self.member()?;
@@ -88,7 +88,7 @@ impl<'a> Troop<'a> {
         self.end_one(&mut old).await
     }
 
-    /// Kills all of them. When each worker was killed, in the whole play.
+    /// Kills all workers. Returns the times of all kills of the play.
     pub(super) async fn end(mut self) -> Result<Kills, ChaosError> {
         for mut member in std::mem::take(&mut self.members) {
             self.end_one(&mut member).await?;
@@ -96,7 +96,7 @@ impl<'a> Troop<'a> {
         Ok(self.kills)
     }
 
-    /// Until the moment before the signal it surely lives.
+    /// Kills one worker. It surely runs until the moment before the signal, which is noted.
     async fn end_one(&mut self, child: &mut Child) -> Result<(), ChaosError> {
         if let Some(pid) = child.id() {
             self.kills.insert(pid, Duration::from_nanos(monotonic_ns()));

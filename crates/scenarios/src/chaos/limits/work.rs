@@ -1,4 +1,4 @@
-//! One worker of the scenario: the real one, with a runner that writes down when a run begins and ends.
+//! One worker of the scenario: the real one, with a runner that records the beginning and the end of each run.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -13,7 +13,7 @@ use meshwork_model::outcome::{Failure, FailureKind, Report};
 use super::jobs::Sort;
 use super::{LEASE, monotonic_ns};
 
-/// Jobs at a time in each worker: all workers together have more room than the limits leave.
+/// Number of jobs at a time in each worker: more in total than the limits allow.
 const CONCURRENCY: usize = 8;
 
 struct WriteDown {
@@ -21,7 +21,7 @@ struct WriteDown {
 }
 
 impl WriteDown {
-    /// One write, so that lines of several processes stay whole.
+    /// Appends a line in one write, so that lines of several processes stay whole.
     fn add(&self, word: &str, job: &str) -> std::io::Result<()> {
         let (pid, now) = (std::process::id(), monotonic_ns());
         (&self.tally).write_all(format!("{word} {job} {pid} {now}\n").as_bytes())
@@ -40,7 +40,7 @@ impl Runner for WriteDown {
             if let Err(error) = self.add("start", job) {
                 return failed(error.to_string());
             }
-            // It works as long as it was told, or until its job is another's: then nothing is written.
+            // The run ends after its time, or when it loses its lease: then no end is recorded.
             let stopped = tokio::time::timeout(Duration::from_millis(ms), run.stop.stopped()).await;
             if let Ok(reason) = stopped {
                 return failed(format!("stopped: {reason:?}"));
@@ -56,7 +56,7 @@ impl Runner for WriteDown {
 /// Works for ever.
 ///
 /// # Errors
-/// If an argument is missing or wrong, or there is no server.
+/// An argument is missing or wrong, or the server cannot be reached.
 pub async fn be_worker(arguments: &[String]) -> Result<(), String> {
     let [url, tally] = arguments else {
         return Err("a worker is told a URL and a file".to_owned());
